@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// ErrNotReserved is returned by Begin when the mechanism's worst case is not
+// the event that was reserved, or when the reservation was used before.
+var ErrNotReserved = errors.New("ledger: not reserved")
+
+// Reservation is budget that has been charged and may be used once. Only a
+// Ledger makes one; a mechanism asks for it before it reads any vote, so a run
+// that was not charged cannot be written by accident.
+type Reservation struct {
+	ledger *Ledger
+	index  int
+	event  accountant.Event
+
+	mu    sync.Mutex
+	begun bool
+}
+
+// Event is what was charged.
+func (r *Reservation) Event() accountant.Event { return r.event }
+
+// Begin marks the reservation as used by a mechanism whose worst case is e.
+// It refuses an event that differs from the one charged, and a second use.
+func (r *Reservation) Begin(e accountant.Event) error {
+	if r == nil || r.ledger == nil {
+		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
+	}
+	if !reflect.DeepEqual(r.event, e) {
+		return fmt.Errorf("%w: charged %+v, but the mechanism's worst case is %+v", ErrNotReserved, r.event, e)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun {
+		return fmt.Errorf("%w: entry %d was used before; reserve again", ErrNotReserved, r.index)
+	}
+	r.begun = true
+	return nil
+}

@@ -1,0 +1,62 @@
+// Package arch holds one test: who may import whom.
+package arch_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/pate-go/pate/"
+
+// rank orders the packages; a package may depend on packages of lower rank, or
+// of its own rank where listed as a sibling below.
+var rank = map[string]int{
+	"internal/mathx": 0, "internal/rng": 0, "internal/kernel": 0, "internal/table": 0, "internal/durable": 0,
+	"accountant": 1, "accountant/ledger": 2,
+	"aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3,
+	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5,
+	"student":             6,
+	"experiments/dataset": 6, "experiments/features": 7, "experiments/report": 8, "experiments": 9,
+	"cmd/pate": 10,
+}
+
+func TestImportsKeepTheDirection(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", module+"...").Output()
+	require.NoError(t, err)
+	seen := 0
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		importer := strings.TrimPrefix(fields[0], module)
+		if importer == "internal/arch" {
+			continue
+		}
+		seen++
+		from, ok := rank[importer]
+		require.True(t, ok, "package %s has no rank: add it to this test and to the README", importer)
+		for _, path := range fields[1:] {
+			imported, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
+			}
+			to, ok := rank[imported]
+			require.True(t, ok, "package %s has no rank", imported)
+			require.Less(t, to, from, "%s may not import %s", importer, imported)
+		}
+	}
+	require.Greater(t, seen, 3, "the list of packages is suspiciously short:\n%s", out)
+}
+
+// TestAnAuditorNeedsTheAccountantAlone: a ledger can be re-checked by code that
+// links no mechanism, no model and no data.
+func TestAnAuditorNeedsTheAccountantAlone(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"accountant").Output()
+	require.NoError(t, err)
+	for _, path := range strings.Fields(string(out)) {
+		if ours, ok := strings.CutPrefix(path, module); ok {
+			require.Contains(t, []string{"accountant", "internal/mathx"}, ours)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+// Package table renders one table of results as aligned text, CSV, Markdown or
+// LaTeX. JSON has a schema of its own in each command and is not made here.
+package table
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Format is one of the formats of the --format flag.
+type Format string
+
+// The formats.
+const (
+	Text     Format = "table"
+	JSON     Format = "json"
+	CSV      Format = "csv"
+	Markdown Format = "md"
+	LaTeX    Format = "latex"
+)
+
+// Formats lists the names a user can type.
+func Formats() []string {
+	return []string{string(Text), string(JSON), string(CSV), string(Markdown), string(LaTeX)}
+}
+
+// ParseFormat returns the format of that name.
+func ParseFormat(name string) (Format, error) {
+	for _, f := range Formats() {
+		if name == f {
+			return Format(f), nil
+		}
+	}
+	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
+}
+
+// Table is a header and rows of equal length. Cells are rendered as they are.
+type Table struct {
+	Header []string
+	Rows   [][]string
+	// Left marks columns aligned to the left; others are aligned to the right.
+	Left []bool
+}
+
+// Write renders t in a format other than JSON.
+func (t Table) Write(w io.Writer, f Format) error {
+	for i, row := range t.Rows {
+		if len(row) != len(t.Header) {
+			return fmt.Errorf("table: row %d has %d cells, the header %d", i, len(row), len(t.Header))
+		}
+	}
+	var b strings.Builder
+	switch f {
+	case Text:
+		t.text(&b)
+	case CSV:
+		c := csv.NewWriter(&b)
+		if err := c.WriteAll(append([][]string{t.Header}, t.Rows...)); err != nil {
+			return fmt.Errorf("table: %w", err)
+		}
+	case Markdown:
+		t.markdown(&b)
+	case LaTeX:
+		t.latex(&b)
+	default:
+		return fmt.Errorf("table: cannot write format %q", f)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[column] }
+
+func (t Table) text(b *strings.Builder) {
+	widths := make([]int, len(t.Header))
+	all := append([][]string{t.Header}, t.Rows...)
+	for _, row := range all {
+		for j, cell := range row {
+			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range all {
+		var line strings.Builder
+		for j, cell := range row {
+			if j > 0 {
+				line.WriteString("  ")
+			}
+			pad := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
+			if t.left(j) {
+				line.WriteString(cell + pad)
+			} else {
+				line.WriteString(pad + cell)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+func (t Table) markdown(b *strings.Builder) {
+	escape := strings.NewReplacer("|", `\|`, "\n", " ")
+	line := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| " + escape.Replace(c) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(t.Header)
+	for j := range t.Header {
+		if t.left(j) {
+			b.WriteString("| :--- ")
+		} else {
+			b.WriteString("| ---: ")
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range t.Rows {
+		line(row)
+	}
+}
+
+func (t Table) latex(b *strings.Builder) {
+	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`,
+		"_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "ε", `$\varepsilon$`, "δ", `$\delta$`, "σ", `$\sigma$`)
+	b.WriteString(`\begin{tabular}{`)
+	for j := range t.Header {
+		if t.left(j) {
+			b.WriteString("l")
+		} else {
+			b.WriteString("r")
+		}
+	}
+	b.WriteString("}\n\\hline\n")
+	line := func(cells []string) {
+		for j, c := range cells {
+			if j > 0 {
+				b.WriteString(" & ")
+			}
+			b.WriteString(escape.Replace(c))
+		}
+		b.WriteString(" \\\\\n")
+	}
+	line(t.Header)
+	b.WriteString("\\hline\n")
+	for _, row := range t.Rows {
+		line(row)
+	}
+	b.WriteString("\\hline\n\\end{tabular}\n")
+}

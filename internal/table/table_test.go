@@ -1,0 +1,41 @@
+package table_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+func TestWriteRendersEveryFormat(t *testing.T) {
+	tab := table.Table{
+		Header: []string{"method", "ε"},
+		Left:   []bool{true},
+		Rows:   [][]string{{"pate|x", "2"}, {"dp_sgd", "1.25"}},
+	}
+	want := map[table.Format]string{
+		table.Text:     "method     ε\npate|x     2\ndp_sgd  1.25\n",
+		table.CSV:      "method,ε\npate|x,2\ndp_sgd,1.25\n",
+		table.Markdown: "| method | ε |\n| :--- | ---: |\n| pate\\|x | 2 |\n| dp_sgd | 1.25 |\n",
+		table.LaTeX: "\\begin{tabular}{lr}\n\\hline\nmethod & $\\varepsilon$ \\\\\n\\hline\n" +
+			"pate|x & 2 \\\\\ndp\\_sgd & 1.25 \\\\\n\\hline\n\\end{tabular}\n",
+	}
+	for format, text := range want {
+		t.Run(string(format), func(t *testing.T) {
+			var b strings.Builder
+			require.NoError(t, tab.Write(&b, format))
+			require.Equal(t, text, b.String())
+		})
+	}
+}
+
+func TestWriteRefusesRaggedRowsAndUnknownFormats(t *testing.T) {
+	var b strings.Builder
+	require.ErrorContains(t, table.Table{Header: []string{"a"}, Rows: [][]string{{"1", "2"}}}.Write(&b, table.Text), "row 0 has 2 cells")
+	require.ErrorContains(t, table.Table{}.Write(&b, table.JSON), "cannot write")
+	_, err := table.ParseFormat("yaml")
+	require.ErrorContains(t, err, "yaml")
+	require.Empty(t, b.String())
+}
