@@ -1,0 +1,163 @@
+package rng
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// Key is a 256-bit secret with a mark that says whether what it protects may be
+// released. Make one with [NewKey] or [SeedKey]; the zero Key has no secret,
+// and using it panics ([Key.IsZero] tells).
+//
+// A Key prints as a redacted word under every verb and logger, and refuses to
+// be encoded as JSON; [Key.MarshalText] is the one way to its secret.
+type Key struct {
+	secret     *sealed
+	releasable bool
+}
+
+// sealed keeps the secret two pointers away. Where a Key sits in an unexported
+// field fmt cannot call its methods and prints what it sees: addresses.
+type sealed struct {
+	bytes *[sha256.Size]byte
+}
+
+func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
+
+const redacted = "rng.Key(redacted)"
+
+// What a MAC input starts with, so that the inputs of different methods
+// can never be equal.
+const (
+	domainIDs   = 1
+	domainBytes = 2
+)
+
+// NewKey draws a key from the operating system. It is releasable.
+func NewKey() (Key, error) {
+	var secret [sha256.Size]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return Key{}, fmt.Errorf("rng: reading the system's randomness: %w", err)
+	}
+	return Key{secret: seal(secret), releasable: true}, nil
+}
+
+// SeedKey expands a seed into a key for repeatable experiments. It is not
+// releasable and nothing derived from it is: noise that anyone can redraw
+// protects nothing.
+func SeedKey(seed uint64) Key {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
+	return Key{secret: seal(sum)}
+}
+
+// IsZero reports whether the key was never made.
+func (k Key) IsZero() bool { return k.secret == nil }
+
+// Releasable reports whether the key, or the key it derives from, came from
+// NewKey.
+func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
+
+// Derive returns the key named by label and ids: HMAC-SHA256 of their
+// unambiguous encoding under the secret. Different names give independent keys,
+// the same name always gives the same key.
+func (k Key) Derive(label string, ids ...uint64) Key {
+	mac := k.mac(domainIDs, label)
+	b := make([]byte, 0, 8*(len(ids)+1))
+	b = binary.BigEndian.AppendUint64(b, uint64(len(ids)))
+	for _, id := range ids {
+		b = binary.BigEndian.AppendUint64(b, id)
+	}
+	mac.Write(b)
+	return k.child(mac)
+}
+
+// DeriveBytes is Derive for a name that is bytes, such as a hash of the votes.
+// It never collides with Derive.
+func (k Key) DeriveBytes(label string, data []byte) Key {
+	mac := k.mac(domainBytes, label)
+	mac.Write(data)
+	return k.child(mac)
+}
+
+func (k Key) mac(domain byte, label string) hash.Hash {
+	if k.secret == nil {
+		panic("rng: zero Key: make one with NewKey or SeedKey")
+	}
+	mac := hmac.New(sha256.New, k.secret.bytes[:])
+	b := make([]byte, 0, 64)
+	b = append(b, domain)
+	b = binary.BigEndian.AppendUint64(b, uint64(len(label)))
+	mac.Write(append(b, label...))
+	return mac
+}
+
+func (k Key) child(mac hash.Hash) Key {
+	var secret [sha256.Size]byte
+	mac.Sum(secret[:0])
+	return Key{secret: seal(secret), releasable: k.releasable}
+}
+
+const (
+	textReleasable = "pate-key-1:releasable:"
+	textSeeded     = "pate-key-1:seeded:"
+)
+
+// MarshalText encodes the key, secret included, so that a run can be resumed.
+// Whoever reads the result can remove the noise: write it to a file with mode
+// 0600 and nowhere else.
+func (k Key) MarshalText() ([]byte, error) {
+	if k.secret == nil {
+		return nil, errors.New("rng: zero Key has no text form")
+	}
+	prefix := textSeeded
+	if k.releasable {
+		prefix = textReleasable
+	}
+	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
+}
+
+// UnmarshalText decodes what MarshalText wrote; white space around it is
+// allowed. Errors never quote the input.
+func (k *Key) UnmarshalText(text []byte) error {
+	s := strings.TrimSpace(string(text))
+	body, releasable := strings.CutPrefix(s, textReleasable)
+	if !releasable {
+		var seeded bool
+		if body, seeded = strings.CutPrefix(s, textSeeded); !seeded {
+			return errors.New("rng: not a key: it must start with " + textReleasable + " or " + textSeeded)
+		}
+	}
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(body)
+	if err != nil || len(secret) != sha256.Size {
+		return errors.New("rng: damaged key: its secret must be 43 characters of base64url")
+	}
+	*k = Key{secret: seal([sha256.Size]byte(secret)), releasable: releasable}
+	return nil
+}
+
+// MarshalJSON always fails: a key inside a configuration or a log record would
+// otherwise be written out by accident.
+func (k Key) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("rng: a Key is secret and has no JSON form; use MarshalText on purpose")
+}
+
+// Format writes a redacted word, whatever the verb.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// String returns a redacted word.
+func (k Key) String() string { return redacted }
+
+// GoString returns a redacted word.
+func (k Key) GoString() string { return redacted }
+
+// LogValue returns a redacted word.
+func (k Key) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -1,0 +1,152 @@
+package rng
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func secretOf(t require.TestingT, k Key) string {
+	text, err := k.MarshalText()
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The derivation is part of every stored run: a resumed run must find the same
+// noise, so these words never change. HMAC-SHA256 and ChaCha8 are fixed by
+// their specifications; the encoding is ours.
+func TestDerivationIsFrozen(t *testing.T) {
+	k := SeedKey(1)
+	require.Equal(t, "pate-key-1:seeded:0SZX2DE7X0chQyh0B4tiJX8iVAY19XBIPWNlojgP3GE", secretOf(t, k))
+	require.Equal(t, "pate-key-1:seeded:c4862gql-jhsqfq1dCi0P4WG3rCnJxKqgNLwF0zq-jo", secretOf(t, k.Derive("gnmax", 7)))
+	require.Equal(t, "pate-key-1:seeded:UMUA582Y7vQh-DJ0qOG8_4AjEaHz9v-7joNNX4b9wBE", secretOf(t, k.DeriveBytes("votes", []byte("abc"))))
+	require.Equal(t, uint64(12465371309567304653), k.Stream().Uint64())
+}
+
+func TestReleasableIsInherited(t *testing.T) {
+	secure, err := NewKey()
+	require.NoError(t, err)
+	require.True(t, secure.Releasable())
+	require.True(t, secure.Derive("a", 1).DeriveBytes("b", nil).Releasable())
+	require.False(t, SeedKey(1).Releasable())
+	require.False(t, SeedKey(1).Derive("a").DeriveBytes("b", nil).Releasable())
+	require.False(t, Key{}.Releasable())
+
+	for _, k := range []Key{secure, SeedKey(3), secure.Derive("x")} {
+		var back Key
+		require.NoError(t, back.UnmarshalText([]byte(" "+secretOf(t, k)+"\n")))
+		require.Equal(t, k, back)
+	}
+}
+
+func TestDeriveIsInjective(t *testing.T) {
+	k := SeedKey(9)
+	seen := map[string]string{}
+	add := func(name string, c Key) {
+		s := secretOf(t, c)
+		require.NotContains(t, seen, s, name)
+		seen[s] = name
+	}
+	add("self", k)
+	add("other seed", SeedKey(10))
+	add("empty", k.Derive(""))
+	add("a", k.Derive("a"))
+	add("a 0", k.Derive("a", 0))
+	add("a 0 0", k.Derive("a", 0, 0))
+	add("a 1", k.Derive("a", 1))
+	add("a then 1", k.Derive("a").Derive("", 1))
+	add("label with the bytes of an id", k.Derive("a\x00\x00\x00\x00\x00\x00\x00\x01"))
+	add("bytes empty", k.DeriveBytes("", nil))
+	add("bytes a", k.DeriveBytes("a", nil))
+	add("bytes a, count 0", k.DeriveBytes("a", make([]byte, 8)))
+	add("bytes split elsewhere", k.DeriveBytes("", []byte("a")))
+}
+
+func TestZeroKeyIsRefused(t *testing.T) {
+	var k Key
+	require.True(t, k.IsZero())
+	require.Panics(t, func() { k.Stream() })
+	require.Panics(t, func() { k.Derive("a") })
+	_, err := k.MarshalText()
+	require.Error(t, err)
+}
+
+func TestNothingPrintsTheSecret(t *testing.T) {
+	k := SeedKey(5)
+	type holder struct {
+		Exported Key
+		hidden   Key
+		stream   *Stream
+	}
+	h := holder{k, k, k.Stream()}
+	raw := fmt.Sprint(k.secret.bytes[0], " ", k.secret.bytes[1], " ", k.secret.bytes[2])
+	hexed := fmt.Sprintf("%x", k.secret.bytes[:4])
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p"} {
+		for _, v := range []any{k, &k, h, &h, []Key{k}, map[string]Key{"a": k}, k.Stream()} {
+			out := fmt.Sprintf(verb, v)
+			require.NotContains(t, out, raw, verb)
+			require.NotContains(t, out, hexed, verb)
+		}
+	}
+	var buf bytes.Buffer
+	slog.New(slog.NewTextHandler(&buf, nil)).Info("m", "key", k, "holder", h)
+	slog.New(slog.NewJSONHandler(&buf, nil)).Info("m", "key", k, "holder", h)
+	require.NotContains(t, buf.String(), secretOf(t, k)[len(textSeeded):])
+	require.NotContains(t, buf.String(), raw)
+	_, err := json.Marshal(h)
+	require.Error(t, err)
+}
+
+func TestUnmarshalRefuses(t *testing.T) {
+	good := secretOf(t, SeedKey(1))
+	for name, in := range map[string]string{
+		"empty": "", "no prefix": good[len(textSeeded):], "short": good[:len(good)-1], "long": good + "A",
+		"not base64": good[:len(good)-1] + "!", "version": "pate-key-2" + good[len("pate-key-1"):],
+		"unused bits set": good[:len(good)-1] + "_",
+	} {
+		var k Key
+		err := k.UnmarshalText([]byte(in))
+		require.Error(t, err, name)
+		require.True(t, k.IsZero(), name)
+		if len(in) > len(textSeeded) {
+			require.NotContains(t, err.Error(), good[len(textSeeded):], name)
+		}
+	}
+}
+
+func FuzzKeyText(f *testing.F) {
+	text, _ := SeedKey(1).MarshalText()
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var k Key
+		if k.UnmarshalText(text) == nil {
+			var again Key
+			require.NoError(t, again.UnmarshalText([]byte(secretOf(t, k))))
+			require.Equal(t, k, again)
+		}
+	})
+}
+
+func TestUint64N(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Min(1).Draw(t, "n")
+		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
+		for range 20 {
+			require.Less(t, s.Uint64N(n), n)
+		}
+	})
+	// A modulus would give the lower half of this range twice the mass.
+	const n, draws = 3 << 62, 20_000
+	s, low := SeedKey(1).Stream(), 0
+	for range draws {
+		if s.Uint64N(n) < 1<<62 {
+			low++
+		}
+	}
+	require.InDelta(t, draws/3.0, low, 6*66.7, "six standard deviations")
+}
