@@ -1,0 +1,45 @@
+package durable_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "votes")
+	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("old")))
+
+	full := errors.New("disk full")
+	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
+		_, _ = io.WriteString(w, "half of the new")
+		return full
+	})
+	require.ErrorIs(t, err, full)
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "old", string(got))
+
+	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("new")))
+	got, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "new", string(got))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 1, "a temporary file was left behind")
+}
+
+func TestWriteFileIntoAMissingFolder(t *testing.T) {
+	require.Error(t, durable.WriteBytes(filepath.Join(t.TempDir(), "no", "file"), 0o600, nil))
+}
