@@ -1,0 +1,85 @@
+package dataset
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the
+// largest idx file in common use (EMNIST ByClass, 0.55 GB) and keeps a small
+// compressed file from filling the memory.
+const MaxBytes = 1 << 30
+
+// InputError says that data are missing or not as they should be. What stands in
+// it is meant for a person: what is wrong, why it matters, what to do.
+type InputError struct {
+	File string // path or name of the data
+	Row  int    // 1-based line of the file on which the row begins, 0 if none is to blame
+	What string // begins after the file and the row: "has 14 cells, ..."
+	Why  string // what was expected; may be empty
+	Fix  string // what to do; may be empty
+	Err  error  // cause, may be nil
+}
+
+func (e *InputError) Error() string {
+	msg := "dataset: " + e.File + ": "
+	if e.Row > 0 {
+		msg += fmt.Sprintf("row %d ", e.Row)
+	}
+	msg += e.What
+	if e.Why != "" {
+		msg += "; " + e.Why
+	}
+	if e.Fix != "" {
+		msg += "; " + e.Fix
+	}
+	if e.Err != nil {
+		msg += ": " + e.Err.Error()
+	}
+	return msg
+}
+
+func (e *InputError) Unwrap() error { return e.Err }
+
+var errTooLarge = errors.New("more than 1 GiB when unpacked")
+
+// unpack returns the plain bytes behind r, gzip or not by the two magic bytes,
+// and stops with errTooLarge after MaxBytes of them.
+func unpack(r io.Reader) (io.Reader, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	magic, err := b.Peek(2)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	plain := io.Reader(b)
+	if len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+		if plain, err = gzip.NewReader(b); err != nil {
+			return nil, err
+		}
+	}
+	return &capped{r: plain, left: MaxBytes}, nil
+}
+
+// capped is io.LimitedReader that fails, instead of ending, beyond its limit.
+type capped struct {
+	r    io.Reader
+	left int64
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if c.left < 0 {
+		return 0, errTooLarge
+	}
+	if int64(len(p)) > c.left+1 {
+		p = p[:c.left+1]
+	}
+	n, err := c.r.Read(p)
+	c.left -= int64(n)
+	if c.left < 0 {
+		return n - 1, errTooLarge
+	}
+	return n, err
+}

@@ -1,0 +1,79 @@
+package dataset
+
+import (
+	"fmt"
+)
+
+// Protocol says how a data set is split.
+type Protocol string
+
+const (
+	// Literature is the split that results are reported on. Images: the training
+	// set is private; of the test set the first nine tenths are the pool, the last
+	// tenth scores (MNIST: 60,000, test[0:9000], test[9000:10000], as in Papernot
+	// et al. 2017). Tables: 70 %, 20 % and 10 % of the units.
+	Literature Protocol = "literature"
+	// Development is the split for choosing hyper-parameters. It never touches a
+	// row that scores under Literature. Images: the training set alone, cut at
+	// 50/60 and 59/60 (MNIST: train[0:50000], [50000:59000], [59000:60000]).
+	// Tables: the private part of Literature alone, split again 70, 20 and 10 %.
+	Development Protocol = "development"
+)
+
+// Task is a data set split for private learning.
+type Task struct {
+	Name     string
+	Protocol Protocol
+	Private  Set // what is to be protected
+	// Pool is public and unlabelled: its rows are what teachers are asked about.
+	// Pool.Y holds the true labels for the baseline "student on true labels" only.
+	Pool       Set
+	Test       Set // scores; never asked about, never trained on
+	Classes    []string
+	Image      Shape // zero if the rows are not images
+	Provenance string
+}
+
+// LiteratureSplit splits images as [Literature] says.
+func LiteratureSplit(train, test Set) (Task, error) {
+	cut := test.Len() * 9 / 10
+	return newTask(Literature, train, test, [3][2]int{{0, train.Len()}, {0, cut}, {cut, test.Len()}})
+}
+
+// DevelopmentSplit splits the training images as [Development] says.
+func DevelopmentSplit(train Set) (Task, error) {
+	n := train.Len()
+	a, b := n*50/60, n*59/60
+	return newTask(Development, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
+}
+
+// newTask cuts the private rows from one set, pool and test rows from another.
+func newTask(p Protocol, private, public Set, cuts [3][2]int) (Task, error) {
+	t := Task{Name: private.Name, Protocol: p, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}
+	for i, part := range []*Set{&t.Private, &t.Pool, &t.Test} {
+		from := public
+		if i == 0 {
+			from = private
+		}
+		var err error
+		if *part, err = from.Slice(cuts[i][0], cuts[i][1]); err != nil {
+			return Task{}, err
+		}
+	}
+	return t, t.validate()
+}
+
+func (t Task) validate() error {
+	for _, p := range []struct {
+		name string
+		set  Set
+	}{{"private", t.Private}, {"pool", t.Pool}, {"test", t.Test}} {
+		if p.set.Len() == 0 {
+			return fmt.Errorf("dataset: %q: no rows are left for the %s part; the data are too few to split", t.Name, p.name)
+		}
+		if err := p.set.Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

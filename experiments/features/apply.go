@@ -1,0 +1,75 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pate-go/pate/experiments/dataset"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// chunk is how many images a worker takes at a time.
+const chunk = 64
+
+// Apply extracts the features of every row of set with the given number of
+// workers (at least 1). The result is set.X.Rows x e.Dim(shape), whatever the
+// number of workers; it does not share memory with set. A set without an image
+// shape counts as images of one line. When ctx ends, Apply returns its error and no matrix.
+// Features that are NaN or infinite are an error.
+func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
+	if workers < 1 {
+		return blas32.General{}, fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	}
+	shape := set.Image
+	if shape == (dataset.Shape{}) {
+		shape = dataset.Shape{Rows: 1, Cols: set.X.Cols}
+	}
+	if shape.Pixels() != set.X.Cols {
+		return blas32.General{}, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, shape.Rows, shape.Cols)
+	}
+	dim := e.Dim(shape)
+	if dim < 1 {
+		return blas32.General{}, fmt.Errorf("features: %s cannot be computed on images of %dx%d", e.Name(), shape.Rows, shape.Cols)
+	}
+	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
+	var next, bad atomic.Int64
+	bad.Store(-1)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for ctx.Err() == nil && bad.Load() < 0 {
+				from := int(next.Add(chunk)) - chunk
+				if from >= set.X.Rows {
+					return
+				}
+				for i := from; i < min(from+chunk, set.X.Rows); i++ {
+					dst := out.Data[i*dim : (i+1)*dim]
+					e.Extract(dst, set.X.Data[i*set.X.Stride:i*set.X.Stride+set.X.Cols], shape)
+					if !finite(dst) {
+						bad.Store(int64(i))
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil {
+		return blas32.General{}, fmt.Errorf("features: %s: %w", e.Name(), err)
+	}
+	if i := bad.Load(); i >= 0 {
+		return blas32.General{}, fmt.Errorf("features: %s of row %d of set %q is not finite", e.Name(), i, set.Name)
+	}
+	return out, nil
+}
+
+// finite uses that x*0 is 0 for finite x and NaN otherwise, and that NaN stays.
+func finite(v []float32) bool {
+	var sum float32
+	for _, x := range v {
+		sum += x * 0
+	}
+	return !math.IsNaN(float64(sum))
+}
