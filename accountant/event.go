@@ -30,19 +30,6 @@ type PoissonSampled struct {
 	Event       Event
 }
 
-// GNMax is one noisy argmax of vote counts with Gaussian noise of standard
-// deviation Sigma on every count (Papernot et al. 2018, Proposition 8).
-type GNMax struct {
-	Sigma float64 // per vote count, > 0
-}
-
-// Threshold is one noisy comparison of the largest vote count with a public
-// threshold, Gaussian noise of standard deviation Sigma (Papernot et al. 2018,
-// Algorithm 1, step 1). The largest count has sensitivity 1.
-type Threshold struct {
-	Sigma float64 // per vote count, > 0
-}
-
 // Composed is the adaptive composition of events, in order.
 type Composed struct {
 	Events []Event
@@ -64,35 +51,22 @@ type WithFailure struct {
 // NonPrivate reveals its input. Every accountant answers an infinite epsilon.
 type NonPrivate struct{}
 
-func (Gaussian) event()       {}
-func (PoissonSampled) event() {}
-func (GNMax) event()          {}
-func (Threshold) event()      {}
-func (Composed) event()       {}
-func (Repeated) event()       {}
-func (WithFailure) event()    {}
-func (NonPrivate) event()     {}
-// Validate implements Event.
-func (Gaussian) Validate() error { return nil }
-
-// Validate implements Event.
-func (PoissonSampled) Validate() error { return nil }
-
-// Validate implements Event.
-func (GNMax) Validate() error { return nil }
-
-// Validate implements Event.
-func (Threshold) Validate() error { return nil }
-
-// Validate implements Event.
-func (Composed) Validate() error { return nil }
-
-// Validate implements Event.
-func (Repeated) Validate() error { return nil }
-
-// Validate implements Event.
-func (WithFailure) Validate() error { return nil }
-
-// Validate implements Event.
-func (NonPrivate) Validate() error { return nil }
-
+func (Gaussian) event()             {}
+func (Laplace) event()              {}
+func (DiscreteGaussian) event()     {}
+func (DiscreteLaplace) event()      {}
+func (ExponentialMechanism) event() {}
+func (PureDP) event()               {}
+func (RandomizedResponse) event()   {}
+func (ZCDP) event()                 {}
+func (GNMax) event()                {}
+func (Threshold) event()            {}
+func (LNMax) event()                {}
+func (MStab) event()                {}
+func (AboveThreshold) event()       {}
+func (StableSVT) event()            {}
+func (PoissonSampled) event()       {}
+func (Composed) event()             {}
+func (Repeated) event()             {}
+func (WithFailure) event()          {}
+func (NonPrivate) event()           {}

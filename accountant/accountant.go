@@ -1,0 +1,91 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+)
+
+// An Accountant keeps the events of one run and answers what they cost
+// together. Answers are pure functions of the events composed so far: asking
+// changes nothing. Implementations are not safe for concurrent use.
+type Accountant interface {
+	// Compose adds count runs of e, adaptively composed with all before. The
+	// whole tree is checked first; on an error nothing has been added. An
+	// event it cannot hold gives an *UnsupportedEventError.
+	Compose(e Event, count int64) error
+	// Epsilon bounds the epsilon of everything composed, at delta in [0, 1).
+	// Upper is +Inf, without an error, when no finite epsilon is known.
+	Epsilon(delta float64) (Bound, error)
+	// Delta bounds the delta of everything composed, at epsilon >= 0.
+	Delta(epsilon float64) (Bound, error)
+}
+
+// Bound is an answer with the side it errs on. Upper is the claim, rounded
+// outwards; the true value lies in [Lower, Upper].
+type Bound struct {
+	Lower, Upper float64
+
+	Order        float64    // the order used by a Rényi accountant, +Inf for the pure bound; 0 when none was
+	Conversion   Conversion // how the Rényi curve became Upper
+	FailureDelta float64    // the part of delta that failure events took
+	AtGridEdge   bool       // Order is the smallest or largest order tried: a wider grid may do better
+}
+
+// Relation says which data sets are neighbours.
+type Relation int
+
+const (
+	// AddRemove neighbours differ by the presence of one record.
+	AddRemove Relation = iota + 1
+	// ReplaceOne neighbours differ by the content of one record.
+	ReplaceOne
+)
+
+// String returns the name used in JSON.
+func (r Relation) String() string {
+	switch r {
+	case AddRemove:
+		return "add_remove"
+	case ReplaceOne:
+		return "replace_one"
+	}
+	return fmt.Sprintf("Relation(%d)", int(r))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (r Relation) MarshalText() ([]byte, error) {
+	if r != AddRemove && r != ReplaceOne {
+		return nil, fmt.Errorf("accountant: %v is not a relation", r)
+	}
+	return []byte(r.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *Relation) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "add_remove":
+		*r = AddRemove
+	case "replace_one":
+		*r = ReplaceOne
+	default:
+		return fmt.Errorf("accountant: relation %q is neither add_remove nor replace_one", text)
+	}
+	return nil
+}
+
+// ErrUnsupportedEvent is matched by every *UnsupportedEventError.
+var ErrUnsupportedEvent = errors.New("accountant: unsupported event")
+
+// UnsupportedEventError says which event an accountant cannot hold, and why.
+type UnsupportedEventError struct {
+	Event  Event
+	Reason string
+}
+
+// Error implements error.
+func (e *UnsupportedEventError) Error() string {
+	return fmt.Sprintf("accountant: %T is unsupported: %s", e.Event, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrUnsupportedEvent) hold.
+func (e *UnsupportedEventError) Is(target error) bool { return target == ErrUnsupportedEvent }

@@ -1,0 +1,87 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// Conversion is a rule from a Rényi bound at one order to (epsilon, delta).
+type Conversion int
+
+const (
+	// Improved is the tight rule of Canonne, Kamath, Steinke 2020,
+	// Proposition 12 (also Asoodeh et al. 2020). It is the default.
+	Improved Conversion = iota
+	// Classic is Mironov 2017, Proposition 3, kept to match older papers.
+	Classic
+)
+
+// String returns the name used in JSON.
+func (c Conversion) String() string {
+	switch c {
+	case Improved:
+		return "improved"
+	case Classic:
+		return "classic"
+	}
+	return fmt.Sprintf("Conversion(%d)", int(c))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Conversion) MarshalText() ([]byte, error) {
+	if c != Improved && c != Classic {
+		return nil, fmt.Errorf("accountant: %v is not a conversion", c)
+	}
+	return []byte(c.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Conversion) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "improved":
+		*c = Improved
+	case "classic":
+		*c = Classic
+	default:
+		return fmt.Errorf("accountant: conversion %q is neither improved nor classic", text)
+	}
+	return nil
+}
+
+// epsilon converts divergence r at order a to an epsilon at e^logDelta. Both
+// rules hold for a divergence restricted to a good event, without
+// renormalising: the pointwise inequality behind them does not use that the
+// masses sum to one.
+func (c Conversion) epsilon(a, r, logDelta float64) float64 {
+	switch {
+	case math.IsInf(r, 1):
+		return r
+	case math.IsInf(a, 1):
+		return r
+	case math.IsInf(logDelta, -1):
+		return math.Inf(1)
+	}
+	eps := r - logDelta/(a-1)
+	if c == Improved {
+		eps += math.Log1p(-1/a) - math.Log(a)/(a-1)
+	}
+	return math.Max(0, eps)
+}
+
+// logDelta converts divergence r at order a to the log of a delta at eps.
+func (c Conversion) logDelta(a, r, eps float64) float64 {
+	switch {
+	case math.IsInf(r, 1):
+		return 0
+	case math.IsInf(a, 1):
+		if r <= eps {
+			return math.Inf(-1)
+		}
+		return 0
+	}
+	ld := (a - 1) * (r - eps)
+	if c == Improved {
+		ld += (a-1)*math.Log1p(-1/a) - math.Log(a)
+	}
+	return math.Min(0, ld)
+}

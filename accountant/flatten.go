@@ -1,0 +1,118 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// terms is an event tree taken apart into single mechanisms, each with how
+// often it runs, and failure probabilities, likewise.
+type terms struct {
+	curves   tally[Event] // leaves that curveOf knows; all comparable
+	failures tally[float64]
+}
+
+// flatten adds count runs of a valid event. A Rényi curve does not depend on
+// the order of composition, so equal leaves are merged wherever they stand.
+func (t *terms) flatten(e Event, count int64, rel Relation) error {
+	switch e := e.(type) {
+	case Composed:
+		for _, inner := range e.Events {
+			if err := t.flatten(inner, count, rel); err != nil {
+				return err
+			}
+		}
+		return nil
+	case Repeated:
+		n, err := mul(count, e.Count)
+		if err != nil {
+			return err
+		}
+		return t.flatten(e.Event, n, rel)
+	case WithFailure:
+		if err := t.fail(e.Delta, count); err != nil {
+			return err
+		}
+		return t.flatten(e.Event, count, rel)
+	case PoissonSampled:
+		return t.sampled(e, count, rel)
+	case MStab:
+		if err := t.fail(mathx.Up(0.5*math.Exp(-e.Epsilon*e.Threshold)), count); err != nil {
+			return err
+		}
+		return t.curves.add(e, count)
+	case StableSVT:
+		if err := t.fail(math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1))), count); err != nil {
+			return err
+		}
+		return t.curves.add(e, count)
+	case Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, PureDP,
+		RandomizedResponse, ZCDP, GNMax, Threshold, LNMax, AboveThreshold, NonPrivate:
+		return t.curves.add(e, count)
+	default:
+		return &UnsupportedEventError{e, "no Rényi curve is known for it"}
+	}
+}
+
+func (t *terms) fail(delta float64, count int64) error {
+	if delta == 0 {
+		return nil
+	}
+	return t.failures.add(delta, count)
+}
+
+func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
+	switch e.Probability {
+	case 0: // nobody takes part; still refuse what could not be accounted
+		return new(terms).flatten(e.Event, count, rel)
+	case 1:
+		return t.flatten(e.Event, count, rel)
+	}
+	if _, ok := e.Event.(Gaussian); !ok {
+		return &UnsupportedEventError{e, fmt.Sprintf("Poisson sampling is accounted for a single Gaussian only, not for %T", e.Event)}
+	}
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{e, "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"}
+	}
+	return t.curves.add(e, count)
+}
+
+// curveOf returns the curve of a leaf that flatten let through.
+func curveOf(e Event) curve {
+	switch e := e.(type) {
+	case Gaussian:
+		return linearCurve(0.5 / (e.NoiseMultiplier * e.NoiseMultiplier))
+	case GNMax: // a moved vote has L2 norm sqrt(2)
+		return linearCurve(1 / (e.Sigma * e.Sigma))
+	case Threshold:
+		return linearCurve(0.5 / (e.Sigma * e.Sigma))
+	case DiscreteGaussian: // Canonne-Kamath-Steinke 2020, Theorem 4; equality where a*shift is an integer
+		s := e.Sensitivity / e.Sigma
+		return linearCurve(s * s / 2)
+	case ZCDP:
+		return linearCurve(e.Rho)
+	case PureDP:
+		return pureCurve(e.Epsilon)
+	case RandomizedResponse:
+		return pureCurve(e.Epsilon)
+	case LNMax:
+		return pureCurve(2 / e.Scale)
+	case Laplace:
+		return laplaceCurve(1 / e.NoiseMultiplier)
+	case MStab:
+		return laplaceCurve(e.Epsilon)
+	case ExponentialMechanism:
+		return minCurve(linearCurve(e.Epsilon*e.Epsilon/8), pureCurve(e.Epsilon))
+	case DiscreteLaplace:
+		return discreteLaplaceCurve(e.Scale, e.Sensitivity)
+	case AboveThreshold:
+		return aboveThresholdCurve(e)
+	case StableSVT:
+		return pureCurve(1/e.B1 + 2*float64(e.Failures)/e.B2)
+	case PoissonSampled:
+		return sampledGaussianCurve(e.Probability, e.Event.(Gaussian).NoiseMultiplier)
+	}
+	return infiniteCurve // NonPrivate
+}

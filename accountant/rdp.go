@@ -1,0 +1,233 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Config fixes what an account is about, once and for all.
+type Config struct {
+	Relation   Relation   // required
+	Orders     []float64  // Rényi orders to try, each > 1, +Inf allowed; nil means DefaultOrders, then refined between grid points
+	Conversion Conversion // default Improved
+}
+
+// RDP accounts by Rényi divergence on a good event: one curve plus a failure
+// probability, both additive under adaptive composition. Its Lower is always 0.
+type RDP struct {
+	cfg    Config
+	orders []float64
+	refine bool
+	terms  terms
+}
+
+var _ Accountant = (*RDP)(nil)
+
+// NewRDP starts an empty account. Orders given explicitly are used as they
+// are, without refinement, which reproduces published numbers.
+func NewRDP(cfg Config) (*RDP, error) {
+	if _, err := cfg.Relation.MarshalText(); err != nil {
+		return nil, fmt.Errorf("accountant: Config.Relation must be AddRemove or ReplaceOne, got %v", cfg.Relation)
+	}
+	if _, err := cfg.Conversion.MarshalText(); err != nil {
+		return nil, fmt.Errorf("accountant: Config.Conversion: %w", err)
+	}
+	grid, refine := cfg.Orders, false
+	if len(grid) == 0 {
+		grid, refine = DefaultOrders(), true
+	}
+	orders, err := checkOrders(grid)
+	if err != nil {
+		return nil, err
+	}
+	return &RDP{cfg: cfg, orders: orders, refine: refine}, nil
+}
+
+// Compose implements Accountant.
+func (r *RDP) Compose(e Event, count int64) error {
+	if err := validTree(e, 0); err != nil {
+		return err
+	}
+	if err := atLeast("compose", "count", count, 0); err != nil {
+		return err
+	}
+	var added terms
+	if err := added.flatten(e, count, r.cfg.Relation); err != nil {
+		return err
+	}
+	if !r.terms.curves.fits(&added.curves) || !r.terms.failures.fits(&added.failures) {
+		return errTooMany
+	}
+	r.terms.curves.merge(&added.curves)
+	r.terms.failures.merge(&added.failures)
+	return nil
+}
+
+// slack covers the rounding of a curve (below 1e-12 relative on every
+// reference value), its multiplication and its sum.
+const slack = 2e-12
+
+// total returns the upper bound of the composed divergence, as a curve.
+func (r *RDP) total() curve {
+	curves := make([]curve, len(r.terms.curves.keys))
+	for i, k := range r.terms.curves.keys {
+		curves[i] = curveOf(k)
+	}
+	counts := r.terms.curves.counts
+	return func(a float64) float64 {
+		sum := 0.0
+		for i, c := range curves {
+			sum += float64(counts[i]) * c(a)
+		}
+		return sum * (1 + slack)
+	}
+}
+
+// failure returns the summed failure probability, rounded up.
+func (r *RDP) failure() float64 {
+	sum := 0.0
+	for i, d := range r.terms.failures.keys {
+		sum = mathx.Up(sum + mathx.Up(float64(r.terms.failures.counts[i])*d))
+	}
+	return math.Min(1, sum)
+}
+
+// RDP returns the composed divergence bound at each order, and the failure
+// probability beside it.
+func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
+	for _, a := range orders {
+		if !(a > 1) {
+			return nil, 0, fmt.Errorf("accountant: order %v is not above 1", a)
+		}
+	}
+	total := r.total()
+	divergence = make([]float64, len(orders))
+	for i, a := range orders {
+		divergence[i] = total(a)
+	}
+	return divergence, r.failure(), nil
+}
+
+// Epsilon implements Accountant.
+func (r *RDP) Epsilon(delta float64) (Bound, error) {
+	if !(delta >= 0 && delta < 1) {
+		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+	}
+	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
+	left := delta
+	if b.FailureDelta > 0 {
+		left = mathx.Down(delta - b.FailureDelta)
+	}
+	if left < 0 || (left == 0 && delta > 0) {
+		b.Upper = math.Inf(1)
+		return b, nil
+	}
+	logDelta, total := math.Log(left), r.total()
+	// Zero epsilon is known whenever delta exceeds the total variation, which
+	// Bretagnolle-Huber bounds by sqrt(1 - e^-D) at any order; the argument
+	// needs laws that sum to one, so no failure.
+	trivial := math.Inf(-1)
+	if r.cfg.Conversion == Improved && b.FailureDelta == 0 && left > 0 {
+		trivial = -math.Log1p(-left*left) * (1 - 1e-15)
+	}
+	b.Upper, b.Order, b.AtGridEdge = r.best(func(a float64) float64 {
+		d := total(a)
+		if d <= trivial {
+			return 0
+		}
+		return r.cfg.Conversion.epsilon(a, d, logDelta)
+	})
+	if b.Upper > 0 {
+		b.Upper = mathx.Up(b.Upper * (1 + 4e-16))
+	}
+	return b, nil
+}
+
+// Delta implements Accountant.
+func (r *RDP) Delta(epsilon float64) (Bound, error) {
+	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
+		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
+	}
+	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
+	total := r.total()
+	var logDelta float64
+	logDelta, b.Order, b.AtGridEdge = r.best(func(a float64) float64 {
+		d := total(a)
+		ld := r.cfg.Conversion.logDelta(a, d, epsilon)
+		if r.cfg.Conversion == Improved && b.FailureDelta == 0 && !math.IsInf(d, 1) {
+			ld = math.Min(ld, mathx.Log1mExp(d)/2)
+		}
+		return ld
+	})
+	b.Upper = b.FailureDelta
+	if !math.IsInf(logDelta, -1) {
+		b.Upper += mathx.Up(math.Exp(logDelta) * (1 + 1e-15*(2-logDelta)))
+	}
+	b.Upper = math.Min(1, mathx.Up(b.Upper))
+	if b.Upper == 5e-324 && math.IsInf(logDelta, -1) && b.FailureDelta == 0 {
+		b.Upper = 0
+	}
+	return b, nil
+}
+
+// best minimises f over the orders; with the default grid it then searches the
+// real orders between the neighbours of the best one. Any order gives a valid
+// bound, so a search that stops early costs tightness only.
+func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) {
+	value, at := math.Inf(1), -1
+	for i, a := range r.orders {
+		if v := f(a); v < value {
+			value, at = v, i
+		}
+	}
+	if at < 0 {
+		return math.Inf(1), 0, false
+	}
+	order = r.orders[at]
+	last := len(r.orders) - 1
+	finite := last
+	if math.IsInf(r.orders[last], 1) {
+		finite--
+	}
+	edge = at == 0 || (at == finite && at > 0 && finite == last)
+	if !r.refine || at > finite || math.IsInf(value, -1) || value == 0 {
+		return value, order, edge && value != 0
+	}
+	lo, hi := 1+(r.orders[0]-1)/100, r.orders[finite]
+	if at > 0 {
+		lo = r.orders[at-1]
+	}
+	if at < finite {
+		hi = r.orders[at+1]
+	}
+	a, v := goldenSection(f, lo, hi)
+	if v < value {
+		value, order = v, a
+	}
+	return value, order, edge
+}
+
+// goldenSection returns the best point met while shrinking [lo, hi] around a
+// minimum of f, 40 evaluations at most.
+func goldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
+	const ratio = 0.6180339887498949
+	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
+	fa, fb := f(a), f(b)
+	for i := 0; i < 38 && hi-lo > 1e-7*lo; i++ {
+		if fa <= fb {
+			hi, b, fb = b, a, fa
+			a = hi - ratio*(hi-lo)
+			fa = f(a)
+		} else {
+			lo, a, fa = a, b, fb
+			b = lo + ratio*(hi-lo)
+			fb = f(b)
+		}
+	}
+	if fa <= fb {
+		return a, fa
+	}
+	return b, fb
+}

@@ -1,0 +1,6 @@
+// Package mathx holds the scalar numerics of privacy accounting: sums and
+// differences of exponentials in log space, tails of the normal law that stay
+// accurate where the probability underflows, and outward rounding.
+//
+// All functions are deterministic float64 code without state.
+package mathx

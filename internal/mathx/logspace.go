@@ -1,0 +1,64 @@
+package mathx
+
+import "math"
+
+// LogAddExp returns log(e^a + e^b) without overflow.
+func LogAddExp(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	if math.IsInf(b, -1) || math.IsInf(a, 1) {
+		return a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// LogSubExp returns log(e^a - e^b) for a >= b; -Inf when they are equal.
+// It returns NaN when a < b.
+func LogSubExp(a, b float64) float64 {
+	switch {
+	case math.IsInf(b, -1):
+		return a
+	case math.IsInf(a, 1):
+		if math.IsInf(b, 1) {
+			return math.NaN()
+		}
+		return a
+	case a < b:
+		return math.NaN()
+	}
+	return a + Log1mExp(a-b)
+}
+
+// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends
+// (the switch at log 2 is Mächler's).
+func Log1mExp(x float64) float64 {
+	if x <= math.Ln2 {
+		return math.Log(-math.Expm1(-x))
+	}
+	return math.Log1p(-math.Exp(-x))
+}
+
+// LogExpm1 returns log(e^x - 1) for x >= 0.
+func LogExpm1(x float64) float64 {
+	if x > 36 {
+		return x + math.Log1p(-math.Exp(-x))
+	}
+	return math.Log(math.Expm1(x))
+}
+
+// LogSumExp returns log(sum of e^x); -Inf for an empty slice.
+func LogSumExp(xs []float64) float64 {
+	top := math.Inf(-1)
+	for _, x := range xs {
+		top = math.Max(top, x)
+	}
+	if math.IsInf(top, 0) || math.IsNaN(top) {
+		return top
+	}
+	sum := 0.0
+	for _, x := range xs {
+		sum += math.Exp(x - top)
+	}
+	return top + math.Log(sum)
+}

@@ -1,0 +1,22 @@
+package mathx
+
+import "math"
+
+// Up returns the next float64 above x; it leaves infinities and NaN alone.
+func Up(x float64) float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	return math.Nextafter(x, math.Inf(1))
+}
+
+// Down returns the next float64 below x; it leaves infinities and NaN alone.
+func Down(x float64) float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return x
+	}
+	return math.Nextafter(x, math.Inf(-1))
+}
+
+// IsFinite reports whether x is neither infinite nor NaN.
+func IsFinite(x float64) bool { return x-x == 0 }
