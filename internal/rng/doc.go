@@ -8,10 +8,10 @@
 // interrupted run that resumes repeats the same noise instead of drawing fresh
 // noise for a question it has already answered.
 //
-// A [Stream] is ChaCha8 keyed by a Key. The samplers BernoulliExp,
-// Geometric, DiscreteLaplace and DiscreteGaussian read a stream of
-// uniform bits and return integers; given uniform bits their laws are exact.
-// No floating-point number is touched while sampling, so the attacks on
+// A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp],
+// [DiscreteLaplace] (with its geometric half) and [DiscreteGaussian] read a
+// stream of uniform bits and return integers; given uniform bits their laws are
+// exact. No floating-point number is touched while sampling, so the attacks on
 // floating-point noise (Mironov 2012; Jin et al. 2022) have nothing to hold.
 //
 //	key, err := rng.NewKey()

@@ -1,0 +1,72 @@
+package rng
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestDiscreteLaplaceLaw(t *testing.T) {
+	for _, scale := range []float64{0.1, 0.5, 1, 2.3, 40, 1000.0 / 3} {
+		t.Run(fmt.Sprint(scale), func(t *testing.T) {
+			d, err := NewDiscreteLaplace(scale)
+			require.NoError(t, err)
+			require.Equal(t, scale, d.Scale())
+			s := SeedKey(2).Derive("laplace", math.Float64bits(scale)).Stream()
+			requireFits(t, func() int64 { return d.Sample(s) }, expOf(d.LogProb))
+			requireFits(t, func() int64 { return d.Geometric(s) }, func(k int64) float64 {
+				if k < 0 {
+					return 0
+				}
+				return -math.Expm1(-1/scale) * math.Exp(-float64(k)/scale)
+			})
+		})
+	}
+}
+
+func TestDiscreteLaplaceControls(t *testing.T) {
+	d, err := NewDiscreteLaplace(2)
+	require.NoError(t, err)
+	t.Run("zero counted for both signs", func(t *testing.T) {
+		s := SeedKey(3).Stream()
+		requireCaught(t, func() int64 {
+			g := d.Geometric(s)
+			if s.Uint64()>>63 == 0 {
+				return g
+			}
+			return -g
+		}, expOf(d.LogProb))
+	})
+	t.Run("scale 1 percent short", func(t *testing.T) {
+		short, err := NewDiscreteLaplace(1.98)
+		require.NoError(t, err)
+		s := SeedKey(4).Stream()
+		requireCaught(t, func() int64 { return short.Sample(s) }, expOf(d.LogProb))
+	})
+}
+
+func TestScaleRange(t *testing.T) {
+	for _, bad := range []float64{0, -1, minScale / 2, maxScale * 2, math.Inf(1), math.Inf(-1), math.NaN()} {
+		_, err := NewDiscreteLaplace(bad)
+		require.Error(t, err, bad)
+		_, err = NewDiscreteGaussian(bad)
+		require.Error(t, err, bad)
+	}
+	for _, good := range []float64{minScale, 0.01, maxScale} {
+		_, err := NewDiscreteLaplace(good)
+		require.NoError(t, err, good)
+	}
+}
+
+func TestDyadicIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(minScale, maxScale).Draw(t, "x")
+		m, shift := dyadic(x)
+		require.Equal(t, x, math.Ldexp(float64(m), -int(shift)))
+		require.Less(t, m, uint64(1)<<53)
+		require.LessOrEqual(t, shift, uint(62))
+	})
+}
