@@ -1,0 +1,63 @@
+// Package dpsgd trains a model by differentially private stochastic gradient
+// descent: the gradient of every record is clipped to a fixed norm, noise
+// scaled to that norm covers the sum, and nobody can tell from the trained
+// model - or from any model on the way to it - whether one record was used.
+//
+// One step, on data of n records:
+//
+//  1. every record joins the batch independently with probability q;
+//  2. the gradient g of each is scaled by min(1, C/|g|), C the clip norm;
+//  3. the sum is put on an integer grid and exact discrete Gaussian noise of
+//     standard deviation just above NoiseMultiplier times C is added;
+//  4. the result divided by q n, the expected and never the actual batch size,
+//     takes the place of the gradient in a step with momentum.
+//
+// A batch may be empty; its step is noise alone. A gradient that is not finite
+// counts as zero. Per-example norms, scaling and the sum take one backward
+// pass: see [Model].
+//
+// # Guarantee
+//
+// The sequence of all iterates is what [Config.Event] says: Steps adaptive
+// repetitions of a Poisson-sampled Gaussian mechanism with the stated noise
+// multiplier (Abadi et al. 2016, Algorithm 1), for the relation "one record
+// added or removed" and the unit "one row of the data". Replacing a record is
+// another relation and costs more; no event here stands for it. [Train] charges
+// before step 0: it runs only on a ledger reservation for exactly that event.
+//
+// The claim holds for the numbers the machine computes, not only for the real
+// numbers of the paper. What floating point does to the sum is bounded beside
+// the type grid, and the noise is inflated to cover it, by about one part in a
+// thousand. The sampling probability is the exact binary fraction of the
+// float64 and is compared with random integers. The noise is an exact sampler's;
+// its Renyi divergences at integer orders, sampled or not, are those of the
+// continuous Gaussian, and at other orders differ by less than 2^-1000. For
+// accountants of the privacy loss distribution, see Caveats.
+//
+// # Caveats
+//
+//   - The number of records n is treated as public: the divisor q n and the
+//     number of summation blocks come from it, and stay fixed when a
+//     neighbouring data set is imagined.
+//   - The key must be secret and, for a release, come from [NewKey]. All
+//     randomness is a function of the key and of a hash of configuration, data
+//     and initial parameters, so that a repeated run repeats its answer and a
+//     different one never meets the same noise twice. A run with a [SeedKey]
+//     is marked not releasable.
+//   - [Diagnostics] are private and unprotected, and so is the running time.
+//   - Features must be public functions of their own row. Statistics fitted on
+//     the data, hyper-parameters and stopping points chosen on it cost privacy
+//     that nothing here charges.
+//   - The discrete law differs from the continuous Gaussian rounded to the grid
+//     by at most 1/(24 s^2) in total variation per parameter and step, s >=
+//     2^28 the standard deviation in grid units. A bound by hockey-stick
+//     divergence (PLD) derived for the continuous law therefore holds with
+//     delta larger by (1 + e^epsilon) Steps parameters/(24 s^2): 2e-11 for 23,050
+//     parameters, 200 steps and epsilon 2.
+//
+// # Use
+//
+//	model, err := dpsgd.NewSoftmax(cols, classes)
+//	reservation, err := budget.Reserve(cfg.Event())
+//	result, err := dpsgd.Train(ctx, model, data, cfg, reservation, key)
+package dpsgd

@@ -1,0 +1,46 @@
+package dpsgd
+
+// Model is what Train trains: a vector of parameters and a loss for every
+// record. [Softmax] is one.
+type Model interface {
+	// Parameters returns the live parameters in a fixed order. Train writes
+	// them between steps, never while a Worker runs.
+	Parameters() []float32
+	// Check reports what makes data unusable for the model: the number of
+	// columns, or a label out of range.
+	Check(data Data) error
+	// Worker returns the working memory of one goroutine.
+	Worker() Worker
+}
+
+// Worker computes clipped gradients for one goroutine. The guarantee of
+// [Train] rests on the three obligations of AddClipped.
+type Worker interface {
+	// Start is called once in a step, before the first AddClipped: the
+	// parameters have changed.
+	Start()
+	// AddClipped adds to sum, which is zero, the contributions of the given
+	// rows of data: the gradient of the row's loss by the parameters times
+	// min(1, clip/norm), norm the Euclidean norm of that gradient over all
+	// parameters. There are at most 64 rows; clip is positive and may be +Inf.
+	// It takes one backward pass: norms from the deltas and activations, rows of
+	// deltas scaled, one product.
+	//
+	//  1. What one row contributes, alone in a call, depends on parameters, clip
+	//     and the contents of that row and on nothing else, to the last bit: not
+	//     on the row's index or address.
+	//  2. That contribution has norm at most clip (1 + 2^-20). If the gradient is
+	//     not finite it is zero, and counted.
+	//  3. m rows together give the sum of their single contributions up to an
+	//     error of norm at most gamma_m times the sum of their norms, gamma_m = m
+	//     u/(1 - m u), u = 2^-24.
+	AddClipped(sum []float32, data Data, rows []int, clip float64) Tally
+}
+
+// Tally counts what happened to rows. It is private.
+type Tally struct {
+	Clipped   int64 // scaled down
+	NonFinite int64 // gradient not finite: counted as zero
+}
+
+func (t *Tally) add(u Tally) { t.Clipped += u.Clipped; t.NonFinite += u.NonFinite }

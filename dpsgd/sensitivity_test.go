@@ -1,0 +1,254 @@
+package dpsgd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// dealt is a batcher whose blocks are given.
+func dealt(blocks [][]int) *batcher {
+	b := &batcher{blocks: len(blocks), starts: []int{0}}
+	for _, rows := range blocks {
+		b.rows = append(b.rows, rows...)
+		b.starts = append(b.starts, len(b.rows))
+	}
+	return b
+}
+
+// without removes row r from data, moving all later rows to other indices and
+// addresses, and from the blocks, where the others stay.
+func without(data Data, blocks [][]int, r int) (Data, [][]int) {
+	x := blas32.General{Rows: data.X.Rows - 1, Cols: data.X.Cols, Stride: data.X.Cols + 1}
+	x.Data = make([]float32, x.Rows*x.Stride)
+	smaller := Data{X: x}
+	for i, y := range data.Y {
+		if i != r {
+			copy(row(x, len(smaller.Y)), row(data.X, i))
+			smaller.Y = append(smaller.Y, y)
+		}
+	}
+	moved := make([][]int, len(blocks))
+	for b, rows := range blocks {
+		for _, i := range rows {
+			if i < r {
+				moved[b] = append(moved[b], i)
+			} else if i > r {
+				moved[b] = append(moved[b], i-1)
+			}
+		}
+	}
+	return smaller, moved
+}
+
+// sumOf is the integer vector that noise is added to.
+func sumOf(t *testing.T, model Model, data Data, clip, unit float64, blocks [][]int) []int64 {
+	s := newSummer(model, data, clip, unit, 1)
+	_, err := s.add(context.Background(), dealt(blocks))
+	require.NoError(t, err)
+	total := make([]int64, len(model.Parameters()))
+	for _, lane := range s.ints {
+		for j, v := range lane {
+			total[j] += v
+		}
+	}
+	return total
+}
+
+func distance(a, b []int64) float64 {
+	square := 0.0
+	for j := range a {
+		d := float64(a[j] - b[j])
+		square += d * d
+	}
+	return math.Sqrt(square)
+}
+
+// world is a random training set with adversarial magnitudes, dealt to blocks
+// around the size where summation changes.
+func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
+	cols, classes := []int{1, 7, 40}[rnd.IntN(3)], 2+rnd.IntN(3)
+	model, _ := NewSoftmax(cols, classes)
+	spread := math.Exp(4 * rnd.NormFloat64())
+	for j := range model.parameters {
+		model.parameters[j] = float32(rnd.NormFloat64() * spread)
+	}
+	var blocks [][]int
+	n := 0
+	for _, size := range []int{rnd.IntN(5), groupRows - 1 + rnd.IntN(3), rnd.IntN(groupRows + 4)} {
+		var rows []int
+		for range size {
+			rows = append(rows, n)
+			n++
+		}
+		blocks = append(blocks, rows)
+	}
+	data := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
+	alike := rnd.IntN(2) == 0 // one direction: rounding errors add up
+	for i := range n {
+		x := row(data.X, i)
+		size := math.Exp(rnd.NormFloat64() * 20)
+		for j := range x {
+			x[j] = float32(size * rnd.NormFloat64())
+			if alike {
+				x[j] = 1 + 0.3*float32(j%3)
+			}
+		}
+		switch rnd.IntN(20) {
+		case 0:
+			x[0] = float32(math.NaN())
+		case 1:
+			x[0] = float32(math.Inf(1))
+		case 2:
+			clear(x)
+		case 3:
+			x[0] = math.MaxFloat32
+		}
+		data.Y[i] = rnd.IntN(classes)
+		if alike {
+			data.Y[i] = 0
+		}
+	}
+	return model, data, blocks
+}
+
+// worst returns the largest distance of the integer sums of neighbours over
+// many worlds, as a fraction of what the noise covers: sigma/NoiseMultiplier.
+func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noiseMultiplier, clip float64, g grid) float64) float64 {
+	rnd := rand.New(rand.NewPCG(5, 1))
+	ratio := 0.0
+	for range worlds {
+		model, data, blocks := world(rnd)
+		clip := []float64{1e-3, 0.1, 1, 30}[rnd.IntN(4)]
+		multiplier := []float64{0.5, 4, 50}[rnd.IntN(3)]
+		g, err := newGrid(multiplier, clip, len(model.parameters), data.X.Rows)
+		require.NoError(t, err)
+		whole := sumOf(t, wrap(model), data, clip, g.unit, blocks)
+		for range 8 {
+			r := rnd.IntN(data.X.Rows)
+			smaller, moved := without(data, blocks, r)
+			d := distance(whole, sumOf(t, wrap(model), smaller, clip, g.unit, moved))
+			ratio = math.Max(ratio, d*multiplier/sigma(multiplier, clip, g))
+		}
+	}
+	return ratio
+}
+
+func softmaxItself(m *Softmax) Model        { return m }
+func sigmaOf(_, _ float64, g grid) float64  { return g.sigma }
+func unscaled(m, _ float64, g grid) float64 { return m / g.unit }
+func broken(f addClipped) func(m *Softmax) Model {
+	return func(m *Softmax) Model { return brokenModel{m, f} }
+}
+
+type addClipped func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally
+
+// brokenModel is a model with another way to clip.
+type brokenModel struct {
+	*Softmax
+	f addClipped
+}
+
+func (m brokenModel) Worker() Worker { return brokenWorker{m.Softmax.Worker(), m.f} }
+
+type brokenWorker struct {
+	Worker
+	f addClipped
+}
+
+func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) Tally {
+	return w.f(w.Worker, sum, data, rows, clip)
+}
+
+// TestNeighboursDifferByAtMostTheSensitivity removes records from random data
+// and compares the integers that noise is added to. The bound is nearly
+// reached; every broken variant breaks it.
+func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
+	ratio := worst(t, 300, softmaxItself, sigmaOf)
+	require.LessOrEqual(t, ratio, 1.0)
+	require.Greater(t, ratio, 0.99, "the worlds do not reach a record of full norm")
+
+	noClip := func(w Worker, sum []float32, data Data, rows []int, _ float64) Tally {
+		return w.AddClipped(sum, data, rows, 1e6)
+	}
+	clipOfMean := func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally {
+		tally := w.AddClipped(sum, data, rows, 1e6)
+		square := 0.0
+		for _, v := range sum {
+			square += float64(v) * float64(v)
+		}
+		scale := math.Min(1, clip*float64(len(rows))/math.Sqrt(square))
+		for j := range sum {
+			sum[j] *= float32(scale)
+		}
+		return tally
+	}
+	weightsOnly := func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally {
+		tally := w.AddClipped(sum, data, rows, clip)
+		for j := range sum[:len(sum)/2] {
+			sum[j] *= 1.1
+		}
+		return tally
+	}
+	for _, control := range []struct {
+		name  string
+		model func(*Softmax) Model
+		sigma func(float64, float64, grid) float64
+	}{
+		{"no clipping", broken(noClip), sigmaOf},
+		{"the mean is clipped", broken(clipOfMean), sigmaOf},
+		{"a tenth too much for some parameters", broken(weightsOnly), sigmaOf},
+		{"noise without the clip norm", softmaxItself, unscaled},
+	} {
+		require.Greater(t, worst(t, 60, control.model, control.sigma), 1.0, control.name)
+	}
+}
+
+// TestRowByRowBlocks: above groupRows rows a block gives the sum of the
+// integers of its rows, which no company changes.
+func TestRowByRowBlocks(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 1))
+	for range 5 {
+		model, data, _ := world(rnd)
+		g, err := newGrid(4, 1, len(model.parameters), data.X.Rows)
+		require.NoError(t, err)
+		var all []int
+		total := make([]int64, len(model.parameters))
+		for i := range min(data.X.Rows, 2*groupRows) {
+			all = append(all, i)
+			for j, v := range sumOf(t, model, data, 1, g.unit, [][]int{{i}}) {
+				total[j] += v
+			}
+		}
+		if len(all) > groupRows {
+			require.Equal(t, total, sumOf(t, model, data, 1, g.unit, [][]int{all}))
+		}
+	}
+}
+
+func TestGrid(t *testing.T) {
+	for _, multiplier := range []float64{0x1p-10, 0.3, 1, 4.07, 100, 0x1p20} {
+		for _, clip := range []float64{0x1p-40, 0.1, 1, 0x1p40} {
+			for _, parameters := range []int{1, 23050, 1e6} {
+				name := fmt.Sprint(multiplier, clip, parameters)
+				g, err := newGrid(multiplier, clip, parameters, 60000)
+				require.NoError(t, err, name)
+				least := multiplier * clip / g.unit
+				require.GreaterOrEqual(t, least, 0x1p28, name)
+				require.Less(t, least, 0x1p29, name)
+				require.GreaterOrEqual(t, g.sigma, multiplier*g.sensitivity, name)
+				require.Equal(t, g.sigma, math.Trunc(g.sigma), name)
+				if multiplier < 10 {
+					require.Less(t, g.sigma/least, 1.0015, name)
+				}
+			}
+		}
+	}
+	_, err := newGrid(0x1p-10, 1, 10, 1<<40)
+	require.ErrorContains(t, err, "NoiseMultiplier")
+}
