@@ -11,6 +11,9 @@ package accountant
 // are per vote count, under "one vote moves" (one record changes at most one
 // teacher, hence at most one vote of a query), which holds for both record
 // relations.
+//
+// An event alone does not know its name in JSON: use MarshalEvent,
+// UnmarshalEvent or a Schedule, not encoding/json directly.
 type Event interface {
 	// Validate reports the first parameter that is out of range.
 	Validate() error
@@ -19,33 +22,33 @@ type Event interface {
 
 // Gaussian is one release of a function plus Gaussian noise.
 type Gaussian struct {
-	NoiseMultiplier float64 // noise standard deviation / L2 sensitivity, > 0
+	NoiseMultiplier float64 `json:"noise_multiplier"` // noise standard deviation / L2 sensitivity, > 0
 }
 
 // PoissonSampled runs Event on a sample in which every record takes part
 // independently with the given probability. Only Poisson sampling is meant:
 // shuffled or fixed-size batches are other events.
 type PoissonSampled struct {
-	Probability float64 // in [0, 1]
-	Event       Event
+	Probability float64 `json:"probability"` // in [0, 1]
+	Event       Event   `json:"event"`
 }
 
 // Composed is the adaptive composition of events, in order.
 type Composed struct {
-	Events []Event
+	Events []Event `json:"events"`
 }
 
 // Repeated is Event run Count times, adaptively.
 type Repeated struct {
-	Event Event
-	Count int64 // >= 0
+	Event Event `json:"event"`
+	Count int64 `json:"count"` // >= 0
 }
 
 // WithFailure is Event, except with probability at most Delta, when anything
 // may be revealed.
 type WithFailure struct {
-	Event Event
-	Delta float64 // in [0, 1)
+	Event Event   `json:"event"`
+	Delta float64 `json:"delta"` // in [0, 1)
 }
 
 // NonPrivate reveals its input. Every accountant answers an infinite epsilon.

@@ -3,21 +3,21 @@ package accountant
 // GNMax is one noisy argmax of vote counts with Gaussian noise of standard
 // deviation Sigma on every count (Papernot et al. 2018, Proposition 8).
 type GNMax struct {
-	Sigma float64 // per vote count, > 0
+	Sigma float64 `json:"sigma"` // per vote count, > 0
 }
 
 // Threshold is one noisy comparison of the largest vote count with a public
 // threshold, Gaussian noise of standard deviation Sigma (Papernot et al. 2018,
 // Algorithm 1, step 1). The largest count has sensitivity 1.
 type Threshold struct {
-	Sigma float64 // per vote count, > 0
+	Sigma float64 `json:"sigma"` // per vote count, > 0
 }
 
 // LNMax is one noisy argmax of vote counts with Laplace noise of the given
 // scale on every count (Papernot et al. 2017). A moved vote changes two
 // counts, so it is 2/Scale-differentially private.
 type LNMax struct {
-	Scale float64 // per vote count, > 0
+	Scale float64 `json:"scale"` // per vote count, > 0
 }
 
 // MStab is one propose-test-release of a stable answer: release it if and only
@@ -26,8 +26,8 @@ type LNMax struct {
 // with discrete Laplace noise and an integer threshold charge
 // WithFailure{PureDP{Epsilon}, exp(-Epsilon*Threshold)/2} instead.
 type MStab struct {
-	Epsilon   float64 // of the distance, which has sensitivity 1, > 0
-	Threshold float64 // >= 0
+	Epsilon   float64 `json:"epsilon"`   // of the distance, which has sensitivity 1, > 0
+	Threshold float64 `json:"threshold"` // >= 0
 }
 
 // AboveThreshold is one run of the sparse vector technique with continuous
@@ -36,9 +36,9 @@ type MStab struct {
 // (Dwork, Roth 2014; Lyu, Su, Li 2017, Algorithm 7). Charge integer noise as
 // PureDP{Epsilon1 + Epsilon2}.
 type AboveThreshold struct {
-	Epsilon1 float64 // of the threshold, > 0
-	Epsilon2 float64 // of all answers together, > 0
-	Answers  int64   // >= 1
+	Epsilon1 float64 `json:"epsilon1"` // of the threshold, > 0
+	Epsilon2 float64 `json:"epsilon2"` // of all answers together, > 0
+	Answers  int64   `json:"answers"`  // >= 1
 }
 
 // StableSVT is one run of the stable sparse vector with one-sided integer
@@ -46,8 +46,8 @@ type AboveThreshold struct {
 // noise of mass proportional to exp(-k/B2), k >= 0; stable answers are released
 // free of further charge until Failures queries have failed.
 type StableSVT struct {
-	B1        float64 // > 0
-	B2        float64 // > 0
-	Threshold int64   // >= 0
-	Failures  int64   // >= 1
+	B1        float64 `json:"b1"`        // > 0
+	B2        float64 `json:"b2"`        // > 0
+	Threshold int64   `json:"threshold"` // >= 0
+	Failures  int64   `json:"failures"`  // >= 1
 }

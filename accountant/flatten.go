@@ -104,7 +104,7 @@ func curveOf(e Event) curve {
 	case MStab:
 		return laplaceCurve(e.Epsilon)
 	case ExponentialMechanism:
-		return minCurve(linearCurve(e.Epsilon*e.Epsilon/8), pureCurve(e.Epsilon))
+		return boundedRangeCurve(e.Epsilon)
 	case DiscreteLaplace:
 		return discreteLaplaceCurve(e.Scale, e.Sensitivity)
 	case AboveThreshold:

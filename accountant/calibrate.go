@@ -1,0 +1,193 @@
+package accountant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Target is the guarantee asked for.
+type Target struct {
+	Epsilon float64 // > 0
+	Delta   float64 // in [0, 1)
+}
+
+func (t Target) validate() error {
+	if !mathx.IsFinite(t.Epsilon) || t.Epsilon <= 0 {
+		return fmt.Errorf("accountant: Target.Epsilon must be a finite number above 0, got %v", t.Epsilon)
+	}
+	if !(t.Delta >= 0 && t.Delta < 1) {
+		return fmt.Errorf("accountant: Target.Delta must be in [0, 1), got %v", t.Delta)
+	}
+	return nil
+}
+
+// ErrNoBracket is matched by every *NoBracketError.
+var ErrNoBracket = errors.New("accountant: the target is not between two trials")
+
+// NoBracketError says that a search met no trial on one side of its target.
+type NoBracketError struct {
+	Parameter string  // what was searched: "noise" or "count"
+	Last      float64 // the outermost value tried
+	Epsilon   float64 // what it costs
+	Target    Target
+}
+
+// Error implements error.
+func (e *NoBracketError) Error() string {
+	relation := "still above"
+	if e.Epsilon <= e.Target.Epsilon {
+		relation = "still within"
+	}
+	return fmt.Sprintf("accountant: no %s brackets the target: at %g epsilon is %g, %s %g (delta %g)",
+		e.Parameter, e.Last, e.Epsilon, relation, e.Target.Epsilon, e.Target.Delta)
+}
+
+// Is makes errors.Is(err, ErrNoBracket) hold.
+func (e *NoBracketError) Is(target error) bool { return target == ErrNoBracket }
+
+const (
+	minNoise = 1e-6
+	maxNoise = 1e15
+	maxCount = int64(1) << 53
+	// noiseTolerance is how much noise, relatively, a calibration may waste.
+	noiseTolerance = 1e-8
+)
+
+// NewAccount starts the accounts a calibration tries; Config.NewAccount is one.
+type NewAccount func() (Accountant, error)
+
+// NewAccount starts an RDP account.
+func (c Config) NewAccount() (Accountant, error) { return NewRDP(c) }
+
+// epsilonOfEvent charges one event to a fresh account.
+func epsilonOfEvent(newAccount NewAccount, e Event, delta float64) (Bound, error) {
+	account, err := newAccount()
+	if err != nil {
+		return Bound{}, err
+	}
+	if err := account.Compose(e, 1); err != nil {
+		return Bound{}, err
+	}
+	return account.Epsilon(delta)
+}
+
+// CalibrateNoise returns the least noise, to 1e-8 relative, for which the event
+// meets the target, with what it achieves: always at most target.Epsilon. Noise
+// is whatever parameter the event takes that costs less as it grows, searched
+// from 1e-6 to 1e15. It returns a *NoBracketError if no noise meets the target,
+// or the least does.
+func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) Event) (float64, Bound, error) {
+	if err := target.validate(); err != nil {
+		return 0, Bound{}, err
+	}
+	try := func(noise float64) (Bound, error) {
+		if err := ctx.Err(); err != nil {
+			return Bound{}, err
+		}
+		return epsilonOfEvent(newAccount, event(noise), target.Delta)
+	}
+	fail := func(noise float64, b Bound) (float64, Bound, error) {
+		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
+	}
+	hi := 1.0
+	best, err := try(hi)
+	if err != nil {
+		return 0, Bound{}, err
+	}
+	lo := hi
+	if best.Upper > target.Epsilon {
+		for factor := 2.0; best.Upper > target.Epsilon; factor = math.Min(factor*factor, 1024) {
+			if hi == maxNoise {
+				return fail(hi, best)
+			}
+			lo, hi = hi, math.Min(hi*factor, maxNoise)
+			if best, err = try(hi); err != nil {
+				return 0, Bound{}, err
+			}
+		}
+	} else {
+		for factor := 2.0; ; factor = math.Min(factor*factor, 1024) {
+			if lo == minNoise {
+				return fail(lo, best)
+			}
+			lo = math.Max(lo/factor, minNoise)
+			b, err := try(lo)
+			if err != nil {
+				return 0, Bound{}, err
+			}
+			if b.Upper > target.Epsilon {
+				break
+			}
+			hi, best = lo, b
+		}
+	}
+	// Invariant: hi was tried and meets the target, with best.
+	for hi > lo*(1+noiseTolerance) {
+		mid := math.Sqrt(lo * hi)
+		b, err := try(mid)
+		if err != nil {
+			return 0, Bound{}, err
+		}
+		if b.Upper <= target.Epsilon {
+			hi, best = mid, b
+		} else {
+			lo = mid
+		}
+	}
+	return hi, best, nil
+}
+
+// CalibrateCount returns the largest count, steps or queries, for which the
+// event meets the target, with what it achieves. It returns a *NoBracketError
+// if one is too many, or 2^53 are not.
+func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) Event) (int64, Bound, error) {
+	if err := target.validate(); err != nil {
+		return 0, Bound{}, err
+	}
+	try := func(count int64) (Bound, error) {
+		if err := ctx.Err(); err != nil {
+			return Bound{}, err
+		}
+		return epsilonOfEvent(newAccount, event(count), target.Delta)
+	}
+	// Invariant: lo meets the target, with best; hi, once tried, does not.
+	var lo, hi int64 = 0, 1
+	best, err := try(hi)
+	if err != nil {
+		return 0, Bound{}, err
+	}
+	if best.Upper > target.Epsilon {
+		return 0, Bound{}, &NoBracketError{"count", 1, best.Upper, target}
+	}
+	for {
+		lo, hi = hi, 2*hi
+		if hi > maxCount {
+			return 0, Bound{}, &NoBracketError{"count", float64(lo), best.Upper, target}
+		}
+		b, err := try(hi)
+		if err != nil {
+			return 0, Bound{}, err
+		}
+		if b.Upper > target.Epsilon {
+			break
+		}
+		best = b
+	}
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		b, err := try(mid)
+		if err != nil {
+			return 0, Bound{}, err
+		}
+		if b.Upper <= target.Epsilon {
+			lo, best = mid, b
+		} else {
+			hi = mid
+		}
+	}
+	return lo, best, nil
+}

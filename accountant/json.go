@@ -1,0 +1,374 @@
+package accountant
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// SchemaEvents names the JSON form of a Schedule.
+const SchemaEvents = "pate.events/1"
+
+// maxJSON bounds the size of a document, in bytes.
+const maxJSON = 16 << 20
+
+// ErrBadJSON is returned, wrapped, for a document that is not the JSON form of
+// an event or a schedule: unknown or missing or repeated fields, unknown types,
+// wrong kinds, too deep or too large.
+var ErrBadJSON = errors.New("accountant: bad event JSON")
+
+// Schedule is a list of events under one relation, in its JSON form
+//
+//	{"schema":"pate.events/1","relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}
+//
+// The schema may be left out when reading. Decoding is strict, and a decoded
+// schedule is valid.
+type Schedule struct {
+	Relation Relation
+	Events   []Event
+}
+
+// zeroEvent returns the zero value of the event of a JSON type name.
+func zeroEvent(name string) (Event, bool) {
+	for _, e := range []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
+		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
+		MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}} {
+		if typeName(e) == name {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// typeName returns the JSON type of an event.
+func typeName(e Event) string {
+	switch e.(type) {
+	case Gaussian:
+		return "gaussian"
+	case Laplace:
+		return "laplace"
+	case DiscreteGaussian:
+		return "discrete_gaussian"
+	case DiscreteLaplace:
+		return "discrete_laplace"
+	case ExponentialMechanism:
+		return "exponential"
+	case PureDP:
+		return "pure"
+	case RandomizedResponse:
+		return "randomized_response"
+	case ZCDP:
+		return "zcdp"
+	case GNMax:
+		return "gnmax"
+	case Threshold:
+		return "threshold"
+	case LNMax:
+		return "lnmax"
+	case MStab:
+		return "m_stab"
+	case AboveThreshold:
+		return "above_threshold"
+	case StableSVT:
+		return "stable_svt"
+	case PoissonSampled:
+		return "poisson_sampled"
+	case Composed:
+		return "composed"
+	case Repeated:
+		return "repeated"
+	case WithFailure:
+		return "with_failure"
+	case NonPrivate:
+		return "non_private"
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+// MarshalEvent returns the JSON form of a valid event.
+func MarshalEvent(e Event) ([]byte, error) {
+	if err := validTree(e, 0); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := writeEvent(&b, e); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+func writeEvent(b *bytes.Buffer, e Event) error {
+	fmt.Fprintf(b, `{"type":%q`, typeName(e))
+	v := reflect.ValueOf(e)
+	for i := range v.NumField() {
+		fmt.Fprintf(b, `,%q:`, v.Type().Field(i).Tag.Get("json"))
+		switch x := v.Field(i).Interface().(type) {
+		case Event:
+			if err := writeEvent(b, x); err != nil {
+				return err
+			}
+		case []Event:
+			if err := writeEvents(b, x); err != nil {
+				return err
+			}
+		default:
+			data, err := json.Marshal(x)
+			if err != nil {
+				return fmt.Errorf("accountant: %w", err)
+			}
+			b.Write(data)
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+func writeEvents(b *bytes.Buffer, events []Event) error {
+	b.WriteByte('[')
+	for i, e := range events {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := writeEvent(b, e); err != nil {
+			return err
+		}
+	}
+	b.WriteByte(']')
+	return nil
+}
+
+// UnmarshalEvent reads the JSON form of one event and validates it.
+func UnmarshalEvent(data []byte) (Event, error) {
+	if len(data) > maxJSON {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrBadJSON, len(data), maxJSON)
+	}
+	e, err := readEvent(data, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := validTree(e, 0); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func readEvent(data []byte, depth int) (Event, error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("%w: nested more than %d deep", ErrBadJSON, maxDepth)
+	}
+	fields, err := readObject(data)
+	if err != nil {
+		return nil, err
+	}
+	var name string
+	if err := fields.take("type", &name); err != nil {
+		return nil, err
+	}
+	zero, ok := zeroEvent(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: unknown event type %q", ErrBadJSON, name)
+	}
+	v := reflect.New(reflect.TypeOf(zero)).Elem()
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("json")
+		if err := fields.takeField(key, v.Field(i), depth); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := fields.done(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return v.Interface().(Event), nil
+}
+
+func readEvents(data []byte, depth int) ([]Event, error) {
+	var raw []json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil || raw == nil {
+		return nil, fmt.Errorf("%w: events must be a list", ErrBadJSON)
+	}
+	events := make([]Event, len(raw))
+	for i := range raw {
+		e, err := readEvent(raw[i], depth)
+		if err != nil {
+			return nil, fmt.Errorf("events[%d]: %w", i, err)
+		}
+		events[i] = e
+	}
+	return events, nil
+}
+
+// object is a JSON object whose keys are taken one by one; what is left over
+// is an error.
+type object struct {
+	keys   []string
+	values map[string]json.RawMessage
+}
+
+// readObject differs from encoding/json in that keys are exact and unique.
+func readObject(data []byte) (*object, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
+		return nil, fmt.Errorf("%w: expected an object", ErrBadJSON)
+	}
+	o := &object{values: make(map[string]json.RawMessage)}
+	for dec.More() {
+		tok, err := dec.Token()
+		if err != nil {
+			return nil, fmt.Errorf("%w: %v", ErrBadJSON, err)
+		}
+		key := tok.(string) // the decoder accepts nothing else here
+		if _, twice := o.values[key]; twice {
+			return nil, fmt.Errorf("%w: field %q is there twice", ErrBadJSON, key)
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, fmt.Errorf("%w: field %q: %v", ErrBadJSON, key, err)
+		}
+		o.keys = append(o.keys, key)
+		o.values[key] = value
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrBadJSON, err)
+	}
+	if dec.InputOffset() < int64(len(bytes.TrimRight(data, " \t\r\n"))) {
+		return nil, fmt.Errorf("%w: text after the object", ErrBadJSON)
+	}
+	return o, nil
+}
+
+// pop returns the value of a required key.
+func (o *object) pop(key string) (json.RawMessage, error) {
+	value, ok := o.values[key]
+	if !ok {
+		return nil, fmt.Errorf("%w: field %q is missing", ErrBadJSON, key)
+	}
+	delete(o.values, key)
+	return value, nil
+}
+
+// take decodes a required string.
+func (o *object) take(key string, into *string) error {
+	value, err := o.pop(key)
+	if err != nil {
+		return err
+	}
+	if len(value) == 0 || value[0] != '"' {
+		return fmt.Errorf("%w: field %q must be a string", ErrBadJSON, key)
+	}
+	if err := json.Unmarshal(value, into); err != nil {
+		return fmt.Errorf("%w: field %q: %v", ErrBadJSON, key, err)
+	}
+	return nil
+}
+
+// takeField decodes a required field of an event into v.
+func (o *object) takeField(key string, v reflect.Value, depth int) error {
+	value, err := o.pop(key)
+	if err != nil {
+		return err
+	}
+	switch p := v.Addr().Interface().(type) {
+	case *float64:
+		// ParseFloat accepts more than JSON does, but value is JSON already.
+		*p, err = strconv.ParseFloat(string(value), 64)
+		if err != nil {
+			return fmt.Errorf("%w: field %q must be a number, got %.40s", ErrBadJSON, key, value)
+		}
+	case *int64:
+		*p, err = strconv.ParseInt(string(value), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: field %q must be a whole number, got %.40s", ErrBadJSON, key, value)
+		}
+	case *Event:
+		*p, err = readEvent(value, depth+1)
+		return err
+	case *[]Event:
+		*p, err = readEvents(value, depth+1)
+		return err
+	}
+	return nil
+}
+
+func (o *object) done() error {
+	for _, key := range o.keys {
+		if _, left := o.values[key]; left {
+			return fmt.Errorf("%w: unknown field %q", ErrBadJSON, key)
+		}
+	}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s Schedule) MarshalJSON() ([]byte, error) {
+	relation, err := s.Relation.MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range s.Events {
+		if err := validTree(e, 0); err != nil {
+			return nil, fmt.Errorf("events[%d]: %w", i, err)
+		}
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `{"schema":%q,"relation":%q,"events":`, SchemaEvents, relation)
+	if err := writeEvents(&b, s.Events); err != nil {
+		return nil, err
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *Schedule) UnmarshalJSON(data []byte) error {
+	if len(data) > maxJSON {
+		return fmt.Errorf("%w: %d bytes, at most %d are read", ErrBadJSON, len(data), maxJSON)
+	}
+	o, err := readObject(data)
+	if err != nil {
+		return err
+	}
+	if _, ok := o.values["schema"]; ok {
+		var schema string
+		if err := o.take("schema", &schema); err != nil {
+			return err
+		}
+		if schema != SchemaEvents {
+			return fmt.Errorf("%w: schema %q, this version reads %q", ErrBadJSON, schema, SchemaEvents)
+		}
+	}
+	var out Schedule
+	var relation string
+	if err := o.take("relation", &relation); err != nil {
+		return err
+	}
+	if err := out.Relation.UnmarshalText([]byte(relation)); err != nil {
+		return fmt.Errorf("%w: %w", ErrBadJSON, err)
+	}
+	events, err := o.pop("events")
+	if err != nil {
+		return err
+	}
+	if out.Events, err = readEvents(events, 0); err != nil {
+		return err
+	}
+	if err := o.done(); err != nil {
+		return err
+	}
+	for i, e := range out.Events {
+		if err := validTree(e, 0); err != nil {
+			return fmt.Errorf("events[%d]: %w", i, err)
+		}
+	}
+	*s = out
+	return nil
+}
+
+// ParseSchedule reads the JSON form of a schedule.
+func ParseSchedule(data []byte) (Schedule, error) {
+	var s Schedule
+	err := s.UnmarshalJSON(data)
+	return s, err
+}
