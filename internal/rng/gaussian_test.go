@@ -19,7 +19,7 @@ func gaussian(t require.TestingT, sigma float64) *DiscreteGaussian {
 }
 
 func TestDiscreteGaussianLaw(t *testing.T) {
-	for _, sigma := range []float64{0.1, 0.3, 0.5, 1, math.Sqrt2, 2.5, 40, 1234.5} {
+	for _, sigma := range []float64{0.3, 1, math.Sqrt2, 40, 1234.5} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
 			d := gaussian(t, sigma)
 			s := SeedKey(5).Derive("gaussian", math.Float64bits(sigma)).Stream()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestDiscreteLaplaceLaw(t *testing.T) {
-	for _, scale := range []float64{0.1, 0.5, 1, 2.3, 40, 1000.0 / 3} {
+	for _, scale := range []float64{0.1, 2.3, 40} {
 		t.Run(fmt.Sprint(scale), func(t *testing.T) {
 			d, err := NewDiscreteLaplace(scale)
 			require.NoError(t, err)

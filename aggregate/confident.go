@@ -1,0 +1,91 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// ConfidentGNMaxConfig are the parameters of a Confident-GNMax mechanism; none
+// has a default but Threshold, which may be 0.
+type ConfidentGNMaxConfig struct {
+	Threshold float64 // of the largest count, in votes; at most 2^40 either way
+	Sigma1    float64 // standard deviation of the noise on the largest count, in votes; [2^-10, 2^40]
+	Sigma2    float64 // standard deviation of the noise on each count of an answer, in votes; [2^-10, 2^40]
+	Queries   int     // cap on questions, all of which are charged; >= 1
+	Answers   int     // cap on answers, all of which are charged; in [1, Queries]
+}
+
+// ConfidentGNMax answers like GNMax with Sigma2, but only if the largest count
+// plus noise of its own, Sigma1, is at least Threshold; otherwise it declines
+// (Papernot et al. 2018, Algorithm 1).
+type ConfidentGNMax struct {
+	cfg       ConfidentGNMaxConfig
+	threshold int64 // the least integer not below cfg.Threshold
+	largest   *rng.DiscreteGaussian
+	counts    *rng.DiscreteGaussian
+}
+
+// NewConfidentGNMax returns the mechanism for cfg.
+func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
+	if !(math.Abs(cfg.Threshold) <= maxCount) {
+		return nil, fmt.Errorf("aggregate: Threshold must be between -2^40 and 2^40 votes, not %g", cfg.Threshold)
+	}
+	largest, err := sampler("Sigma1", cfg.Sigma1)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := sampler("Sigma2", cfg.Sigma2)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCap("Queries", cfg.Queries, maxQueries); err != nil {
+		return nil, err
+	}
+	if err := checkCap("Answers", cfg.Answers, cfg.Queries); err != nil {
+		return nil, err
+	}
+	return &ConfidentGNMax{cfg: cfg, threshold: int64(math.Ceil(cfg.Threshold)), largest: largest, counts: counts}, nil
+}
+
+// Event implements [Mechanism]: the threshold test of every question, and the
+// noisy argmax of every answer. The sigmas are those sampled, to the last bit.
+func (m *ConfidentGNMax) Event() accountant.Event {
+	return accountant.Composed{Events: []accountant.Event{
+		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma()}, Count: int64(m.cfg.Queries)},
+		accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma()}, Count: int64(m.cfg.Answers)},
+	}}
+}
+
+// Start implements [Mechanism].
+func (m *ConfidentGNMax) Start(r *ledger.Reservation, key Key) (*Session, error) {
+	return start(m, m, r, key, m.cfg.Queries, m.cfg.Answers)
+}
+
+func (m *ConfidentGNMax) noise() (string, []uint64) {
+	return "confident-gnmax", []uint64{
+		math.Float64bits(m.cfg.Threshold), math.Float64bits(m.largest.Sigma()), math.Float64bits(m.counts.Sigma()),
+	}
+}
+
+// draw puts the noise of the largest count behind that of the classes.
+func (m *ConfidentGNMax) draw(s *rng.Stream, classes int) []int64 {
+	noise := make([]int64, classes+1)
+	for i := range classes {
+		noise[i] = m.counts.Sample(s)
+	}
+	noise[classes] = m.largest.Sample(s)
+	return noise
+}
+
+func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {
+	label := argmax(counts, noise)
+	if slices.Max(counts)+noise[len(counts)] < m.threshold {
+		return Answer{Label: NoLabel}
+	}
+	return Answer{Label: label, Answered: true}
+}

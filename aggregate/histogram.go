@@ -1,0 +1,110 @@
+package aggregate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// Abstain is the vote of a teacher that does not vote.
+const Abstain = -1
+
+// maxCount bounds one vote count, so that count plus noise is far from the ends
+// of int64.
+const maxCount = 1 << 40
+
+// Histogram is the votes of one query by class. The counts are the secret that
+// the noise protects: a Histogram prints as a redacted word under every verb and
+// logger and refuses to become JSON. The zero Histogram is not valid.
+type Histogram struct {
+	// Two pointers away, so that fmt, which cannot call the methods of an
+	// unexported field, prints an address.
+	sealed *sealed
+}
+
+type sealed struct {
+	counts *[]int64
+}
+
+const redacted = "aggregate.Histogram(redacted)"
+
+// NewHistogram returns the histogram with the given count for each class, at
+// least two classes. It keeps no reference to counts.
+func NewHistogram(counts []int) (Histogram, error) {
+	if len(counts) < 2 {
+		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
+	}
+	own := make([]int64, len(counts))
+	for class, n := range counts {
+		if n < 0 || int64(n) > maxCount {
+			return Histogram{}, fmt.Errorf("aggregate: count of class %d is outside [0, 2^40]", class)
+		}
+		own[class] = int64(n)
+	}
+	return Histogram{&sealed{&own}}, nil
+}
+
+// CountVotes returns the histogram of votes, one for each teacher: a class in
+// [0, classes) or [Abstain].
+func CountVotes(votes []int, classes int) (Histogram, error) {
+	if classes < 2 {
+		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", classes)
+	}
+	own := make([]int64, classes)
+	for teacher, v := range votes {
+		if v == Abstain {
+			continue
+		}
+		if v < 0 || v >= classes {
+			return Histogram{}, fmt.Errorf("aggregate: vote of teacher %d is outside [0, %d)", teacher, classes)
+		}
+		own[v]++
+	}
+	return Histogram{&sealed{&own}}, nil
+}
+
+// Classes is the number of classes, which is public; 0 for the zero Histogram.
+func (h Histogram) Classes() int { return len(h.counts()) }
+
+// Reveal returns a copy of the counts. This is not a private release; it is for
+// planning, teaching and non-private baselines.
+func (h Histogram) Reveal() []int {
+	out := make([]int, h.Classes())
+	for i, n := range h.counts() {
+		out[i] = int(n)
+	}
+	return out
+}
+
+func (h Histogram) counts() []int64 {
+	if h.sealed == nil {
+		return nil
+	}
+	return *h.sealed.counts
+}
+
+func (h Histogram) check() error {
+	if h.sealed == nil {
+		return errors.New("aggregate: zero Histogram: make one with NewHistogram or CountVotes")
+	}
+	return nil
+}
+
+// MarshalJSON always fails: votes inside a log record or a results file would
+// otherwise be written out by accident.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("aggregate: a Histogram is private and has no JSON form; Reveal is the way around")
+}
+
+// Format writes a redacted word, whatever the verb.
+func (h Histogram) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// String returns a redacted word.
+func (h Histogram) String() string { return redacted }
+
+// GoString returns a redacted word.
+func (h Histogram) GoString() string { return redacted }
+
+// LogValue returns a redacted word.
+func (h Histogram) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -1,0 +1,77 @@
+package aggregate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Mechanism is a way to answer queries with everything about its cost fixed: the
+// kind of noise, its parameters, and caps on questions and answers.
+type Mechanism interface {
+	// Event is the worst case of a whole session: all questions asked, all
+	// answers given.
+	Event() accountant.Event
+	// Start begins a session. It fails unless r charges exactly Event and was
+	// not used before.
+	Start(r *ledger.Reservation, key Key) (*Session, error)
+}
+
+// NoLabel is the label of an answer that declines.
+const NoLabel = -1
+
+// Answer is what is released for one query.
+type Answer struct {
+	Label    int  // class, or NoLabel
+	Answered bool // false: the mechanism declined
+}
+
+// ErrExhausted is returned by Session.Ask when a cap is used up.
+var ErrExhausted = errors.New("aggregate: exhausted")
+
+// rule is how a mechanism treats one query. A session calls draw, which sees no
+// votes, and then decide, which draws nothing.
+type rule interface {
+	// name and parameters of the noise, from which its key derives.
+	noise() (name string, params []uint64)
+	draw(s *rng.Stream, classes int) []int64
+	decide(counts, noise []int64) Answer
+}
+
+// argmax is the lowest index of the largest sum.
+func argmax(counts, noise []int64) int {
+	best := 0
+	for i := range counts {
+		if counts[i]+noise[i] > counts[best]+noise[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// sampler makes the noise of the Config field named.
+func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
+	d, err := rng.NewDiscreteGaussian(sigma)
+	if err != nil {
+		return nil, fmt.Errorf("aggregate: %s (standard deviation of the noise, in votes): %w", field, err)
+	}
+	return d, nil
+}
+
+// checkCap refuses a cap that is not in [1, limit].
+func checkCap(field string, n, limit int) error {
+	if n < 1 {
+		return fmt.Errorf("aggregate: %s must be at least 1, not %d: it is what will be charged for", field, n)
+	}
+	if n > limit {
+		return fmt.Errorf("aggregate: %s must be at most %d, not %d", field, limit, n)
+	}
+	return nil
+}
+
+// maxQueries keeps counts of queries exact in float64.
+const maxQueries = min(1<<53, math.MaxInt)
