@@ -1,0 +1,220 @@
+package ledger_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+var config = ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}
+
+func queries(n int64) accountant.Event {
+	return accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: n}
+}
+
+func TestReserveRefusesBeforeSpending(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := ledger.Open(path, config)
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	_, err = l.Reserve(queries(100))
+	require.NoError(t, err)
+	spent, err := l.Epsilon()
+	require.NoError(t, err)
+	require.InDelta(t, 1.45, spent, 0.1)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+
+	_, err = l.Reserve(queries(500))
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	var over *ledger.BudgetError
+	require.ErrorAs(t, err, &over)
+	require.Greater(t, over.Epsilon, 2.0)
+	require.Equal(t, spent, over.Spent)
+
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	still, err := l.Epsilon()
+	require.NoError(t, err)
+	require.Equal(t, spent, still)
+}
+
+func TestABudgetIsComposedNotSubtracted(t *testing.T) {
+	l, err := ledger.Open("", config)
+	require.NoError(t, err)
+	for i := 0; ; i++ {
+		if _, err := l.Reserve(queries(10)); err != nil {
+			require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+			alone, err := ledger.Open("", config)
+			require.NoError(t, err)
+			_, err = alone.Reserve(queries(10 * int64(i)))
+			require.NoError(t, err)
+			_, err = alone.Reserve(queries(10))
+			require.Error(t, err)
+			require.Greater(t, i, 10) // adding epsilons would stop after 4
+			return
+		}
+	}
+}
+
+func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
+	l, err := ledger.Open("", config)
+	require.NoError(t, err)
+	r, err := l.Reserve(queries(10))
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Begin(queries(11)), ledger.ErrNotReserved)
+	require.NoError(t, r.Begin(queries(10)))
+	require.ErrorIs(t, r.Begin(queries(10)), ledger.ErrNotReserved)
+	require.ErrorIs(t, (&ledger.Reservation{}).Begin(nil), ledger.ErrNotReserved)
+	var none *ledger.Reservation
+	require.ErrorIs(t, none.Begin(queries(1)), ledger.ErrNotReserved)
+}
+
+func TestAResumedRunPaysNothingTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	run := config
+	run.Run = "votes and key"
+	open := func() *ledger.Ledger {
+		l, err := ledger.Open(path, run)
+		require.NoError(t, err)
+		return l
+	}
+	l := open()
+	_, err := l.Reserve(queries(60))
+	require.NoError(t, err)
+	spent, _ := l.Epsilon()
+	require.NoError(t, l.Close())
+
+	l = open()
+	r, err := l.Reserve(queries(60))
+	require.NoError(t, err)
+	require.NoError(t, r.Begin(queries(60)))
+	require.NoError(t, l.Commit(r, []byte("labels")))
+	again, _ := l.Epsilon()
+	require.Equal(t, spent, again)
+	_, err = l.Reserve(queries(60)) // a second, new one
+	require.NoError(t, err)
+	more, _ := l.Epsilon()
+	require.Greater(t, more, spent)
+	require.NoError(t, l.Close())
+
+	l = open()
+	r, err = l.Reserve(queries(60))
+	require.NoError(t, err)
+	require.NoError(t, l.Commit(r, []byte("labels")))
+	require.ErrorContains(t, l.Commit(r, []byte("other labels")), "second answer")
+	_, err = l.Reserve(queries(61))
+	require.ErrorContains(t, err, "resumed program")
+	require.NoError(t, l.Close())
+
+	// Without a run the same calls are new charges.
+	path = filepath.Join(t.TempDir(), "fresh.jsonl")
+	l, err = ledger.Open(path, config)
+	require.NoError(t, err)
+	_, err = l.Reserve(queries(60))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	l, err = ledger.Open(path, config)
+	require.NoError(t, err)
+	_, err = l.Reserve(queries(60))
+	require.NoError(t, err)
+	total, _ := l.Epsilon()
+	require.Greater(t, total, spent)
+	require.NoError(t, l.Close())
+}
+
+func TestATornLastLineOfAResumableRunIsWrittenAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	run := config
+	run.Run = "r"
+	l, err := ledger.Open(path, run)
+	require.NoError(t, err)
+	_, err = l.Reserve(queries(10))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	first := bytes.IndexByte(whole, '\n') + 1
+	for cut := 0; cut < len(whole); cut++ {
+		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
+		l, err := ledger.Open(path, run)
+		require.NoError(t, err, "cut at %d", cut)
+		_, err = l.Reserve(queries(10))
+		require.NoError(t, err, "cut at %d", cut)
+		require.NoError(t, l.Close())
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(whole), string(got), "cut at %d", cut)
+	}
+	require.NoError(t, os.WriteFile(path, whole[:first+5], 0o600))
+	_, err = ledger.Open(path, config)
+	require.Error(t, err)
+}
+
+func TestEveryFlippedByteIsFound(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := ledger.Open(path, config)
+	require.NoError(t, err)
+	for range 3 {
+		r, err := l.Reserve(queries(5))
+		require.NoError(t, err)
+		require.NoError(t, l.Commit(r, []byte("x")))
+	}
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	// The last line has no successor that hashes it.
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	for i := range last {
+		bad := bytes.Clone(whole)
+		bad[i] ^= 1
+		require.NoError(t, os.WriteFile(path, bad, 0o600))
+		l, err := ledger.Open(path, config)
+		if err == nil {
+			l.Close()
+		}
+		require.Error(t, err, "byte %d", i)
+	}
+}
+
+func TestOpenRefusesAnotherConfig(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := ledger.Open(path, config)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	for name, change := range map[string]func(*ledger.Config){
+		"epsilon":  func(c *ledger.Config) { c.Epsilon = 3 },
+		"unit":     func(c *ledger.Config) { c.Unit = "user" },
+		"relation": func(c *ledger.Config) { c.Relation = accountant.ReplaceOne },
+		"run":      func(c *ledger.Config) { c.Run = "x" },
+	} {
+		other := config
+		change(&other)
+		_, err := ledger.Open(path, other)
+		require.Error(t, err, name)
+	}
+	for name, c := range map[string]ledger.Config{
+		"no unit":  {Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5},
+		"relation": {Unit: "record", Epsilon: 1, Delta: 1e-5},
+		"epsilon":  {Unit: "record", Relation: accountant.AddRemove, Delta: 1e-5},
+		"delta":    {Unit: "record", Relation: accountant.AddRemove, Epsilon: 1, Delta: 1},
+	} {
+		_, err := ledger.Open("", c)
+		require.Error(t, err, name)
+	}
+}
+
+func TestNonPrivateIsNeverAffordable(t *testing.T) {
+	l, err := ledger.Open("", config)
+	require.NoError(t, err)
+	_, err = l.Reserve(accountant.NonPrivate{})
+	require.True(t, errors.Is(err, ledger.ErrBudgetExceeded), err)
+}
