@@ -1,0 +1,285 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Header says whether the first row of a CSV file names the columns.
+type Header string
+
+const (
+	// HeaderAuto: the first row is a header if Label or Unit is given by a name
+	// that stands in it, or if its cells are distinct and none is empty or a
+	// number while the second row has a number. It is no header if Names are given.
+	HeaderAuto Header = ""
+	HeaderYes  Header = "yes"
+	HeaderNo   Header = "no"
+)
+
+// CSVOptions say how to read a table. The zero value reads a file with an
+// optional header, the class in the last column, each row its own unit.
+type CSVOptions struct {
+	Label  string   // column of the class: its name or its 1-based number; default: the last column
+	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, "row/17" for the row on line 17
+	Drop   []string // columns that are no features, likewise
+	Header Header   // default HeaderAuto
+	Names  []string // names of all columns, in place of a header
+	Comma  rune     // separator; default: comma, or if the first line has none, semicolon or tab
+}
+
+func (o CSVOptions) isZero() bool {
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0
+}
+
+const (
+	maxRecord  = 1 << 20 // bytes of one row
+	maxClasses = 1000
+)
+
+// CSV reads a table, plain or gzip, as RFC 4180 has it. Spaces around cells are
+// trimmed; an empty cell, "?", "NA" and "NaN" are missing values, allowed
+// everywhere but in the columns of label and unit. Classes are the sorted set of
+// all labels in the file (by value if all are whole numbers), at most 1000.
+// Time and memory are linear in the size of the file, which is at most
+// [MaxBytes]. What is wrong with a file is an [*InputError].
+func CSV(path string, opt CSVOptions) (*Table, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	return readCSV(f, path, opt)
+}
+
+// readCSV reads a table from r; path is for messages.
+func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
+	plain, err := unpack(r)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be unpacked", Err: err}
+	}
+	rows, err := newRowReader(plain, path, opt.Comma)
+	if err != nil {
+		return nil, err
+	}
+	first, err := rows.next()
+	if errors.Is(err, io.EOF) {
+		return nil, &InputError{File: path, What: "is empty", Why: "a table has a row for each example", Fix: "check that the right file is given"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows.width = len(first.cells)
+	second, err := rows.next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	names, isHeader, err := columnNames(path, opt, first.cells, second.cells)
+	if err != nil {
+		return nil, err
+	}
+	b, err := newTableBuilder(path, opt, names)
+	if err != nil {
+		return nil, err
+	}
+	if !isHeader {
+		if err := b.add(first); err != nil {
+			return nil, err
+		}
+	}
+	for row := second; row.cells != nil; {
+		if err := b.add(row); err != nil {
+			return nil, err
+		}
+		if row, err = rows.next(); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
+	return b.table()
+}
+
+// row is one record and the line on which it begins. Without cells it is none.
+type row struct {
+	line  int
+	cells []string
+}
+
+// rowReader turns the errors of encoding/csv into ours and trims cells.
+type rowReader struct {
+	path  string
+	csv   *csv.Reader
+	width int // cells every row must have; 0: not known yet
+}
+
+func newRowReader(plain io.Reader, path string, comma rune) (*rowReader, error) {
+	b := bufio.NewReaderSize(&recordLimit{r: plain}, 1<<16)
+	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
+		if _, err := b.Discard(3); err != nil {
+			return nil, &InputError{File: path, What: "cannot be read", Err: err}
+		}
+	}
+	if comma == 0 {
+		comma = separator(b)
+	}
+	if comma == '"' || comma == '\r' || comma == '\n' {
+		return nil, fmt.Errorf("dataset: %q cannot separate cells", comma)
+	}
+	c := csv.NewReader(b)
+	c.Comma = comma
+	c.FieldsPerRecord = -1
+	// Spaces before an opening quote are common, but where white space separates
+	// cells trimming would swallow empty ones.
+	c.TrimLeadingSpace = comma != '\t' && comma != ' '
+	return &rowReader{path: path, csv: c}, nil
+}
+
+// separator looks at the first line, as far as it is buffered. An error of
+// reading shows again at the first row.
+func separator(b *bufio.Reader) rune {
+	head, _ := b.Peek(1 << 16)
+	head, _, _ = bytes.Cut(head, []byte("\n"))
+	for _, c := range []byte{',', ';', '\t'} {
+		if bytes.IndexByte(head, c) >= 0 {
+			return rune(c)
+		}
+	}
+	return ','
+}
+
+// next is the next row, or io.EOF and none.
+func (r *rowReader) next() (row, error) {
+	cells, err := r.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return row{}, io.EOF
+	}
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return row{}, &InputError{File: r.path, Row: parse.StartLine, What: fmt.Sprintf("is not valid CSV at line %d, character %d", parse.Line, parse.Column),
+			Why: `a cell that holds a quote, a separator or a line break stands in quotes, and a quote in it is doubled ("")`, Fix: "fix the quotes", Err: parse.Err}
+	}
+	if err != nil {
+		return row{}, &InputError{File: r.path, What: "cannot be read", Err: err}
+	}
+	line, _ := r.csv.FieldPos(0)
+	if r.width > 0 && len(cells) != r.width {
+		return row{}, &InputError{File: r.path, Row: line, What: fmt.Sprintf("has %d cells, the first row has %d", len(cells), r.width),
+			Why: "each row is an example, each column a feature, the label or the unit; a missing value is an empty cell", Fix: "fix the row"}
+	}
+	for i, c := range cells {
+		cells[i] = strings.TrimSpace(c)
+	}
+	return row{line: line, cells: cells}, nil
+}
+
+// recordLimit fails when a record is longer than maxRecord, before a parser has
+// to hold it: a parser needs several times the memory of a row of separators.
+type recordLimit struct {
+	r      io.Reader
+	length int
+	quoted bool
+}
+
+func (l *recordLimit) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	for _, b := range p[:n] {
+		l.length++
+		switch {
+		case b == '"':
+			l.quoted = !l.quoted
+		case b == '\n' && !l.quoted:
+			l.length = 0
+		}
+		if l.length > maxRecord {
+			return 0, fmt.Errorf("a row is longer than %d bytes (a quote that is never closed?)", maxRecord)
+		}
+	}
+	return n, err
+}
+
+// columnNames gives every column a name and says whether the first row is a header.
+func columnNames(path string, opt CSVOptions, first, second []string) (names []string, isHeader bool, err error) {
+	switch opt.Header {
+	case HeaderYes:
+		isHeader = true
+	case HeaderAuto:
+		isHeader = len(opt.Names) == 0 && looksLikeHeader(opt, first, second)
+	case HeaderNo:
+	default:
+		return nil, false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
+	}
+	names = make([]string, len(first))
+	switch {
+	case len(opt.Names) > 0 && len(opt.Names) != len(first):
+		return nil, false, &InputError{File: path, Row: 1, What: fmt.Sprintf("has %d cells, %d column names are given", len(first), len(opt.Names))}
+	case len(opt.Names) > 0:
+		copy(names, opt.Names)
+	case isHeader:
+		copy(names, first)
+	}
+	for i := range names {
+		if names[i] == "" {
+			names[i] = "column " + strconv.Itoa(i+1)
+		}
+	}
+	return names, isHeader, nil
+}
+
+func looksLikeHeader(opt CSVOptions, first, second []string) bool {
+	for _, name := range []string{opt.Label, opt.Unit} {
+		if name != "" && slices.Contains(first, name) && !isNumber(name) {
+			return true
+		}
+	}
+	seen := make(map[string]bool, len(first))
+	for _, c := range first {
+		if isMissing(c) || isNumber(c) || seen[c] {
+			return false
+		}
+		seen[c] = true
+	}
+	return slices.ContainsFunc(second, isNumber)
+}
+
+func isNumber(cell string) bool {
+	_, err := strconv.ParseFloat(cell, 64)
+	return !errors.Is(err, strconv.ErrSyntax)
+}
+
+// isMissing reports whether a trimmed cell stands for "not known".
+func isMissing(cell string) bool {
+	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
+}
+
+// findColumn resolves a name or a 1-based number. A name wins over a number.
+func findColumn(path string, names []string, want, role string) (int, error) {
+	at := slices.Index(names, want)
+	if at >= 0 {
+		if slices.Contains(names[at+1:], want) {
+			return 0, &InputError{File: path, What: fmt.Sprintf("has more than one column %q", want), Fix: "give the " + role + " column by its number, from 1"}
+		}
+		return at, nil
+	}
+	if n, err := strconv.Atoi(want); err == nil && n >= 1 && n <= len(names) {
+		return n - 1, nil
+	}
+	shown := strings.Join(names[:min(len(names), 20)], ", ")
+	if len(names) > 20 {
+		shown += ", ..."
+	}
+	return 0, &InputError{File: path, What: fmt.Sprintf("has no column %q", want),
+		Why: fmt.Sprintf("its %d columns are %s", len(names), shown), Fix: "give the " + role + " column by its name or its number, from 1"}
+}
+
+func tableName(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}

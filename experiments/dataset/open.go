@@ -1,0 +1,183 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Data is a data set before it is split: images in two published parts, or a
+// table.
+type Data struct {
+	Name        string
+	Train, Test Set    // images; empty for a table
+	Table       *Table // nil for images
+}
+
+// Task splits the data as the protocol says.
+func (d Data) Task(p Protocol) (Task, error) {
+	switch {
+	case d.Table != nil:
+		return SplitTable(d.Table, p, EncoderOptions{})
+	case p == Literature:
+		return LiteratureSplit(d.Train, d.Test)
+	case p == Development:
+		return DevelopmentSplit(d.Train)
+	}
+	return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
+}
+
+// Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
+// CSV file ([CSV], the only case in which opt may be set).
+func Open(where string, opt CSVOptions) (Data, error) {
+	info, err := os.Stat(where)
+	named := slices.Contains(Names(), where)
+	if !named && err == nil && !info.IsDir() {
+		t, err := CSV(where, opt)
+		if err != nil {
+			return Data{}, err
+		}
+		return Data{Name: t.Name, Table: t}, nil
+	}
+	if !opt.isZero() {
+		return Data{}, &InputError{File: where, What: "takes no column options", Why: "only a CSV file does"}
+	}
+	if named {
+		return Named(where)
+	}
+	if err != nil {
+		return Data{}, &InputError{File: where, What: "is no data set, folder or file", Why: "known data sets are " + strings.Join(Names(), ", "),
+			Fix: "give one of them, a folder of idx files or a CSV file", Err: err}
+	}
+	return openDir(where)
+}
+
+func openDir(path string) (Data, error) {
+	train, test, err := Dir(path)
+	if err != nil {
+		return Data{}, err
+	}
+	return Data{Name: train.Name, Train: train, Test: test}, nil
+}
+
+// Names is the data sets that [Named] knows.
+func Names() []string { return []string{"mnist", "fashion-mnist", "adult", "abalone"} }
+
+// Named opens a data set by its name. MNIST is embedded; the others are looked
+// for on this machine, in the folder that the environment variable PATE_DATA
+// names: fashion-mnist/ (then where Debian installs it), adult/adult.data and
+// abalone/abalone.data, each plain or .gz. What is not there is an [*InputError]
+// that says how to get it and wraps [fs.ErrNotExist].
+func Named(name string) (Data, error) {
+	switch name {
+	case "mnist":
+		train, test, err := MNIST()
+		return Data{Name: name, Train: train, Test: test}, err
+	case "fashion-mnist":
+		return fashionMNIST()
+	case "adult":
+		return adult()
+	case "abalone":
+		return abalone()
+	}
+	return Data{}, &InputError{File: name, What: "is no known data set", Why: "known are " + strings.Join(Names(), ", ")}
+}
+
+// debianFashion is where the Debian package dataset-fashion-mnist installs.
+const debianFashion = "/usr/share/datasets/fashion-mnist"
+
+func fashionMNIST() (Data, error) {
+	path, err := locate("fashion-mnist", "install the Debian package dataset-fashion-mnist, or put the four idx files in $PATE_DATA/fashion-mnist",
+		filepath.Join("fashion-mnist", "train-images-idx3-ubyte"), filepath.Join(debianFashion, "train-images-idx3-ubyte"))
+	if err != nil {
+		return Data{}, err
+	}
+	d, err := openDir(filepath.Dir(path))
+	if err != nil {
+		return Data{}, err
+	}
+	const origin = "Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, Zalando Research)"
+	d.Train.Provenance, d.Test.Provenance = origin, origin
+	return d, nil
+}
+
+// adult is Adult / Census Income (Becker and Kohavi 1996, UCI 2), training file.
+// fnlwgt is a sampling weight, no property of a person, and is dropped.
+func adult() (Data, error) {
+	return localTable("adult", "adult/adult.data", "Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", CSVOptions{
+		Names: []string{"age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
+			"race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income"},
+		Label:  "income",
+		Drop:   []string{"fnlwgt"},
+		Header: HeaderNo,
+	})
+}
+
+// abalone is Abalone (Nash et al. 1994, UCI 1) as the usual task of three
+// classes: up to 8 rings, 9 and 10, 11 and more.
+func abalone() (Data, error) {
+	d, err := localTable("abalone", "abalone/abalone.data", "Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", CSVOptions{
+		Names:  []string{"sex", "length", "diameter", "height", "whole", "shucked", "viscera", "shell", "rings"},
+		Label:  "rings",
+		Header: HeaderNo,
+	})
+	if err != nil {
+		return Data{}, err
+	}
+	return d, d.Table.regroup([]string{"<=8 rings", "9-10 rings", ">=11 rings"}, func(class string) (int, error) {
+		rings, err := strconv.Atoi(class)
+		switch {
+		case err != nil:
+			return 0, err
+		case rings <= 8:
+			return 0, nil
+		case rings <= 10:
+			return 1, nil
+		}
+		return 2, nil
+	})
+}
+
+func localTable(name, file, provenance string, opt CSVOptions) (Data, error) {
+	path, err := locate(name, "put "+filepath.Base(file)+" from the UCI Machine Learning Repository in $PATE_DATA/"+name, filepath.FromSlash(file))
+	if err != nil {
+		return Data{}, err
+	}
+	t, err := CSV(path, opt)
+	if err != nil {
+		return Data{}, err
+	}
+	t.Name, t.Provenance = name, provenance
+	return Data{Name: name, Table: t}, nil
+}
+
+// locate returns the first of the files that is there, plain or with .gz.
+// Relative ones are looked for in $PATE_DATA, if it is set.
+func locate(name, fix string, files ...string) (string, error) {
+	root := os.Getenv("PATE_DATA")
+	var looked []string
+	for _, f := range files {
+		if !filepath.IsAbs(f) {
+			if root == "" {
+				looked = append(looked, filepath.Join("$PATE_DATA", f)+" (PATE_DATA is not set)")
+				continue
+			}
+			f = filepath.Join(root, f)
+		}
+		for _, path := range []string{f, f + ".gz"} {
+			switch info, err := os.Stat(path); {
+			case err == nil && !info.IsDir():
+				return path, nil
+			case err != nil && !errors.Is(err, fs.ErrNotExist):
+				return "", &InputError{File: name, What: "cannot be looked for", Err: err}
+			}
+		}
+		looked = append(looked, f+"[.gz]")
+	}
+	return "", &InputError{File: name, What: "is not on this machine", Why: "looked for " + strings.Join(looked, ", "), Fix: fix, Err: fs.ErrNotExist}
+}

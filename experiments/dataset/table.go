@@ -1,0 +1,183 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Table is labelled data as it stands in a file, before any column is turned
+// into numbers: how to do that is learned from public rows alone, by [FitEncoder].
+type Table struct {
+	Name       string
+	Columns    []Column // the features
+	Y          []int    // class of each row, an index into Classes
+	Classes    []string
+	Units      []string // unit of privacy of each row
+	Provenance string
+}
+
+// Column is one feature of all rows.
+type Column struct {
+	Name   string
+	Values []string // trimmed cells
+}
+
+// Len is the number of rows.
+func (t *Table) Len() int { return len(t.Y) }
+
+// Rows is a new table of the rows with these indices, in this order.
+func (t *Table) Rows(indices []int) *Table {
+	out := &Table{
+		Name:       t.Name,
+		Columns:    make([]Column, len(t.Columns)),
+		Y:          make([]int, len(indices)),
+		Classes:    t.Classes,
+		Units:      make([]string, len(indices)),
+		Provenance: t.Provenance,
+	}
+	for j, c := range t.Columns {
+		out.Columns[j] = Column{Name: c.Name, Values: make([]string, len(indices))}
+		for i, from := range indices {
+			out.Columns[j].Values[i] = c.Values[from]
+		}
+	}
+	for i, from := range indices {
+		out.Y[i], out.Units[i] = t.Y[from], t.Units[from]
+	}
+	return out
+}
+
+// regroup replaces every class by one of the named ones.
+func (t *Table) regroup(classes []string, of func(class string) (int, error)) error {
+	to := make([]int, len(t.Classes))
+	for i, c := range t.Classes {
+		var err error
+		if to[i], err = of(c); err != nil {
+			return &InputError{File: t.Name, What: fmt.Sprintf("has label %q", c), Err: err}
+		}
+	}
+	for i, y := range t.Y {
+		t.Y[i] = to[y]
+	}
+	t.Classes = classes
+	return nil
+}
+
+// tableBuilder collects the rows of a file.
+type tableBuilder struct {
+	path        string
+	names       []string
+	label, unit int // columns; unit is -1 if each row is a unit
+	features    []int
+	out         *Table
+	class       map[string]int // label -> order of appearance
+}
+
+func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}}
+	var err error
+	if opt.Label != "" {
+		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
+			return nil, err
+		}
+	}
+	skip := map[int]bool{b.label: true}
+	if opt.Unit != "" {
+		if b.unit, err = findColumn(path, names, opt.Unit, "unit"); err != nil {
+			return nil, err
+		}
+		if b.unit == b.label {
+			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %q as label and as unit", names[b.label]), Fix: "give two different columns"}
+		}
+		skip[b.unit] = true
+	}
+	for _, d := range opt.Drop {
+		at, err := findColumn(path, names, d, "dropped")
+		if err != nil {
+			return nil, err
+		}
+		skip[at] = true
+	}
+	b.out = &Table{Name: tableName(path), Provenance: fmt.Sprintf("%s, label column %q", filepath.Base(path), names[b.label])}
+	for j, name := range names {
+		if !skip[j] {
+			b.features = append(b.features, j)
+			b.out.Columns = append(b.out.Columns, Column{Name: name})
+		}
+	}
+	if len(b.features) == 0 {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns and none is left as a feature", len(names)),
+			Why: "a table has a column for the label and at least one more", Fix: "check the separator and the columns that are dropped"}
+	}
+	return b, nil
+}
+
+func (b *tableBuilder) add(r row) error {
+	label := r.cells[b.label]
+	if isMissing(label) {
+		return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
+			Why: "only features may be missing", Fix: "remove the row or fill in the label"}
+	}
+	y, known := b.class[label]
+	if !known {
+		if y = len(b.out.Classes); y == maxClasses {
+			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has a label beyond %d different ones in column %q", maxClasses, b.names[b.label]),
+				Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
+		}
+		b.class[label] = y
+		b.out.Classes = append(b.out.Classes, label)
+	}
+	unit := "row/" + strconv.Itoa(r.line)
+	if b.unit >= 0 {
+		if unit = r.cells[b.unit]; isMissing(unit) {
+			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
+				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
+		}
+	}
+	b.out.Y = append(b.out.Y, y)
+	b.out.Units = append(b.out.Units, unit)
+	for k, j := range b.features {
+		b.out.Columns[k].Values = append(b.out.Columns[k].Values, r.cells[j])
+	}
+	return nil
+}
+
+// table ends the reading: classes are put in order.
+func (b *tableBuilder) table() (*Table, error) {
+	switch len(b.out.Classes) {
+	case 0:
+		return nil, &InputError{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}
+	case 1:
+		return nil, &InputError{File: b.path, What: fmt.Sprintf("has one label only, %q, in column %q", b.out.Classes[0], b.names[b.label]),
+			Why: "there must be at least two classes", Fix: "choose another label column"}
+	}
+	sortClasses(b.out.Classes)
+	rank := make([]int, len(b.out.Classes))
+	for i, c := range b.out.Classes {
+		rank[b.class[c]] = i
+	}
+	for i, y := range b.out.Y {
+		b.out.Y[i] = rank[y]
+	}
+	return b.out, nil
+}
+
+// sortClasses sorts by value if all are whole numbers, so that 10 follows 9;
+// otherwise, and between "1" and "01", by bytes.
+func sortClasses(classes []string) {
+	value := make(map[string]int64, len(classes))
+	for _, c := range classes {
+		v, err := strconv.ParseInt(c, 10, 64)
+		if err != nil {
+			slices.Sort(classes)
+			return
+		}
+		value[c] = v
+	}
+	slices.SortFunc(classes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(value[a], value[b]), cmp.Compare(a, b))
+	})
+}
