@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -55,4 +56,338 @@ func TestSampledGaussianGolden(t *testing.T) {
 	for _, r := range file.Reverse {
 		assert.LessOrEqual(t, r.Reverse, sampledGaussianCurve(r.Q, r.Sigma)(r.Order)*(1+slack), "%+v", r)
 	}
+}
+
+func TestMechanismCurvesGolden(t *testing.T) {
+	type record struct {
+		Eps, A, Sigma, Order float64
+		Noise                float64 `json:"noise_parameter"`
+		Buckets              float64 `json:"num_buckets"`
+		PureEps              float64 `json:"pure_eps"`
+		Sensitivity          float64
+		RDP                  float64
+		Exact                float64 `json:"rdp_exact"`
+		ZCDP                 float64 `json:"zcdp_bound"`
+		BoundedRange         float64 `json:"rdp_bounded_range_exact"`
+	}
+	type section struct{ Records []record }
+	var file struct {
+		Laplace     section
+		Pure        section `json:"pure_dp_binary_randomized_response"`
+		KAry        section `json:"kary_randomized_response"`
+		DLaplace    section `json:"discrete_laplace"`
+		DGaussian   section `json:"discrete_gaussian"`
+		Exponential section `json:"exponential_mechanism_bounded_range"`
+	}
+	readGolden(t, "mechanism_rdp.json", &file)
+	check := func(name string, records []record, tol float64, got func(record) curve, want func(record) float64) {
+		t.Run(name, func(t *testing.T) {
+			require.NotEmpty(t, records)
+			worst, n := 0.0, 0
+			for _, r := range records {
+				if r.Order == 1 {
+					continue // the limit; curves start above 1
+				}
+				g := got(r)(r.Order)
+				e := relErr(g, want(r))
+				assert.LessOrEqual(t, e, tol, "%+v: got %v", r, g)
+				worst, n = math.Max(worst, e), n+1
+			}
+			t.Logf("worst relative error %.2g, %d records", worst, n)
+		})
+	}
+	rdp := func(r record) float64 { return r.RDP }
+	check("laplace", file.Laplace.Records, 1e-12, func(r record) curve { return curveOf(Laplace{1 / r.Eps}) }, rdp)
+	check("pure", file.Pure.Records, 1e-12, func(r record) curve { return curveOf(PureDP{r.Eps}) }, rdp)
+	check("discrete laplace", file.DLaplace.Records, 1e-12, func(r record) curve {
+		return curveOf(DiscreteLaplace{1 / r.A, int64(r.Sensitivity)})
+	}, rdp)
+	check("discrete gaussian", file.DGaussian.Records, 1e-12, func(r record) curve {
+		return curveOf(DiscreteGaussian{r.Sigma, r.Sensitivity})
+	}, func(r record) float64 { return r.ZCDP })
+	check("exponential", file.Exponential.Records, 1e-12, func(r record) curve { return curveOf(ExponentialMechanism{r.Eps}) },
+		func(r record) float64 { return r.BoundedRange })
+	for _, r := range file.DGaussian.Records { // the exact value is never above the bound
+		if r.Order > 1 {
+			assert.LessOrEqual(t, r.Exact, curveOf(DiscreteGaussian{r.Sigma, r.Sensitivity})(r.Order)*(1+slack), "%+v", r)
+		}
+	}
+	for _, r := range file.KAry.Records { // k-ary is covered by the binary curve at the same pure epsilon
+		if r.Order > 1 {
+			assert.LessOrEqual(t, r.RDP, curveOf(RandomizedResponse{r.PureEps})(r.Order)*(1+slack), "%+v", r)
+		}
+	}
+}
+
+func TestGaussianGolden(t *testing.T) {
+	type record struct{ Eps, Delta, Sigma float64 }
+	var file struct {
+		Sigma []record `json:"sigma_for_eps_delta"`
+		Eps   []record `json:"eps_for_sigma_delta"`
+		Delta []record `json:"delta_for_sigma_eps"`
+	}
+	readGolden(t, "gaussian_analytic.json", &file)
+	const tol = 1e-10
+	worst := [3]float64{}
+	for _, r := range file.Sigma {
+		got, err := GaussianNoise(r.Eps, r.Delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, relErr(got, r.Sigma), tol, "sigma %+v: got %v", r, got)
+		worst[0] = math.Max(worst[0], relErr(got, r.Sigma))
+	}
+	for _, r := range file.Eps {
+		got, err := GaussianEpsilon(r.Sigma, r.Delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, relErr(got, r.Eps), tol, "eps %+v: got %v", r, got)
+		worst[1] = math.Max(worst[1], relErr(got, r.Eps))
+	}
+	for _, r := range file.Delta {
+		got, err := GaussianDelta(r.Sigma, r.Eps)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, relErr(got, r.Delta), tol, "delta %+v: got %v", r, got)
+		worst[2] = math.Max(worst[2], relErr(got, r.Delta))
+	}
+	t.Logf("worst relative errors: sigma %.2g, epsilon %.2g, delta %.2g", worst[0], worst[1], worst[2])
+}
+
+func TestConversionGolden(t *testing.T) {
+	var file struct {
+		Orders  []float64 `json:"default_orders"`
+		Records []struct {
+			ID              string
+			Q, Sigma, Delta float64
+			Steps           int64
+			Improved        float64 `json:"rdp_exact_default_orders_eps_improved"`
+			Classic         float64 `json:"rdp_exact_default_orders_eps_classic"`
+			Order           float64 `json:"rdp_exact_default_orders_order"`
+			Continuous      float64 `json:"rdp_continuous_eps_improved"`
+			ContinuousC     float64 `json:"rdp_continuous_eps_classic"`
+			Moments         float64 `json:"moments_accountant_lambda_le_32_eps"`
+		}
+	}
+	readGolden(t, "rdp_to_eps.json", &file)
+	require.NotEmpty(t, file.Records)
+	var lambda32 []float64
+	for a := 2.0; a <= 33; a++ {
+		lambda32 = append(lambda32, a)
+	}
+	var worst, worstFree float64
+	for _, r := range file.Records {
+		run := dpsgd(r.Q, r.Sigma, r.Steps)
+		b := epsilonOf(t, Config{Orders: file.Orders}, r.Delta, run)
+		worst = math.Max(worst, relErr(b.Upper, r.Improved))
+		assert.LessOrEqual(t, relErr(b.Upper, r.Improved), 1e-11, "%s improved %v", r.ID, b)
+		assert.Equal(t, r.Order, b.Order, r.ID)
+		b = epsilonOf(t, Config{Orders: file.Orders, Conversion: Classic}, r.Delta, run)
+		assert.LessOrEqual(t, relErr(b.Upper, r.Classic), 1e-11, "%s classic %v", r.ID, b)
+		b = epsilonOf(t, Config{Orders: lambda32, Conversion: Classic}, r.Delta, run)
+		assert.LessOrEqual(t, relErr(b.Upper, r.Moments), 1e-11, "%s moments %v", r.ID, b)
+		for c, want := range map[Conversion]float64{Improved: r.Continuous, Classic: r.ContinuousC} {
+			b = epsilonOf(t, Config{Conversion: c}, r.Delta, run)
+			worstFree = math.Max(worstFree, relErr(b.Upper, want))
+			assert.LessOrEqual(t, relErr(b.Upper, want), 1e-9, "%s %v continuous %v", r.ID, c, b)
+		}
+	}
+	t.Logf("worst relative error: fixed grid %.2g, refined %.2g", worst, worstFree)
+}
+
+func TestZCDPConversionGolden(t *testing.T) {
+	var file struct {
+		ZCDP struct {
+			Eps []struct {
+				Rho, Delta float64
+				CKS        float64 `json:"eps_cks"`
+			} `json:"eps_given_delta"`
+			Delta []struct {
+				Rho, Eps float64
+				CKS      float64 `json:"delta_cks"`
+			} `json:"delta_given_eps"`
+		} `json:"zcdp_conversions"`
+	}
+	readGolden(t, "mechanism_rdp.json", &file)
+	for _, r := range file.ZCDP.Eps {
+		got := epsilonOf(t, Config{}, r.Delta, ZCDP{r.Rho}).Upper
+		assert.LessOrEqual(t, got, r.CKS*(1+1e-9), "%+v", r)
+		assert.GreaterOrEqual(t, got, r.CKS*(1-1e-7), "%+v", r)
+	}
+	for _, r := range file.ZCDP.Delta {
+		a, err := NewRDP(Config{Relation: AddRemove})
+		require.NoError(t, err)
+		require.NoError(t, a.Compose(ZCDP{r.Rho}, 1))
+		b, err := a.Delta(r.Eps)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, math.Max(r.CKS*(1+1e-7), 1e-300), "%+v", r)
+		assert.GreaterOrEqual(t, b.Upper, r.CKS*(1-1e-6), "%+v", r)
+	}
+}
+
+func TestCompositionConversionGolden(t *testing.T) {
+	var file struct {
+		ZCDP []struct {
+			Rho, Delta float64
+			Improved   float64 `json:"eps_improved"`
+			Classic    float64 `json:"classic_closed_form"`
+		} `json:"zcdp_to_approx"`
+		Pure []struct {
+			Eps, Alpha, RDP float64
+			Laplace         float64 `json:"laplace_rdp"`
+		} `json:"pure_to_rdp"`
+		Gaussian []struct {
+			Eps, Delta float64
+			Sigma      float64 `json:"sigma_analytic"`
+		} `json:"analytic_gaussian_sensitivity_1"`
+		PATE []struct {
+			Asked         int64
+			MaxAnswered   int64 `json:"max_answered"`
+			Sigma1        *float64
+			Sigma2, Delta float64
+			Eps, Alpha    float64
+		} `json:"pate_fixed_schedule"`
+	}
+	readGolden(t, "composition_conversion.json", &file)
+	for _, r := range file.ZCDP {
+		got := epsilonOf(t, Config{}, r.Delta, ZCDP{r.Rho}).Upper
+		assert.LessOrEqual(t, relErr(got, r.Improved), 1e-9, "%+v: %v", r, got)
+		got = epsilonOf(t, Config{Conversion: Classic}, r.Delta, ZCDP{r.Rho}).Upper
+		assert.LessOrEqual(t, relErr(got, r.Classic), 1e-9, "%+v: %v", r, got)
+	}
+	for _, r := range file.Pure {
+		assert.LessOrEqual(t, relErr(pureCurve(r.Eps)(r.Alpha), r.RDP), 1e-9, "%+v", r)
+		assert.LessOrEqual(t, relErr(laplaceCurve(r.Eps)(r.Alpha), r.Laplace), 1e-9, "%+v", r)
+	}
+	for _, r := range file.Gaussian {
+		got, err := GaussianNoise(r.Eps, r.Delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, relErr(got, r.Sigma), 1e-9, "%+v", r)
+	}
+	var orders []float64
+	for i := 11; i <= 109; i++ {
+		orders = append(orders, float64(i)/10)
+	}
+	for i := 11; i <= 64; i++ {
+		orders = append(orders, float64(i))
+	}
+	orders = append(orders, 80, 96, 128, 192, 256, 384, 512, 1024)
+	for _, r := range file.PATE {
+		events := []Event{Repeated{GNMax{r.Sigma2}, r.MaxAnswered}}
+		if r.Sigma1 != nil {
+			events = append(events, Repeated{Threshold{*r.Sigma1}, r.Asked})
+		}
+		b := epsilonOf(t, Config{Orders: orders}, r.Delta, events...)
+		assert.LessOrEqual(t, relErr(b.Upper, r.Eps), 1e-9, "%+v", r)
+		assert.InDelta(t, r.Alpha, b.Order, 1e-9)
+		// a vote moves under either relation
+		assert.Equal(t, b, epsilonOf(t, Config{Orders: orders, Relation: ReplaceOne}, r.Delta, events...))
+	}
+}
+
+func TestCalibrationGolden(t *testing.T) {
+	var file struct {
+		Sigma []struct {
+			Q, Delta float64
+			Steps    int64
+			Target   float64 `json:"target_eps"`
+			Sigma    float64 `json:"sigma_rdp_improved"`
+		}
+		Steps []struct {
+			Q, Sigma, Delta float64
+			Target          float64 `json:"target_eps"`
+			Steps           int64   `json:"max_steps_rdp"`
+		}
+		Rate []struct {
+			Sigma, Delta float64
+			Steps        int64
+			Target       float64 `json:"target_eps"`
+			Q            float64 `json:"max_q_rdp"`
+		} `json:"sampling_rate"`
+	}
+	readGolden(t, "calibration.json", &file)
+	var grid struct {
+		Orders []float64 `json:"default_orders"`
+	}
+	readGolden(t, "rdp_to_eps.json", &grid)
+	fixed := Config{Relation: AddRemove, Orders: grid.Orders}
+	for _, r := range file.Sigma {
+		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) Event {
+			return dpsgd(r.Q, noise, r.Steps)
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Target)
+		assert.LessOrEqual(t, relErr(noise, r.Sigma), 2e-6, "%+v: %v", r, noise)
+		assert.Equal(t, b, epsilonOf(t, fixed, r.Delta, dpsgd(r.Q, noise, r.Steps)), "recomputed")
+	}
+	for _, r := range file.Steps {
+		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(n int64) Event {
+			return dpsgd(r.Q, r.Sigma, n)
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Target)
+		assert.Equal(t, r.Steps, steps, "%+v", r)
+	}
+	for _, r := range file.Rate { // noise = 1/q: any monotone scalar will do
+		inverse, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) Event {
+			return dpsgd(math.Min(1, 1/noise), r.Sigma, r.Steps)
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Target)
+		assert.LessOrEqual(t, relErr(1/inverse, r.Q), 2e-6, "%+v: %v", r, 1/inverse)
+	}
+}
+
+// The Opacus column shares the 156-order idea but its own grid and, for
+// fractional orders, its own errors; it is a sanity check only.
+func TestOpacusSanity(t *testing.T) {
+	var file struct {
+		Rows []struct {
+			Q, Sigma, Delta float64
+			Steps           int64
+			Eps             float64 `json:"eps_rdp"`
+		}
+	}
+	readGolden(t, "dpsgd_accountant.json", &file)
+	require.NotEmpty(t, file.Rows)
+	for _, r := range file.Rows {
+		got := epsilonOf(t, Config{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps)).Upper
+		assert.LessOrEqual(t, got, r.Eps*(1+1e-6), "%+v", r)
+		assert.GreaterOrEqual(t, got, r.Eps*0.98, "%+v", r)
+	}
+}
+
+// The tight epsilon and delta of the same runs are known to lie in brackets:
+// the claim must never be below, and should not be far above.
+func TestRDPNeverBelowTruth(t *testing.T) {
+	var file struct {
+		Records []struct {
+			ID              string
+			Q, Sigma, Delta float64
+			Steps           int64
+			Lower           float64 `json:"eps_lower_reference"`
+			Detail          struct {
+				Adjacencies map[string]struct {
+					Delta map[string]float64 `json:"delta_lower_at_eps"`
+				}
+			} `json:"reference_detail"`
+		}
+	}
+	readGolden(t, "pld_eps.json", &file)
+	require.NotEmpty(t, file.Records)
+	deltas := 0
+	for _, r := range file.Records {
+		a := newRDP(t, Config{})
+		require.NoError(t, a.Compose(dpsgd(r.Q, r.Sigma, r.Steps), 1))
+		b, err := a.Epsilon(r.Delta)
+		require.NoError(t, err)
+		assert.GreaterOrEqual(t, b.Upper, r.Lower, r.ID)
+		for _, side := range r.Detail.Adjacencies {
+			for key, lower := range side.Delta {
+				eps, err := strconv.ParseFloat(key, 64)
+				require.NoError(t, err)
+				b, err := a.Delta(eps)
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, b.Upper, lower*(1-1e-9), "%s delta at %s", r.ID, key)
+				deltas++
+			}
+		}
+	}
+	t.Logf("%d epsilons, %d deltas", len(file.Records), deltas)
 }

@@ -1,10 +1,13 @@
 package accountant
 
 import (
+	"context"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func epsilonOf(t testing.TB, cfg Config, delta float64, events ...Event) Bound {
@@ -56,4 +59,150 @@ func BenchmarkEpsilon(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestRefusals(t *testing.T) {
+	_, err := NewRDP(Config{})
+	assert.ErrorContains(t, err, "Relation")
+	for _, bad := range []float64{1, 0, math.NaN(), -3} {
+		_, err = NewRDP(Config{Relation: AddRemove, Orders: []float64{2, bad}})
+		assert.ErrorContains(t, err, "Orders")
+	}
+	r := newRDP(t, Config{})
+	for _, bad := range []float64{-1e-9, 1, 2, math.NaN(), math.Inf(1)} {
+		_, err := r.Epsilon(bad)
+		assert.Error(t, err)
+	}
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+		_, err := r.Delta(bad)
+		assert.Error(t, err)
+	}
+	assert.ErrorIs(t, r.Compose(nil, 1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(GNMax{40}, -1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(Gaussian{math.NaN()}, 1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(PoissonSampled{0.1, nil}, 1), ErrInvalidEvent)
+	b, err := r.Epsilon(1e-5)
+	require.NoError(t, err)
+	assert.Zero(t, b.Upper, "nothing was charged by what was refused")
+}
+
+func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
+	both := []Relation{AddRemove, ReplaceOne}
+	for name, c := range map[string]struct {
+		event     Event
+		relations []Relation
+	}{
+		"sampling under replace-one":   {PoissonSampled{0.1, Gaussian{1}}, []Relation{ReplaceOne}},
+		"sampled Laplace":              {PoissonSampled{0.1, Laplace{1}}, both},
+		"sampled composition":          {PoissonSampled{0.1, Composed{[]Event{Gaussian{1}}}}, both},
+		"sampled vote, never drawn":    {PoissonSampled{0, PoissonSampled{0.5, GNMax{1}}}, both},
+		"hidden in a tree, after good": {Composed{[]Event{GNMax{1}, Repeated{PoissonSampled{0.1, PureDP{1}}, 3}}}, both},
+	} {
+		for _, rel := range c.relations {
+			r := newRDP(t, Config{Relation: rel})
+			err := r.Compose(c.event, 1)
+			var unsupported *UnsupportedEventError
+			require.ErrorAs(t, err, &unsupported, name)
+			assert.ErrorIs(t, err, ErrUnsupportedEvent)
+			assert.NotEmpty(t, unsupported.Reason)
+			b, err := r.Epsilon(1e-5)
+			require.NoError(t, err)
+			assert.Zero(t, b.Upper, "%s: the whole tree is checked before any of it is charged", name)
+		}
+	}
+}
+
+func TestFailureProbability(t *testing.T) {
+	r := newRDP(t, Config{})
+	require.NoError(t, r.Compose(WithFailure{PureDP{0.1}, 1e-7}, 30))
+	require.NoError(t, r.Compose(MStab{0.5, 40}, 1))
+	want := 30e-7 + 0.5*math.Exp(-20)
+	b, err := r.Epsilon(1e-5)
+	require.NoError(t, err)
+	assert.InEpsilon(t, want, b.FailureDelta, 1e-12)
+	assert.GreaterOrEqual(t, b.FailureDelta, want*(1-1e-15))
+	assert.Less(t, b.Upper, 3.5)
+	b, err = r.Epsilon(want / 2)
+	require.NoError(t, err)
+	assert.Equal(t, math.Inf(1), b.Upper)
+	d, err := r.Delta(3.6)
+	require.NoError(t, err)
+	assert.InEpsilon(t, want, d.Upper, 1e-12, "beyond the pure part only the failure is left")
+}
+
+func TestPureBoundAndNonPrivate(t *testing.T) {
+	b := epsilonOf(t, Config{}, 0, PureDP{0.5}, LNMax{8})
+	assert.InEpsilon(t, 0.75, b.Upper, 1e-11)
+	assert.GreaterOrEqual(t, b.Upper, 0.75)
+	assert.Equal(t, math.Inf(1), b.Order)
+	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0, GNMax{40}).Upper, "Gaussian noise has no pure bound")
+	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0.1, NonPrivate{}).Upper)
+	assert.Zero(t, epsilonOf(t, Config{}, 0.1, Repeated{NonPrivate{}, 0}).Upper)
+	assert.Zero(t, epsilonOf(t, Config{}, 0.5, GNMax{1000}).Upper, "a large delta alone covers a small divergence")
+}
+
+func TestGridEdge(t *testing.T) {
+	assert.True(t, epsilonOf(t, Config{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{100}).AtGridEdge)
+	assert.True(t, epsilonOf(t, Config{Orders: []float64{8, 9}}, 1e-5, GNMax{1}).AtGridEdge)
+	assert.False(t, epsilonOf(t, Config{}, 1e-5, GNMax{100}).AtGridEdge)
+	assert.False(t, epsilonOf(t, Config{}, 1e-5, dpsgd(1e-4, 5, 1)).AtGridEdge)
+}
+
+// Every order gives a bound, so the best one must be found in spite of
+// refinement; a dense scan finds nothing better by more than its tolerance.
+func TestRefinementAgainstDenseScan(t *testing.T) {
+	var dense []float64
+	for a := 1.005; a < 3000; a *= 1.002 {
+		dense = append(dense, a)
+	}
+	for _, events := range [][]Event{
+		{dpsgd(0.01, 1, 1000)}, {dpsgd(1e-3, 0.5, 10)}, {Repeated{GNMax{40}, 500}, Repeated{Threshold{150}, 1000}},
+		{LNMax{20}, ExponentialMechanism{0.1}, dpsgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
+	} {
+		got, scan := epsilonOf(t, Config{}, 1e-6, events...), epsilonOf(t, Config{Orders: dense}, 1e-6, events...)
+		assert.LessOrEqual(t, got.Upper, scan.Upper*(1+1e-9), "%v", events)
+	}
+}
+
+func TestCalibrationHasNoBracket(t *testing.T) {
+	cfg := Config{Relation: AddRemove}
+	_, _, err := CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(float64) Event { return NonPrivate{} })
+	var e *NoBracketError
+	require.ErrorAs(t, err, &e)
+	assert.ErrorIs(t, err, ErrNoBracket)
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return Repeated{GNMax{n}, 0} })
+	assert.ErrorIs(t, err, ErrNoBracket)
+	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return Repeated{GNMax{0.1}, n} })
+	assert.ErrorIs(t, err, ErrNoBracket)
+	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return PureDP{0} })
+	assert.ErrorIs(t, err, ErrNoBracket)
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) Event { return GNMax{n} })
+	assert.ErrorContains(t, err, "Epsilon")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = CalibrateNoise(ctx, cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return GNMax{n} })
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCalibrationNeverOvershoots(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := Target{logUniform(0.01, 50).Draw(t, "epsilon"), logUniform(1e-12, 1e-2).Draw(t, "delta")}
+		n := rapid.Int64Range(1, 5000).Draw(t, "queries")
+		cfg := Config{Relation: AddRemove}
+		event := func(noise float64) Event { return Repeated{GNMax{noise}, n} }
+		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, event)
+		require.NoError(t, err)
+		again := newRDP(t, cfg)
+		require.NoError(t, again.Compose(event(noise), 1))
+		c, err := again.Epsilon(target.Delta)
+		require.NoError(t, err)
+		assert.Equal(t, b, c)
+		assert.LessOrEqual(t, c.Upper, target.Epsilon)
+		less := newRDP(t, cfg)
+		require.NoError(t, less.Compose(event(noise*(1-1e-6)), 1))
+		c, err = less.Epsilon(target.Delta)
+		require.NoError(t, err)
+		assert.Greater(t, c.Upper, target.Epsilon, "and wastes nothing")
+	})
 }

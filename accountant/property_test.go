@@ -1,0 +1,221 @@
+package accountant
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func logUniform(lo, hi float64) *rapid.Generator[float64] {
+	return rapid.Custom(func(t *rapid.T) float64 {
+		return math.Exp(rapid.Float64Range(math.Log(lo), math.Log(hi)).Draw(t, "log"))
+	})
+}
+
+// leaves draws one of every single mechanism.
+func leaves() *rapid.Generator[Event] {
+	return rapid.Custom(func(t *rapid.T) Event {
+		x := logUniform(0.05, 500).Draw(t, "x")
+		y := logUniform(0.05, 50).Draw(t, "y")
+		n := rapid.Int64Range(1, 50).Draw(t, "n")
+		q := logUniform(1e-5, 1).Draw(t, "q")
+		return rapid.SampledFrom([]Event{
+			Gaussian{x}, Laplace{x}, DiscreteGaussian{x, y}, DiscreteLaplace{x, n}, ExponentialMechanism{1 / x},
+			PureDP{1 / x}, RandomizedResponse{1 / x}, ZCDP{1 / x}, GNMax{x}, Threshold{x}, LNMax{x},
+			MStab{1 / y, 60 * y}, AboveThreshold{1 / x, 1 / y, n}, StableSVT{x, y, 40 * n, n},
+			PoissonSampled{q, Gaussian{x}}, NonPrivate{},
+		}).Draw(t, "leaf")
+	})
+}
+
+// trees draws nested events.
+func trees(depth int) *rapid.Generator[Event] {
+	if depth == 0 {
+		return leaves()
+	}
+	return rapid.Custom(func(t *rapid.T) Event {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			return Composed{rapid.SliceOfN(trees(depth-1), 0, 3).Draw(t, "events")}
+		case 1:
+			return Repeated{trees(depth-1).Draw(t, "event"), rapid.Int64Range(0, 1000).Draw(t, "count")}
+		case 2:
+			return WithFailure{trees(depth-1).Draw(t, "event"), logUniform(1e-12, 1e-3).Draw(t, "delta")}
+		case 3:
+			return PoissonSampled{rapid.SampledFrom([]float64{0, 1}).Draw(t, "all or none"), trees(depth-1).Draw(t, "event")}
+		}
+		return leaves().Draw(t, "leaf")
+	})
+}
+
+func newRDP(t require.TestingT, cfg Config) *RDP {
+	if cfg.Relation == 0 {
+		cfg.Relation = AddRemove
+	}
+	r, err := NewRDP(cfg)
+	require.NoError(t, err)
+	return r
+}
+
+func TestRepeatedIsManyComposes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := trees(2).Draw(t, "event")
+		n := rapid.Int64Range(0, 20).Draw(t, "n")
+		counted, repeated, single := newRDP(t, Config{}), newRDP(t, Config{}), newRDP(t, Config{})
+		require.NoError(t, counted.Compose(e, n))
+		require.NoError(t, repeated.Compose(Repeated{e, n}, 1))
+		for range n {
+			require.NoError(t, single.Compose(e, 1))
+		}
+		assert.Equal(t, counted.terms.curves.counts, single.terms.curves.counts)
+		for _, delta := range []float64{1e-2, 1e-6} {
+			want, err := single.Epsilon(delta)
+			require.NoError(t, err)
+			for _, other := range []*RDP{counted, repeated} {
+				got, err := other.Epsilon(delta)
+				require.NoError(t, err)
+				require.Equal(t, want, got)
+			}
+		}
+	})
+}
+
+func TestAskingChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		events := rapid.SliceOfN(trees(1), 1, 4).Draw(t, "events")
+		quiet, asked := newRDP(t, Config{}), newRDP(t, Config{})
+		for _, e := range events {
+			require.NoError(t, quiet.Compose(e, 1))
+			require.NoError(t, asked.Compose(e, 1))
+			a, err := asked.Epsilon(1e-5)
+			require.NoError(t, err)
+			_, err = asked.Delta(1)
+			require.NoError(t, err)
+			b, err := asked.Epsilon(1e-5)
+			require.NoError(t, err)
+			require.Equal(t, a, b)
+		}
+		a, _ := quiet.Epsilon(1e-5)
+		b, _ := asked.Epsilon(1e-5)
+		require.Equal(t, a, b)
+	})
+}
+
+// Refinement stops at different points, so comparisons allow its tolerance.
+const refineSlack = 1 + 1e-8
+
+func TestMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := logUniform(1e-6, 1).Draw(t, "q")
+		sigma := logUniform(0.05, 100).Draw(t, "sigma")
+		steps := rapid.Int64Range(1, 1_000_000).Draw(t, "steps")
+		delta := logUniform(1e-15, 0.1).Draw(t, "delta")
+		more := rapid.Float64Range(1, 3).Draw(t, "more")
+		eps := func(q, sigma float64, steps int64, delta float64) float64 {
+			r := newRDP(t, Config{})
+			require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
+			b, err := r.Epsilon(delta)
+			require.NoError(t, err)
+			return b.Upper
+		}
+		base := eps(q, sigma, steps, delta)
+		assert.LessOrEqual(t, base, eps(math.Min(1, q*more), sigma, steps, delta)*refineSlack, "q")
+		assert.LessOrEqual(t, base, eps(q, sigma, int64(float64(steps)*more)+1, delta)*refineSlack, "steps")
+		assert.LessOrEqual(t, eps(q, sigma*more, steps, delta), base*refineSlack, "sigma")
+		assert.LessOrEqual(t, eps(q, sigma, steps, math.Min(0.5, delta*more)), base*refineSlack, "delta")
+	})
+}
+
+// Epsilon and Delta are each other's inverse, and composing adds cost.
+func TestDeltaInvertsEpsilon(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRDP(t, Config{Orders: DefaultOrders()})
+		require.NoError(t, r.Compose(trees(2).Draw(t, "event"), 1))
+		delta := logUniform(1e-12, 0.1).Draw(t, "delta")
+		b, err := r.Epsilon(delta)
+		require.NoError(t, err)
+		if math.IsInf(b.Upper, 1) {
+			return
+		}
+		back, err := r.Delta(b.Upper)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, back.Upper, delta*(1+1e-6))
+		require.NoError(t, r.Compose(leaves().Draw(t, "another"), 1))
+		c, err := r.Epsilon(delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, c.Upper)
+	})
+}
+
+func TestExtremes(t *testing.T) {
+	for _, q := range []float64{1e-9, 1e-4, 0.5, 1 - 1e-12, 1} {
+		for _, sigma := range []float64{0.01, 0.0999, 0.1, 0.3, 1, 30, 1e6} {
+			for _, steps := range []int64{1, 1e9} {
+				r := newRDP(t, Config{})
+				require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
+				previous := 0.0
+				for _, delta := range []float64{0.5, 1e-5, 1e-30, 1e-300} {
+					b, err := r.Epsilon(delta)
+					require.NoError(t, err)
+					require.False(t, math.IsNaN(b.Upper) || math.IsInf(b.Upper, 0), "%v %v %v %v: %+v", q, sigma, steps, delta, b)
+					require.GreaterOrEqual(t, b.Upper*refineSlack, previous, "%v %v %v %v", q, sigma, steps, delta)
+					previous = b.Upper
+				}
+				for _, eps := range []float64{0, 1e-9, 1, 1e9} {
+					b, err := r.Delta(eps)
+					require.NoError(t, err)
+					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%+v", b)
+				}
+			}
+		}
+	}
+	// every order, by itself
+	for _, sigma := range []float64{0.01, 0.1, 0.5, 3, 1e6} {
+		for _, q := range []float64{1e-9, 0.01, 0.9} {
+			c, last := sampledGaussianCurve(q, sigma), 0.0
+			for _, a := range DefaultOrders() {
+				v := c(a)
+				require.False(t, math.IsNaN(v))
+				require.GreaterOrEqual(t, v*(1+slack), last, "q=%v sigma=%v a=%v: a divergence grows with its order", q, sigma, a)
+				last = v
+			}
+		}
+	}
+}
+
+func TestEveryCurveGrowsWithItsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := newRDP(t, Config{})
+		require.NoError(t, r.Compose(leaves().Draw(t, "leaf"), 1))
+		values, _, err := r.RDP(DefaultOrders())
+		require.NoError(t, err)
+		for i, v := range values {
+			require.False(t, math.IsNaN(v) || v < 0)
+			if i > 0 {
+				require.GreaterOrEqual(t, v*(1+1e-9), values[i-1], "order %v", DefaultOrders()[i])
+			}
+		}
+	})
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := Schedule{Relation: rapid.SampledFrom([]Relation{AddRemove, ReplaceOne}).Draw(t, "relation"), Events: []Event{trees(3).Draw(t, "event")}}
+		data, err := json.Marshal(want)
+		require.NoError(t, err)
+		got, err := ParseSchedule(data)
+		require.NoError(t, err)
+		again, err := json.Marshal(got)
+		require.NoError(t, err)
+		require.Equal(t, string(data), string(again))
+		one, err := MarshalEvent(want.Events[0])
+		require.NoError(t, err)
+		e, err := UnmarshalEvent(one)
+		require.NoError(t, err)
+		require.Equal(t, got.Events[0], e)
+	})
+}
