@@ -1,0 +1,290 @@
+package dpsgd
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+// toy is a model with one parameter whose gradient is the record's feature.
+type toy struct{ parameter []float32 }
+
+func (m toy) Parameters() []float32 { return m.parameter }
+func (m toy) Check(Data) error      { return nil }
+func (m toy) Worker() Worker        { return toyWorker{} }
+
+type toyWorker struct{}
+
+func (toyWorker) Start() {}
+func (toyWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) (tally Tally) {
+	for _, i := range rows {
+		g := float64(row(data.X, i)[0])
+		if math.Abs(g) > clip {
+			tally.Clipped++
+			g = math.Copysign(clip, g)
+		}
+		sum[0] += float32(g)
+	}
+	return tally
+}
+
+func column(values ...float32) Data {
+	return Data{X: blas32.General{Rows: len(values), Cols: 1, Stride: 1, Data: values}, Y: make([]int, len(values))}
+}
+
+// mixture is the exact law of one step's release on a toy: a discrete Gaussian
+// shifted by the integer sum of every possible batch.
+type mixture struct {
+	weights, means []float64 // in units of the grid
+	sigma          float64
+}
+
+func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
+	m := mixture{sigma: g.sigma}
+	for set := range 1 << data.X.Rows {
+		weight := 1.0
+		var batch []int
+		for i := range data.X.Rows {
+			if set>>i&1 == 1 {
+				weight *= q
+				batch = append(batch, i)
+			} else {
+				weight *= 1 - q
+			}
+		}
+		m.weights = append(m.weights, weight)
+		m.means = append(m.means, float64(sumOf(t, toy{make([]float32, 1)}, data, clip, g.unit, [][]int{batch})[0]))
+	}
+	return m
+}
+
+// density tabulates the law over k/sigma in steps of 1/mesh. The common standard
+// deviation is above 2^28, so a smooth sum over the integers is the sum over the
+// table to more digits than doubles have.
+func (m mixture) density() []float64 {
+	d := make([]float64, 2*reach*mesh+1)
+	for i, w := range m.weights {
+		for k := range d {
+			u := float64(k)/mesh - reach - m.means[i]/m.sigma
+			d[k] += w * math.Exp(-u*u/2) / (mesh * math.Sqrt(2*math.Pi))
+		}
+	}
+	return d
+}
+
+const (
+	mesh  = 200
+	reach = 40
+)
+
+func (m mixture) below(k float64) float64 {
+	p := 0.0
+	for i, w := range m.weights {
+		p += w * math.Erfc((m.means[i]-k)/(m.sigma*math.Sqrt2)) / 2
+	}
+	return p
+}
+
+func renyi(p, q []float64, order int) float64 {
+	s := 0.0
+	for k := range p {
+		if p[k] > 0 && q[k] > 0 {
+			s += math.Exp(float64(order)*math.Log(p[k]) - float64(order-1)*math.Log(q[k]))
+		}
+	}
+	return math.Log(s) / float64(order-1)
+}
+
+func hockeyStick(p, q []float64, epsilon float64) (s float64) {
+	for k := range p {
+		s += math.Max(0, p[k]-math.Exp(epsilon)*q[k])
+	}
+	return s
+}
+
+// sampledGaussian is the Renyi divergence of the Poisson-sampled Gaussian at an
+// integer order, by the binomial sum (Mironov, Talwar, Zhang 2019).
+func sampledGaussian(q, multiplier float64, order int) float64 {
+	s := 0.0
+	for k := range order + 1 {
+		c, _ := new(big.Float).SetInt(new(big.Int).Binomial(int64(order), int64(k))).Float64()
+		s += c * math.Pow(1-q, float64(order-k)) * math.Pow(q, float64(k)) * math.Exp(float64(k*(k-1))/(2*multiplier*multiplier))
+	}
+	return math.Log(s) / float64(order-1)
+}
+
+// TestSmallWorlds enumerates all batches of small data sets and all their
+// neighbours. The exact laws of the release are never farther apart than the
+// event claims, in Renyi and in hockey-stick divergence, and come close. The
+// control, half the noise, exceeds the claim.
+func TestSmallWorlds(t *testing.T) {
+	const q, clip = 0.25, 0.3
+	for _, multiplier := range []float64{0.6, 1, 4} {
+		g, err := newGrid(multiplier, clip, 1, 3)
+		require.NoError(t, err)
+		with := mixture{weights: []float64{1 - q, q}, means: []float64{0, 1}, sigma: multiplier}.density()
+		bare := mixture{weights: []float64{1}, means: []float64{0}, sigma: multiplier}.density()
+		closest, halved := 0.0, 0.0
+		for _, values := range [][]float32{{9}, {0.1, -9, 9}, {0.3, 0.3, -0.3}, {0.2999999, 1e-9, 5}, {0, 0, -1}} {
+			wholeLaw := lawOf(t, column(values...), q, clip, g)
+			whole := wholeLaw.density()
+			for r := range values {
+				partLaw := lawOf(t, column(slices.Delete(slices.Clone(values), r, r+1)...), q, clip, g)
+				part := partLaw.density()
+				for _, order := range []int{2, 3, 8, 16} {
+					claim := sampledGaussian(q, multiplier, order)
+					for _, d := range []float64{renyi(whole, part, order), renyi(part, whole, order)} {
+						require.LessOrEqual(t, d, claim*(1+1e-12)+1e-14)
+						closest = math.Max(closest, d/claim)
+					}
+				}
+				for _, e := range []float64{0, 0.1, 0.5, 1} {
+					claim := math.Max(hockeyStick(with, bare, e), hockeyStick(bare, with, e))
+					require.LessOrEqual(t, hockeyStick(whole, part, e), claim+1e-5)
+					require.LessOrEqual(t, hockeyStick(part, whole, e), claim+1e-5)
+				}
+				wholeLaw.sigma, partLaw.sigma = g.sigma/2, g.sigma/2
+				halved = math.Max(halved, renyi(wholeLaw.density(), partLaw.density(), 2)/sampledGaussian(q, multiplier, 2))
+				wholeLaw.sigma = g.sigma
+			}
+		}
+		require.Greater(t, closest, 0.99, "no neighbours come near the claim")
+		require.Greater(t, halved, 1.5, "half the noise goes unnoticed")
+	}
+}
+
+// TestStepFollowsItsLaw compares 20,000 steps with the exact law. False-alarm
+// rate 1e-6; the seeds are fixed.
+func TestStepFollowsItsLaw(t *testing.T) {
+	const runs, bins = 20000, 40
+	data := column(0.5, -9, 0.2)
+	cfg := Config{SamplingProbability: 0.4, NoiseMultiplier: 0.5, ClipNorm: 0.3, Steps: 1, LearningRate: 1}
+	tr, err := newTrainer(toy{make([]float32, 1)}, data, cfg)
+	require.NoError(t, err)
+	law := lawOf(t, data, cfg.SamplingProbability, cfg.ClipNorm, tr.grid)
+	observed := make([]float64, bins)
+	var d Diagnostics
+	for run := range runs {
+		tr.key = SeedKey(uint64(run))
+		require.NoError(t, tr.step(context.Background(), 0, &d))
+		p := law.below(float64(tr.total[0]))
+		observed[min(int(p*bins), bins-1)]++
+	}
+	statistic := 0.0
+	for _, o := range observed {
+		const expected = float64(runs) / bins
+		statistic += (o - expected) * (o - expected) / expected
+	}
+	require.Less(t, statistic, distuv.ChiSquared{K: bins - 1}.Quantile(1-1e-6))
+}
+
+// TestNoiseOfAnEmptyBatch: with nobody sampled the step is noise of the claimed
+// size, and the divisor is the expected batch. Relative standard error of the
+// estimate 1/sqrt(2 P) = 0.5 %, false-alarm rate 1e-6.
+func TestNoiseOfAnEmptyBatch(t *testing.T) {
+	const cols = 10000
+	model, err := NewSoftmax(cols, 2)
+	require.NoError(t, err)
+	data := Data{X: blas32.General{Rows: 10, Cols: cols, Stride: cols, Data: make([]float32, 10*cols)}, Y: make([]int, 10)}
+	const q = 0x1p-30
+	cfg := Config{SamplingProbability: q, NoiseMultiplier: 1.7, ClipNorm: 0.3, Steps: 1, LearningRate: 10 * q}
+	result, err := Train(context.Background(), model, data, cfg, reserve(t, cfg), SeedKey(1))
+	require.NoError(t, err)
+	require.Zero(t, result.Diagnostics.Sampled)
+	mean, square := 0.0, 0.0
+	for _, p := range model.Parameters() {
+		mean += float64(p)
+		square += float64(p) * float64(p)
+	}
+	n := float64(len(model.Parameters()))
+	sd := math.Sqrt(square / n)
+	require.InEpsilon(t, 1.7*0.3*1.0005, sd, 4.9/math.Sqrt(2*n))
+	require.Less(t, math.Abs(mean/n), 4.9*sd/math.Sqrt(n))
+}
+
+func TestSamplingProbabilityIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "mantissa"), -rapid.IntRange(0, 63).Draw(t, "exponent"))
+		b := newBernoulli(q)
+		if b.always {
+			require.Equal(t, 1.0, q)
+			return
+		}
+		threshold := new(big.Int).SetUint64(b.hi)
+		threshold.Add(threshold.Lsh(threshold, 64), new(big.Int).SetUint64(b.lo))
+		got := new(big.Rat).SetFrac(threshold, new(big.Int).Lsh(big.NewInt(1), 128))
+		require.Zero(t, got.Cmp(new(big.Rat).SetFloat64(q)))
+	})
+}
+
+// TestSamplingCounts: how often each record is taken, how pairs go together,
+// and how records spread over blocks. False-alarm rate 1e-6 each.
+func TestSamplingCounts(t *testing.T) {
+	const records, draws, q = 200, 5000, 0.3
+	b := newBatcher(q, records)
+	require.Equal(t, 2, b.blocks)
+	taken, inBlock, neighbours := make([]float64, records), make([]float64, b.blocks), 0.0
+	for i := range uint64(draws) {
+		key := SeedKey(i)
+		b.draw(key.Derive("a").Stream(), key.Derive("b").Stream())
+		in := make([]bool, records)
+		for k := range b.blocks {
+			require.True(t, slices.IsSorted(b.block(k)))
+			inBlock[k] += float64(len(b.block(k)))
+			for _, r := range b.block(k) {
+				require.False(t, in[r])
+				in[r] = true
+				taken[r]++
+			}
+		}
+		for r := 1; r < records; r++ {
+			if in[r] && in[r-1] {
+				neighbours++
+			}
+		}
+	}
+	statistic := 0.0
+	for _, c := range taken {
+		statistic += (c - draws*q) * (c - draws*q) / (draws * q * (1 - q))
+	}
+	require.Less(t, statistic, distuv.ChiSquared{K: records}.Quantile(1-1e-6))
+	total := inBlock[0] + inBlock[1]
+	require.InDelta(t, 0.5, inBlock[0]/total, 4.9*0.5/math.Sqrt(total))
+	pairs := float64(draws * (records - 1))
+	require.InDelta(t, q*q, neighbours/pairs, 4.9*math.Sqrt(3*q*q/pairs))
+
+	control := newBatcher(q*1.02, records)
+	sum := 0.0
+	for i := range uint64(draws) {
+		key := SeedKey(i)
+		control.draw(key.Derive("a").Stream(), key.Derive("b").Stream())
+		sum += float64(len(control.rows))
+	}
+	require.Greater(t, math.Abs(sum-draws*records*q)/math.Sqrt(draws*records*q*(1-q)), 4.9, "two per cent go unnoticed")
+}
+
+func TestEverybodyIsSampledAtOne(t *testing.T) {
+	b := newBatcher(1, 100)
+	b.draw(SeedKey(1).Stream(), SeedKey(2).Stream())
+	require.Len(t, b.rows, 100)
+}
+
+func TestFoldRoundsToTheNearestUnit(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 5))
+	for range 1000 {
+		unit := math.Ldexp(1, rnd.IntN(60)-40)
+		v := float32(rnd.NormFloat64() * unit * math.Exp2(rnd.Float64()*40))
+		dst, sum := []int64{7}, []float32{v}
+		foldInts(dst, sum, 1/unit)
+		require.LessOrEqual(t, math.Abs(float64(dst[0]-7)-float64(v)/unit), 0.5)
+		require.Zero(t, sum[0])
+	}
+}

@@ -1,0 +1,272 @@
+package dpsgd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+func reserve(t testing.TB, cfg Config) *ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	r, err := budget.Reserve(cfg.Event())
+	require.NoError(t, err)
+	return r
+}
+
+// clouds are records of three classes around three centres.
+func clouds(n, cols int) Data {
+	rnd := rand.New(rand.NewPCG(7, 1))
+	d := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
+	for i := range n {
+		d.Y[i] = rnd.IntN(3)
+		x := row(d.X, i)
+		for j := range x {
+			x[j] = float32(0.5 * rnd.NormFloat64())
+		}
+		x[d.Y[i]] += 2
+	}
+	return d
+}
+
+func accuracy(t *testing.T, m *Softmax, d Data) float64 {
+	got := make([]int, len(d.Y))
+	require.NoError(t, m.Predict(got, d.X))
+	right := 0.0
+	for i, y := range d.Y {
+		if got[i] == y {
+			right++
+		}
+	}
+	return right / float64(len(d.Y))
+}
+
+var usual = Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Momentum: 0.5}
+
+func trained(t *testing.T, d Data, cfg Config, key Key) (*Softmax, Result) {
+	m, err := NewSoftmax(d.X.Cols, 3)
+	require.NoError(t, err)
+	var r *ledger.Reservation
+	if !cfg.NonPrivate {
+		r = reserve(t, cfg)
+	}
+	result, err := Train(context.Background(), m, d, cfg, r, key)
+	require.NoError(t, err)
+	return m, result
+}
+
+func TestTrainingLearns(t *testing.T) {
+	d := clouds(3000, 6)
+	m, result := trained(t, d, usual, SeedKey(1))
+	require.Greater(t, accuracy(t, m, d), 0.95)
+	require.Equal(t, 30, result.Steps)
+	require.Equal(t, usual.Event(), result.Event)
+	require.InDelta(t, 0.1*3000*30, float64(result.Diagnostics.Sampled), 500)
+	require.Positive(t, result.Diagnostics.Clipped)
+	require.Zero(t, result.Diagnostics.NonFinite)
+
+	baseline := Config{SamplingProbability: 0.1, ClipNorm: math.Inf(1), Steps: 30, LearningRate: 1, NonPrivate: true}
+	m, result = trained(t, d, baseline, SeedKey(1))
+	require.Greater(t, accuracy(t, m, d), 0.97)
+	require.Equal(t, accountant.NonPrivate{}, result.Event)
+	require.Zero(t, result.Diagnostics.Clipped)
+}
+
+// TestWorkersDoNotMatter: bit for bit the same parameters. The control shows
+// that another seed changes them.
+func TestWorkersDoNotMatter(t *testing.T) {
+	d := clouds(3000, 37)
+	for _, cfg := range []Config{usual, {SamplingProbability: 0.5, ClipNorm: 1, Steps: 5, LearningRate: 1, NonPrivate: true}} {
+		cfg.Workers = 1
+		want, _ := trained(t, d, cfg, SeedKey(1))
+		for _, workers := range []int{2, 3, 7, 40, 0} {
+			cfg.Workers = workers
+			got, _ := trained(t, d, cfg, SeedKey(1))
+			require.Equal(t, want.Parameters(), got.Parameters(), "%d workers", workers)
+		}
+		other, _ := trained(t, d, cfg, SeedKey(2))
+		require.NotEqual(t, want.Parameters(), other.Parameters())
+	}
+}
+
+func TestOnlyACryptographicKeyIsReleasable(t *testing.T) {
+	d := clouds(100, 4)
+	_, seeded := trained(t, d, usual, SeedKey(1))
+	require.False(t, seeded.Releasable)
+	key, err := NewKey()
+	require.NoError(t, err)
+	_, secret := trained(t, d, usual, key)
+	require.True(t, secret.Releasable)
+	_, bare := trained(t, d, Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, NonPrivate: true}, key)
+	require.False(t, bare.Releasable)
+}
+
+// TestNoiseIsNeverMetTwice: with one key, runs that differ in data, in
+// configuration or in where they start have unrelated noise. Batches are empty,
+// so equal noise would give equal models.
+func TestNoiseIsNeverMetTwice(t *testing.T) {
+	cfg := Config{SamplingProbability: 0x1p-60, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1e-10}
+	d := clouds(50, 4)
+	first, _ := trained(t, d, cfg, SeedKey(1))
+	again, _ := trained(t, d, cfg, SeedKey(1))
+	require.Equal(t, first.Parameters(), again.Parameters())
+
+	d.X.Data[17] = math.Nextafter32(d.X.Data[17], 9)
+	changed, _ := trained(t, d, cfg, SeedKey(1))
+	require.NotEqual(t, first.Parameters(), changed.Parameters())
+	d = clouds(50, 4)
+	d.Y[3] = (d.Y[3] + 1) % 3
+	relabelled, _ := trained(t, d, cfg, SeedKey(1))
+	require.NotEqual(t, first.Parameters(), relabelled.Parameters())
+	longer := cfg
+	longer.Steps = 2
+	var firstStep []float32
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	longer.Progress = func(step, _ int) {
+		if step == 1 {
+			firstStep = append(firstStep, m.Parameters()...)
+		}
+	}
+	_, err = Train(context.Background(), m, clouds(50, 4), longer, reserve(t, longer), SeedKey(1))
+	require.NoError(t, err)
+	require.NotEqual(t, first.Parameters(), firstStep)
+}
+
+func TestTrainChargesFirst(t *testing.T) {
+	d := clouds(100, 4)
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	train := func(cfg Config, r *ledger.Reservation) error {
+		_, err := Train(context.Background(), m, d, cfg, r, SeedKey(1))
+		return err
+	}
+	require.ErrorIs(t, train(usual, nil), ledger.ErrNotReserved)
+	require.ErrorIs(t, train(usual, &ledger.Reservation{}), ledger.ErrNotReserved)
+	fewer := usual
+	fewer.Steps--
+	require.ErrorIs(t, train(usual, reserve(t, fewer)), ledger.ErrNotReserved)
+	require.Equal(t, make([]float32, 15), m.Parameters(), "nothing was trained")
+	r := reserve(t, usual)
+	require.NoError(t, train(usual, r))
+	require.ErrorIs(t, train(usual, r), ledger.ErrNotReserved)
+	free := Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, NonPrivate: true}
+	require.ErrorContains(t, train(free, reserve(t, usual)), "no reservation")
+}
+
+func TestConfigIsRefusedByField(t *testing.T) {
+	require.ErrorContains(t, Config{}.Validate(), "Config.SamplingProbability")
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		field  string
+		change func(*Config)
+	}{
+		{"SamplingProbability", func(c *Config) { c.SamplingProbability = 1.1 }},
+		{"SamplingProbability", func(c *Config) { c.SamplingProbability = nan }},
+		{"NoiseMultiplier", func(c *Config) { c.NoiseMultiplier = 0 }},
+		{"NoiseMultiplier", func(c *Config) { c.NoiseMultiplier = inf }},
+		{"NoiseMultiplier", func(c *Config) { c.NonPrivate = true }},
+		{"ClipNorm", func(c *Config) { c.ClipNorm = 0 }},
+		{"ClipNorm", func(c *Config) { c.ClipNorm = inf }},
+		{"ClipNorm", func(c *Config) { c.ClipNorm = nan }},
+		{"Steps", func(c *Config) { c.Steps = 0 }},
+		{"LearningRate", func(c *Config) { c.LearningRate = 0 }},
+		{"LearningRate", func(c *Config) { c.LearningRate = nan }},
+		{"FinalLearningRate", func(c *Config) { c.FinalLearningRate = -1 }},
+		{"Momentum", func(c *Config) { c.Momentum = 1 }},
+		{"Momentum", func(c *Config) { c.Momentum = nan }},
+		{"Workers", func(c *Config) { c.Workers = -1 }},
+	} {
+		cfg := usual
+		require.NoError(t, cfg.Validate())
+		c.change(&cfg)
+		require.ErrorContains(t, cfg.Validate(), "Config."+c.field+" ")
+	}
+}
+
+func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
+	good := clouds(10, 4)
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	for name, d := range map[string]Data{
+		"rows":      {},
+		"malformed": {X: blas32.General{Rows: 10, Cols: 4, Stride: 3, Data: good.X.Data}, Y: good.Y},
+		"labels":    {X: good.X, Y: good.Y[1:]},
+		"columns":   clouds(10, 5),
+	} {
+		r := reserve(t, usual)
+		_, err := Train(context.Background(), m, d, usual, r, SeedKey(1))
+		require.ErrorContains(t, err, name)
+		_, err = Train(context.Background(), m, good, usual, r, SeedKey(1))
+		require.NoError(t, err, "a refused run uses no reservation")
+	}
+	_, err = Train(context.Background(), m, good, usual, reserve(t, usual), Key{})
+	require.ErrorContains(t, err, "key")
+}
+
+func TestGradientsThatAreNotFiniteCountAsZero(t *testing.T) {
+	d := clouds(200, 4)
+	for i := range 20 {
+		row(d.X, 10*i)[i%4] = []float32{float32(math.NaN()), float32(math.Inf(-1))}[i%2]
+	}
+	cfg := usual
+	cfg.SamplingProbability = 1
+	_, result := trained(t, d, cfg, SeedKey(1))
+	require.Equal(t, int64(20*cfg.Steps), result.Diagnostics.NonFinite)
+}
+
+func TestTrainStops(t *testing.T) {
+	d := clouds(2000, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	cfg := usual
+	var last []float32
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	cfg.Progress = func(step, total int) {
+		require.Equal(t, usual.Steps, total)
+		last = append(last[:0], m.Parameters()...)
+		if step == 3 {
+			cancel()
+		}
+	}
+	_, err = Train(ctx, m, d, cfg, reserve(t, cfg), SeedKey(1))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, last, m.Parameters(), "the iterate of the last finished step")
+}
+
+func TestParametersThatOverflowAreAnError(t *testing.T) {
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	cfg := usual
+	cfg.LearningRate, cfg.ClipNorm = 0x1p60, 0x1p40
+	cfg.Momentum, cfg.Steps, cfg.SamplingProbability = 0.99, 200, 0x1p-64
+	_, err = Train(context.Background(), m, clouds(10, 4), cfg, reserve(t, cfg), SeedKey(1))
+	require.ErrorContains(t, err, "LearningRate")
+}
+
+func TestLearningRateFallsInAStraightLine(t *testing.T) {
+	cfg := Config{Steps: 5, LearningRate: 5, FinalLearningRate: 1}
+	for step, want := range []float64{5, 4, 3, 2, 1} {
+		require.InDelta(t, want, cfg.rate(step), 1e-12)
+	}
+	require.Equal(t, 5.0, Config{Steps: 5, LearningRate: 5}.rate(4))
+}
+
+func TestDiagnosticsAreRedacted(t *testing.T) {
+	d := Diagnostics{Sampled: 4711, Clipped: 4711, NonFinite: 4711}
+	for _, s := range []string{fmt.Sprint(d), fmt.Sprintf("%+v", Result{Diagnostics: d}), fmt.Sprintf("%#v", d), slog.AnyValue(d).Resolve().String()} {
+		require.NotContains(t, s, "4711")
+	}
+	_, err := json.Marshal(Result{Diagnostics: d})
+	require.ErrorContains(t, err, "private")
+}
