@@ -15,10 +15,11 @@ import (
 const chunk = 64
 
 // Apply extracts the features of every row of set with the given number of
-// workers (at least 1). The result is set.X.Rows x e.Dim(shape), whatever the
-// number of workers; it does not share memory with set. A set without an image
-// shape counts as images of one line. When ctx ends, Apply returns its error and no matrix.
-// Features that are NaN or infinite are an error.
+// workers (at least 1). The result is set.X.Rows x e.Dim(shape), the same for any
+// number of workers; it shares no memory with set. Rows of a set without an image
+// shape count as images of one line. When ctx ends, Apply returns its error and no
+// matrix.
+// Pixels or features that are NaN or infinite are an error.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	if workers < 1 {
 		return blas32.General{}, fmt.Errorf("features: %d workers, at least 1 needed", workers)
@@ -46,9 +47,10 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 					return
 				}
 				for i := from; i < min(from+chunk, set.X.Rows); i++ {
+					img := set.X.Data[i*set.X.Stride : i*set.X.Stride+set.X.Cols]
 					dst := out.Data[i*dim : (i+1)*dim]
-					e.Extract(dst, set.X.Data[i*set.X.Stride:i*set.X.Stride+set.X.Cols], shape)
-					if !finite(dst) {
+					e.Extract(dst, img, shape)
+					if !finite(img) || !finite(dst) {
 						bad.Store(int64(i))
 					}
 				}
@@ -60,7 +62,7 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 		return blas32.General{}, fmt.Errorf("features: %s: %w", e.Name(), err)
 	}
 	if i := bad.Load(); i >= 0 {
-		return blas32.General{}, fmt.Errorf("features: %s of row %d of set %q is not finite", e.Name(), i, set.Name)
+		return blas32.General{}, fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", e.Name(), i, set.Name)
 	}
 	return out, nil
 }
