@@ -52,8 +52,8 @@
 //     by at most 1/(24 s^2) in total variation per parameter and step, s >=
 //     2^28 the standard deviation in grid units. A bound by hockey-stick
 //     divergence (PLD) derived for the continuous law therefore holds with
-//     delta larger by (1 + e^epsilon) Steps parameters/(24 s^2): 2e-11 for 23,050
-//     parameters, 200 steps and epsilon 2.
+//     delta larger by (1 + e^epsilon) Steps parameters/(24 s^2): below 3e-11 for
+//     23,050 parameters, 200 steps and epsilon 2.
 //
 // # Use
 //

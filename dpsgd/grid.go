@@ -46,8 +46,10 @@ import (
 // differ by an integer shift and cancel (Canonne, Kamath, Steinke 2020). For
 // the sampled mixture the binomial expansion has only such terms, so the
 // moments of integer order are those of the continuous sampled Gaussian. At
-// other orders, and in the reverse direction, Poisson summation leaves a
-// relative correction below P exp(-2 pi^2 sigma) at these noise multipliers.
+// other orders, and in the reverse direction, the sum over the lattice and the
+// integral of the same function differ, by Poisson summation with the contour
+// moved as far as the nearest zero of the mixture, by a relative amount below
+// P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^28.
 type grid struct {
 	unit        float64
 	sensitivity float64 // bound on the difference of neighbours, in units
