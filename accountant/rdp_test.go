@@ -206,3 +206,29 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 		assert.Greater(t, c.Upper, target.Epsilon, "and wastes nothing")
 	})
 }
+
+func TestCalibrateGaussian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := Target{logUniform(1e-3, 100).Draw(t, "epsilon"), logUniform(1e-15, 0.1).Draw(t, "delta")}
+		noise, b, err := CalibrateGaussian(target)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, target.Epsilon)
+		exact, err := GaussianNoise(target.Epsilon, target.Delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, relErr(noise, exact), 1e-9)
+		delta, err := GaussianDelta(noise, target.Epsilon)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, delta, target.Delta)
+		assert.LessOrEqual(t, b.Upper, epsilonOf2(t, target.Delta, Gaussian{noise})*(1+1e-9), "the exact answer is the smaller")
+	})
+	_, _, err := CalibrateGaussian(Target{1, 0})
+	assert.ErrorContains(t, err, "delta")
+}
+
+func epsilonOf2(t require.TestingT, delta float64, e Event) float64 {
+	r := newRDP(t, Config{})
+	require.NoError(t, r.Compose(e, 1))
+	b, err := r.Epsilon(delta)
+	require.NoError(t, err)
+	return b.Upper
+}
