@@ -1,0 +1,65 @@
+package teachers
+
+// constant answers one class on everything: what is left to say for a share
+// that is empty or holds a single class.
+type constant struct {
+	class, classes, features int
+}
+
+func (c constant) Predict(dst []int, x Matrix) error {
+	if err := ValidateQueries(dst, x, c.features); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = c.class
+	}
+	return nil
+}
+
+func (c constant) Scores(dst, x Matrix) error {
+	if err := checkScores(dst, x, c.classes, c.features); err != nil {
+		return err
+	}
+	for i := range dst.Rows {
+		scores := row(dst, i)
+		clear(scores)
+		scores[c.class] = 1
+	}
+	return nil
+}
+
+// Constant returns the classifier that Learner demands for shares without
+// examples or with examples of one class, and ok false for all other shares.
+// The data must be valid.
+func Constant(data Dataset) (c Classifier, ok bool) {
+	class := 0
+	if len(data.Y) > 0 {
+		class = data.Y[0]
+	}
+	for _, y := range data.Y {
+		if y != class {
+			return nil, false
+		}
+	}
+	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
+}
+
+// classesOf returns the classes that occur, ascending, and for every example
+// the index of its class among them.
+func classesOf(data Dataset) (present, index []int) {
+	at := make([]int, data.Classes)
+	for _, y := range data.Y {
+		at[y] = 1
+	}
+	for class, occurs := range at {
+		if occurs == 1 {
+			at[class] = len(present)
+			present = append(present, class)
+		}
+	}
+	index = make([]int, len(data.Y))
+	for i, y := range data.Y {
+		index[i] = at[y]
+	}
+	return present, index
+}

@@ -1,0 +1,147 @@
+package teachers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// MaxKernelRows is the largest share that KernelRidge takes: its float64 Gram
+// matrix needs 8·rows² bytes, 1.2 GB there.
+const MaxKernelRows = 12_000
+
+// KernelRidge is ridge regression on the Gaussian kernel
+// exp(-Gamma |x-z|²), one class against all others: per class it solves
+// (K + Lambda·1) a = y with targets y of +1 and -1 in closed form and answers
+// the class with the largest sum over the share of aᵢ K(x, xᵢ). Classes that
+// the share does not have are never answered.
+//
+// It suits small shares: a fit takes rows³/3 + rows²·(features + 2·classes)
+// multiplications and needs no iterations and no random numbers, so it is
+// Reproducible. Training data stays in the model, which is therefore as secret
+// as they are.
+type KernelRidge struct {
+	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
+	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
+}
+
+// Reproducible says that fits repeat themselves.
+func (KernelRidge) Reproducible() bool { return true }
+
+// Fit solves for the coefficients. rnd is not used. See [Learner].
+func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
+	for name, v := range map[string]float64{"Gamma": l.Gamma, "Lambda": l.Lambda} {
+		if !(v > 0) || v > math.MaxFloat32 {
+			return nil, fmt.Errorf("teachers: KernelRidge.%s is %v, want a positive number", name, v)
+		}
+	}
+	if err := data.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("teachers: kernel ridge: %w", err)
+	}
+	if c, ok := Constant(data); ok {
+		return c, nil
+	}
+	n := data.X.Rows
+	if n > MaxKernelRows {
+		return nil, fmt.Errorf("teachers: kernel ridge: %d rows, at most %d fit", n, MaxKernelRows)
+	}
+	present, index := classesOf(data)
+	m := &kernelModel{
+		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present, absent: -1},
+		rbf:    rbf{gamma: float32(l.Gamma)},
+		x:      newMatrix(n, data.X.Cols),
+		norm:   make([]float32, n),
+		coef:   newMatrix(len(present), n),
+	}
+	for i := range n {
+		copy(row(m.x, i), row(data.X, i))
+	}
+	squaredNorms(m.norm, m.x)
+
+	gram, err := m.gram(ctx, l.Lambda)
+	if err != nil {
+		return nil, err
+	}
+	factor, ok := lapack64.Potrf(gram)
+	if !ok {
+		return nil, fmt.Errorf("teachers: kernel ridge: Gram matrix is not positive definite; Lambda = %v is too small", l.Lambda)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("teachers: kernel ridge: %w", err)
+	}
+	target := blas64.General{Rows: n, Cols: len(present), Stride: len(present), Data: make([]float64, n*len(present))}
+	for i := range target.Data {
+		target.Data[i] = -1
+	}
+	for i, k := range index {
+		target.Data[i*target.Stride+k] = 1
+	}
+	lapack64.Potrs(factor, target)
+	for k := range present {
+		for i, c := 0, row(m.coef, k); i < n; i++ {
+			c[i] = float32(target.Data[i*target.Stride+k])
+		}
+	}
+	return m, nil
+}
+
+// kernelModel is a fitted KernelRidge.
+type kernelModel struct {
+	scorer
+	rbf  rbf
+	x    Matrix    // examples
+	norm []float32 // their squared norms
+	coef Matrix    // classes present x examples
+}
+
+// gramRows rows of the Gram matrix are computed at a time.
+const gramRows = 64
+
+// gram returns K + lambda·1 in float64. The diagonal is set to what it is,
+// 1 + lambda, and not to what rounding made of |x-x|².
+func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
+	n := m.x.Rows
+	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
+	work := newMatrix(min(gramRows, n), n)
+	for from := 0; from < n; from += gramRows {
+		if err := ctx.Err(); err != nil {
+			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
+		}
+		// Columns from `from` on: the rest is the mirror image.
+		to := min(from+gramRows, n)
+		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
+		m.rbf.block(block, rows(m.x, from, to), m.norm[from:to], rows(m.x, from, n), m.norm[from:])
+		for i := from; i < to; i++ {
+			upper := out.Data[i*n+from : (i+1)*n]
+			for j, v := range row(block, i-from) {
+				upper[j] = float64(v)
+			}
+			upper[i-from] = 1 + lambda
+		}
+	}
+	return out, nil
+}
+
+func (m *kernelModel) score(dst, x Matrix) {
+	norm := make([]float32, x.Rows)
+	squaredNorms(norm, x)
+	k := newMatrix(x.Rows, m.x.Rows)
+	m.rbf.block(k, x, norm, m.x, m.norm)
+	kernel.MulT(dst, k, m.coef)
+}
+
+// Predict answers the class with the largest regression value; see [Classifier].
+func (m *kernelModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
+
+// Scores gives the regression values, about -1 to 1; see [Scorer].
+func (m *kernelModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

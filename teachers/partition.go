@@ -1,0 +1,41 @@
+package teachers
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Key is the secret that the partition and the teachers' random streams derive
+// from; the same type as aggregate.Key.
+type Key = rng.Key
+
+// MaxTeachers bounds the number of teachers.
+const MaxTeachers = 1 << 20
+
+// Partition returns the teacher, in [0, teachers), of every record, given the
+// record's unit id: the id of the record, or of the person it belongs to.
+// The teacher is a pseudo-random function (HMAC-SHA-256) of key and id alone.
+// So records of one unit share a teacher, and a record that comes or goes moves
+// no other. Shares are not of equal size, and must not be made so: a teacher of
+// n records in expectation has n ± √n.
+//
+// Ids are compared byte by byte; an empty id is refused, as it usually is a
+// missing value and would join strangers.
+func Partition(units []string, teachers int, key Key) ([]int, error) {
+	if teachers < 1 || teachers > MaxTeachers {
+		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, MaxTeachers)
+	}
+	if key.IsZero() {
+		return nil, errors.New("teachers: partition needs a key")
+	}
+	share := make([]int, len(units))
+	for i, unit := range units {
+		if unit == "" {
+			return nil, fmt.Errorf("teachers: record %d has no unit id", i)
+		}
+		share[i] = int(key.DeriveBytes("unit", []byte(unit)).Stream().Uint64N(uint64(teachers)))
+	}
+	return share, nil
+}

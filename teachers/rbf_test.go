@@ -1,0 +1,76 @@
+package teachers
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExp32(t *testing.T) {
+	worst := 0.0
+	for x := float32(0); x > -87; x -= 0.00037 {
+		worst = max(worst, math.Abs(float64(exp32(x))/math.Exp(float64(x))-1))
+	}
+	require.Less(t, worst, 1e-6)
+	require.Equal(t, float32(1), exp32(0))
+	require.Zero(t, exp32(-87.1))
+	require.Zero(t, exp32(float32(math.Inf(-1))))
+	require.Zero(t, exp32(-math.MaxFloat32))
+}
+
+func TestRBFBlockIsTheKernel(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	x, z := newMatrix(67, 31), newMatrix(150, 31)
+	for _, m := range []Matrix{x, z} {
+		for i := range m.Data {
+			m.Data[i] = float32(rnd.NormFloat64())
+		}
+	}
+	copy(row(z, 3), row(x, 5))
+	nx, nz := make([]float32, x.Rows), make([]float32, z.Rows)
+	squaredNorms(nx, x)
+	squaredNorms(nz, z)
+	out := newMatrix(x.Rows, z.Rows)
+	k := rbf{gamma: .02}
+	k.block(out, x, nx, z, nz)
+	for i := range x.Rows {
+		for j := range z.Rows {
+			var d2 float64
+			for c, v := range row(x, i) {
+				d := float64(v) - float64(row(z, j)[c])
+				d2 += d * d
+			}
+			require.InDelta(t, math.Exp(-.02*d2), float64(row(out, i)[j]), 3e-6)
+		}
+	}
+	require.InDelta(t, 1, row(out, 5)[3], 3e-6)
+}
+
+func BenchmarkExp(b *testing.B) {
+	x := make([]float32, 1024)
+	for i := range x {
+		x[i] = -float32(i) / 100
+	}
+	y := make([]float32, len(x))
+	perExp := func(b *testing.B) {
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/exp")
+	}
+	b.Run("exp32", func(b *testing.B) {
+		for b.Loop() {
+			for i, v := range x {
+				y[i] = exp32(v)
+			}
+		}
+		perExp(b)
+	})
+	b.Run("math", func(b *testing.B) {
+		for b.Loop() {
+			for i, v := range x {
+				y[i] = float32(math.Exp(float64(v)))
+			}
+		}
+		perExp(b)
+	})
+}

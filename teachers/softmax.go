@@ -1,0 +1,168 @@
+package teachers
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// Softmax is multinomial logistic regression: it minimises
+//
+//	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
+//
+// over the whole share by L-BFGS from zero. The problem is strictly convex, so
+// the model is determined by the data; there are no random numbers and the
+// learner is Reproducible. Classes that the share does not have are never
+// answered.
+type Softmax struct {
+	L2         float64 // weight of the penalty per example; positive, 0 means 1e-3
+	Iterations int     // at most this many steps, 0 means 100
+}
+
+// gradientTolerance relative to the gradient at zero ends the descent: beyond
+// it answers no longer change, and float32 products are exact to about 1e-6.
+const gradientTolerance = 1e-4
+
+// Reproducible says that fits repeat themselves.
+func (Softmax) Reproducible() bool { return true }
+
+// Fit minimises the penalised loss. rnd is not used. See [Learner].
+func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
+	if l.L2 == 0 {
+		l.L2 = 1e-3
+	}
+	if l.Iterations == 0 {
+		l.Iterations = 100
+	}
+	if !(l.L2 > 0) || math.IsInf(l.L2, 1) {
+		return nil, fmt.Errorf("teachers: Softmax.L2 is %v, want a positive number", l.L2)
+	}
+	if l.Iterations < 0 {
+		return nil, fmt.Errorf("teachers: Softmax.Iterations is %d, want a positive number", l.Iterations)
+	}
+	if err := data.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("teachers: softmax: %w", err)
+	}
+	if c, ok := Constant(data); ok {
+		return c, nil
+	}
+	present, index := classesOf(data)
+	loss := newSoftmaxLoss(data.X, index, len(present), l.L2)
+	w := make([]float64, len(present)*(data.X.Cols+1))
+	if err := minimise(ctx, loss.valueGradient, w, l.Iterations, gradientTolerance); err != nil {
+		return nil, fmt.Errorf("teachers: softmax: %w", err)
+	}
+	loss.load(w)
+	return &softmaxModel{
+		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present},
+		w:      loss.w, bias: loss.bias,
+	}, nil
+}
+
+// softmaxLoss evaluates the loss and its gradient. Products are float32, sums
+// over parameters and examples float64. Parameters are the rows of W, then b.
+type softmaxLoss struct {
+	x        Matrix
+	examples [][]float32 // the rows of x
+	y        []int
+	l2       float64
+	w        Matrix // classes x features
+	bias     []float32
+	delta    Matrix // examples x classes: logits, then p - onehot
+	dw       Matrix
+	dbias    []float64
+}
+
+func newSoftmaxLoss(x Matrix, y []int, classes int, l2 float64) *softmaxLoss {
+	examples := make([][]float32, x.Rows)
+	for i := range examples {
+		examples[i] = row(x, i)
+	}
+	return &softmaxLoss{
+		x: x, examples: examples, y: y, l2: l2,
+		w: newMatrix(classes, x.Cols), bias: make([]float32, classes),
+		delta: newMatrix(x.Rows, classes),
+		dw:    newMatrix(classes, x.Cols), dbias: make([]float64, classes),
+	}
+}
+
+func (s *softmaxLoss) load(w []float64) {
+	for i := range s.w.Data {
+		s.w.Data[i] = float32(w[i])
+	}
+	for i := range s.bias {
+		s.bias[i] = float32(w[len(s.w.Data)+i])
+	}
+}
+
+func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
+	s.load(w)
+	kernel.MulT(s.delta, s.x, s.w)
+	clear(s.dbias)
+	var loss float64
+	for i, y := range s.y {
+		d := row(s.delta, i)
+		for c := range d {
+			d[c] += s.bias[c]
+		}
+		top := d[argmax(d)]
+		own := float64(d[y] - top)
+		softmaxRow(d)
+		// log Σ exp(d - top) = own - log p_y, safe when p_y underflows.
+		if d[y] > 0 {
+			loss -= math.Log(float64(d[y]))
+		} else {
+			loss -= own
+		}
+		d[y]--
+		for c, v := range d {
+			s.dbias[c] += float64(v)
+		}
+	}
+	clear(s.dw.Data)
+	kernel.AddOuter(s.dw.Data, s.x.Cols, s.delta.Data, s.examples)
+	n := float64(s.x.Rows)
+	loss /= n
+	for i, v := range s.dw.Data {
+		grad[i] = float64(v)/n + s.l2*w[i]
+	}
+	for c, v := range s.dbias {
+		k := len(s.dw.Data) + c
+		grad[k] = v/n + s.l2*w[k]
+	}
+	var square float64
+	for _, v := range w {
+		square += v * v
+	}
+	return loss + s.l2/2*square
+}
+
+// softmaxModel is a fitted Softmax.
+type softmaxModel struct {
+	scorer
+	w    Matrix
+	bias []float32
+}
+
+func (m *softmaxModel) score(dst, x Matrix) {
+	kernel.MulT(dst, x, m.w)
+	for i := range dst.Rows {
+		d := row(dst, i)
+		for c := range d {
+			d[c] += m.bias[c]
+		}
+		softmaxRow(d)
+	}
+}
+
+// Predict answers the most probable class; see [Classifier].
+func (m *softmaxModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
+
+// Scores gives the model's probabilities; see [Scorer].
+func (m *softmaxModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }
