@@ -157,7 +157,7 @@ func TestLawsSumToOne(t *testing.T) {
 
 // A single vote between each of many classes: the peak is narrow, sigma/sqrt K.
 func TestLawManyClasses(t *testing.T) {
-	counts := make([]int, 2000)
+	counts := make([]int, 300)
 	counts[7] = 1
 	for _, law := range []func(Histogram) (Law, error){gnmax(t, 1).ContinuousLaw, gnmax(t, 1).Law} {
 		l, err := law(histogram(t, counts...))

@@ -1,0 +1,86 @@
+package aggregate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestCountVotes(t *testing.T) {
+	h, err := CountVotes([]int{2, 0, Abstain, 2, 2}, 4)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0, 3, 0}, h.Reveal())
+	require.Equal(t, 4, h.Classes())
+	require.Equal(t, 0, Histogram{}.Classes())
+
+	for name, c := range map[string]struct {
+		votes   []int
+		classes int
+	}{
+		"beyond the classes": {[]int{0, 4}, 4},
+		"below abstention":   {[]int{0, -2}, 4},
+		"one class":          {nil, 1},
+		"negative classes":   {nil, -1},
+	} {
+		_, err := CountVotes(c.votes, c.classes)
+		require.Error(t, err, name)
+	}
+	for name, counts := range map[string][]int{
+		"none": nil, "one class": {5}, "negative": {1, -1}, "too many": {1, maxCount + 1},
+	} {
+		_, err := NewHistogram(counts)
+		require.Error(t, err, name)
+	}
+}
+
+func TestHistogramKeepsNoReference(t *testing.T) {
+	counts := []int{1, 2}
+	h, err := NewHistogram(counts)
+	require.NoError(t, err)
+	counts[0] = 9
+	h.Reveal()[1] = 9
+	require.Equal(t, []int{1, 2}, h.Reveal())
+}
+
+func TestCountVotesIsNewHistogram(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		classes := rapid.IntRange(2, 6).Draw(t, "classes")
+		votes := rapid.SliceOf(rapid.IntRange(Abstain, classes-1)).Draw(t, "votes")
+		counts := make([]int, classes)
+		for _, v := range votes {
+			if v >= 0 {
+				counts[v]++
+			}
+		}
+		h, err := CountVotes(votes, classes)
+		require.NoError(t, err)
+		require.Equal(t, histogram(t, counts...), h)
+	})
+}
+
+func TestNothingPrintsTheCounts(t *testing.T) {
+	h := histogram(t, 987654, 0)
+	type holder struct {
+		Exported Histogram
+		hidden   Histogram
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%T"} {
+		for _, v := range []any{h, &h, holder{h, h}, &holder{h, h}, []Histogram{h}} {
+			out := fmt.Sprintf(verb, v)
+			require.NotContains(t, out, "987654", verb)
+			require.NotContains(t, out, "f1206", verb)
+			require.NotContains(t, out, "F1206", verb)
+		}
+	}
+	var buf bytes.Buffer
+	slog.New(slog.NewTextHandler(&buf, nil)).Info("m", "votes", h, "holder", holder{h, h})
+	slog.New(slog.NewJSONHandler(&buf, nil)).Info("m", "votes", h, "holder", holder{h, h})
+	require.NotContains(t, buf.String(), "987654")
+	_, err := json.Marshal(holder{h, h})
+	require.Error(t, err)
+}
