@@ -75,11 +75,21 @@ func (s Set) Validate() error {
 		}
 	}
 	for i := range n {
-		for j, v := range s.X.Data[i*s.X.Stride : i*s.X.Stride+s.X.Cols] {
-			if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-				return fail("feature %d of row %d is %v", j, i, v)
-			}
+		if j := firstNotFinite(s.X.Data[i*s.X.Stride : i*s.X.Stride+s.X.Cols]); j >= 0 {
+			return fail("feature %d of row %d is not finite", j, i)
 		}
 	}
 	return nil
+}
+
+// firstNotFinite is the index of the first NaN or infinity, or -1. One exponent of
+// all ones marks both, and testing bits is several times faster than converting.
+func firstNotFinite(row []float32) int {
+	const exponent = 0x7f800000
+	for j, v := range row {
+		if math.Float32bits(v)&exponent == exponent {
+			return j
+		}
+	}
+	return -1
 }

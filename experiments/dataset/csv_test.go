@@ -1,0 +1,186 @@
+package dataset
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestCSVFixture(t *testing.T) {
+	want := &Table{
+		Name: "visits",
+		Columns: []Column{
+			{"age", []string{"71", "34.5", "", "50", "29"}},
+			{"ward", []string{"north", "south, old", "north", "?", `the "new" one`}},
+		},
+		Y:       []int{1, 0, 0, 2, 1},
+		Classes: []string{"home", "stay", "transfer"},
+		Units:   []string{"p7", "p2", "p7", "p9", "p1"},
+	}
+	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))
+	require.NoError(t, err)
+	packed := filepath.Join(t.TempDir(), "visits.csv.gz")
+	require.NoError(t, os.WriteFile(packed, gzipped(t, data), 0o600))
+	for _, path := range []string{filepath.Join("testdata", "visits.csv"), packed} {
+		for _, opt := range []CSVOptions{{Label: "outcome", Unit: "patient"}, {Label: "3", Unit: "1", Header: HeaderYes}} {
+			got, err := CSV(path, opt)
+			require.NoError(t, err)
+			want.Provenance = filepath.Base(path) + `, label column "outcome"`
+			assert.Equal(t, want, got)
+		}
+	}
+}
+
+func TestCSVOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		opt     CSVOptions
+		columns []string
+		classes []string
+		units   []string
+	}{
+		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
+		"header seen by itself":               {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
+		"words only are no header":            {"x,y,c\nu,v,b\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"b", "c"}, []string{"row/1", "row/2"}},
+		"unless the label is named":           {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
+		"or it is said":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Header: HeaderYes}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
+		"a header of numbers":                 {"1,2,3\n5,5,0\n6,6,1\n", CSVOptions{Header: HeaderYes}, []string{"1", "2"}, []string{"0", "1"}, []string{"row/2", "row/3"}},
+		"names given":                         {"1,2\n3,4\n", CSVOptions{Names: []string{"u", "v"}, Label: "u"}, []string{"v"}, []string{"1", "3"}, []string{"row/1", "row/2"}},
+		"dropped":                             {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{Drop: []string{"1"}}, []string{"y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
+		"semicolons, blank lines, mark, CRLF": {"\xef\xbb\xbfx;c\r\n\r\n1.5;b\r\n2;a\r\n", CSVOptions{Comma: ';'}, []string{"x"}, []string{"a", "b"}, []string{"row/3", "row/4"}},
+		"semicolons found":                    {"1;b\n2;a\n", CSVOptions{}, []string{"column 1"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
+		"tabs found, empty cells kept":        {"\t\tb\n2\t\ta\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
+		"classes by value":                    {"1,10\n1,9\n1,-2\n", CSVOptions{}, []string{"column 1"}, []string{"-2", "9", "10"}, []string{"row/1", "row/2", "row/3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
+			require.NoError(t, err)
+			var columns []string
+			for _, col := range got.Columns {
+				columns = append(columns, col.Name)
+				assert.Len(t, col.Values, got.Len())
+			}
+			assert.Equal(t, c.columns, columns)
+			assert.Equal(t, c.classes, got.Classes)
+			assert.Equal(t, c.units, got.Units)
+		})
+	}
+}
+
+func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		opt  CSVOptions
+		row  int
+		want string
+	}{
+		"ragged":         {"1,2,a\n1,2,b\n1,b\n", CSVOptions{}, 3, "f.csv: row 3 has 2 cells, the first row has 3"},
+		"ragged second":  {"1,2,a\n1,2,3,b\n", CSVOptions{}, 2, "has 4 cells, the first row has 3"},
+		"empty":          {"", CSVOptions{}, 0, "f.csv: is empty"},
+		"blank":          {"\n\n", CSVOptions{}, 0, "is empty"},
+		"header only":    {"x,y\n", CSVOptions{Header: HeaderYes}, 0, "no rows below its header"},
+		"no such column": {"x,y\n1,2\n2,1\n", CSVOptions{Label: "z"}, 0, `has no column "z"; its 2 columns are x, y`},
+		"column 0":       {"x,y\n1,2\n2,1\n", CSVOptions{Label: "0"}, 0, `has no column "0"`},
+		"column 3":       {"x,y\n1,2\n2,1\n", CSVOptions{Label: "3"}, 0, `has no column "3"`},
+		"unit missing":   {"x,y\n1,2\n2,1\n", CSVOptions{Unit: "z"}, 0, `give the unit column`},
+		"unit is label":  {"x,y,z\n1,2,3\n2,1,3\n", CSVOptions{Unit: "z", Label: "3"}, 0, `as label and as unit`},
+		"two of a name":  {"x,x,y\n1,2,3\n", CSVOptions{Label: "x", Header: HeaderYes}, 0, `more than one column "x"`},
+		"no label":       {"1,a\n2,?\n", CSVOptions{}, 2, `row 2 has no label in column "column 2"`},
+		"no unit":        {"1,7,a\n1,,b\n", CSVOptions{Unit: "2"}, 2, `row 2 has no unit in column "column 2"`},
+		"one class":      {"1,a\n2,a\n", CSVOptions{}, 0, `one label only, "a"`},
+		"one column":     {"a\nb\n", CSVOptions{}, 0, "none is left as a feature"},
+		"open quote":     {"1,a\n\"2,b\n3,c\n", CSVOptions{}, 2, "row 2 is not valid CSV"},
+		"bare quote":     {"1,a\n2,b\n3\"4,c\n", CSVOptions{}, 3, "row 3 is not valid CSV at line 3, character 2"},
+		"names count":    {"1,a\n2,b\n", CSVOptions{Names: []string{"x"}}, 1, "row 1 has 2 cells, 1 column names are given"},
+		"many labels":    {manyLabels(1001), CSVOptions{}, 1001, "beyond 1000 different ones"},
+		"endless row":    {"1,a\n" + strings.Repeat(",", 1<<20+1), CSVOptions{}, 0, "longer than 1048576 bytes"},
+		"endless quote":  {"1,a\n\"" + strings.Repeat("x\n", 1<<19), CSVOptions{}, 0, "longer than 1048576 bytes"},
+		"cut gzip":       {string(gzipped(t, []byte("1,a\n2,b\n"))[:15]), CSVOptions{}, 0, "EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
+			assert.Nil(t, got)
+			var input *InputError
+			require.ErrorAs(t, err, &input)
+			assert.ErrorContains(t, err, c.want)
+			assert.Equal(t, c.row, input.Row)
+		})
+	}
+	_, err := CSV(filepath.Join(t.TempDir(), "none.csv"), CSVOptions{})
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: "maybe"})
+	assert.ErrorContains(t, err, `header "maybe"`)
+	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Comma: '"'})
+	assert.ErrorContains(t, err, "cannot separate")
+}
+
+func manyLabels(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "1,c%d\n", i)
+	}
+	return b.String()
+}
+
+func TestCSVReturnsWhatWasWritten(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		width := rapid.IntRange(1, 4).Draw(r, "width")
+		rows := rapid.SliceOfN(rapid.SliceOfN(rapid.StringOfN(rapid.RuneFrom([]rune("ab1 ,\"\n;é")), 0, 5, -1), width, width), 2, 6).Draw(r, "rows")
+		var text strings.Builder
+		for i, cells := range rows {
+			for _, c := range cells {
+				text.WriteString(`"` + strings.ReplaceAll(c, `"`, `""`) + `",`)
+			}
+			fmt.Fprintf(&text, "%d\n", i%2)
+		}
+		got, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo, Comma: ','})
+		require.NoError(r, err)
+		for i, cells := range rows {
+			for j, c := range cells {
+				assert.Equal(r, strings.TrimSpace(c), got.Columns[j].Values[i])
+			}
+			assert.Equal(r, i%2, got.Y[i])
+		}
+	})
+}
+
+func FuzzReadCSV(f *testing.F) {
+	for _, text := range []string{"x,y,c\n1,?,b\n3,4,a\n", "\"a\nb\",1\n2,3\n", "1;2\n3;4", "1,a\n2\n", "inf,a\n1,b\n", ",\n,", "1e999,a\n2,b\n"} {
+		f.Add([]byte(text))
+		f.Add(gzipped(f, []byte(text)))
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		table, err := readCSV(bytes.NewReader(file), "f.csv", CSVOptions{})
+		if err != nil {
+			return
+		}
+		for _, c := range table.Columns {
+			if len(c.Values) != table.Len() {
+				t.Fatalf("column %q has %d of %d cells", c.Name, len(c.Values), table.Len())
+			}
+		}
+		e, err := FitEncoder(table, EncoderOptions{})
+		if err != nil {
+			return
+		}
+		x, err := e.Encode(table)
+		if err != nil {
+			return
+		}
+		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, Classes: table.Classes}
+		if err := set.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Names()) != e.Dim() {
+			t.Fatal("names")
+		}
+	})
+}
