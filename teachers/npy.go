@@ -1,0 +1,175 @@
+package teachers
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// npyHeader is what the head of an NPY file says of a matrix in C order
+// (NumPy's format 1.0 to 3.0, numpy.lib.format).
+type npyHeader struct {
+	typ        string // such as "<i2"
+	rows, cols int
+}
+
+const (
+	npyMagic = "\x93NUMPY"
+	// maxNPYHeader bounds the text of the header; NumPy itself writes about 120
+	// bytes for a matrix and refuses beyond 10,000.
+	maxNPYHeader = 10_000
+)
+
+func writeNPYHeader(w io.Writer, h npyHeader) error {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", h.typ, h.rows, h.cols)
+	// Padded with spaces and a newline so that the data start at a multiple of 64.
+	fixed := len(npyMagic) + 2 + 2
+	text += strings.Repeat(" ", (64-(fixed+len(text)+1)%64)%64) + "\n"
+	head := append([]byte(npyMagic), 1, 0)
+	head = binary.LittleEndian.AppendUint16(head, uint16(len(text)))
+	_, err := w.Write(append(head, text...))
+	return err
+}
+
+func readNPYHeader(r io.Reader) (npyHeader, error) {
+	var h npyHeader
+	prefix := make([]byte, len(npyMagic)+2)
+	if _, err := io.ReadFull(r, prefix); err != nil {
+		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
+	}
+	if string(prefix[:len(npyMagic)]) != npyMagic {
+		return h, errors.New("teachers: not an NPY file")
+	}
+	length := make([]byte, 4)
+	switch major := prefix[len(npyMagic)]; major {
+	case 1:
+		length = length[:2]
+	case 2, 3:
+	default:
+		return h, fmt.Errorf("teachers: NPY version %d is not supported", major)
+	}
+	if _, err := io.ReadFull(r, length); err != nil {
+		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
+	}
+	size := uint64(binary.LittleEndian.Uint16(length))
+	if len(length) == 4 {
+		size = uint64(binary.LittleEndian.Uint32(length))
+	}
+	if size > maxNPYHeader {
+		return h, fmt.Errorf("teachers: NPY header of %d bytes, at most %d", size, maxNPYHeader)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
+	}
+	return parseNPYHeader(string(text))
+}
+
+// parseNPYHeader reads the dictionary of the header: the three keys, in any
+// order, and nothing else.
+func parseNPYHeader(text string) (npyHeader, error) {
+	var h npyHeader
+	seen := map[string]bool{}
+	s := scanner{rest: text}
+	s.expect("{")
+	for !s.accept("}") && s.err == nil {
+		key := s.quoted()
+		s.expect(":")
+		if seen[key] {
+			s.fail("key " + strconv.Quote(key) + " twice")
+		}
+		seen[key] = true
+		switch key {
+		case "descr":
+			h.typ = s.quoted()
+		case "fortran_order":
+			if s.accept("True") {
+				s.fail("Fortran order; save a C-ordered array")
+			}
+			s.expect("False")
+		case "shape":
+			s.expect("(")
+			h.rows = s.number()
+			s.expect(",")
+			h.cols = s.number()
+			s.accept(",")
+			s.expect(")")
+		default:
+			s.fail("unknown key")
+		}
+		if !s.accept(",") {
+			s.expect("}")
+			break
+		}
+	}
+	if s.err == nil && strings.TrimRight(s.rest, " \n\x00") != "" {
+		s.fail("text after the dictionary")
+	}
+	if s.err == nil && len(seen) != 3 {
+		s.fail("a key is missing")
+	}
+	return h, s.err
+}
+
+// scanner reads tokens; the first error stays and makes all later calls empty.
+type scanner struct {
+	rest string
+	err  error
+}
+
+func (s *scanner) fail(what string) {
+	if s.err == nil {
+		s.err = fmt.Errorf("teachers: NPY header: %s; want a matrix of shape (queries, teachers)", what)
+	}
+}
+
+func (s *scanner) accept(token string) bool {
+	if s.err != nil {
+		return false
+	}
+	rest, ok := strings.CutPrefix(strings.TrimLeft(s.rest, " "), token)
+	if ok {
+		s.rest = rest
+	}
+	return ok
+}
+
+func (s *scanner) expect(token string) {
+	if s.err == nil && !s.accept(token) {
+		s.fail("no " + strconv.Quote(token) + " where one belongs")
+	}
+}
+
+func (s *scanner) quoted() string {
+	for _, quote := range []string{"'", `"`} {
+		if s.accept(quote) {
+			if value, rest, ok := strings.Cut(s.rest, quote); ok {
+				s.rest = rest
+				return value
+			}
+		}
+	}
+	s.fail("no string where one belongs")
+	return ""
+}
+
+func (s *scanner) number() int {
+	if s.err != nil {
+		return 0
+	}
+	s.rest = strings.TrimLeft(s.rest, " ")
+	end := 0
+	for end < len(s.rest) && s.rest[end] >= '0' && s.rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.Atoi(s.rest[:end])
+	if err != nil {
+		s.fail("no number where one belongs, or one that is too large")
+		return 0
+	}
+	s.rest = s.rest[end:]
+	return n
+}

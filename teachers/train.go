@@ -1,0 +1,238 @@
+package teachers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+)
+
+// Config describes an ensemble.
+type Config struct {
+	Learner  Learner // fits every teacher; no default
+	Teachers int     // number of teachers; no default
+	// Key is the run key; no default. Teacher t draws from
+	// Key.Derive("teacher", t), so its model depends on its share and on t only.
+	Key Key
+	// Workers is how many teachers train at once; 0 means GOMAXPROCS. Answers
+	// do not depend on it.
+	Workers int
+
+	// Checkpoint is a folder for the votes of each teacher as it finishes, so
+	// that an interrupted run goes on from there; empty keeps none. It is made
+	// if missing (mode 0700). One process may use a folder at a time. The files
+	// are as secret as the data. See [Train] for what is reused and refused.
+	Checkpoint string
+	// Fingerprint names the run in the checkpoint: a hash of everything that
+	// shapes a teacher but is not seen here, above all the learner and its
+	// parameters.
+	Fingerprint [32]byte
+
+	// Progress, if set, is called after every finished teacher, resumed ones
+	// included, from one goroutine at a time; done rises to total.
+	Progress func(done, total int)
+}
+
+// queryRows queries are put to a model at a time; ctx is looked at in between.
+const queryRows = 512
+
+// Train fits one teacher on each share and returns the votes of all on the
+// queries. share[i] is the teacher of record i, from [Partition]; a teacher
+// without records is trained on an empty share. Models are dropped once they
+// have voted.
+//
+// The first teacher to fail ends the run with an error that names it; a panic
+// in a learner or model counts as a failure. (A panic in a goroutine that the
+// learner itself started cannot be caught and ends the process.) When ctx ends,
+// Train returns an error that wraps ctx.Err() as soon as the learners do.
+// No vote is returned with an error.
+//
+// With Config.Checkpoint each teacher's votes are written when it is done, as a
+// file that is wholly there or not there. A later run takes a file over if its
+// checksum is right and it was made from the same fingerprint, key, teacher,
+// share and queries. A damaged or outdated one is trained again and replaced. A
+// file of another fingerprint or shape means that the folder belongs to another
+// run: Train refuses it with [ErrForeignCheckpoint] and leaves it alone.
+func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*Votes, error) {
+	e, err := newEnsemble(cfg, private, share, queries)
+	if err != nil {
+		return nil, err
+	}
+	return e.run(ctx)
+}
+
+// ensemble is one call of Train.
+type ensemble struct {
+	cfg     Config
+	private Dataset
+	members [][]int // records of each teacher, ascending
+	queries Matrix
+	folder  *checkpoint // nil without one
+	votes   *Votes
+
+	mu   sync.Mutex // guards done and Progress
+	done int
+}
+
+func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ensemble, error) {
+	switch {
+	case cfg.Learner == nil:
+		return nil, errors.New("teachers: Config.Learner is nil")
+	case cfg.Teachers < 1 || cfg.Teachers > MaxTeachers:
+		return nil, fmt.Errorf("teachers: Config.Teachers is %d, want 1 to %d", cfg.Teachers, MaxTeachers)
+	case cfg.Key.IsZero():
+		return nil, errors.New("teachers: Config.Key is zero")
+	case cfg.Workers < 0:
+		return nil, fmt.Errorf("teachers: Config.Workers is %d", cfg.Workers)
+	case len(share) != private.X.Rows:
+		return nil, fmt.Errorf("teachers: shares of %d records for %d rows", len(share), private.X.Rows)
+	}
+	if err := private.Validate(); err != nil {
+		return nil, fmt.Errorf("teachers: private data: %w", err)
+	}
+	if err := checkQueries(queries, private.X.Cols); err != nil {
+		return nil, fmt.Errorf("teachers: queries: %w", err)
+	}
+	votes, err := NewVotes(queries.Rows, cfg.Teachers, private.Classes)
+	if err != nil {
+		return nil, err
+	}
+	members := make([][]int, cfg.Teachers)
+	for i, t := range share {
+		if t < 0 || t >= cfg.Teachers {
+			return nil, fmt.Errorf("teachers: record %d belongs to teacher %d of %d", i, t, cfg.Teachers)
+		}
+		members[t] = append(members[t], i)
+	}
+	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: votes}
+	if cfg.Checkpoint != "" {
+		e.folder, err = openCheckpoint(cfg, queries, private.Classes)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (e *ensemble) run(ctx context.Context) (*Votes, error) {
+	outer := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workers := e.cfg.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	teachers := make(chan int)
+	var wg sync.WaitGroup
+	for range min(workers, e.cfg.Teachers) {
+		wg.Go(func() {
+			for t := range teachers {
+				if err := e.teacher(ctx, t); err != nil {
+					cancel(fmt.Errorf("teachers: teacher %d: %w", t, err))
+					return
+				}
+			}
+		})
+	}
+hand:
+	for t := range e.cfg.Teachers {
+		select {
+		case teachers <- t:
+		case <-ctx.Done():
+			break hand
+		}
+	}
+	close(teachers)
+	wg.Wait()
+	if err := outer.Err(); err != nil {
+		return nil, fmt.Errorf("teachers: training stopped: %w", err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return e.votes, nil
+}
+
+// teacher trains teacher t, or takes its votes from the checkpoint, and fills
+// its column.
+func (e *ensemble) teacher(ctx context.Context, t int) error {
+	data := e.share(t)
+	column := make([]int, e.queries.Rows)
+	resumed := false
+	if e.folder != nil {
+		var err error
+		if resumed, err = e.folder.load(t, data, column); err != nil {
+			return err
+		}
+	}
+	if !resumed {
+		if err := e.fit(ctx, t, data, column); err != nil {
+			return err
+		}
+		if e.folder != nil {
+			if err := e.folder.save(t, data, column); err != nil {
+				return err
+			}
+		}
+	}
+	// Distinct elements of one array: no two teachers write the same byte.
+	for q, vote := range column {
+		if err := e.votes.Set(q, t, vote); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.done++
+	if e.cfg.Progress != nil {
+		e.cfg.Progress(e.done, e.cfg.Teachers)
+	}
+	return nil
+}
+
+// share copies the records of teacher t, in their order in the private data.
+func (e *ensemble) share(t int) Dataset {
+	data := Dataset{
+		X:       newMatrix(len(e.members[t]), e.private.X.Cols),
+		Y:       make([]int, len(e.members[t])),
+		Classes: e.private.Classes,
+	}
+	for i, record := range e.members[t] {
+		copy(row(data.X, i), row(e.private.X, record))
+		data.Y[i] = e.private.Y[record]
+	}
+	return data
+}
+
+func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	rnd := rand.New(e.cfg.Key.Derive("teacher", uint64(t)).Stream())
+	model, err := e.cfg.Learner.Fit(ctx, data, rnd)
+	if err != nil {
+		return err
+	}
+	if model == nil {
+		return errors.New("learner returned no model")
+	}
+	for from := 0; from < e.queries.Rows; from += queryRows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		to := min(from+queryRows, e.queries.Rows)
+		if err := model.Predict(column[from:to], rows(e.queries, from, to)); err != nil {
+			return err
+		}
+	}
+	for q, vote := range column {
+		if vote < Abstention || vote >= data.Classes {
+			return fmt.Errorf("model answers %d on query %d, outside [-1, %d)", vote, q, data.Classes)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package teachers
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+
+	"github.com/pate-go/pate/aggregate"
+)
+
+// Abstention is the vote of a teacher that declines to answer.
+const Abstention = aggregate.Abstain
+
+// Votes is the matrix of votes, queries x teachers: one class in [0, classes)
+// or [Abstention] for every teacher on every query. It takes one byte a vote up
+// to 127 classes, two beyond. Whatever fmt or slog is asked to print, only the
+// shape shows.
+type Votes struct {
+	queries, teachers, classes int
+	narrow                     []int8  // row-major, if classes <= 127
+	wide                       []int16 // row-major, otherwise
+}
+
+// NewVotes returns a matrix of abstentions.
+func NewVotes(queries, teachers, classes int) (*Votes, error) {
+	if err := checkVoteShape(queries, teachers, classes); err != nil {
+		return nil, err
+	}
+	return newVotes(queries, teachers, classes), nil
+}
+
+func newVotes(queries, teachers, classes int) *Votes {
+	v := &Votes{queries: queries, teachers: teachers, classes: classes}
+	if classes <= math.MaxInt8 {
+		v.narrow = make([]int8, queries*teachers)
+		for i := range v.narrow {
+			v.narrow[i] = Abstention
+		}
+	} else {
+		v.wide = make([]int16, queries*teachers)
+		for i := range v.wide {
+			v.wide[i] = Abstention
+		}
+	}
+	return v
+}
+
+func checkVoteShape(queries, teachers, classes int) error {
+	switch {
+	case classes < 2 || classes > MaxClasses:
+		return fmt.Errorf("teachers: votes among %d classes, want 2 to %d", classes, MaxClasses)
+	case teachers < 1 || teachers > MaxTeachers:
+		return fmt.Errorf("teachers: votes of %d teachers, want 1 to %d", teachers, MaxTeachers)
+	case queries < 0 || queries > math.MaxInt/(2*teachers):
+		return fmt.Errorf("teachers: votes on %d queries", queries)
+	}
+	return nil
+}
+
+// Queries is the number of rows.
+func (v Votes) Queries() int { return v.queries }
+
+// Teachers is the number of columns.
+func (v Votes) Teachers() int { return v.teachers }
+
+// Classes is the number of classes that votes may name.
+func (v Votes) Classes() int { return v.classes }
+
+// At returns one vote. Like a slice it panics outside its range.
+func (v Votes) At(query, teacher int) int {
+	i := v.index(query, teacher)
+	if v.narrow != nil {
+		return int(v.narrow[i])
+	}
+	return int(v.wide[i])
+}
+
+// Set changes one vote; it refuses what is neither a class nor [Abstention].
+// Like a slice it panics outside its range.
+func (v Votes) Set(query, teacher, vote int) error {
+	i := v.index(query, teacher)
+	if vote < Abstention || vote >= v.classes {
+		return fmt.Errorf("teachers: vote of teacher %d on query %d is outside [-1, %d)", teacher, query, v.classes)
+	}
+	if v.narrow != nil {
+		v.narrow[i] = int8(vote)
+	} else {
+		v.wide[i] = int16(vote)
+	}
+	return nil
+}
+
+func (v Votes) index(query, teacher int) int {
+	if uint(query) >= uint(v.queries) || uint(teacher) >= uint(v.teachers) {
+		panic(fmt.Sprintf("teachers: vote (%d, %d) of %d queries and %d teachers", query, teacher, v.queries, v.teachers))
+	}
+	return query*v.teachers + teacher
+}
+
+// counts adds up the votes of one query into dst, one place per class, and
+// returns it. Abstentions count for nobody.
+func (v Votes) counts(dst []int, query int) []int {
+	clear(dst)
+	start := v.index(query, 0)
+	if v.narrow != nil {
+		for _, vote := range v.narrow[start : start+v.teachers] {
+			if vote >= 0 {
+				dst[vote]++
+			}
+		}
+		return dst
+	}
+	for _, vote := range v.wide[start : start+v.teachers] {
+		if vote >= 0 {
+			dst[vote]++
+		}
+	}
+	return dst
+}
+
+// Histogram returns the votes of one query as what package aggregate asks for.
+// An error says that the query is out of range.
+func (v Votes) Histogram(query int) (aggregate.Histogram, error) {
+	if query < 0 || query >= v.queries {
+		return aggregate.Histogram{}, fmt.Errorf("teachers: query %d of %d", query, v.queries)
+	}
+	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
+}
+
+// Plurality returns the class with the most votes on one query, the lowest of
+// equals. Secret; like a slice it panics outside its range.
+func (v Votes) Plurality(query int) int {
+	best, _ := topTwo(v.counts(make([]int, v.classes), query))
+	return best
+}
+
+// Pluralities returns for every query the class with the most votes, the
+// lowest of equals: what the ensemble answers without noise. Secret, and for
+// measuring only.
+func (v Votes) Pluralities() []int {
+	out := make([]int, v.queries)
+	counts := make([]int, v.classes)
+	for q := range out {
+		out[q], _ = topTwo(v.counts(counts, q))
+	}
+	return out
+}
+
+// Gaps returns for every query the lead of the plurality over the runner-up,
+// in votes. Secret.
+func (v Votes) Gaps() []int {
+	out := make([]int, v.queries)
+	counts := make([]int, v.classes)
+	for q := range out {
+		_, out[q] = topTwo(v.counts(counts, q))
+	}
+	return out
+}
+
+// topTwo returns the index of the largest count, the lowest of equals, and its
+// lead over the second largest.
+func topTwo(counts []int) (best, gap int) {
+	second := -1
+	for i := 1; i < len(counts); i++ {
+		switch {
+		case counts[i] > counts[best]:
+			best, second = i, best
+		case second < 0 || counts[i] > counts[second]:
+			second = i
+		}
+	}
+	return best, counts[best] - counts[second]
+}
+
+// Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a
+// fingerprint of secrets without a key: keep it beside the votes and do not
+// publish it, since a small matrix can be guessed.
+func (v Votes) Hash() [32]byte {
+	h := sha256.New()
+	head := []byte("pate votes 1\x00")
+	for _, n := range []int{v.queries, v.teachers, v.classes} {
+		head = binary.LittleEndian.AppendUint64(head, uint64(n))
+	}
+	h.Write(head)
+	buf := make([]byte, 0, 2*v.teachers)
+	for q := range v.queries {
+		buf = v.appendRow(buf[:0], q)
+		h.Write(buf)
+	}
+	var sum [32]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+// appendRow appends the votes of one query, one or two bytes each.
+func (v Votes) appendRow(buf []byte, query int) []byte {
+	start := query * v.teachers
+	if v.narrow != nil {
+		for _, vote := range v.narrow[start : start+v.teachers] {
+			buf = append(buf, byte(vote))
+		}
+		return buf
+	}
+	for _, vote := range v.wide[start : start+v.teachers] {
+		buf = binary.LittleEndian.AppendUint16(buf, uint16(vote))
+	}
+	return buf
+}
+
+// String tells the shape only.
+func (v Votes) String() string {
+	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
+}
+
+// Format tells the shape only, whatever the verb.
+func (v Votes) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
+
+// LogValue tells the shape only.
+func (v Votes) LogValue() slog.Value { return slog.StringValue(v.String()) }
