@@ -10,7 +10,13 @@ import (
 // neighbouring data, as a function of the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// linearCurve is rho-zCDP, a*rho: Gaussian noise and its relatives.
+// gaussianCurve is Gaussian noise at sensitivity/sigma = ratio > 0. A cost too
+// small for a float64 is rounded up, never to zero.
+func gaussianCurve(ratio float64) curve {
+	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
+}
+
+// linearCurve is rho-zCDP, a*rho.
 func linearCurve(rho float64) curve {
 	return func(a float64) float64 {
 		if rho == 0 {
@@ -27,6 +33,9 @@ func linearCurve(rho float64) curve {
 // = 2 sinh(a eps/2) sinh((a-1) eps/2) / cosh(eps/2), it keeps its relative
 // accuracy for tiny eps and does not overflow for large.
 func pureCurve(eps float64) curve {
+	if math.IsInf(eps, 1) {
+		return infiniteCurve
+	}
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) {
 			return eps
@@ -45,6 +54,9 @@ func pureCurve(eps float64) curve {
 // Proposition 6): log( a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps} )/(a-1).
 // The weights sum to one, so 1 is subtracted analytically.
 func laplaceCurve(eps float64) curve {
+	if math.IsInf(eps, 1) {
+		return infiniteCurve
+	}
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) {
 			return eps
@@ -79,6 +91,9 @@ func tail(t float64) float64 {
 // never above a eps^2/8 (Cesar, Rogers 2021) nor the pure curve.
 func boundedRangeCurve(eps float64) curve {
 	pure := pureCurve(eps)
+	if math.IsInf(eps*eps, 1) {
+		return pure
+	}
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) || eps == 0 {
 			return eps

@@ -16,7 +16,7 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	t, s := 1/scale, float64(sensitivity)
 	pure := pureCurve(s * t)
 	return func(a float64) float64 {
-		if math.IsInf(a, 1) || sensitivity == 1 {
+		if math.IsInf(a, 1) || sensitivity == 1 || math.IsInf(s*t, 1) {
 			return pure(a)
 		}
 		// log of (1-r)/(1+r) times the middle sum over x = 1..s-1 of

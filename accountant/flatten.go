@@ -83,14 +83,13 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 func curveOf(e Event) curve {
 	switch e := e.(type) {
 	case Gaussian:
-		return linearCurve(0.5 / (e.NoiseMultiplier * e.NoiseMultiplier))
+		return gaussianCurve(1 / e.NoiseMultiplier)
 	case GNMax: // a moved vote has L2 norm sqrt(2)
-		return linearCurve(1 / (e.Sigma * e.Sigma))
+		return gaussianCurve(math.Sqrt2 / e.Sigma)
 	case Threshold:
-		return linearCurve(0.5 / (e.Sigma * e.Sigma))
+		return gaussianCurve(1 / e.Sigma)
 	case DiscreteGaussian: // Canonne-Kamath-Steinke 2020, Theorem 4; equality where a*shift is an integer
-		s := e.Sensitivity / e.Sigma
-		return linearCurve(s * s / 2)
+		return gaussianCurve(e.Sensitivity / e.Sigma)
 	case ZCDP:
 		return linearCurve(e.Rho)
 	case PureDP:

@@ -219,3 +219,54 @@ func TestJSONRoundTrip(t *testing.T) {
 		require.Equal(t, got.Events[0], e)
 	})
 }
+
+// Absurd but valid parameters: a bound or +Inf, never NaN.
+func TestAbsurdParameters(t *testing.T) {
+	tiny, huge := 5e-324, math.MaxFloat64
+	for _, x := range []float64{tiny, 1e-200, 1e-20, 1e20, 1e200, huge} {
+		for _, y := range []float64{tiny, 1, huge} {
+			for _, e := range []Event{
+				Gaussian{x}, Laplace{x}, DiscreteGaussian{x, y}, DiscreteLaplace{x, 3}, DiscreteLaplace{x, math.MaxInt64},
+				ExponentialMechanism{x}, PureDP{x}, RandomizedResponse{x}, ZCDP{x}, GNMax{x}, Threshold{x}, LNMax{x},
+				MStab{x, y}, AboveThreshold{x, y, 1}, AboveThreshold{x, y, 9}, StableSVT{x, y, 1, math.MaxInt64},
+				PoissonSampled{math.Min(y, 0.5), Gaussian{x}}, WithFailure{PureDP{x}, 1e-6},
+			} {
+				for _, n := range []int64{1, math.MaxInt64} {
+					r := newRDP(t, Config{})
+					require.NoError(t, r.Compose(e, n))
+					for _, delta := range []float64{0, 1e-300, 1e-5, 0.9} {
+						b, err := r.Epsilon(delta)
+						require.NoError(t, err)
+						require.GreaterOrEqual(t, b.Upper, 0.0, "%#v x %d at %v", e, n, delta) // NaN fails
+					}
+					b, err := r.Delta(1)
+					require.NoError(t, err)
+					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%#v x %d", e, n)
+					values, _, err := r.RDP([]float64{1.01, 2, 1e6, math.Inf(1)})
+					require.NoError(t, err)
+					for _, v := range values {
+						require.GreaterOrEqual(t, v, 0.0, "%#v", e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Two unrelated methods for the same moment, up to large orders, where the
+// integrand has two bumps far apart.
+func TestQuadratureAgainstBinomialSum(t *testing.T) {
+	worst := 0.0
+	for _, q := range []float64{1e-7, 1e-4, 0.004, 0.05, 0.3, 0.9, 0.999} {
+		for _, sigma := range []float64{0.1, 0.17, 0.3, 0.5, 0.8, 1.2, 2, 4, 10, 60, 1000} {
+			g := newSampledGaussian(q, sigma)
+			for _, n := range []int{2, 3, 5, 9, 17, 40, 64, 91, 150, 256, 400, 700, 1000} {
+				want, got := g.binomial(n), g.quadrature(float64(n))
+				e := relErr(got, want)
+				worst = math.Max(worst, e)
+				require.LessOrEqual(t, e, 1e-11, "q=%v sigma=%v order=%d: %v, want %v", q, sigma, n, got, want)
+			}
+		}
+	}
+	t.Logf("worst relative error %.2g", worst)
+}

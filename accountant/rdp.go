@@ -81,6 +81,9 @@ func (r *RDP) total() curve {
 		for i, c := range curves {
 			sum += float64(counts[i]) * c(a)
 		}
+		if math.IsNaN(sum) { // no parameter in range is known to do this
+			return math.Inf(1)
+		}
 		return sum * (1 + slack)
 	}
 }

@@ -12,12 +12,12 @@ import (
 // the other direction). The log moment is convex in a and 0 at a = 1.
 func sampledGaussianCurve(q, sigma float64) curve {
 	g := newSampledGaussian(q, sigma)
-	plain := linearCurve(0.5 / (sigma * sigma))
+	plain := gaussianCurve(1 / sigma)
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) {
 			return a
 		}
-		return math.Min(g.logMoment(a)/(a-1), plain(a))
+		return math.Min(math.Max(g.logMoment(a)/(a-1), math.SmallestNonzeroFloat64), plain(a))
 	}
 }
 

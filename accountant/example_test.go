@@ -1,0 +1,38 @@
+package accountant_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// What 10,000 steps of DP-SGD and 500 noisy votes cost together.
+func ExampleRDP() {
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	if err != nil {
+		panic(err)
+	}
+	step := accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 4}}
+	if err := account.Compose(step, 10000); err != nil {
+		panic(err)
+	}
+	alone, _ := account.Epsilon(1e-5)
+	if err := account.Compose(accountant.GNMax{Sigma: 100}, 500); err != nil {
+		panic(err)
+	}
+	both, _ := account.Epsilon(1e-5)
+	fmt.Printf("%.4f, then %.4f\n", alone.Upper, both.Upper)
+	// Output: 1.0354, then 1.7210
+}
+
+// The least noise for 500 answers at epsilon 2.
+func ExampleCalibrateNoise() {
+	cfg := accountant.Config{Relation: accountant.AddRemove}
+	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
+	sigma, achieved, err := accountant.CalibrateNoise(context.Background(), cfg.NewAccount, target, func(noise float64) accountant.Event {
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}
+	})
+	fmt.Printf("%.2f %v %v\n", sigma, achieved.Upper <= target.Epsilon, err)
+	// Output: 67.96 true <nil>
+}
