@@ -35,7 +35,7 @@ func TestBernoulliExpLaw(t *testing.T) {
 		t.Run(fmt.Sprintf("%d over %d", c.p, c.q), func(t *testing.T) {
 			s := SeedKey(1).Derive("bernoulli", c.p, c.q).Stream()
 			hits := 0
-			for range draws {
+			for range int(draws) {
 				if BernoulliExp(s, c.p, c.q) {
 					hits++
 				}

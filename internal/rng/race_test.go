@@ -1,0 +1,7 @@
+//go:build race
+
+package rng
+
+// The race detector slows a single goroutine tenfold and learns nothing from it:
+// a tenth of the draws, and no controls, which need them all.
+const raceDetector = true
