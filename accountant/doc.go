@@ -15,8 +15,8 @@
 //
 // If the events are what was run, in any adaptively chosen interleaving but
 // with numbers and parameters fixed in advance, then on neighbouring data sets
-// in the sense of the [Relation] the outputs are (Upper, delta)-
-// indistinguishable in both directions. A mechanism has cost (curve, failure)
+// in the sense of the [Relation] the outputs are (Upper, delta)-indistinguishable
+// in both directions. A mechanism has cost (curve, failure)
 // if for every ordered pair of neighbours there is an event of probability at
 // least 1 - failure on which the divergence of order a, not renormalised, is
 // at most curve(a); both parts add (conversion by Canonne, Kamath,

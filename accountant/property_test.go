@@ -152,20 +152,20 @@ func TestDeltaInvertsEpsilon(t *testing.T) {
 }
 
 func TestExtremes(t *testing.T) {
-	for _, q := range []float64{1e-9, 1e-4, 0.5, 1 - 1e-12, 1} {
-		for _, sigma := range []float64{0.01, 0.0999, 0.1, 0.3, 1, 30, 1e6} {
+	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
+		for _, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
 			for _, steps := range []int64{1, 1e9} {
 				r := newRDP(t, Config{})
 				require.NoError(t, r.Compose(dpsgd(q, sigma, steps), 1))
 				previous := 0.0
-				for _, delta := range []float64{0.5, 1e-5, 1e-30, 1e-300} {
+				for _, delta := range []float64{0.5, 1e-5, 1e-300} {
 					b, err := r.Epsilon(delta)
 					require.NoError(t, err)
 					require.False(t, math.IsNaN(b.Upper) || math.IsInf(b.Upper, 0), "%v %v %v %v: %+v", q, sigma, steps, delta, b)
 					require.GreaterOrEqual(t, b.Upper*refineSlack, previous, "%v %v %v %v", q, sigma, steps, delta)
 					previous = b.Upper
 				}
-				for _, eps := range []float64{0, 1e-9, 1, 1e9} {
+				for _, eps := range []float64{0, 1, 1e9} {
 					b, err := r.Delta(eps)
 					require.NoError(t, err)
 					require.True(t, b.Upper >= 0 && b.Upper <= 1, "%+v", b)
@@ -258,7 +258,7 @@ func TestAbsurdParameters(t *testing.T) {
 func TestQuadratureAgainstBinomialSum(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1e-7, 1e-4, 0.004, 0.05, 0.3, 0.9, 0.999} {
-		for _, sigma := range []float64{0.1, 0.17, 0.3, 0.5, 0.8, 1.2, 2, 4, 10, 60, 1000} {
+		for _, sigma := range []float64{0.04, 0.06, 0.1, 0.17, 0.3, 0.5, 0.8, 1.2, 2, 4, 10, 60, 1000} {
 			g := newSampledGaussian(q, sigma)
 			for _, n := range []int{2, 3, 5, 9, 17, 40, 64, 91, 150, 256, 400, 700, 1000} {
 				want, got := g.binomial(n), g.quadrature(float64(n))

@@ -23,7 +23,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 
 // Below smallSigma, where no one trains, the quadrature would need very many
 // nodes; interpolating the convex log moment between integers is a valid bound.
-const smallSigma = 0.1
+const smallSigma = 0.04
 
 // maxBinomial is the largest integer order whose moment is summed exactly.
 const maxBinomial = 64
@@ -123,6 +123,7 @@ func (g *sampledGaussian) quadrature(a float64) float64 {
 		z = next
 	}
 	right := int(math.Ceil(z/g.step)) + 1
+	g.grow(left, near)
 	for k := left; k <= near; k++ {
 		at(k)
 	}
