@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,8 +32,12 @@ func TestEmbeddedMNISTIsThePublishedOne(t *testing.T) {
 	}
 }
 
+// openMNIST reads the embedded files once for all tests, which must not change them.
+var openMNIST = sync.OnceValues(func() (Data, error) { return Open("mnist", CSVOptions{}) })
+
 func TestMNIST(t *testing.T) {
-	train, test, err := MNIST()
+	d, err := openMNIST()
+	train, test := d.Train, d.Test
 	require.NoError(t, err)
 	for _, c := range []struct {
 		set    Set

@@ -11,7 +11,7 @@ import (
 )
 
 func TestOpenFindsNamesFoldersAndFiles(t *testing.T) {
-	d, err := Open("mnist", CSVOptions{})
+	d, err := openMNIST()
 	require.NoError(t, err)
 	assert.Equal(t, 60000, d.Train.Len())
 

@@ -82,9 +82,9 @@ func TestSplitTableRefuses(t *testing.T) {
 }
 
 func TestImageSplits(t *testing.T) {
-	train, test, err := MNIST()
+	d, err := openMNIST()
 	require.NoError(t, err)
-	d := Data{Name: "mnist", Train: train, Test: test}
+	train, test := d.Train, d.Test
 	lit, err := d.Task(Literature)
 	require.NoError(t, err)
 	dev, err := d.Task(Development)
