@@ -45,5 +45,4 @@
 //	share, err := teachers.Partition(units, 250, key.Derive("partition"))
 //	votes, err := teachers.Train(ctx, teachers.Config{Learner: teachers.KernelRidge{Gamma: .02, Lambda: .05}, Teachers: 250, Key: key}, private, share, queries)
 //	histogram, err := votes.Histogram(0)
-
 package teachers

@@ -1,0 +1,315 @@
+package teachertest
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// Options fits the kit to a learner.
+type Options struct {
+	Features int // of the synthetic examples; 0 means 24
+	Classes  int // 0 means 3; Features should be a multiple
+	Examples int // of a share; 0 means 120
+	// Accuracy that the learner must reach on the easy set; 0 means 0.8. The
+	// commonest class makes 2/(Classes+1) of it, and the best possible rule is
+	// right nearly always.
+	Accuracy float64
+	// Prompt is how long Fit may go on after its context is cancelled; 0 means
+	// two seconds. Slow machines and the race detector want it generous.
+	Prompt time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Features == 0 {
+		o.Features = 24
+	}
+	if o.Classes == 0 {
+		o.Classes = 3
+	}
+	if o.Examples == 0 {
+		o.Examples = 120
+	}
+	if o.Accuracy == 0 {
+		o.Accuracy = 0.8
+	}
+	if o.Prompt == 0 {
+		o.Prompt = 2 * time.Second
+	}
+	return o
+}
+
+// TestLearner runs every check as a subtest. newLearner returns the learner,
+// configured to train in well under a second; it is called once per check.
+func TestLearner(t *testing.T, newLearner func() teachers.Learner, o Options) {
+	o = o.withDefaults()
+	k := kit{
+		Options: o,
+		share:   stripes(o.Examples, o.Features, o.Classes, 1),
+		queries: stripes(200, o.Features, o.Classes, 2),
+	}
+	for _, check := range []struct {
+		name string
+		run  func(kit, *testing.T, teachers.Learner)
+	}{
+		{"learns", kit.learns},
+		{"leaves inputs alone", kit.leavesInputsAlone},
+		{"does not retain inputs", kit.doesNotRetain},
+		{"reads strided rows", kit.readsStrides},
+		{"refuses malformed data", kit.refusesData},
+		{"refuses malformed queries", kit.refusesQueries},
+		{"answers on an empty share", kit.emptyShare},
+		{"answers on a single class", kit.singleClass},
+		{"answers when classes are missing", kit.missingClasses},
+		{"stops when cancelled", kit.stops},
+		{"repeats itself if it says so", kit.repeats},
+		{"teachers train at once", kit.concurrent},
+		{"scores agree with classes", kit.scores},
+	} {
+		t.Run(check.name, func(t *testing.T) { check.run(k, t, newLearner()) })
+	}
+}
+
+type kit struct {
+	Options
+	share, queries teachers.Dataset
+}
+
+func (kit) random() *rand.Rand { return rand.New(rand.NewPCG(3, 4)) }
+
+func (k kit) fit(t *testing.T, l teachers.Learner, data teachers.Dataset) teachers.Classifier {
+	t.Helper()
+	model, err := l.Fit(context.Background(), data, k.random())
+	require.NoError(t, err)
+	require.NotNil(t, model)
+	return model
+}
+
+func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix) []int {
+	t.Helper()
+	dst := make([]int, x.Rows)
+	for i := range dst {
+		dst[i] = -7 // no class and no abstention: it must be overwritten
+	}
+	require.NoError(t, model.Predict(dst, x))
+	for i, class := range dst {
+		require.True(t, class >= teachers.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
+	}
+	return dst
+}
+
+func (k kit) learns(t *testing.T, l teachers.Learner) {
+	answers := k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X)
+	right := 0
+	commonest := 0
+	for i, class := range answers {
+		if class == k.queries.Y[i] {
+			right++
+		}
+		if k.queries.Y[i] == 0 {
+			commonest++
+		}
+	}
+	accuracy := float64(right) / float64(len(answers))
+	assert.Greater(t, right, commonest, "no better than always answering the commonest class")
+	assert.GreaterOrEqual(t, accuracy, k.Accuracy)
+}
+
+func (k kit) leavesInputsAlone(t *testing.T, l teachers.Learner) {
+	data, queries := clone(k.share), clone(k.queries)
+	k.predict(t, k.fit(t, l, data), queries.X)
+	assert.Equal(t, k.share, data, "Fit changed the data")
+	assert.Equal(t, k.queries, queries, "Predict changed the queries")
+}
+
+// doesNotRetain spoils the inputs after each call: a model that looks at them
+// again answers differently.
+func (k kit) doesNotRetain(t *testing.T, l teachers.Learner) {
+	data := clone(k.share)
+	model := k.fit(t, l, data)
+	before := k.predict(t, model, k.queries.X)
+	for i := range data.X.Data {
+		data.X.Data[i] = float32(math.NaN())
+	}
+	for i := range data.Y {
+		data.Y[i] = k.Classes - 1
+	}
+	assert.Equal(t, before, k.predict(t, model, k.queries.X), "the model reads the data it was trained on")
+}
+
+func (k kit) readsStrides(t *testing.T, l teachers.Learner) {
+	model := k.fit(t, l, withStride(k.share, 3))
+	assert.Equal(t, k.predict(t, model, k.queries.X), k.predict(t, model, withStride(k.queries, 5).X))
+}
+
+func (k kit) refusesData(t *testing.T, l teachers.Learner) {
+	for name, spoil := range map[string]func(*teachers.Dataset){
+		"NaN":              func(d *teachers.Dataset) { d.X.Data[17] = float32(math.NaN()) },
+		"infinity":         func(d *teachers.Dataset) { d.X.Data[len(d.X.Data)-1] = float32(math.Inf(-1)) },
+		"label too large":  func(d *teachers.Dataset) { d.Y[3] = d.Classes },
+		"negative label":   func(d *teachers.Dataset) { d.Y[3] = -1 },
+		"a label too few":  func(d *teachers.Dataset) { d.Y = d.Y[1:] },
+		"values too few":   func(d *teachers.Dataset) { d.X.Data = d.X.Data[1:] },
+		"stride too small": func(d *teachers.Dataset) { d.X.Stride = d.X.Cols - 1 },
+		"one class":        func(d *teachers.Dataset) { d.Classes = 1; clear(d.Y) },
+	} {
+		data := clone(k.share)
+		spoil(&data)
+		model, err := l.Fit(context.Background(), data, k.random())
+		assert.Error(t, err, name)
+		assert.Nil(t, model, name)
+	}
+}
+
+func (k kit) refusesQueries(t *testing.T, l teachers.Learner) {
+	for shape, data := range map[string]teachers.Dataset{"trained": k.share, "single class": only(k.share, 1), "empty": empty(k.share)} {
+		model := k.fit(t, l, data)
+		x := clone(k.queries).X
+		assert.Error(t, model.Predict(make([]int, x.Rows-1), x), "%s: dst too short", shape)
+		assert.Error(t, model.Predict(make([]int, x.Rows+1), x), "%s: dst too long", shape)
+		narrow := x
+		narrow.Cols--
+		assert.Error(t, model.Predict(make([]int, x.Rows), narrow), "%s: too few features", shape)
+		wide := stripes(x.Rows, k.Features+1, k.Classes, 2).X
+		assert.Error(t, model.Predict(make([]int, x.Rows), wide), "%s: too many features", shape)
+		x.Data[5] = float32(math.NaN())
+		assert.Error(t, model.Predict(make([]int, x.Rows), x), "%s: NaN", shape)
+		x.Data[5] = float32(math.Inf(1))
+		assert.Error(t, model.Predict(make([]int, x.Rows), x), "%s: infinity", shape)
+		none := x
+		none.Rows, none.Data = 0, nil
+		assert.NoError(t, model.Predict(nil, none), "%s: no queries", shape)
+	}
+}
+
+func (k kit) emptyShare(t *testing.T, l teachers.Learner) {
+	answers := k.predict(t, k.fit(t, l, empty(k.share)), k.queries.X)
+	assert.Equal(t, make([]int, len(answers)), answers, "an empty share must answer class 0")
+}
+
+func (k kit) singleClass(t *testing.T, l teachers.Learner) {
+	for class := range k.Classes {
+		data := only(k.share, class)
+		for _, n := range []int{1, data.X.Rows} {
+			few := data
+			few.X.Rows, few.Y = n, data.Y[:n]
+			answers := k.predict(t, k.fit(t, l, few), k.queries.X)
+			assert.Equal(t, slices.Repeat([]int{class}, len(answers)), answers, "%d examples of class %d alone", n, class)
+		}
+	}
+}
+
+// missingClasses has shares of two classes, down to one example each.
+func (k kit) missingClasses(t *testing.T, l teachers.Learner) {
+	data := clone(k.share)
+	last := k.Classes - 1
+	for i, y := range data.Y {
+		if y != 0 {
+			data.Y[i] = last
+		}
+	}
+	k.predict(t, k.fit(t, l, data), k.queries.X)
+
+	pair := only(k.share, 0)
+	other := only(k.share, last)
+	pair.X.Rows, pair.Y = 2, []int{0, last}
+	pair.X.Data = slices.Concat(pair.X.Data[:k.Features], other.X.Data[:k.Features])
+	k.predict(t, k.fit(t, l, pair), k.queries.X)
+}
+
+func (k kit) stops(t *testing.T, l teachers.Learner) {
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	model, err := l.Fit(done, clone(k.share), k.random())
+	assert.ErrorIs(t, err, context.Canceled, "Fit went on with a context that was over")
+	assert.Nil(t, model)
+
+	// Cancelled under way, on a share that takes long enough.
+	ctx, stop := context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer stop()
+	start := time.Now()
+	_, err = l.Fit(ctx, stripes(20*k.Examples, k.Features, k.Classes, 5), k.random())
+	assert.Less(t, time.Since(start), k.Prompt, "Fit took long to stop")
+	if err != nil { // it may have been faster than the deadline
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
+func (k kit) repeats(t *testing.T, l teachers.Learner) {
+	r, ok := l.(teachers.Reproducible)
+	if !ok || !r.Reproducible() {
+		t.Skip("does not say that it is reproducible")
+	}
+	first := k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X)
+	for range 3 {
+		assert.Equal(t, first, k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X))
+	}
+	// An answer is about its own row: not about how many are asked at once.
+	model := k.fit(t, l, clone(k.share))
+	for i := range 20 {
+		one := k.queries.X
+		one.Rows, one.Data = 1, one.Data[i*one.Stride:(i+1)*one.Stride]
+		assert.Equal(t, first[i], k.predict(t, model, one)[0], "query %d asked alone", i)
+	}
+}
+
+// concurrent fits different shares at once, through one Learner value, and asks
+// one model from several goroutines.
+func (k kit) concurrent(t *testing.T, l teachers.Learner) {
+	const many = 4
+	shares := make([]teachers.Dataset, many)
+	alone := make([][]int, many)
+	for i := range shares {
+		shares[i] = stripes(k.Examples/2, k.Features, k.Classes, uint64(10+i))
+		alone[i] = k.predict(t, k.fit(t, l, shares[i]), k.queries.X)
+	}
+	answers := make([][]int, many)
+	var wg sync.WaitGroup
+	for i := range shares {
+		wg.Go(func() {
+			model, err := l.Fit(context.Background(), shares[i], k.random())
+			if !assert.NoError(t, err) {
+				return
+			}
+			answers[i] = make([]int, k.queries.X.Rows)
+			other := make([]int, k.queries.X.Rows)
+			var both sync.WaitGroup
+			both.Go(func() { assert.NoError(t, model.Predict(other, k.queries.X)) })
+			assert.NoError(t, model.Predict(answers[i], k.queries.X))
+			both.Wait()
+		})
+	}
+	wg.Wait()
+	if r, ok := l.(teachers.Reproducible); ok && r.Reproducible() {
+		assert.Equal(t, alone, answers, "teachers trained at once differ from teachers trained alone")
+	}
+}
+
+func (k kit) scores(t *testing.T, l teachers.Learner) {
+	for _, data := range []teachers.Dataset{k.share, only(k.share, 1), empty(k.share)} {
+		model := k.fit(t, l, data)
+		scorer, ok := model.(teachers.Scorer)
+		if !ok {
+			t.Skip("gives no scores")
+		}
+		classes := k.predict(t, model, k.queries.X)
+		dst := teachers.Matrix{Rows: k.queries.X.Rows, Cols: k.Classes, Stride: k.Classes + 1, Data: make([]float32, k.queries.X.Rows*(k.Classes+1))}
+		require.NoError(t, scorer.Scores(dst, k.queries.X))
+		for i, class := range classes {
+			scores := dst.Data[i*dst.Stride : i*dst.Stride+k.Classes]
+			assert.False(t, math.IsNaN(float64(scores[class])))
+			assert.Equal(t, slices.Max(scores), scores[class], "row %d: the class answered has not the best score", i)
+		}
+		dst.Cols--
+		assert.Error(t, scorer.Scores(dst, k.queries.X), "scores for too few classes")
+	}
+}
