@@ -6,9 +6,8 @@ import (
 	"github.com/pate-go/pate/experiments/dataset"
 )
 
-// Standardize subtracts from every vector its own mean and divides by its own
-// standard deviation times the root of its length, so that the result has mean 0
-// and norm 1. A constant vector becomes 0.
+// Standardize gives every vector mean 0 and standard deviation 1 over its own
+// entries, hence the norm of the root of its length. A constant vector becomes 0.
 type Standardize struct{ Of Extractor }
 
 func (s Standardize) Name() string { return "standardize(" + s.Of.Name() + ")" }
@@ -25,7 +24,7 @@ func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) {
 	for i := range dst {
 		dst[i] -= mean
 	}
-	toUnitNorm(dst)
+	toNorm(dst, math.Sqrt(float64(len(dst))))
 }
 
 // UnitNorm divides every vector by its own Euclidean norm. A zero vector stays.
@@ -39,13 +38,13 @@ func (u UnitNorm) Dim(shape dataset.Shape) int { return u.Of.Dim(shape) }
 
 func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) {
 	u.Of.Extract(dst, img, shape)
-	toUnitNorm(dst)
+	toNorm(dst, 1)
 }
 
-// toUnitNorm scales in float64, so that neither the largest nor the smallest
+// toNorm scales in float64, so that neither the largest nor the smallest
 // float32 overflows or vanishes on the way. Below 1e-12 a vector counts as zero:
 // what a subtraction of the mean leaves of a constant one.
-func toUnitNorm(v []float32) {
+func toNorm(v []float32, length float64) {
 	var sum float64
 	for _, x := range v {
 		sum += float64(x) * float64(x)
@@ -56,6 +55,6 @@ func toUnitNorm(v []float32) {
 		return
 	}
 	for i, x := range v {
-		v[i] = float32(float64(x) / norm)
+		v[i] = float32(float64(x) / norm * length)
 	}
 }

@@ -84,12 +84,12 @@ func TestNormsAreBounded(t *testing.T) {
 		UnitNorm{Of: Raw{}}.Extract(out, img, shape)
 		assert.InDelta(t, 1, sumSquares(out), 1e-5)
 		Standardize{Of: Raw{}}.Extract(out, img, shape)
-		assert.InDelta(t, 1, sumSquares(out), 1e-5)
+		assert.InDelta(t, 784, sumSquares(out), 1e-2)
 		var sum float64
 		for _, v := range out {
 			sum += float64(v)
 		}
-		assert.InDelta(t, 0, sum, 1e-4)
+		assert.InDelta(t, 0, sum, 1e-3)
 	}
 	for i := range out {
 		out[i] = 0.1
