@@ -24,6 +24,7 @@ func TestCSVFixture(t *testing.T) {
 		Y:       []int{1, 0, 0, 2, 1},
 		Classes: []string{"home", "stay", "transfer"},
 		Units:   []string{"p7", "p2", "p7", "p9", "p1"},
+		IDs:     []string{"row/2", "row/3", "row/4", "row/5", "row/6"},
 	}
 	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))
 	require.NoError(t, err)
@@ -45,7 +46,7 @@ func TestCSVOptions(t *testing.T) {
 		opt     CSVOptions
 		columns []string
 		classes []string
-		units   []string
+		ids     []string
 	}{
 		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
 		"header seen by itself":               {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
@@ -70,9 +71,25 @@ func TestCSVOptions(t *testing.T) {
 			}
 			assert.Equal(t, c.columns, columns)
 			assert.Equal(t, c.classes, got.Classes)
-			assert.Equal(t, c.units, got.Units)
+			assert.Equal(t, c.ids, got.IDs)
 		})
 	}
+}
+
+// TestAddingARowRenamesNobody: a unit that were a line number would change for
+// every row below, and with it every teacher.
+func TestAddingARowRenamesNobody(t *testing.T) {
+	read := func(text string) *Table {
+		got, err := readCSV(strings.NewReader(text), "f.csv", CSVOptions{})
+		require.NoError(t, err)
+		return got
+	}
+	few := read("1,2,a\n3,4,b\n3,4,b\n")
+	more := read("1,2,a\n5,6,a\n3,4,b\n3,4,b\n")
+	assert.Equal(t, []string{few.Units[0], few.Units[1], few.Units[2]}, []string{more.Units[0], more.Units[2], more.Units[3]})
+	assert.Equal(t, few.Units[1], few.Units[2], "equal rows share a unit")
+	assert.NotEqual(t, few.Units[0], few.Units[1])
+	assert.NotEqual(t, read("12,a\n3,b\n").Units[0], read("1,2,a\n3,4,b\n").Units[0])
 }
 
 func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
@@ -175,7 +192,7 @@ func FuzzReadCSV(f *testing.F) {
 		if err != nil {
 			return
 		}
-		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, Classes: table.Classes}
+		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: table.IDs, Classes: table.Classes}
 		if err := set.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -112,6 +112,7 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 		s.Y[i] = int(b)
 		s.Units[i] = part + "/" + strconv.Itoa(i)
 	}
+	s.IDs = s.Units
 	return s, nil
 }
 

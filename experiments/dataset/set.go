@@ -20,6 +20,7 @@ type Set struct {
 	X          blas32.General // features; images are row-major pixels in [0, 1]
 	Y          []int          // class of each row, an index into Classes
 	Units      []string       // unit of privacy of each row; several rows may share one
+	IDs        []string       // where a person finds each row, such as "test/17" or "row/17"
 	Classes    []string       // class names
 	Image      Shape          // zero if the rows are not images
 	Provenance string         // where the bytes come from, one line
@@ -36,6 +37,7 @@ func (s Set) Slice(from, to int) (Set, error) {
 	out := s
 	out.Y = s.Y[from:to:to]
 	out.Units = s.Units[from:to:to]
+	out.IDs = s.IDs[from:to:to]
 	out.X.Rows = to - from
 	if to == from {
 		out.X.Data = nil
@@ -55,8 +57,8 @@ func (s Set) Validate() error {
 	}
 	n := len(s.Y)
 	switch {
-	case s.X.Rows != n || len(s.Units) != n:
-		return fail("%d feature rows, %d labels, %d units; all three must be equal", s.X.Rows, n, len(s.Units))
+	case s.X.Rows != n || len(s.Units) != n || len(s.IDs) != n:
+		return fail("%d feature rows, %d labels, %d units, %d ids; all four must be equal", s.X.Rows, n, len(s.Units), len(s.IDs))
 	case s.X.Cols < 1 || s.X.Stride < s.X.Cols:
 		return fail("%d columns with stride %d", s.X.Cols, s.X.Stride)
 	case n > 0 && len(s.X.Data) < (n-1)*s.X.Stride+s.X.Cols:

@@ -43,7 +43,7 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: t.Name, X: x, Y: rows.Y, Units: rows.Units, Classes: t.Classes, Provenance: t.Provenance}
+		*part.set = Set{Name: t.Name, X: x, Y: rows.Y, Units: rows.Units, IDs: rows.IDs, Classes: t.Classes, Provenance: t.Provenance}
 	}
 	return task, task.validate()
 }

@@ -16,12 +16,13 @@ import (
 func randomTable(rows, units int) *Table {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	t := &Table{Name: "random", Columns: []Column{{"n", nil}, {"c", nil}, {"m", nil}}, Classes: []string{"a", "b", "c"}}
-	for range rows {
+	for i := range rows {
 		t.Columns[0].Values = append(t.Columns[0].Values, fmt.Sprint(rnd.NormFloat64()))
 		t.Columns[1].Values = append(t.Columns[1].Values, string('p'+rune(rnd.IntN(4))))
 		t.Columns[2].Values = append(t.Columns[2].Values, []string{"1", "2", ""}[rnd.IntN(3)])
 		t.Y = append(t.Y, rnd.IntN(3))
 		t.Units = append(t.Units, fmt.Sprint("unit ", rnd.IntN(units)))
+		t.IDs = append(t.IDs, fmt.Sprint("row/", i))
 	}
 	return t
 }

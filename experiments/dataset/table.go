@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ type Table struct {
 	Y          []int    // class of each row, an index into Classes
 	Classes    []string
 	Units      []string // unit of privacy of each row
+	IDs        []string // where a person finds each row: "row/17" is on line 17
 	Provenance string
 }
 
@@ -36,6 +39,7 @@ func (t *Table) Rows(indices []int) *Table {
 		Y:          make([]int, len(indices)),
 		Classes:    t.Classes,
 		Units:      make([]string, len(indices)),
+		IDs:        make([]string, len(indices)),
 		Provenance: t.Provenance,
 	}
 	for j, c := range t.Columns {
@@ -45,7 +49,7 @@ func (t *Table) Rows(indices []int) *Table {
 		}
 	}
 	for i, from := range indices {
-		out.Y[i], out.Units[i] = t.Y[from], t.Units[from]
+		out.Y[i], out.Units[i], out.IDs[i] = t.Y[from], t.Units[from], t.IDs[from]
 	}
 	return out
 }
@@ -130,19 +134,31 @@ func (b *tableBuilder) add(r row) error {
 		b.class[label] = y
 		b.out.Classes = append(b.out.Classes, label)
 	}
-	unit := "row/" + strconv.Itoa(r.line)
-	if b.unit >= 0 {
-		if unit = r.cells[b.unit]; isMissing(unit) {
+	var unit string
+	if b.unit < 0 {
+		unit = contentUnit(r.cells)
+	} else if unit = r.cells[b.unit]; isMissing(unit) {
 			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
-				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
-		}
+			Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
 	}
 	b.out.Y = append(b.out.Y, y)
 	b.out.Units = append(b.out.Units, unit)
+	b.out.IDs = append(b.out.IDs, "row/"+strconv.Itoa(r.line))
 	for k, j := range b.features {
 		b.out.Columns[k].Values = append(b.out.Columns[k].Values, r.cells[j])
 	}
 	return nil
+}
+
+// contentUnit names a row by what stands in it, so that adding or removing
+// another row renames nobody: a line number would, and all teachers would change
+// with it. Equal rows share a unit.
+func contentUnit(cells []string) string {
+	h := sha256.New()
+	for _, c := range cells {
+		fmt.Fprintf(h, "%d:%s", len(c), c)
+	}
+	return "content/" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // table ends the reading: classes are put in order.
