@@ -1,0 +1,107 @@
+package golearn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/sjwhitworth/golearn/base"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// ErrNeedsCgo is returned for models that golearn implements in C by builds
+// without cgo.
+var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
+
+// fit does what all learners here share: refuse, answer for shares that need no
+// model, and turn golearn's panics into errors.
+func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, train func(features int) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
+	if err := data.Validate(); err != nil {
+		return nil, err
+	}
+	features, err := pool.features(data.X.Cols)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("golearn: %s: %w", name, err)
+	}
+	if c, ok := teachers.Constant(data); ok {
+		return c, nil
+	}
+	defer catch(name, &err)
+	model, err := train(features)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("golearn: %s: %w", name, err)
+	}
+	return model, nil
+}
+
+// catch turns a panic into an error; to be deferred.
+func catch(name string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("golearn: %s panicked: %v", name, p)
+	}
+}
+
+// labels returns an attribute that knows all classes. golearn adds labels on
+// first sight, unguarded, so all are registered before anybody shares it.
+func labels(classes int) *base.CategoricalAttribute {
+	attribute := base.NewCategoricalAttribute()
+	attribute.SetName("class")
+	for c := range classes {
+		attribute.GetSysValFromString(strconv.Itoa(c))
+	}
+	return attribute
+}
+
+// alwaysOn names an attribute that is present in every row. golearn's naive
+// Bayes panics on a class without a present feature, and its ID3 does not split
+// on a feature that is alone; with this one neither happens, and it tells
+// classes from each other in neither.
+const alwaysOn = "on"
+
+// binary builds instances with one binary attribute for each of the pooled
+// features, named by its index and present where the feature exceeds threshold,
+// and alwaysOn. Row i is record[i] of the data.
+func binary(data teachers.Dataset, record []int, pool Pooling, features int, threshold float64) (*base.DenseInstances, error) {
+	instances := base.NewDenseInstances()
+	class := labels(data.Classes)
+	classSpec := instances.AddAttribute(class)
+	if err := instances.AddClassAttribute(class); err != nil {
+		return nil, err
+	}
+	specs := make([]base.AttributeSpec, features+1)
+	for j := range features {
+		specs[j] = instances.AddAttribute(base.NewBinaryAttribute(strconv.Itoa(j)))
+	}
+	specs[features] = instances.AddAttribute(base.NewBinaryAttribute(alwaysOn))
+	if err := instances.Extend(len(record)); err != nil {
+		return nil, err
+	}
+	pooled := make([]float32, features)
+	for i, r := range record {
+		instances.Set(classSpec, i, class.GetSysVal(strconv.Itoa(data.Y[r])))
+		pool.apply(pooled, row(data.X, r))
+		for j, v := range pooled {
+			if float64(v) > threshold {
+				instances.Set(specs[j], i, []byte{1})
+			}
+		}
+		instances.Set(specs[features], i, []byte{1})
+	}
+	return instances, nil
+}
+
+func all(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}

@@ -1,0 +1,8 @@
+//go:build !cgo
+
+package golearn
+
+import "github.com/pate-go/pate/teachers"
+
+// NewKNN returns [ErrNeedsCgo]: golearn's nearest neighbours are in C.
+func NewKNN(neighbours int, pool Pooling) (teachers.Learner, error) { return nil, ErrNeedsCgo }

@@ -1,0 +1,45 @@
+package golearn
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// Pooling averages squares of Size x Size pixels of images of Rows x Cols, which
+// a row of features holds row by row. Rows and Cols must be multiples of Size.
+// The zero Pooling leaves features as they are.
+type Pooling struct {
+	Rows, Cols, Size int
+}
+
+// features returns how many features remain of the given number.
+func (p Pooling) features(from int) (int, error) {
+	if p == (Pooling{}) {
+		return from, nil
+	}
+	if p.Size < 1 || p.Rows < 1 || p.Cols < 1 || p.Rows%p.Size != 0 || p.Cols%p.Size != 0 {
+		return 0, fmt.Errorf("golearn: Pooling of %d x %d images by %d", p.Rows, p.Cols, p.Size)
+	}
+	if from%p.Cols != 0 || from/p.Cols != p.Rows {
+		return 0, fmt.Errorf("golearn: Pooling of %d x %d images, but rows have %d features", p.Rows, p.Cols, from)
+	}
+	return (p.Rows / p.Size) * (p.Cols / p.Size), nil
+}
+
+// apply writes the pooled features of one row to dst, which has the length that
+// features tells.
+func (p Pooling) apply(dst, src []float32) {
+	if p == (Pooling{}) {
+		copy(dst, src)
+		return
+	}
+	clear(dst)
+	across := p.Cols / p.Size
+	weight := 1 / float32(p.Size*p.Size)
+	for i, v := range src {
+		dst[i/p.Cols/p.Size*across+i%p.Cols/p.Size] += weight * v
+	}
+}
+
+func row(m teachers.Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }

@@ -1,0 +1,176 @@
+package golearn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/sjwhitworth/golearn/base"
+	"github.com/sjwhitworth/golearn/trees"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// BaggedID3 is a vote of ID3 trees, each grown on a bootstrap sample of the
+// share, with a fresh choice of features at every node. Features are binary:
+// golearn does not stop splitting on numeric features that are constant.
+type BaggedID3 struct {
+	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
+	Pool      Pooling // applied before the threshold
+	Trees     int     // 0 means 10
+	Features  int     // tried at a node; 0 means the square root of their number, rounded up
+}
+
+// Fit grows the trees. See [teachers.Learner].
+func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
+	if err := checkThreshold("BaggedID3", l.Threshold); err != nil {
+		return nil, err
+	}
+	if l.Trees < 0 || l.Features < 0 {
+		return nil, fmt.Errorf("golearn: BaggedID3 of %d trees, %d features", l.Trees, l.Features)
+	}
+	if l.Trees == 0 {
+		l.Trees = 10
+	}
+	return fit(ctx, "ID3", data, l.Pool, func(features int) (teachers.Classifier, error) {
+		model := &forest{pool: l.Pool, threshold: l.Threshold, features: data.X.Cols, pooled: features, classes: data.Classes}
+		rule := &someFeatures{ctx: ctx, rnd: rnd, count: l.Features}
+		if rule.count == 0 {
+			rule.count = int(math.Ceil(math.Sqrt(float64(features))))
+		}
+		record := make([]int, data.X.Rows)
+		for range l.Trees {
+			for i := range record {
+				record[i] = rnd.IntN(data.X.Rows)
+			}
+			instances, err := binary(data, record, l.Pool, features, l.Threshold)
+			if err != nil {
+				return nil, err
+			}
+			root, err := model.add(trees.InferID3Tree(instances, rule))
+			if err != nil {
+				return nil, err
+			}
+			model.roots = append(model.roots, root)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		return model, nil
+	})
+}
+
+// someFeatures picks, among a random choice of features, the one with most
+// information. Once ctx is done it picks none, which ends the tree.
+type someFeatures struct {
+	ctx   context.Context
+	rnd   *rand.Rand
+	count int
+	rule  trees.InformationGainRuleGenerator
+}
+
+func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTreeRule {
+	if s.ctx.Err() != nil {
+		return nil
+	}
+	candidates := base.AttributeDifferenceReferences(f.AllAttributes(), f.AllClassAttributes())
+	count := min(s.count, len(candidates))
+	for i := range count {
+		j := i + s.rnd.IntN(len(candidates)-i)
+		candidates[i], candidates[j] = candidates[j], candidates[i]
+	}
+	return s.rule.GetSplitRuleFromSelection(candidates[:count], f)
+}
+
+// forest holds golearn's trees in a form that is quick and safe to read from
+// several goroutines.
+type forest struct {
+	pool             Pooling
+	threshold        float64
+	features, pooled int
+	classes          int
+	nodes            []node
+	roots            []int
+}
+
+// node asks for one feature; a leaf has feature -1 and answers class.
+type node struct {
+	feature         int
+	absent, present int // next node
+	class           int
+}
+
+// add copies a tree and returns its root. Where no example went, the node above
+// answers.
+func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
+	class, err := strconv.Atoi(from.Class)
+	if err != nil {
+		return 0, fmt.Errorf("ID3 node without a class: %w", err)
+	}
+	if len(from.Children) == 0 {
+		return f.leaf(class), nil
+	}
+	if from.SplitRule.SplitAttr.GetName() == alwaysOn {
+		return f.add(from.Children["1"])
+	}
+	feature, err := strconv.Atoi(from.SplitRule.SplitAttr.GetName())
+	if err != nil || feature < 0 || feature >= f.pooled {
+		return 0, fmt.Errorf("ID3 splits on %q", from.SplitRule.SplitAttr.GetName())
+	}
+	at := f.leaf(class)
+	var next [2]int
+	for value := range next {
+		if child, ok := from.Children[strconv.Itoa(value)]; !ok {
+			next[value] = f.leaf(class)
+		} else if next[value], err = f.add(child); err != nil {
+			return 0, err
+		}
+	}
+	f.nodes[at] = node{feature: feature, absent: next[0], present: next[1]}
+	return at, nil
+}
+
+func (f *forest) leaf(class int) int {
+	f.nodes = append(f.nodes, node{feature: -1, class: class})
+	return len(f.nodes) - 1
+}
+
+// Predict answers the class that most trees answer, the lowest of equals; see
+// [teachers.Classifier].
+func (f *forest) Predict(dst []int, x teachers.Matrix) error {
+	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
+		return err
+	}
+	pooled := make([]float32, f.pooled)
+	count := make([]int, f.classes)
+	for i := range dst {
+		f.pool.apply(pooled, row(x, i))
+		clear(count)
+		for _, at := range f.roots {
+			count[f.answer(at, pooled)]++
+		}
+		dst[i] = 0
+		for class, n := range count {
+			if n > count[dst[i]] {
+				dst[i] = class
+			}
+		}
+	}
+	return nil
+}
+
+func (f *forest) answer(at int, pooled []float32) int {
+	for {
+		n := f.nodes[at]
+		switch {
+		case n.feature < 0:
+			return n.class
+		case float64(pooled[n.feature]) > f.threshold:
+			at = n.present
+		default:
+			at = n.absent
+		}
+	}
+}
