@@ -24,8 +24,8 @@ func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Ran
 	if err := checkThreshold("BernoulliNB", l.Threshold); err != nil {
 		return nil, err
 	}
-	return fit(ctx, "naive Bayes", data, l.Pool, func(features int) (teachers.Classifier, error) {
-		instances, err := binary(data, all(data.X.Rows), l.Pool, features, l.Threshold)
+	return fit(ctx, "naive Bayes", data, l.Pool, func(pooled teachers.Dataset) (teachers.Classifier, error) {
+		instances, err := binary(pooled, all(pooled.X.Rows), all(pooled.X.Cols), l.Threshold)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Ran
 		if err := model.Fit(instances); err != nil {
 			return nil, err
 		}
-		return &bernoulliModel{BernoulliNB: l, model: model, features: data.X.Cols, pooled: features}, nil
+		return &bernoulliModel{BernoulliNB: l, model: model, features: data.X.Cols, pooled: pooled.X.Cols}, nil
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
 // fit does what all learners here share: refuse, answer for shares that need no
-// model, and turn golearn's panics into errors.
-func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, train func(features int) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
+// model, pool, and turn golearn's panics into errors.
+func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
 	}
@@ -32,7 +32,8 @@ func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, 
 		return c, nil
 	}
 	defer catch(name, &err)
-	model, err := train(features)
+	pooled := teachers.Dataset{X: pool.matrix(data.X, features), Y: data.Y, Classes: data.Classes}
+	model, err := train(pooled)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -66,34 +67,34 @@ func labels(classes int) *base.CategoricalAttribute {
 // classes from each other in neither.
 const alwaysOn = "on"
 
-// binary builds instances with one binary attribute for each of the pooled
-// features, named by its index and present where the feature exceeds threshold,
-// and alwaysOn. Row i is record[i] of the data.
-func binary(data teachers.Dataset, record []int, pool Pooling, features int, threshold float64) (*base.DenseInstances, error) {
+// binary builds instances with one binary attribute for each of the chosen
+// pooled features, named by the feature's index and present where it exceeds
+// threshold, and alwaysOn. pooled has a row per example; row i of the result is
+// its row record[i].
+func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
-	class := labels(data.Classes)
+	class := labels(pooled.Classes)
 	classSpec := instances.AddAttribute(class)
 	if err := instances.AddClassAttribute(class); err != nil {
 		return nil, err
 	}
-	specs := make([]base.AttributeSpec, features+1)
-	for j := range features {
-		specs[j] = instances.AddAttribute(base.NewBinaryAttribute(strconv.Itoa(j)))
+	specs := make([]base.AttributeSpec, len(chosen))
+	for k, j := range chosen {
+		specs[k] = instances.AddAttribute(base.NewBinaryAttribute(strconv.Itoa(j)))
 	}
-	specs[features] = instances.AddAttribute(base.NewBinaryAttribute(alwaysOn))
+	on := instances.AddAttribute(base.NewBinaryAttribute(alwaysOn))
 	if err := instances.Extend(len(record)); err != nil {
 		return nil, err
 	}
-	pooled := make([]float32, features)
 	for i, r := range record {
-		instances.Set(classSpec, i, class.GetSysVal(strconv.Itoa(data.Y[r])))
-		pool.apply(pooled, row(data.X, r))
-		for j, v := range pooled {
-			if float64(v) > threshold {
-				instances.Set(specs[j], i, []byte{1})
+		instances.Set(classSpec, i, class.GetSysVal(strconv.Itoa(pooled.Y[r])))
+		x := row(pooled.X, r)
+		for k, j := range chosen {
+			if float64(x[j]) > threshold {
+				instances.Set(specs[k], i, []byte{1})
 			}
 		}
-		instances.Set(specs[features], i, []byte{1})
+		instances.Set(on, i, []byte{1})
 	}
 	return instances, nil
 }

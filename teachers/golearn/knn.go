@@ -31,12 +31,12 @@ type knnLearner struct {
 }
 
 func (l knnLearner) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand) (teachers.Classifier, error) {
-	return fit(ctx, "nearest neighbours", data, l.pool, func(features int) (teachers.Classifier, error) {
-		m := &knnModel{pool: l.pool, features: data.X.Cols, pooled: features, class: labels(data.Classes)}
-		for j := range features {
+	return fit(ctx, "nearest neighbours", data, l.pool, func(pooled teachers.Dataset) (teachers.Classifier, error) {
+		m := &knnModel{pool: l.pool, features: data.X.Cols, pooled: pooled.X.Cols, class: labels(data.Classes)}
+		for j := range m.pooled {
 			m.attributes = append(m.attributes, base.NewFloatAttribute(strconv.Itoa(j)))
 		}
-		share, err := m.instances(data.X, data.Y)
+		share, err := m.instances(pooled.X, pooled.Y)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ type knnModel struct {
 	model            *knn.KNNClassifier
 }
 
-// instances builds what golearn reads. Attributes are one group of floats and
+// instances builds what golearn reads from pooled features. Attributes are one group of floats and
 // one with the class, the layout that golearn's routine in C asks for; its
 // other routine prints to standard output.
 func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, error) {
@@ -81,10 +81,8 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 	if err := out.Extend(x.Rows); err != nil {
 		return nil, err
 	}
-	pooled := make([]float32, m.pooled)
 	for i := range x.Rows {
-		m.pool.apply(pooled, row(x, i))
-		for j, v := range pooled {
+		for j, v := range row(x, i) {
 			out.Set(specs[j], i, base.PackFloatToBytes(float64(v)))
 		}
 		if y != nil {
@@ -104,7 +102,7 @@ func (m *knnModel) Predict(dst []int, x teachers.Matrix) (err error) {
 		return nil
 	}
 	defer catch("nearest neighbours", &err)
-	queries, err := m.instances(x, nil)
+	queries, err := m.instances(m.pool.matrix(x, m.pooled), nil)
 	if err != nil {
 		return fmt.Errorf("golearn: nearest neighbours: %w", err)
 	}

@@ -42,4 +42,13 @@ func (p Pooling) apply(dst, src []float32) {
 	}
 }
 
+// matrix returns the pooled features of all rows.
+func (p Pooling) matrix(x teachers.Matrix, features int) teachers.Matrix {
+	out := teachers.Matrix{Rows: x.Rows, Cols: features, Stride: features, Data: make([]float32, x.Rows*features)}
+	for i := range x.Rows {
+		p.apply(row(out, i), row(x, i))
+	}
+	return out
+}
+
 func row(m teachers.Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }

@@ -13,9 +13,11 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BaggedID3 is a vote of ID3 trees, each grown on a bootstrap sample of the
-// share, with a fresh choice of features at every node. Features are binary:
-// golearn does not stop splitting on numeric features that are constant.
+// BaggedID3 is a vote of ID3 trees. Each is grown on a bootstrap sample of the
+// share and a random choice of 4·Features features (random subspaces, Ho 1998;
+// golearn's cost grows with the square of what a tree sees), and tries a fresh
+// choice of Features of them at every node. Features are binary: golearn does
+// not stop splitting on numeric features that are constant.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -34,18 +36,19 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	if l.Trees == 0 {
 		l.Trees = 10
 	}
-	return fit(ctx, "ID3", data, l.Pool, func(features int) (teachers.Classifier, error) {
-		model := &forest{pool: l.Pool, threshold: l.Threshold, features: data.X.Cols, pooled: features, classes: data.Classes}
+	return fit(ctx, "ID3", data, l.Pool, func(pooled teachers.Dataset) (teachers.Classifier, error) {
+		model := &forest{pool: l.Pool, threshold: l.Threshold, features: data.X.Cols, pooled: pooled.X.Cols, classes: data.Classes}
 		rule := &someFeatures{ctx: ctx, rnd: rnd, count: l.Features}
 		if rule.count == 0 {
-			rule.count = int(math.Ceil(math.Sqrt(float64(features))))
+			rule.count = int(math.Ceil(math.Sqrt(float64(pooled.X.Cols))))
 		}
+		seen := min(pooled.X.Cols, 4*min(rule.count, pooled.X.Cols))
 		record := make([]int, data.X.Rows)
 		for range l.Trees {
 			for i := range record {
 				record[i] = rnd.IntN(data.X.Rows)
 			}
-			instances, err := binary(data, record, l.Pool, features, l.Threshold)
+			instances, err := binary(pooled, record, rnd.Perm(pooled.X.Cols)[:seen], l.Threshold)
 			if err != nil {
 				return nil, err
 			}
