@@ -3,6 +3,7 @@ package teachertest_test
 import (
 	"testing"
 
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/teachertest"
 )
@@ -13,4 +14,13 @@ func TestKernelRidge(t *testing.T) {
 
 func TestSoftmax(t *testing.T) {
 	teachertest.TestLearner(t, func() teachers.Learner { return teachers.Softmax{} }, teachertest.Options{})
+}
+
+func TestDPSGD(t *testing.T) {
+	cfg := dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 1, ClipNorm: 1, Steps: 60, LearningRate: 2}
+	teachertest.TestLearner(t, func() teachers.Learner { return teachers.DPSGD{Config: cfg, Epsilon: 100, Delta: 1e-5} }, teachertest.Options{})
+	cfg.NonPrivate, cfg.NoiseMultiplier = true, 0
+	t.Run("non-private", func(t *testing.T) {
+		teachertest.TestLearner(t, func() teachers.Learner { return teachers.DPSGD{Config: cfg} }, teachertest.Options{})
+	})
 }

@@ -1,0 +1,106 @@
+package teachers
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// DPSGD is softmax regression trained by DP-SGD, for teachers that are
+// themselves noised, such as silos that trust nobody with a model. Every teacher
+// runs its own ledger, in memory, with the budget given here: its share is no
+// other teacher's.
+//
+// The votes of such an ensemble are charged like those of any other: this is no
+// discount on the aggregation, and no claim about one teacher's model, which is
+// dropped. A share that is empty or has one class is answered without training.
+// Keys come from the teacher's stream, so the learner is Reproducible.
+type DPSGD struct {
+	// Config of the training; Workers 0 means 1 here, as teachers train beside
+	// each other.
+	Config dpsgd.Config
+	// Epsilon, Delta are the budget of one teacher, for adding or removing a
+	// record; training whose event does not fit is refused. Not used when
+	// Config.NonPrivate is set.
+	Epsilon, Delta float64
+}
+
+// Reproducible says that fits repeat themselves.
+func (DPSGD) Reproducible() bool { return true }
+
+// Fit trains; see [Learner].
+func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error) {
+	if err := data.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
+	}
+	cfg := l.Config
+	if cfg.Workers == 0 {
+		cfg.Workers = 1
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
+	}
+	if c, ok := Constant(data); ok {
+		return c, nil
+	}
+	model, err := dpsgd.NewSoftmax(data.X.Cols, data.Classes)
+	if err != nil {
+		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
+	}
+	reservation, err := l.reserve(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
+	}
+	// The seeded key is fit for a model that nobody releases.
+	key := dpsgd.SeedKey(rnd.Uint64())
+	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: data.X, Y: data.Y}, cfg, reservation, key); err != nil {
+		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
+	}
+	return &dpsgdModel{model: model, features: data.X.Cols, classes: data.Classes}, nil
+}
+
+func (l DPSGD) reserve(cfg dpsgd.Config) (*ledger.Reservation, error) {
+	if cfg.NonPrivate {
+		return nil, nil
+	}
+	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: l.Epsilon, Delta: l.Delta})
+	if err != nil {
+		return nil, err
+	}
+	return budget.Reserve(cfg.Event())
+}
+
+// dpsgdModel is a fitted DPSGD.
+type dpsgdModel struct {
+	model             *dpsgd.Softmax
+	features, classes int
+}
+
+// Predict answers the class with the largest logit; see [Classifier].
+func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
+	if err := ValidateQueries(dst, x, m.features); err != nil {
+		return err
+	}
+	if x.Rows == 0 {
+		return nil
+	}
+	return m.model.Predict(dst, x)
+}
+
+// Scores gives the logits; see [Scorer].
+func (m *dpsgdModel) Scores(dst, x Matrix) error {
+	if err := checkScores(dst, x, m.classes, m.features); err != nil {
+		return err
+	}
+	if x.Rows == 0 {
+		return nil
+	}
+	return m.model.Logits(dst, x)
+}

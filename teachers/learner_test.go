@@ -1,0 +1,168 @@
+package teachers
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	d := Dataset{X: newMatrix(n, features), Y: make([]int, n), Classes: classes}
+	for i := range n {
+		d.Y[i] = i % classes
+		for j := range features {
+			v := spread * rnd.NormFloat64()
+			if j%classes == d.Y[i] {
+				v++
+			}
+			row(d.X, i)[j] = float32(v)
+		}
+	}
+	return d
+}
+
+// TestKernelRidgeSolvesItsSystem puts the coefficients back into the equations
+// they solve, with the kernel computed from its definition.
+func TestKernelRidgeSolvesItsSystem(t *testing.T) {
+	const gamma, lambda = 0.3, 0.2
+	d := blobs(150, 7, 3, 0.5, 1)
+	c, err := KernelRidge{Gamma: gamma, Lambda: lambda}.Fit(context.Background(), d, nil)
+	require.NoError(t, err)
+	m := c.(*kernelModel)
+	for k := range 3 {
+		for i := range d.Y {
+			got := lambda * float64(row(m.coef, k)[i])
+			for j := range d.Y {
+				var d2 float64
+				for f, v := range row(d.X, i) {
+					diff := float64(v) - float64(row(d.X, j)[f])
+					d2 += diff * diff
+				}
+				got += math.Exp(-gamma*d2) * float64(row(m.coef, k)[j])
+			}
+			want := -1.0
+			if d.Y[i] == k {
+				want = 1
+			}
+			require.InDelta(t, want, got, 2e-5)
+		}
+	}
+}
+
+func TestSoftmaxGradient(t *testing.T) {
+	d := blobs(40, 5, 3, 1, 2)
+	loss := newSoftmaxLoss(d.X, d.Y, 3, 0.1)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	w, grad, scratch := make([]float64, 18), make([]float64, 18), make([]float64, 18)
+	for i := range w {
+		w[i] = rnd.NormFloat64()
+	}
+	loss.valueGradient(grad, w)
+	for i := range w {
+		const h = 1e-2 // float32 products: large steps
+		at := w[i]
+		w[i] = at + h
+		up := loss.valueGradient(scratch, w)
+		w[i] = at - h
+		down := loss.valueGradient(scratch, w)
+		w[i] = at
+		require.InDelta(t, (up-down)/(2*h), grad[i], 2e-4)
+	}
+}
+
+func TestSoftmaxReachesItsMinimum(t *testing.T) {
+	d := blobs(60, 5, 3, 1, 4)
+	loss := newSoftmaxLoss(d.X, d.Y, 3, 0.01)
+	w, grad := make([]float64, 18), make([]float64, 18)
+	loss.valueGradient(grad, w)
+	start := math.Sqrt(dot(grad, grad))
+	require.NoError(t, minimise(context.Background(), loss.valueGradient, w, 100, gradientTolerance))
+	loss.valueGradient(grad, w)
+	require.Less(t, math.Sqrt(dot(grad, grad)), 10*gradientTolerance*start)
+}
+
+func TestMinimiseFindsTheMinimumOfAQuadratic(t *testing.T) {
+	// f = Σ i (x_i - i)²/2, condition number 50.
+	f := func(g, x []float64) float64 {
+		v := 0.0
+		for i := range x {
+			a := float64(i + 1)
+			g[i] = a * (x[i] - a)
+			v += a * (x[i] - a) * (x[i] - a) / 2
+		}
+		return v
+	}
+	x := make([]float64, 50)
+	require.NoError(t, minimise(context.Background(), f, x, 200, 1e-9))
+	for i, v := range x {
+		require.InDelta(t, float64(i+1), v, 1e-4)
+	}
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, minimise(done, f, make([]float64, 50), 200, 1e-9), context.Canceled)
+}
+
+func TestLearnersRefuseParameters(t *testing.T) {
+	d := blobs(10, 4, 2, 1, 5)
+	for _, l := range []Learner{
+		KernelRidge{}, KernelRidge{Gamma: 1}, KernelRidge{Lambda: 1}, KernelRidge{Gamma: -1, Lambda: 1},
+		KernelRidge{Gamma: math.NaN(), Lambda: 1}, KernelRidge{Gamma: 1, Lambda: math.Inf(1)},
+		Softmax{L2: -1}, Softmax{L2: math.NaN()}, Softmax{L2: math.Inf(1)}, Softmax{Iterations: -1},
+		DPSGD{},
+	} {
+		_, err := l.Fit(context.Background(), d, rand.New(rand.NewPCG(1, 1)))
+		require.Error(t, err, "%+v", l)
+	}
+}
+
+// TestClassesThatAreMissingAreNeverAnswered, however far a query is.
+func TestClassesThatAreMissingAreNeverAnswered(t *testing.T) {
+	d := blobs(30, 4, 2, 0.1, 6)
+	for i := range d.Y {
+		d.Y[i] = 1 + 2*d.Y[i]
+	}
+	d.Classes = 5
+	far := newMatrix(1, 4)
+	far.Data[0] = 1e6
+	for _, l := range []Learner{KernelRidge{Gamma: 1, Lambda: .1}, Softmax{}} {
+		m, err := l.Fit(context.Background(), d, nil)
+		require.NoError(t, err)
+		dst := []int{-5}
+		require.NoError(t, m.Predict(dst, far))
+		require.Contains(t, []int{1, 3}, dst[0])
+	}
+}
+
+func TestKernelRidgeTakesOnlySharesItCanHold(t *testing.T) {
+	d := Dataset{X: newMatrix(MaxKernelRows+1, 1), Y: make([]int, MaxKernelRows+1), Classes: 2}
+	d.Y[0] = 1
+	_, err := KernelRidge{Gamma: 1, Lambda: 1}.Fit(context.Background(), d, nil)
+	require.ErrorContains(t, err, "at most")
+}
+
+func BenchmarkTeacher(b *testing.B) {
+	share, queries := blobs(240, 784, 10, 1, 1), blobs(2000, 784, 10, 1, 2)
+	for _, c := range []struct {
+		name    string
+		learner Learner
+	}{{"kernel ridge", KernelRidge{Gamma: .001, Lambda: .05}}, {"softmax", Softmax{}}} {
+		b.Run(c.name, func(b *testing.B) {
+			dst := make([]int, queries.X.Rows)
+			var fit time.Duration
+			for b.Loop() {
+				start := time.Now()
+				m, err := c.learner.Fit(context.Background(), share, nil)
+				fit += time.Since(start)
+				require.NoError(b, err)
+				require.NoError(b, m.Predict(dst, queries.X))
+			}
+			b.ReportMetric(float64(fit.Milliseconds())/float64(b.N), "ms/fit")
+			b.ReportMetric(float64((b.Elapsed()-fit).Microseconds())/float64(b.N*len(dst)), "µs/query")
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package teachers_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/teachers"
+)
+
+// TestPartitionMovesNobodyElse: whatever comes or goes, and in whatever order
+// records stand, every other record keeps its teacher, and records of one unit
+// share one.
+func TestPartitionMovesNobodyElse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		units := rapid.SliceOfN(rapid.StringN(1, 6, -1), 1, 40).Draw(t, "units")
+		count := rapid.IntRange(1, 300).Draw(t, "teachers")
+		key := aggregate.SeedKey(rapid.Uint64().Draw(t, "seed"))
+		share, err := teachers.Partition(units, count, key)
+		require.NoError(t, err)
+		of := map[string]int{}
+		for i, unit := range units {
+			require.True(t, share[i] >= 0 && share[i] < count)
+			if teacher, seen := of[unit]; seen {
+				require.Equal(t, teacher, share[i], "one unit, two teachers")
+			}
+			of[unit] = share[i]
+		}
+		at := rapid.IntRange(0, len(units)).Draw(t, "at")
+		more, err := teachers.Partition(slices.Insert(slices.Clone(units), at, "somebody new"), count, key)
+		require.NoError(t, err)
+		require.Equal(t, share, slices.Delete(more, at, at+1))
+	})
+}
+
+// TestPartitionIsBalanced is a chi-square test of uniform shares, of ids that
+// resemble each other as real ids do. False alarm: 1e-6.
+func TestPartitionIsBalanced(t *testing.T) {
+	const n, count = 50_000, 250
+	units := make([]string, n)
+	for i := range units {
+		units[i] = fmt.Sprintf("train/%d", i)
+	}
+	share, err := teachers.Partition(units, count, aggregate.SeedKey(7))
+	require.NoError(t, err)
+	sizes := make([]float64, count)
+	for _, teacher := range share {
+		sizes[teacher]++
+	}
+	require.Less(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1-1e-6))
+
+	// The test can fail: shares dealt out by position are too even, and a key
+	// that is not used gives two runs the same shares.
+	require.Less(t, chiSquare(slices.Repeat([]float64{n / count}, count), n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
+	require.Greater(t, chiSquare(sizes, n), distuv.ChiSquared{K: count - 1}.Quantile(1e-6))
+	other, err := teachers.Partition(units, count, aggregate.SeedKey(8))
+	require.NoError(t, err)
+	same := 0
+	for i := range share {
+		if share[i] == other[i] {
+			same++
+		}
+	}
+	// Binomial(n, 1/count): mean 200, sd 14.
+	require.InDelta(t, n/count, same, 5*15)
+}
+
+func chiSquare(counts []float64, n float64) float64 {
+	expected := n / float64(len(counts))
+	sum := 0.0
+	for _, c := range counts {
+		sum += (c - expected) * (c - expected) / expected
+	}
+	return sum
+}
+
+func TestPartitionRefuses(t *testing.T) {
+	key := aggregate.SeedKey(1)
+	for name, run := range map[string]func() ([]int, error){
+		"no teachers":   func() ([]int, error) { return teachers.Partition([]string{"a"}, 0, key) },
+		"too many":      func() ([]int, error) { return teachers.Partition([]string{"a"}, teachers.MaxTeachers+1, key) },
+		"no key":        func() ([]int, error) { return teachers.Partition([]string{"a"}, 2, teachers.Key{}) },
+		"empty unit id": func() ([]int, error) { return teachers.Partition([]string{"a", ""}, 2, key) },
+	} {
+		share, err := run()
+		require.Error(t, err, name)
+		require.Nil(t, share, name)
+	}
+}

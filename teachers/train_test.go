@@ -1,0 +1,382 @@
+package teachers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/teachers"
+)
+
+// noisy is a learner that uses its random stream and counts its fits.
+type noisy struct {
+	fits *atomic.Int64
+	hook func(ctx context.Context, data teachers.Dataset) error
+}
+
+func (l noisy) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) (teachers.Classifier, error) {
+	if l.fits != nil {
+		l.fits.Add(1)
+	}
+	if l.hook != nil {
+		if err := l.hook(ctx, data); err != nil {
+			return nil, err
+		}
+	}
+	sum := rnd.IntN(1000)
+	for _, y := range data.Y {
+		sum += y + 1
+	}
+	return noisyModel(sum), nil
+}
+
+type noisyModel int
+
+func (m noisyModel) Predict(dst []int, x teachers.Matrix) error {
+	for i := range dst {
+		dst[i] = (int(m) + int(x.Data[i*x.Stride])) % 3
+	}
+	return nil
+}
+
+type world struct {
+	cfg     teachers.Config
+	private teachers.Dataset
+	units   []string
+	share   []int
+	queries teachers.Matrix
+	fits    *atomic.Int64
+}
+
+func newWorld(t testing.TB) *world {
+	const n, count, asked = 200, 20, 700
+	w := &world{fits: new(atomic.Int64)}
+	w.private = teachers.Dataset{X: teachers.Matrix{Rows: n, Cols: 2, Stride: 2, Data: make([]float32, 2*n)}, Y: make([]int, n), Classes: 3}
+	for i := range n {
+		w.private.X.Data[2*i] = float32(i)
+		w.private.Y[i] = i % 3
+		w.units = append(w.units, fmt.Sprint(i))
+	}
+	w.queries = teachers.Matrix{Rows: asked, Cols: 2, Stride: 2, Data: make([]float32, 2*asked)}
+	for i := range asked {
+		w.queries.Data[2*i] = float32(i)
+	}
+	w.cfg = teachers.Config{Learner: noisy{fits: w.fits}, Teachers: count, Key: aggregate.SeedKey(1), Workers: 3}
+	var err error
+	w.share, err = teachers.Partition(w.units, count, w.cfg.Key)
+	require.NoError(t, err)
+	return w
+}
+
+func (w *world) train() (*teachers.Votes, error) {
+	return teachers.Train(context.Background(), w.cfg, w.private, w.share, w.queries)
+}
+
+func (w *world) mustTrain(t testing.TB) *teachers.Votes {
+	t.Helper()
+	v, err := w.train()
+	require.NoError(t, err)
+	return v
+}
+
+func TestTrainDoesNotDependOnWorkers(t *testing.T) {
+	w := newWorld(t)
+	want := w.mustTrain(t).Hash()
+	for _, workers := range []int{0, 1, 7, 100} {
+		w.cfg.Workers = workers
+		require.Equal(t, want, w.mustTrain(t).Hash())
+	}
+	w.cfg.Key = aggregate.SeedKey(2)
+	require.NotEqual(t, want, w.mustTrain(t).Hash())
+}
+
+// TestOneRecordMovesOneColumn is the promise that every bound rests on: with
+// one record gone, the votes of all teachers but its own stay as they are.
+func TestOneRecordMovesOneColumn(t *testing.T) {
+	w := newWorld(t)
+	before := w.mustTrain(t)
+	for _, gone := range []int{0, 77, 199} {
+		less := newWorld(t)
+		less.private.X.Data = append(less.private.X.Data[:2*gone], less.private.X.Data[2*gone+2:]...)
+		less.private.X.Rows--
+		less.private.Y = append(less.private.Y[:gone], less.private.Y[gone+1:]...)
+		less.units = append(less.units[:gone], less.units[gone+1:]...)
+		var err error
+		less.share, err = teachers.Partition(less.units, less.cfg.Teachers, less.cfg.Key)
+		require.NoError(t, err)
+		after := less.mustTrain(t)
+		changed := map[int]bool{}
+		for q := range before.Queries() {
+			for c := range before.Teachers() {
+				if before.At(q, c) != after.At(q, c) {
+					changed[c] = true
+				}
+			}
+		}
+		delete(changed, w.share[gone])
+		require.Empty(t, changed, "the record of teacher %d moved other teachers", w.share[gone])
+	}
+}
+
+func TestTrainReportsProgress(t *testing.T) {
+	w := newWorld(t)
+	var seen []int
+	w.cfg.Progress = func(done, total int) {
+		require.Equal(t, 20, total)
+		seen = append(seen, done)
+	}
+	w.mustTrain(t)
+	require.Len(t, seen, 20)
+	for i, done := range seen {
+		require.Equal(t, i+1, done)
+	}
+}
+
+func TestTrainResumes(t *testing.T) {
+	w := newWorld(t)
+	want := w.mustTrain(t).Hash()
+
+	w.cfg.Checkpoint = filepath.Join(t.TempDir(), "run", "teachers")
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cfg.Progress = func(done, _ int) {
+		if done == 7 {
+			cancel()
+		}
+	}
+	v, err := teachers.Train(ctx, w.cfg, w.private, w.share, w.queries)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Nil(t, v)
+	files := names(t, w.cfg.Checkpoint)
+	require.GreaterOrEqual(t, len(files), 7)
+	require.Less(t, len(files), 20)
+
+	// What a killed process may leave goes away.
+	stray := filepath.Join(w.cfg.Checkpoint, ".teacher-0000003.votes.123.tmp")
+	require.NoError(t, os.WriteFile(stray, []byte("half"), 0o600))
+
+	w.cfg.Progress = nil
+	w.fits.Store(0)
+	require.Equal(t, want, w.mustTrain(t).Hash())
+	require.Equal(t, int64(20-len(files)), w.fits.Load(), "finished teachers were trained again")
+	require.Len(t, names(t, w.cfg.Checkpoint), 20)
+
+	w.fits.Store(0)
+	require.Equal(t, want, w.mustTrain(t).Hash())
+	require.Zero(t, w.fits.Load())
+	for _, name := range names(t, w.cfg.Checkpoint) {
+		info, err := os.Stat(filepath.Join(w.cfg.Checkpoint, name))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+}
+
+func names(t testing.TB, dir string) []string {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestCheckpointOfOtherInputsIsTrainedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		fits   int64
+	}{
+		"nothing": {func(*world) {}, 0},
+		"key":     {func(w *world) { w.cfg.Key = aggregate.SeedKey(9) }, 20},
+		"queries": {func(w *world) { w.queries.Data[0]++ }, 20},
+		// Other teachers' votes do not depend on these.
+		"a label":            {func(w *world) { w.private.Y[5] = (w.private.Y[5] + 1) % 3 }, 1},
+		"a feature":          {func(w *world) { w.private.X.Data[11]++ }, 1},
+		"a record elsewhere": {func(w *world) { w.share[5] = (w.share[5] + 1) % 20 }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			dir := t.TempDir()
+			w.cfg.Checkpoint = dir
+			w.mustTrain(t)
+			c.change(w)
+			w.fits.Store(0)
+			got := w.mustTrain(t).Hash()
+			require.Equal(t, c.fits, w.fits.Load())
+			w.cfg.Checkpoint = ""
+			require.Equal(t, w.mustTrain(t).Hash(), got)
+		})
+	}
+}
+
+func TestForeignCheckpointIsRefused(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"fingerprint": func(w *world) { w.cfg.Fingerprint[31] = 1 },
+		"teachers":    func(w *world) { w.cfg.Teachers++ },
+		"queries":     func(w *world) { w.queries.Rows-- },
+		"classes":     func(w *world) { w.private.Classes++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.cfg.Checkpoint = t.TempDir()
+			w.mustTrain(t)
+			path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
+			before, err := os.ReadFile(path)
+			require.NoError(t, err)
+			change(w)
+			v, err := w.train()
+			require.ErrorIs(t, err, teachers.ErrForeignCheckpoint)
+			require.Nil(t, v)
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, before, after, "it was touched")
+		})
+	}
+}
+
+// TestDamagedCheckpointIsTrainedAgain flips every byte and cuts at every
+// length: the answers stay right and nothing panics.
+func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Checkpoint = t.TempDir()
+	w.queries.Rows = 5
+	w.cfg.Teachers = 1
+	clear(w.share)
+	want := w.mustTrain(t).Hash()
+	path := filepath.Join(w.cfg.Checkpoint, "teacher-0000000.votes")
+	sound, err := os.ReadFile(path)
+	require.NoError(t, err)
+	damage := func(file []byte, what string, at int) {
+		require.NoError(t, os.WriteFile(path, file, 0o600))
+		w.fits.Store(0)
+		v, err := w.train()
+		require.NoError(t, err, "%s at %d", what, at)
+		require.Equal(t, want, v.Hash(), "%s at %d", what, at)
+		require.Equal(t, int64(1), w.fits.Load(), "%s at %d was believed", what, at)
+		again, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, sound, again)
+	}
+	for i := range sound {
+		flipped := append([]byte(nil), sound...)
+		flipped[i] ^= 0x40
+		damage(flipped, "flipped", i)
+		damage(sound[:i], "cut", i)
+	}
+	damage(append(append([]byte(nil), sound...), 0), "longer", len(sound))
+}
+
+func TestTrainNamesTheTeacherThatFails(t *testing.T) {
+	w := newWorld(t)
+	for name, hook := range map[string]func(context.Context, teachers.Dataset) error{
+		"error": func(_ context.Context, d teachers.Dataset) error { return errors.New("out of luck") },
+		"panic": func(_ context.Context, d teachers.Dataset) error { panic("out of luck") },
+	} {
+		// The teacher of record 42 alone fails.
+		w.cfg.Learner = noisy{hook: func(ctx context.Context, d teachers.Dataset) error {
+			for i := range d.Y {
+				if d.X.Data[i*d.X.Stride] == 42 {
+					return hook(ctx, d)
+				}
+			}
+			return nil
+		}}
+		v, err := w.train()
+		require.Nil(t, v, name)
+		require.ErrorContains(t, err, fmt.Sprintf("teacher %d:", w.share[42]), name)
+		require.ErrorContains(t, err, "out of luck", name)
+	}
+}
+
+func TestFirstErrorStopsTheRest(t *testing.T) {
+	w := newWorld(t)
+	var started atomic.Int64
+	w.cfg.Learner = noisy{hook: func(ctx context.Context, d teachers.Dataset) error {
+		if started.Add(1) == 1 {
+			return errors.New("first")
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	_, err := w.train()
+	require.ErrorContains(t, err, "first")
+	require.NotErrorIs(t, err, context.Canceled)
+	require.LessOrEqual(t, started.Load(), int64(w.cfg.Workers)+1)
+}
+
+func TestTrainStopsWhenCancelled(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	var once sync.Once
+	w.cfg.Learner = noisy{hook: func(inner context.Context, _ teachers.Dataset) error {
+		once.Do(cancel)
+		select {
+		case <-inner.Done():
+			return inner.Err()
+		case <-time.After(10 * time.Second):
+			return nil
+		}
+	}}
+	start := time.Now()
+	_, err := teachers.Train(ctx, w.cfg, w.private, w.share, w.queries)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, time.Since(start), 5*time.Second)
+}
+
+type answering int
+
+func (a answering) Fit(context.Context, teachers.Dataset, *rand.Rand) (teachers.Classifier, error) {
+	if a == 99 {
+		return nil, nil
+	}
+	return a, nil
+}
+
+func (a answering) Predict(dst []int, _ teachers.Matrix) error {
+	for i := range dst {
+		dst[i] = int(a)
+	}
+	return nil
+}
+
+func TestTrainRefuses(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"no learner":           func(w *world) { w.cfg.Learner = nil },
+		"no teachers":          func(w *world) { w.cfg.Teachers = 0 },
+		"no key":               func(w *world) { w.cfg.Key = teachers.Key{} },
+		"negative workers":     func(w *world) { w.cfg.Workers = -1 },
+		"shares too few":       func(w *world) { w.share = w.share[1:] },
+		"a share of nobody":    func(w *world) { w.share[0] = 20 },
+		"a negative share":     func(w *world) { w.share[0] = -1 },
+		"NaN in private data":  func(w *world) { w.private.X.Data[0] = float32(math.NaN()) },
+		"NaN in queries":       func(w *world) { w.queries.Data[0] = float32(math.NaN()) },
+		"queries of other kin": func(w *world) { w.queries.Cols = 1 },
+		"label outside":        func(w *world) { w.private.Y[0] = 3 },
+		"answer outside":       func(w *world) { w.cfg.Learner = answering(3) },
+		"answer below":         func(w *world) { w.cfg.Learner = answering(-2) },
+		"no model":             func(w *world) { w.cfg.Learner = answering(99) },
+		"checkpoint is a file": func(w *world) {
+			w.cfg.Checkpoint = filepath.Join(t.TempDir(), "file")
+			require.NoError(t, os.WriteFile(w.cfg.Checkpoint, nil, 0o600))
+		},
+	} {
+		w := newWorld(t)
+		change(w)
+		v, err := w.train()
+		require.Error(t, err, name)
+		require.Nil(t, v, name)
+	}
+	w := newWorld(t)
+	w.cfg.Learner = answering(teachers.Abstention)
+	require.Equal(t, make([]int, 700), w.mustTrain(t).Gaps())
+}

@@ -1,0 +1,221 @@
+package teachers_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+func randomVotes(t require.TestingT, queries, count, classes int, seed uint64) *teachers.Votes {
+	v, err := teachers.NewVotes(queries, count, classes)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for q := range queries {
+		for c := range count {
+			require.NoError(t, v.Set(q, c, rnd.IntN(classes+1)-1))
+		}
+	}
+	return v
+}
+
+func TestVotesComeBackFromTheirFile(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		classes := rapid.SampledFrom([]int{2, 10, 127, 128, 1000, teachers.MaxClasses}).Draw(t, "classes")
+		v := randomVotes(t, rapid.IntRange(0, 20).Draw(t, "queries"), rapid.IntRange(1, 20).Draw(t, "teachers"), classes, rapid.Uint64().Draw(t, "seed"))
+		path := filepath.Join(dir, "votes.npy")
+		require.NoError(t, v.Save(path))
+		back, err := teachers.LoadVotes(path, classes)
+		require.NoError(t, err)
+		require.Equal(t, v.Hash(), back.Hash())
+		for q := range v.Queries() {
+			for c := range v.Teachers() {
+				require.Equal(t, v.At(q, c), back.At(q, c))
+			}
+		}
+	})
+	info, err := os.Stat(filepath.Join(dir, "votes.npy"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// npy puts a file together as NumPy does.
+func npy(version byte, dict string, data []byte) []byte {
+	head := []byte("\x93NUMPY")
+	head = append(head, version, 0)
+	if version == 1 {
+		head = binary.LittleEndian.AppendUint16(head, uint16(len(dict)))
+	} else {
+		head = binary.LittleEndian.AppendUint32(head, uint32(len(dict)))
+	}
+	return append(append(head, dict...), data...)
+}
+
+func TestReadVotesReadsNumPysFiles(t *testing.T) {
+	want := []int{0, 1, -1, 2, 1, 0}
+	for name, file := range map[string][]byte{
+		"int8":          npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }          \n", []byte{0, 1, 255, 2, 1, 0}),
+		"little int16":  npy(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 1, 0, 255, 255, 2, 0, 1, 0, 0, 0}),
+		"big int16":     npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 0, 1, 255, 255, 0, 2, 0, 1, 0, 0}),
+		"another order": npy(3, `{"shape": (2,3), "fortran_order": False, "descr": "|i1"}`, []byte{0, 1, 255, 2, 1, 0}),
+	} {
+		v, err := teachers.ReadVotes(bytes.NewReader(file), 3)
+		require.NoError(t, err, name)
+		require.Equal(t, 2, v.Queries())
+		require.Equal(t, 3, v.Teachers())
+		for i, vote := range want {
+			require.Equal(t, vote, v.At(i/3, i%3), name)
+		}
+	}
+}
+
+func TestReadVotesRefuses(t *testing.T) {
+	const dict = "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n"
+	six := []byte{0, 1, 255, 2, 1, 0}
+	for name, file := range map[string][]byte{
+		"nothing":            {},
+		"no NPY":             []byte("query,label\n0,1\n"),
+		"version 4":          npy(4, dict, six),
+		"half a header":      npy(1, dict, six)[:30],
+		"too few votes":      npy(1, dict, six[:5]),
+		"too many votes":     npy(1, dict, append(six, 0)),
+		"a vote too large":   npy(1, dict, []byte{0, 1, 3, 2, 1, 0}),
+		"a vote below -1":    npy(1, dict, []byte{0, 1, 254, 2, 1, 0}),
+		"floats":             npy(1, strings.Replace(dict, "|i1", "<f4", 1), make([]byte, 24)),
+		"Fortran order":      npy(1, strings.Replace(dict, "False", "True", 1), six),
+		"a vector":           npy(1, strings.Replace(dict, "(2, 3)", "(6,)", 1), six),
+		"a cube":             npy(1, strings.Replace(dict, "(2, 3)", "(1, 2, 3)", 1), six),
+		"no teachers":        npy(1, strings.Replace(dict, "(2, 3)", "(2, 0)", 1), nil),
+		"negative":           npy(1, strings.Replace(dict, "(2, 3)", "(-2, 3)", 1), six),
+		"overflowing":        npy(1, strings.Replace(dict, "(2, 3)", "(99999999999999999999, 3)", 1), six),
+		"key twice":          npy(1, strings.Replace(dict, "'shape'", "'descr'", 1), six),
+		"key missing":        npy(1, "{'descr': '|i1', 'shape': (2, 3)}", six),
+		"text after":         npy(1, dict+"}", six),
+		"a very long header": npy(2, dict+strings.Repeat(" ", 20_000), six),
+	} {
+		v, err := teachers.ReadVotes(bytes.NewReader(file), 3)
+		require.Error(t, err, name)
+		require.Nil(t, v, name)
+	}
+	_, err := teachers.LoadVotes(filepath.Join(t.TempDir(), "missing.npy"), 3)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestReadVotesDoesNotBelieveTheHeader(t *testing.T) {
+	file := npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (1000000000000, 250), }\n", make([]byte, 1000))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := teachers.ReadVotes(bytes.NewReader(file), 10)
+	runtime.ReadMemStats(&after)
+	require.Error(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+}
+
+func FuzzReadVotes(f *testing.F) {
+	f.Add(npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 1, 255, 2, 1, 0}), 3)
+	f.Add(npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (1, 1), }\n", []byte{0, 1}), 200)
+	f.Fuzz(func(t *testing.T, file []byte, classes int) {
+		v, err := teachers.ReadVotes(bytes.NewReader(file), classes)
+		if err != nil {
+			require.Nil(t, v)
+			return
+		}
+		require.LessOrEqual(t, v.Queries()*v.Teachers(), len(file))
+		for q := range v.Queries() {
+			_, err := v.Histogram(q)
+			require.NoError(t, err)
+		}
+		v.Hash()
+	})
+}
+
+func TestVotesCount(t *testing.T) {
+	v, err := teachers.NewVotes(4, 5, 4)
+	require.NoError(t, err)
+	for q, line := range [][]int{
+		{2, 2, 1, 2, -1},
+		{3, 1, 1, 3, 0},      // a tie: the lowest class
+		{-1, -1, -1, -1, -1}, // nobody
+		{0, 0, 0, 0, 0},
+	} {
+		for c, vote := range line {
+			require.NoError(t, v.Set(q, c, vote))
+		}
+	}
+	require.Equal(t, []int{2, 1, 0, 0}, v.Pluralities())
+	require.Equal(t, []int{2, 0, 0, 5}, v.Gaps())
+	h, err := v.Histogram(0)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1, 3, 0}, h.Reveal())
+	for q, class := range v.Pluralities() {
+		require.Equal(t, class, v.Plurality(q))
+	}
+	for _, q := range []int{-1, 4} {
+		_, err := v.Histogram(q)
+		require.Error(t, err)
+	}
+	require.Error(t, v.Set(0, 0, 4))
+	require.Error(t, v.Set(0, 0, -2))
+	require.Panics(t, func() { v.At(0, 5) })
+}
+
+func TestVotesShapesThatAreRefused(t *testing.T) {
+	for _, shape := range [][3]int{{-1, 1, 2}, {1, 0, 2}, {1, teachers.MaxTeachers + 1, 2}, {1, 1, 1}, {1, 1, teachers.MaxClasses + 1}, {1 << 62, 250, 10}} {
+		_, err := teachers.NewVotes(shape[0], shape[1], shape[2])
+		require.Error(t, err, "%v", shape)
+	}
+}
+
+func TestHashTellsVotesApart(t *testing.T) {
+	v := randomVotes(t, 3, 4, 5, 1)
+	before := v.Hash()
+	require.NoError(t, v.Set(2, 3, (v.At(2, 3)+2)%5))
+	require.NotEqual(t, before, v.Hash())
+	seen := map[[32]byte]bool{}
+	for _, shape := range [][3]int{{3, 4, 5}, {4, 3, 5}, {12, 1, 5}, {3, 4, 6}, {3, 4, 200}} {
+		empty, err := teachers.NewVotes(shape[0], shape[1], shape[2])
+		require.NoError(t, err)
+		require.False(t, seen[empty.Hash()])
+		seen[empty.Hash()] = true
+	}
+}
+
+// TestVotesStaySecretWhenPrinted fills a matrix with one telling class.
+func TestVotesStaySecretWhenPrinted(t *testing.T) {
+	v, err := teachers.NewVotes(3, 2, 100)
+	require.NoError(t, err)
+	for q := range 3 {
+		require.NoError(t, v.Set(q, 0, 77))
+	}
+	var text strings.Builder
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		fmt.Fprintf(&text, verb+verb, v, *v)
+	}
+	noTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime})).Info("votes", "a", v, "b", *v)
+	asJSON, err := json.Marshal(v)
+	require.NoError(t, err)
+	text.Write(asJSON)
+	for _, secret := range []string{"77", "4d", "-1"} {
+		require.NotContains(t, text.String(), secret)
+	}
+	require.Contains(t, text.String(), "2 teachers on 3 queries")
+}
