@@ -30,7 +30,7 @@ const (
 // optional header, the class in the last column, each row its own unit.
 type CSVOptions struct {
 	Label  string   // column of the class: its name or its 1-based number; default: the last column
-	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, named by a hash of its cells, so that equal rows share one
+	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, named by a hash of its cells and a number among equal rows
 	Drop   []string // columns that are no features, likewise
 	Header Header   // default HeaderAuto
 	Names  []string // names of all columns, in place of a header

@@ -3,7 +3,6 @@ package dataset
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -78,10 +77,11 @@ type tableBuilder struct {
 	features    []int
 	out         *Table
 	class       map[string]int // label -> order of appearance
+	copies      map[[16]byte]int
 }
 
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
-	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}}
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}, copies: map[[16]byte]int{}}
 	var err error
 	if opt.Label != "" {
 		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
@@ -136,9 +136,9 @@ func (b *tableBuilder) add(r row) error {
 	}
 	var unit string
 	if b.unit < 0 {
-		unit = contentUnit(r.cells)
+		unit = b.contentUnit(r.cells)
 	} else if unit = r.cells[b.unit]; isMissing(unit) {
-			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
+		return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 			Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
 	}
 	b.out.Y = append(b.out.Y, y)
@@ -150,15 +150,17 @@ func (b *tableBuilder) add(r row) error {
 	return nil
 }
 
-// contentUnit names a row by what stands in it, so that adding or removing
-// another row renames nobody: a line number would, and all teachers would change
-// with it. Equal rows share a unit.
-func contentUnit(cells []string) string {
+// contentUnit names a row by what stands in it and by how many equal rows stand
+// above it, so that adding or removing a row renames no other (of equal rows any
+// may count as the last): a line number would, and all teachers would change.
+func (b *tableBuilder) contentUnit(cells []string) string {
 	h := sha256.New()
 	for _, c := range cells {
 		fmt.Fprintf(h, "%d:%s", len(c), c)
 	}
-	return "content/" + hex.EncodeToString(h.Sum(nil)[:16])
+	name := [16]byte(h.Sum(nil))
+	b.copies[name]++
+	return fmt.Sprintf("content/%x/%d", name, b.copies[name])
 }
 
 // table ends the reading: classes are put in order.
