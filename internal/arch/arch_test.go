@@ -11,15 +11,15 @@ import (
 
 const module = "github.com/pate-go/pate/"
 
-// rank orders the packages; a package may depend on packages of lower rank, or
-// of its own rank where listed as a sibling below.
+// rank orders the packages; a package may depend on packages of lower rank only.
+
 var rank = map[string]int{
 	"internal/mathx": 0, "internal/rng": 0, "internal/kernel": 0, "internal/table": 0, "internal/durable": 0,
 	"accountant": 1, "accountant/ledger": 2,
 	"aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3,
 	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5,
 	"student":             6,
-	"experiments/dataset": 6, "experiments/features": 7, "experiments/report": 8, "experiments": 9,
+	"experiments/dataset": 6, "experiments/features": 7, "experiments": 8, "experiments/report": 9,
 	"cmd/pate": 10,
 }
 

@@ -1,0 +1,344 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaAccount = "pate.account/1"
+
+// maxEventsFile bounds what is read; the accountant refuses as much.
+const maxEventsFile = 16 << 20
+
+type accountFlags struct {
+	epsilon    float64
+	accountant string
+	orders     string
+	conversion string
+	rdp        bool
+}
+
+// accountReport is the JSON of `pate account`. Exactly one of Delta and
+// Epsilon is what was asked at; the other is in each result.
+type accountReport struct {
+	Schema   string              `json:"schema"`
+	Relation accountant.Relation `json:"relation"`
+	Delta    *float64            `json:"delta,omitempty"`
+	Epsilon  *float64            `json:"epsilon,omitempty"`
+	Results  []accountResult     `json:"results"`
+}
+
+type accountResult struct {
+	Accountant   string       `json:"accountant"`
+	Epsilon      *jsonNumber  `json:"epsilon,omitempty"`
+	Delta        *jsonNumber  `json:"delta,omitempty"`
+	Order        *float64     `json:"order,omitempty"` // absent for the pure bound
+	Conversion   string       `json:"conversion,omitempty"`
+	FailureDelta *float64     `json:"failure_delta,omitempty"`
+	Orders       []float64    `json:"orders,omitempty"`
+	RDP          []jsonNumber `json:"rdp,omitempty"`
+	Unsupported  string       `json:"unsupported,omitempty"`
+}
+
+// jsonNumber is a float64 whose infinity is null, which JSON can say.
+type jsonNumber float64
+
+// MarshalJSON implements json.Marshaler.
+func (x jsonNumber) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(x), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(x))
+}
+
+func newAccountCommand(g *globals) *cobra.Command {
+	var f accountFlags
+	cmd := &cobra.Command{
+		Use:   "account FILE|-",
+		Short: "What a list of private releases costs together",
+		Long: `What a list of private releases costs together.
+
+FILE, or - for standard input, lists events in JSON:
+
+  {"relation":"add_remove","events":[
+    {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},
+    {"type":"repeated","count":1000,"event":{"type":"threshold","sigma":150}}]}
+
+Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
+(scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
+sensitivity); exponential, pure, randomized_response (epsilon); zcdp (rho);
+m_stab (epsilon, threshold); above_threshold (epsilon1, epsilon2, answers);
+stable_svt (b1, b2, threshold, failures); poisson_sampled (probability, event);
+repeated (count, event); composed (events); with_failure (delta, event);
+non_private.
+
+Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
+finite bound is "inf" in tables and null in JSON.`,
+		Example: `  pate account events.json --delta 1e-5
+  echo '{"relation":"add_remove","events":[{"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}}]}' | pate account - --format json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runAccount(cmd, g, f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "answer with the delta at this epsilon, instead of an epsilon at --delta")
+	flags.StringVar(&f.accountant, "accountant", "all", "rdp|pld|moments|zcdp|basic|advanced|optimal|all")
+	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
+	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
+	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
+	return cmd
+}
+
+func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) error {
+	if err := checkAccountant(f.accountant, "all"); err != nil {
+		return err
+	}
+	cfg := accountant.Config{}
+	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
+		return usageError("account", fmt.Errorf("--conversion %s: must be improved or classic", f.conversion))
+	}
+	orders, err := parseOrders(f.orders)
+	if err != nil {
+		return usageError("account", err)
+	}
+	cfg.Orders = orders
+	if f.rdp && len(orders) == 0 {
+		return usageError("account", errors.New("--rdp needs --orders"))
+	}
+	byEpsilon := cmd.Flags().Changed("epsilon")
+	if byEpsilon && cmd.Flags().Changed("delta") {
+		return usageError("account", errors.New("--delta and --epsilon: give one, the other is the answer"))
+	}
+	if byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)) {
+		return usageError("account", fmt.Errorf("--epsilon %v: must be a finite number, at least 0", f.epsilon))
+	}
+	schedule, err := readSchedule(cmd.InOrStdin(), path)
+	if err != nil {
+		return err
+	}
+	cfg.Relation = schedule.Relation
+	report := accountReport{Schema: schemaAccount, Relation: schedule.Relation}
+	if byEpsilon {
+		report.Epsilon = &f.epsilon
+	} else {
+		report.Delta = &g.delta
+	}
+	result, err := accountRDP(g, cfg, schedule, report, f.rdp)
+	if err != nil {
+		return err
+	}
+	report.Results = append(report.Results, result)
+	return writeAccount(g, report)
+}
+
+// checkAccountant tells names this version lacks from names nobody knows.
+func checkAccountant(name string, also ...string) error {
+	for _, ok := range append([]string{"rdp"}, also...) {
+		if name == ok {
+			return nil
+		}
+	}
+	switch name {
+	case "pld", "moments", "zcdp", "basic", "advanced", "optimal":
+		return usageError("account", fmt.Errorf("--accountant %s: not in this version; it has rdp", name))
+	}
+	return usageError("account", fmt.Errorf("--accountant %s: no such accountant; this version has rdp", name))
+}
+
+func readSchedule(stdin io.Reader, path string) (accountant.Schedule, error) {
+	const why, fix = "every field of every event must be there, known, and in range", "see the list of event types"
+	fail := func(err error) (accountant.Schedule, error) {
+		return accountant.Schedule{}, inputError(fmt.Errorf("%s: %w", path, err), why, fix, "account")
+	}
+	in := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return accountant.Schedule{}, inputError(err, "the events are read from this file", "check its name, or give - and pipe them in", "account")
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxEventsFile+1))
+	if err != nil {
+		return accountant.Schedule{}, fmt.Errorf("%s: %w", path, err)
+	}
+	schedule, err := accountant.ParseSchedule(data)
+	if err != nil {
+		return fail(err)
+	}
+	return schedule, nil
+}
+
+// maxOrders bounds how many orders a user can ask for.
+const maxOrders = 100_000
+
+// parseOrders reads 1.5,2:64,1.1:10.9:0.1 in the order given.
+func parseOrders(text string) ([]float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var orders []float64
+	for _, part := range strings.Split(text, ",") {
+		var bounds []float64
+		for _, s := range strings.Split(part, ":") {
+			x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, fmt.Errorf("--orders: %q is not a number or a range", part)
+			}
+			bounds = append(bounds, x)
+		}
+		lo, hi, step := bounds[0], bounds[0], 1.0
+		switch len(bounds) {
+		case 1:
+		case 3:
+			step = bounds[2]
+			fallthrough
+		case 2:
+			hi = bounds[1]
+		default:
+			return nil, fmt.Errorf("--orders: %q is not FIRST:LAST:STEP", part)
+		}
+		if !(lo > 1) || hi < lo || !(step > 0) || (hi-lo)/step > maxOrders {
+			return nil, fmt.Errorf("--orders: %q: orders are above 1, ranges go up, at most %d orders", part, maxOrders)
+		}
+		for i := 0; ; i++ {
+			// Decimal steps are rounded, so that 1.1:10.9:0.1 has 2, not 2.0000000000000004.
+			a := math.Round((lo+float64(i)*step)*1e9) / 1e9
+			if a > hi+step*1e-9 {
+				break
+			}
+			orders = append(orders, a)
+		}
+		if len(orders) > maxOrders {
+			return nil, fmt.Errorf("--orders: at most %d orders", maxOrders)
+		}
+	}
+	return orders, nil
+}
+
+func accountRDP(g *globals, cfg accountant.Config, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
+	result := accountResult{Accountant: "rdp"}
+	account, err := accountant.NewRDP(cfg)
+	if err != nil {
+		return result, err
+	}
+	for i, e := range schedule.Events {
+		err := account.Compose(e, 1)
+		if unsupported := (*accountant.UnsupportedEventError)(nil); errors.As(err, &unsupported) {
+			name := strings.TrimPrefix(fmt.Sprintf("%T", unsupported.Event), "accountant.")
+			result.Unsupported = fmt.Sprintf("events[%d], %s: %s", i, name, unsupported.Reason)
+			return result, nil
+		}
+		if err != nil {
+			return result, inputError(fmt.Errorf("events[%d]: %w", i, err), "", "", "account")
+		}
+	}
+	var b accountant.Bound
+	if report.Epsilon != nil {
+		b, err = account.Delta(*report.Epsilon)
+		result.Delta = (*jsonNumber)(&b.Upper)
+	} else {
+		b, err = account.Epsilon(*report.Delta)
+		result.Epsilon = (*jsonNumber)(&b.Upper)
+	}
+	if err != nil {
+		return result, err
+	}
+	if b.Order > 1 && !math.IsInf(b.Order, 1) {
+		result.Order = &b.Order
+	}
+	result.Conversion = b.Conversion.String()
+	result.FailureDelta = &b.FailureDelta
+	if b.AtGridEdge {
+		g.logf("pate: the best order, %v, is at the edge of the orders tried: wider --orders may give a smaller bound", b.Order)
+	}
+	if curve {
+		values, _, err := account.RDP(cfg.Orders)
+		if err != nil {
+			return result, err
+		}
+		result.Orders = cfg.Orders
+		for _, v := range values {
+			result.RDP = append(result.RDP, jsonNumber(v))
+		}
+	}
+	return result, nil
+}
+
+func writeAccount(g *globals, r accountReport) error {
+	format := g.parsedFormat()
+	if format == table.JSON {
+		return writeJSON(g.stdout, r)
+	}
+	exact := format == table.CSV
+	t := table.Table{
+		Header: []string{"accountant", "epsilon", "delta", "order", "conversion", "failure delta"},
+		Left:   []bool{true, false, false, false, true, false},
+	}
+	curves := table.Table{Header: []string{"order", "rdp"}}
+	for _, res := range r.Results {
+		if res.Unsupported != "" {
+			g.logf("pate: %s: unsupported: %s", res.Accountant, res.Unsupported)
+			t.Rows = append(t.Rows, []string{res.Accountant, "unsupported", "", "", "", ""})
+			continue
+		}
+		epsilon, delta, order := (*float64)(res.Epsilon), r.Delta, "inf"
+		if r.Epsilon != nil {
+			epsilon, delta = r.Epsilon, (*float64)(res.Delta)
+		}
+		if res.Order != nil {
+			order = strconv.FormatFloat(*res.Order, 'g', 5, 64)
+		}
+		t.Rows = append(t.Rows, []string{res.Accountant, formatUp(*epsilon, exact), formatUp(*delta, exact),
+			order, res.Conversion, formatUp(*res.FailureDelta, exact)})
+		for i, v := range res.RDP {
+			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), formatUp(float64(v), exact)})
+		}
+	}
+	if err := t.Write(g.stdout, format); err != nil {
+		return err
+	}
+	if len(curves.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(g.stdout)
+	return curves.Write(g.stdout, format)
+}
+
+// formatUp prints a bound to five digits, rounded up, or exactly.
+func formatUp(x float64, exact bool) string {
+	if math.IsInf(x, 1) {
+		return "inf"
+	}
+	if exact || x == 0 {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	s := strconv.FormatFloat(x, 'g', 5, 64)
+	if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded < x {
+		ulp := math.Pow(10, math.Floor(math.Log10(x))-4)
+		s = strconv.FormatFloat(rounded+ulp, 'g', 5, 64)
+	}
+	return s
+}
+
+func writeJSON(w io.Writer, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/report"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// compareFlags are the flags of `pate compare`.
+type compareFlags struct {
+	data, label, unit string
+	header            string
+	epsilon           float64
+	seeds             int
+	methods           string
+	out               string
+	learner           string
+	teachers          int
+	features          string
+	split             string
+	quick             bool
+}
+
+func newCompareCommand(g *globals) *cobra.Command {
+	var f compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare",
+		Short: "PATE and DP-SGD on one task, at the same epsilon, under one accountant",
+		Long: `Train teachers on disjoint parts of the private data, let them vote on public
+examples, release noisy labels, train a student on them; beside it train a model
+by DP-SGD on the same private data. Both at the same epsilon and delta, under the
+same accountant, scored on the same test rows. Three rows that protect nothing
+show where accuracy is lost: the model without privacy, the teachers' vote
+without noise, a student on true labels.
+
+Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
+where it stopped when the same command is given again.`,
+		Example: `  pate compare                                    # MNIST at epsilon 2, about two minutes
+  pate compare --epsilon 1 --seeds 3 --out run    # mean and sd of three runs, with a report
+  pate compare --data fashion-mnist               # needs Debian's dataset-fashion-mnist
+  pate compare --data patients.csv --label outcome --unit patient_id`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd.Context(), g, f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.data, "data", "mnist", "mnist, fashion-mnist, adult, abalone, DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.label, "label", "", "label column of FILE.csv: a name, or a number from 1")
+	flags.StringVar(&f.unit, "unit", "", "column of FILE.csv that says whose record a row is (default: every row is its own)")
+	flags.StringVar(&f.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
+	flags.Float64Var(&f.epsilon, "epsilon", 2, "target of every private method")
+	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
+	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", "))
+	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
+	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
+	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
+	flags.StringVar(&f.features, "features", "", strings.Join(experiments.FeatureSets(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
+	flags.BoolVar(&f.quick, "quick", false, "a tenth of the private records, for a first look")
+	return cmd
+}
+
+func compare(ctx context.Context, g *globals, f compareFlags) error {
+	task, err := loadTask(f)
+	if err != nil {
+		return err
+	}
+	if n := task.Private.Len(); !(g.delta < 1/float64(n)) {
+		return inputError(fmt.Errorf("delta %g is not below 1/%d", g.delta, n),
+			"a delta of one over the number of private records allows giving one of them away whole",
+			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(n)), "privacy")
+	}
+	id := f.identity(g)
+	dir, keep, err := f.folder(id)
+	if err != nil {
+		return err
+	}
+	folder, err := experiments.OpenFolder(dir, id, func() (aggregate.Key, error) {
+		if g.seeded {
+			return aggregate.SeedKey(g.seed), nil
+		}
+		return aggregate.NewKey()
+	})
+	if errors.Is(err, experiments.ErrOtherRun) {
+		return inputError(err, "its votes and ledger belong to that run; mixing the two would spend unseen", "choose another --out, or repeat that command", "")
+	}
+	if err != nil {
+		return err
+	}
+	bar := newProgress(g)
+	result, err := experiments.Compare(ctx, experiments.Config{
+		Task: task, Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
+		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Key: folder.Key, Dir: folder.Path,
+		Progress: func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) },
+	})
+	bar.clear()
+	if errors.Is(err, experiments.ErrConfig) {
+		return usageError("", err)
+	}
+	if err != nil {
+		return err
+	}
+	if keep {
+		if err := report.Write(dir, result, id.Command); err != nil {
+			return err
+		}
+		g.logf("report: %s", filepath.Join(dir, "report.html"))
+	} else if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the finished run's secrets: %w", err)
+	}
+	return printResult(g, result)
+}
+
+// printResult writes the table, or the JSON of the contract, to stdout.
+func printResult(g *globals, r *experiments.Result) error {
+	switch format := g.parsedFormat(); format {
+	case table.JSON:
+		return report.WriteJSON(g.stdout, r)
+	case table.CSV:
+		return report.Records(r).Write(g.stdout, format)
+	case table.Text:
+		fmt.Fprint(g.stdout, report.Heading(r))
+		if err := report.Table(r).Write(g.stdout, format); err != nil {
+			return err
+		}
+		fmt.Fprint(g.stdout, report.Footnotes(r))
+		return nil
+	default:
+		return report.Table(r).Write(g.stdout, format)
+	}
+}
+
+// identity says what the run is a function of.
+func (f compareFlags) identity(g *globals) experiments.Identity {
+	id := experiments.Identity{
+		Schema: "pate.run/1", Data: strings.Join([]string{f.data, f.label, f.unit, f.header}, "|"), Split: f.split,
+		Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
+		Teachers: f.teachers, Methods: f.methodList(), Quick: f.quick,
+	}
+	if g.seeded {
+		id.Seed = fmt.Sprint(g.seed)
+	}
+	id.Command = f.command(g)
+	return id
+}
+
+// command is the command line that repeats the run.
+func (f compareFlags) command(g *globals) string {
+	words := []string{"pate compare"}
+	add := func(changed bool, format string, args ...any) {
+		if changed {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(f.data != "mnist", "--data %q", f.data)
+	add(f.label != "", "--label %q", f.label)
+	add(f.unit != "", "--unit %q", f.unit)
+	add(f.header != "auto", "--header %s", f.header)
+	add(true, "--epsilon %v --delta %v", f.epsilon, g.delta)
+	add(f.seeds != 1, "--seeds %d", f.seeds)
+	add(f.methods != "all", "--methods %s", f.methods)
+	add(f.learner != experiments.KernelRidge, "--learner %s", f.learner)
+	add(f.teachers != 0, "--teachers %d", f.teachers)
+	add(f.features != "", "--features %s", f.features)
+	add(f.split != string(dataset.Literature), "--split %s", f.split)
+	add(f.quick, "--quick")
+	add(g.seeded, "--seed %d", g.seed)
+	return strings.Join(words, " ")
+}
+
+// folder is where the run lives: --out, or one in the user's cache that is
+// removed when the run is done.
+func (f compareFlags) folder(id experiments.Identity) (dir string, keep bool, err error) {
+	if f.out != "" {
+		return f.out, true, os.MkdirAll(f.out, 0o755)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
+	}
+	dir = filepath.Join(cache, "pate", "compare-"+id.Name())
+	return dir, false, os.MkdirAll(dir, 0o700)
+}
+
+func (f compareFlags) methodList() []string {
+	if f.methods == "all" || f.methods == "" {
+		return nil
+	}
+	return strings.Split(f.methods, ",")
+}
+
+func (f compareFlags) unitName() string {
+	if f.unit != "" {
+		return f.unit
+	}
+	return "record"
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Exit codes, a contract of the command line.
+const (
+	exitDone         = 0
+	exitFailure      = 1
+	exitUsage        = 2
+	exitInvalidInput = 3
+	exitOverBudget   = 4
+	exitInterrupted  = 130
+)
+
+// commandError is what a person reads: what, why, fix, and where to read on.
+type commandError struct {
+	code  int
+	what  error
+	why   string // optional
+	fix   string // optional
+	topic string // optional, of `pate help TOPIC`
+}
+
+func (e *commandError) Error() string { return e.what.Error() }
+func (e *commandError) Unwrap() error { return e.what }
+
+func usageError(topic string, what error) error {
+	return &commandError{code: exitUsage, what: what, topic: topic}
+}
+
+// inputError says that data or parameters handed in are invalid; nothing was
+// written.
+func inputError(what error, why, fix, topic string) error {
+	return &commandError{code: exitInvalidInput, what: what, why: why, fix: fix, topic: topic}
+}
+
+// explain turns an error into its exit code and the lines for stderr.
+func explain(err error) (int, string) {
+	var ce *commandError
+	switch {
+	case errors.As(err, &ce):
+	case errors.Is(err, context.Canceled):
+		ce = &commandError{code: exitInterrupted, what: errors.New("interrupted"),
+			why: "nothing half-written is left behind",
+			fix: "run the same command again to go on where it stopped"}
+	case errors.Is(err, ledger.ErrBudgetExceeded):
+		ce = &commandError{code: exitOverBudget, what: err,
+			why: "the whole worst case is charged before anything is asked; nothing was spent",
+			fix: "ask for less, add noise, or raise the budget", topic: "privacy"}
+	default:
+		ce = &commandError{code: exitFailure, what: err}
+	}
+	lines := []string{"pate: " + ce.what.Error()}
+	if ce.why != "" {
+		lines = append(lines, ce.why)
+	}
+	if ce.fix != "" {
+		lines = append(lines, ce.fix)
+	}
+	switch {
+	case ce.topic != "":
+		lines = append(lines, "pate help "+ce.topic)
+	case ce.code == exitUsage:
+		lines = append(lines, "pate --help")
+	}
+	return ce.code, fmt.Sprintln(strings.Join(lines, "\n"))
+}

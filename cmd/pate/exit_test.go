@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExitCodesAreAContract(t *testing.T) {
+	dir := t.TempDir()
+	ragged := filepath.Join(dir, "ragged.csv")
+	require.NoError(t, os.WriteFile(ragged, []byte("1,2,a\n1,b\n"), 0o600))
+	tiny := filepath.Join(dir, "tiny.csv")
+	require.NoError(t, os.WriteFile(tiny, []byte(strings.Repeat("1,2,a\n3,4,b\n", 200)), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"help":             {[]string{"--help"}, exitDone},
+		"no command":       {nil, exitDone},
+		"topic":            {[]string{"help", "privacy"}, exitDone},
+		"unknown command":  {[]string{"conjure"}, exitUsage},
+		"unknown flag":     {[]string{"compare", "--magic"}, exitUsage},
+		"unknown format":   {[]string{"compare", "--format", "yaml"}, exitUsage},
+		"bad delta":        {[]string{"compare", "--delta", "2"}, exitUsage},
+		"NaN delta":        {[]string{"compare", "--delta", "NaN"}, exitUsage},
+		"bad split":        {[]string{"compare", "--split", "magic"}, exitUsage},
+		"bad epsilon":      {[]string{"compare", "--data", tiny, "--epsilon", "-1", "--delta", "1e-4", "--out", filepath.Join(dir, "a")}, exitUsage},
+		"bad method":       {[]string{"compare", "--data", tiny, "--methods", "magic", "--delta", "1e-4", "--out", filepath.Join(dir, "b")}, exitUsage},
+		"ragged rows":      {[]string{"compare", "--data", ragged}, exitInvalidInput},
+		"missing data":     {[]string{"compare", "--data", filepath.Join(dir, "nowhere")}, exitInvalidInput},
+		"delta of 1/n":     {[]string{"compare", "--data", tiny, "--delta", "0.01"}, exitInvalidInput},
+		"columns of mnist": {[]string{"compare", "--data", "mnist", "--label", "x"}, exitInvalidInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(context.Background(), c.args, strings.NewReader(""), &out, &errs)
+			require.Equal(t, c.code, code, "stdout:\n%s\nstderr:\n%s", &out, &errs)
+			if code != exitDone {
+				require.Empty(t, out.String(), "an error writes nothing to stdout")
+				require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 4, "an error is four short lines:\n%s", &errs)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedCommandSaysSoAndCanBeRepeated(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"compare", "--quick", "--out", filepath.Join(t.TempDir(), "run")}, strings.NewReader(""), &out, &errs)
+	require.Equal(t, exitInterrupted, code)
+	require.Contains(t, errs.String(), "interrupted")
+	require.Contains(t, errs.String(), "run the same command again")
+}

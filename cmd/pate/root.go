@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+// globals are the flags every command takes.
+type globals struct {
+	stdout, stderr io.Writer
+
+	format  string
+	seed    uint64
+	seeded  bool // --seed was given
+	delta   float64
+	quiet   bool
+	started bool // flags and arguments were understood; a later error is not a usage error
+}
+
+func newRootCommand(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pate",
+		Short: "Label public data with the knowledge in private data, privately",
+		Long: `Label public data with the knowledge in private data, privately.
+
+Teachers are trained on disjoint parts of the private data and vote on public
+examples. The vote is noised, not the data, and where the teachers disagree the
+tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
+		Example: `  pate compare                                    # both ways on MNIST at epsilon 2, one table
+  pate account events.json --delta 1e-5           # what did these releases cost?
+  pate calibrate gnmax --queries 500 --epsilon 2  # how much noise does this budget ask for?`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			g.seeded = cmd.Flags().Changed("seed")
+			if _, err := table.ParseFormat(g.format); err != nil {
+				return usageError("formats", err)
+			}
+			if !(g.delta > 0 && g.delta < 1) {
+				return usageError("privacy", fmt.Errorf("--delta %v: must lie strictly between 0 and 1", g.delta))
+			}
+			g.started = true
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.format, "format", "table", "how results are printed: "+strings.Join(table.Formats(), "|"))
+	flags.Uint64Var(&g.seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
+	flags.Float64Var(&g.delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
+	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no messages and no progress")
+	root.SetHelpTemplate(helpTemplate)
+	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
+	root.AddCommand(helpTopics()...)
+	return root
+}
+
+// helpTemplate opens with the examples: what people copy first.
+const helpTemplate = `{{if .Example}}Examples:
+{{.Example}}
+
+{{end}}{{with (or .Long .Short)}}{{. | trimTrailingWhitespaces}}
+
+{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
+
+// logf writes one message line to stderr unless --quiet.
+func (g *globals) logf(format string, args ...any) {
+	if !g.quiet {
+		fmt.Fprintf(g.stderr, format+"\n", args...)
+	}
+}
+
+// parsedFormat is the validated --format.
+func (g *globals) parsedFormat() table.Format {
+	f, _ := table.ParseFormat(g.format) // checked before any command runs
+	return f
+}

@@ -1,0 +1,55 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// helpTopics are pages without a command: `pate help votes`.
+func helpTopics() []*cobra.Command {
+	topic := func(name, short, long string) *cobra.Command {
+		return &cobra.Command{Use: name, Short: short, Long: long}
+	}
+	return []*cobra.Command{
+		topic("privacy", "what epsilon, delta, relation and unit mean here", `An (epsilon, delta) guarantee compares two data sets that differ in one unit:
+one record added or removed. Whatever is released, no observer tells the two
+apart much better than by chance: odds of 1:1 become at most
+(e^epsilon + delta) : (1 - delta).
+
+Epsilon is always an upper bound, rounded up. Delta must be far below one over
+the number of records; it is refused where it is not.
+
+PATE costs the same whether a record is added, removed or replaced, because one
+record changes at most one teacher and so at most one vote of each query.
+DP-SGD is accounted for records added or removed, with the Poisson sampling
+that the trainer really does. Both are shown under add/remove.
+
+What is not charged: hyper-parameters fixed before the private data were seen,
+per-image preprocessing, and everything computed from public data or from
+labels already released.`),
+		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
+  fashion-mnist    Debian package dataset-fashion-mnist, or $PATE_DATA/fashion-mnist
+  adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
+  DIR              a folder with the four idx files of an MNIST-shaped set, plain or .gz
+  FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
+                   number from 1) and optionally --unit COLUMN
+
+Image sets are split as in the literature: the training images are private, the
+first nine tenths of the test images are the public unlabelled pool, the rest
+score. Tables are split by a hash of the unit: 70 % private, 20 % pool, 10 %
+test. Numeric columns are scaled and categories listed by looking at the public
+pool alone, so that preprocessing costs no privacy.`),
+		topic("formats", "table, json, csv, md, latex", `  table    for a terminal (default)
+  json     one object with a "schema" field; names are stable
+  csv      one row per result, header first
+  md       a Markdown table
+  latex    a tabular environment
+
+Data go to stdout, messages and progress to stderr.`),
+		topic("exit-codes", "what the exit code says", `    0  done
+    1  failure
+    2  usage
+    3  input invalid; nothing was written
+    4  the budget would be exceeded; nothing was spent
+    5  a check failed
+    6  every query was declined
+  130  interrupted; run the same command again to go on`),
+	}
+}

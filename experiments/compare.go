@@ -1,0 +1,152 @@
+package experiments
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Compare runs every method of the configuration, Seeds times, and returns one
+// row a method. It may be interrupted and called again with the same Config: the
+// teachers already trained are taken from Config.Dir, answers repeat themselves
+// and cost nothing more.
+func Compare(ctx context.Context, cfg Config) (*Result, error) {
+	start := time.Now()
+	c, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	p, err := prepare(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{
+		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
+		Private: c.Task.Private.Len(), Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: p.classes,
+		Features: c.Features, Dimensions: p.private.Cols, Teachers: c.teachers(), Learner: c.Learner,
+		EpsilonTarget: c.Epsilon, Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
+		Seeds: c.Seeds, Releasable: c.Key.Releasable(),
+	}
+	byMethod := map[string][]Row{}
+	for seed := range c.Seeds {
+		rows, diagnostics, err := compareOnce(ctx, c, p, seed)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			byMethod[row.Method] = append(byMethod[row.Method], row)
+		}
+		if seed == 0 {
+			r.Diagnostics = diagnostics
+		}
+	}
+	var all accountant.Composed
+	for _, m := range Methods() {
+		runs := byMethod[m]
+		if len(runs) == 0 {
+			continue
+		}
+		row := mean(runs)
+		if row.Account != nil {
+			all.Events = append(all.Events, row.Account.Events...)
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	if len(all.Events) > 0 {
+		b, err := epsilonOf(all, c.Delta)
+		if err != nil {
+			return nil, err
+		}
+		r.EpsilonAll = b.Upper
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// compareOnce is one run of every method.
+func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+	var out []Row
+	var diagnostics *Diagnostics
+	add := func(row Row, err error) error {
+		out = append(out, row)
+		return err
+	}
+	if c.wants(GNMax, ConfidentGNMax, Plurality, TrueLabels) {
+		v, err := runPoll(ctx, c, p, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		diagnostics = diagnose(c, v)
+		for _, m := range []string{GNMax, ConfidentGNMax} {
+			if !c.wants(m) {
+				continue
+			}
+			if err := add(runVote(ctx, c, p, v, m, seed)); err != nil {
+				return nil, nil, err
+			}
+		}
+		if c.wants(Plurality) {
+			out = append(out, runPlurality(c, v))
+		}
+		if c.wants(TrueLabels) {
+			if err := add(runTrueLabels(ctx, c, p, v, seed)); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	if c.wants(DPSGD) {
+		if err := add(runDPSGD(ctx, c, p, seed)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.wants(NonPrivate) {
+		if err := add(runNonPrivate(ctx, c, p, seed)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return out, diagnostics, nil
+}
+
+// mean averages the runs of one method; everything that does not vary is taken
+// from the first.
+func mean(runs []Row) Row {
+	row := runs[0]
+	n := float64(len(runs))
+	var accuracy, seconds, answered, labels float64
+	for _, r := range runs {
+		accuracy += r.Accuracy / n
+		seconds += r.Seconds / n
+		answered += float64(r.Answered) / n
+		labels += r.LabelAccuracy / n
+	}
+	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, seconds, labels
+	row.Answered = int(math.Round(answered))
+	if len(runs) > 1 {
+		sum := 0.0
+		for _, r := range runs {
+			sum += (r.Accuracy - accuracy) * (r.Accuracy - accuracy)
+		}
+		sd := math.Sqrt(sum / (n - 1))
+		row.SD = &sd
+	}
+	return row
+}
+
+// runID names, in a ledger, the run whose answers repeat themselves.
+func (c Config) runID() (string, error) {
+	hash := c.Task.Hash()
+	id, err := c.Key.DeriveBytes("ledger", hash[:]).MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("experiments: %w", err)
+	}
+	return hex.EncodeToString(id[len(id)-16:]), nil
+}

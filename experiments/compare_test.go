@@ -1,0 +1,236 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/experiments/dataset"
+)
+
+// blobs is an easy task: three Gaussian clouds in six dimensions.
+func blobs(private, pool, test int) dataset.Task {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	set := func(name string, n int) dataset.Set {
+		s := dataset.Set{Name: "blobs", Classes: []string{"a", "b, c", "d"},
+			X: blas32.General{Rows: n, Cols: 6, Stride: 6, Data: make([]float32, 6*n)}}
+		for i := range n {
+			y := i % 3
+			for j := range 6 {
+				s.X.Data[6*i+j] = float32(rnd.NormFloat64()*0.5 - 1)
+			}
+			s.X.Data[6*i+y] += 2
+			s.Y = append(s.Y, y)
+			s.Units = append(s.Units, fmt.Sprintf("%s/%d", name, i))
+		}
+		s.IDs = s.Units
+		return s
+	}
+	return dataset.Task{Name: "blobs", Protocol: dataset.Literature, Private: set("private", private), Pool: set("pool", pool),
+		Test: set("test", test), Classes: []string{"a", "b, c", "d"}}
+}
+
+func config(t *testing.T, dir string) Config {
+	t.Helper()
+	return Config{Task: blobs(3000, 400, 300), Epsilon: 2, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Workers: 2}
+}
+
+func TestCompareOnBlobs(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	cfg.Seeds = 2
+	r, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, Schema, r.Schema)
+	require.False(t, r.Releasable)
+	require.Len(t, r.Rows, len(Methods()))
+	for i, row := range r.Rows {
+		require.Equal(t, Methods()[i], row.Method)
+		require.Greater(t, row.Accuracy, 0.9, row.Method)
+		require.NotNil(t, row.SD)
+		private := row.Method == GNMax || row.Method == ConfidentGNMax || row.Method == DPSGD
+		require.Equal(t, private, row.Epsilon != nil, row.Method)
+		if !private {
+			continue
+		}
+		require.LessOrEqual(t, *row.Epsilon, 2.0)
+		require.Greater(t, *row.Epsilon, 1.999, "the budget is there to be used")
+		require.Equal(t, *row.Epsilon, recompute(t, row, cfg.Delta))
+		share := 0.0
+		for _, c := range row.Charged {
+			share += c.Share
+		}
+		require.InDelta(t, 1, share, 1e-12)
+		last := row.Curve[len(row.Curve)-1]
+		require.InDelta(t, 2, last.Epsilon, 0.3)
+	}
+	require.Greater(t, r.EpsilonAll, 2.0)
+	require.Less(t, r.EpsilonAll, 6.0)
+}
+
+// recompute goes the auditor's way: JSON, then the accountant alone.
+func recompute(t *testing.T, row Row, delta float64) float64 {
+	t.Helper()
+	data, err := json.Marshal(row.Account)
+	require.NoError(t, err)
+	schedule, err := accountant.ParseSchedule(data)
+	require.NoError(t, err)
+	account, err := accountant.NewRDP(accountant.Config{Relation: schedule.Relation})
+	require.NoError(t, err)
+	for _, e := range schedule.Events {
+		require.NoError(t, account.Compose(e, 1))
+	}
+	b, err := account.Epsilon(delta)
+	require.NoError(t, err)
+	return b.Upper
+}
+
+// timeless drops what may differ between two runs of one key.
+func timeless(r *Result) *Result {
+	r.Seconds = 0
+	for i := range r.Rows {
+		r.Rows[i].Seconds = 0
+	}
+	return r
+}
+
+func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
+	whole, err := Compare(context.Background(), config(t, t.TempDir()))
+	require.NoError(t, err)
+
+	dir := t.TempDir()
+	for _, stop := range []struct {
+		stage string
+		at    int
+	}{{"teachers", 17}, {DPSGD, 40}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		cfg := config(t, dir)
+		cfg.Progress = func(p Progress) {
+			if p.Stage == stop.stage && p.Done == stop.at {
+				cancel()
+			}
+		}
+		_, err := Compare(ctx, cfg)
+		require.ErrorIs(t, err, context.Canceled)
+		noHalfWrittenFiles(t, dir)
+		cancel()
+	}
+	trained, err := filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(trained), 17)
+	before := modTimes(t, trained)
+	again, err := Compare(context.Background(), config(t, dir))
+	require.NoError(t, err)
+	require.Equal(t, timeless(whole), timeless(again))
+	require.Equal(t, before, modTimes(t, trained), "a teacher was trained twice")
+}
+
+func modTimes(t *testing.T, paths []string) map[string]int64 {
+	t.Helper()
+	out := map[string]int64{}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		require.NoError(t, err)
+		out[p] = info.ModTime().UnixNano()
+	}
+	return out
+}
+
+func noHalfWrittenFiles(t *testing.T, dir string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		require.NotContains(t, path, ".tmp")
+		return err
+	}))
+}
+
+func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(t, dir)
+	cfg.Methods = []string{ConfidentGNMax}
+	_, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	path := filepath.Join(dir, "ledger", "pate-confident-gnmax-0.jsonl")
+	first, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(string(first), "\n"), "header, charge, commit:\n%s", first)
+	labels, err := os.ReadFile(filepath.Join(dir, "labels-pate-confident-gnmax-0.csv"))
+	require.NoError(t, err)
+	require.Contains(t, string(labels), `,"b, c"`)
+
+	_, err = Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	second, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
+}
+
+func TestSecretsAreReadableByTheOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(t, dir)
+	cfg.Methods = []string{GNMax}
+	_, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "private"), func(path string, d os.DirEntry, err error) error {
+		require.NoError(t, err)
+		info, err := d.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, path)
+		return nil
+	}))
+}
+
+func TestEveryLearnerWorks(t *testing.T) {
+	for _, learner := range Learners() {
+		t.Run(learner, func(t *testing.T) {
+			cfg := config(t, t.TempDir())
+			cfg.Learner, cfg.Methods, cfg.Teachers = learner, []string{Plurality}, 20
+			r, err := Compare(context.Background(), cfg)
+			if learner == KNN && err != nil {
+				require.ErrorContains(t, err, "cgo")
+				return
+			}
+			require.NoError(t, err)
+			require.Greater(t, r.Rows[0].Accuracy, 0.8)
+		})
+	}
+}
+
+func TestCompareRefusesBadConfigs(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"epsilon 0":    {func(c *Config) { c.Epsilon = 0 }, "Epsilon"},
+		"epsilon NaN":  {func(c *Config) { c.Epsilon = math.NaN() }, "Epsilon"},
+		"epsilon inf":  {func(c *Config) { c.Epsilon = math.Inf(1) }, "Epsilon"},
+		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
+		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "Delta"},
+		"no key":       {func(c *Config) { c.Key = aggregate.Key{} }, "Key"},
+		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
+		"seeds":        {func(c *Config) { c.Seeds = -1 }, "Seeds"},
+		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "Teachers"},
+		"method":       {func(c *Config) { c.Methods = []string{"magic"} }, `"magic"`},
+		"learner":      {func(c *Config) { c.Learner = "magic" }, `"magic"`},
+		"features":     {func(c *Config) { c.Features = "magic" }, `"magic"`},
+		"hog of table": {func(c *Config) { c.Features = HOG }, "not images"},
+		"no records":   {func(c *Config) { c.Task.Private = dataset.Set{} }, "no private records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t, t.TempDir())
+			c.change(&cfg)
+			_, err := Compare(context.Background(), cfg)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}

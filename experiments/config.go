@@ -1,0 +1,128 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/experiments/dataset"
+)
+
+// Methods of a comparison, in the order of the table.
+const (
+	GNMax          = "pate/gnmax"
+	ConfidentGNMax = "pate/confident-gnmax"
+	DPSGD          = "dpsgd/linear"
+	NonPrivate     = "non-private"         // the DP-SGD model without clipping and noise
+	Plurality      = "ensemble/plurality"  // the teachers' vote without noise, on the test rows
+	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
+)
+
+// Methods lists all methods.
+func Methods() []string {
+	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, Plurality, TrueLabels}
+}
+
+// Config says what to compare. Task, Epsilon, Delta and Key are required.
+type Config struct {
+	Task    dataset.Task
+	Epsilon float64 // target of every private method, > 0
+	Delta   float64 // in (0, 1/number of private records)
+	Seeds   int     // independent runs; default 1
+	Methods []string
+	Learner string // teachers' learner, one of Learners(); default kernel-ridge
+	// Features is one of FeatureSets(); default deskewed-hog for MNIST, hog for
+	// other images, raw for tables.
+	Features string
+	Teachers int // default by the number of private records
+	Unit     string
+
+	// Key is the secret all randomness derives from.
+	Key aggregate.Key
+	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes
+	// on where it stopped. It must exist.
+	Dir string
+
+	Workers  int // default GOMAXPROCS
+	Progress func(Progress)
+}
+
+// Progress is where a run is.
+type Progress struct {
+	Stage       string
+	Done, Total int
+}
+
+// ErrConfig is matched by every error about a field of a Config; nothing was
+// run.
+var ErrConfig = errors.New("experiments: bad Config")
+
+// withDefaults fills in what was left out and checks the rest.
+func (c Config) withDefaults() (Config, error) {
+	full, err := c.complete()
+	if err != nil {
+		return c, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return full, nil
+}
+
+func (c Config) complete() (Config, error) {
+	n := c.Task.Private.Len()
+	switch {
+	case n == 0:
+		return c, errors.New("Task has no private records")
+	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
+		return c, fmt.Errorf("Epsilon %v must be finite and above 0", c.Epsilon)
+	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
+		return c, fmt.Errorf("Delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, n)
+	case c.Key.IsZero():
+		return c, errors.New("Key is empty")
+	case c.Dir == "":
+		return c, errors.New("Dir is empty")
+	case c.Seeds < 0:
+		return c, fmt.Errorf("Seeds %d must be positive", c.Seeds)
+	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
+		return c, fmt.Errorf("Teachers %d must be between 2 and the %d private records", c.Teachers, n)
+	}
+	if c.Seeds == 0 {
+		c.Seeds = 1
+	}
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.Unit == "" {
+		c.Unit = "record"
+	}
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
+	}
+	if len(c.Methods) == 0 {
+		c.Methods = Methods()
+	}
+	for _, m := range c.Methods {
+		if !slices.Contains(Methods(), m) {
+			return c, fmt.Errorf("method %q is not one of %s", m, strings.Join(Methods(), ", "))
+		}
+	}
+	if c.Learner == "" {
+		c.Learner = KernelRidge
+	}
+	if !slices.Contains(Learners(), c.Learner) {
+		return c, fmt.Errorf("learner %q is not one of %s", c.Learner, strings.Join(Learners(), ", "))
+	}
+	if c.Features == "" {
+		c.Features = defaultFeatures(c.Task, c.Learner)
+	}
+	if !slices.Contains(FeatureSets(), c.Features) {
+		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(FeatureSets(), ", "))
+	}
+	return c, nil
+}
+
+func (c Config) wants(methods ...string) bool {
+	return slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(c.Methods, m) })
+}

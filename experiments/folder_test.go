@@ -1,0 +1,42 @@
+package experiments
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/aggregate"
+)
+
+func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	id := Identity{Schema: "pate.run/1", Data: "mnist", Epsilon: 2, Delta: 1e-5, Seeds: 1, Command: "pate compare"}
+	first, err := OpenFolder(dir, id, aggregate.NewKey)
+	require.NoError(t, err)
+	require.True(t, first.Key.Releasable())
+
+	id.Command = "pate compare --out elsewhere" // how it was typed does not matter
+	again, err := OpenFolder(dir, id, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("must not be asked") })
+	require.NoError(t, err)
+	require.Equal(t, first.Key.Derive("x").Stream().Uint64(), again.Key.Derive("x").Stream().Uint64())
+
+	other := id
+	other.Epsilon = 3
+	_, err = OpenFolder(dir, other, aggregate.NewKey)
+	require.ErrorIs(t, err, ErrOtherRun)
+	require.ErrorContains(t, err, "pate compare")
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "private", "run.key")))
+	_, err = OpenFolder(dir, id, aggregate.NewKey)
+	require.ErrorContains(t, err, "lost its key")
+}
+
+func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err := OpenFolder(dir, Identity{}, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("no entropy") })
+	require.ErrorContains(t, err, "no entropy")
+	require.NoFileExists(t, filepath.Join(dir, "config.json"))
+}

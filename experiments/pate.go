@@ -1,0 +1,256 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/teachers"
+)
+
+// poll is one ensemble's votes: first on the pool rows that are asked, in the
+// order in which they are asked, then on the test rows.
+type poll struct {
+	queries []int // pool rows
+	votes   *teachers.Votes
+	seconds float64
+}
+
+// runPoll trains the teachers of one run and lets them vote. The votes are on
+// disk before anything is asked.
+func runPoll(ctx context.Context, c Config, p prepared, seed int) (poll, error) {
+	start := time.Now()
+	key := c.Key.Derive("ensemble", uint64(seed))
+	queries, err := chooseQueries(ctx, c, p, key)
+	if err != nil {
+		return poll{}, err
+	}
+	learner, err := newLearner(ctx, c.Learner, p.private.Cols, c.Task.Image)
+	if err != nil {
+		return poll{}, err
+	}
+	share, err := teachers.Partition(c.Task.Private.Units, c.teachers(), key)
+	if err != nil {
+		return poll{}, fmt.Errorf("experiments: %w", err)
+	}
+	dir, err := c.subfolder(seed)
+	if err != nil {
+		return poll{}, err
+	}
+	votes, err := teachers.Train(ctx, teachers.Config{
+		Learner: learner, Teachers: c.teachers(), Key: key, Workers: c.Workers,
+		Checkpoint: filepath.Join(dir, "teachers"), Fingerprint: fingerprint(learner),
+		Progress: func(done, total int) { c.Progress(Progress{Stage: "teachers", Done: done, Total: total}) },
+	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(rows(p.pool, queries), p.test))
+	if err != nil {
+		return poll{}, fmt.Errorf("experiments: %w", err)
+	}
+	if err := votes.Save(filepath.Join(dir, "votes.npy")); err != nil {
+		return poll{}, fmt.Errorf("experiments: %w", err)
+	}
+	return poll{queries: queries, votes: votes, seconds: time.Since(start).Seconds()}, nil
+}
+
+// stack puts the rows of b under those of a.
+func stack(a, b teachers.Matrix) teachers.Matrix {
+	out := teachers.Matrix{Rows: a.Rows + b.Rows, Cols: a.Cols, Stride: a.Cols, Data: make([]float32, 0, (a.Rows+b.Rows)*a.Cols)}
+	for _, m := range []teachers.Matrix{a, b} {
+		for i := range m.Rows {
+			out.Data = append(out.Data, m.Data[i*m.Stride:i*m.Stride+m.Cols]...)
+		}
+	}
+	return out
+}
+
+// runVote releases labels by one mechanism and trains a student on them.
+func runVote(ctx context.Context, c Config, p prepared, v poll, method string, seed int) (Row, error) {
+	start := time.Now()
+	row := Row{Method: method}
+	mechanism, err := c.mechanism(ctx, method, p, &row)
+	if err != nil {
+		return row, err
+	}
+	if err := row.charge(mechanism.Event(), c.Delta); err != nil {
+		return row, err
+	}
+	answers, err := c.release(mechanism, p, v, method, seed)
+	if err != nil {
+		return row, err
+	}
+	labels := noLabels(p.pool.Rows)
+	right := 0
+	for q, a := range answers {
+		if !a.Answered {
+			continue
+		}
+		labels[v.queries[q]] = a.Label
+		row.Answered++
+		if a.Label == c.Task.Pool.Y[v.queries[q]] {
+			right++
+		}
+	}
+	row.Asked = len(answers)
+	if row.Answered > 0 {
+		row.LabelAccuracy = float64(right) / float64(row.Answered)
+	}
+	if row.Accuracy, err = c.scoreStudent(ctx, p, labels); err != nil {
+		return row, err
+	}
+	row.Seconds = v.seconds + time.Since(start).Seconds()
+	if seed == 0 {
+		row.Curve, err = c.voteCurve(ctx, p, v, answers, row, method)
+	}
+	return row, err
+}
+
+// release charges the mechanism's worst case, asks all queries in order until
+// a cap is reached, commits and writes the labels. Without a key of its own per
+// vote matrix, two runs on different votes would share noise.
+func (c Config) release(m aggregate.Mechanism, p prepared, v poll, method string, seed int) ([]aggregate.Answer, error) {
+	book, err := c.openLedger(method, seed)
+	if err != nil {
+		return nil, err
+	}
+	defer book.Close()
+	reservation, err := book.Reserve(m.Event())
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	hash := v.votes.Hash()
+	session, err := m.Start(reservation, c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]))
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	answers := make([]aggregate.Answer, 0, len(v.queries))
+	var file bytes.Buffer
+	file.WriteString("query,label\n")
+	for q, pool := range v.queries {
+		h, err := v.votes.Histogram(q)
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %s: query %d: %w", method, q, err)
+		}
+		answer, err := session.Ask(uint64(q), h)
+		if errors.Is(err, aggregate.ErrExhausted) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %s: query %d: %w", method, q, err)
+		}
+		answers = append(answers, answer)
+		label := ""
+		if answer.Answered {
+			label = c.Task.Classes[answer.Label]
+		}
+		fmt.Fprintf(&file, "%s,%s\n", csvCell(c.Task.Pool.IDs[pool]), csvCell(label))
+	}
+	if err := book.Commit(reservation, file.Bytes()); err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed)
+	if err := durable.WriteBytes(filepath.Join(c.Dir, name), 0o644, file.Bytes()); err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return answers, nil
+}
+
+// voteCurve scores students on growing prefixes of the released labels, at what
+// the questions so far cost in the worst case. It is post-processing.
+func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []aggregate.Answer, row Row, method string) ([]Point, error) {
+	const points = 4
+	var curve []Point
+	labels := noLabels(p.pool.Rows)
+	answered := 0
+	for q, a := range answers {
+		if a.Answered {
+			labels[v.queries[q]] = a.Label
+			answered++
+		}
+		asked := q + 1
+		if asked*points/len(answers) == (asked-1)*points/len(answers) || answered == 0 {
+			continue
+		}
+		spent := accountant.Composed{}
+		if row.SigmaThreshold > 0 {
+			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold}, Count: int64(asked)})
+		}
+		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma}, Count: int64(min(asked, c.answerCap(method)))})
+		b, err := epsilonOf(spent, c.Delta)
+		if err != nil {
+			return nil, err
+		}
+		a := row.Accuracy
+		if asked < len(answers) {
+			if a, err = c.scoreStudent(ctx, p, labels); err != nil {
+				return nil, err
+			}
+		}
+		curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
+	}
+	return curve, nil
+}
+
+// runTrueLabels trains the student on the true labels of the same queries.
+func runTrueLabels(ctx context.Context, c Config, p prepared, v poll, seed int) (Row, error) {
+	start := time.Now()
+	row := Row{Method: TrueLabels, Note: "the student, had the teachers known the pool's labels"}
+	labels := noLabels(p.pool.Rows)
+	for _, q := range v.queries[:c.queryCount(GNMax, p)] {
+		labels[q] = c.Task.Pool.Y[q]
+	}
+	var err error
+	row.Accuracy, err = c.scoreStudent(ctx, p, labels)
+	row.Seconds = time.Since(start).Seconds()
+	return row, err
+}
+
+// runPlurality scores the teachers' vote without noise on the test rows.
+func runPlurality(c Config, v poll) Row {
+	winners := v.votes.Pluralities()[len(v.queries):]
+	return Row{Method: Plurality, Accuracy: accuracy(winners, c.Task.Test.Y), Seconds: v.seconds,
+		Note: "the teachers' vote without noise"}
+}
+
+// diagnose looks at the votes on the queries.
+func diagnose(c Config, v poll) *Diagnostics {
+	n := c.teachers()
+	d := &Diagnostics{Private: true, GapWidth: max(1, (n+24)/25)}
+	d.Gaps = make([]int, n/d.GapWidth+1)
+	gaps := v.votes.Gaps()[:len(v.queries)]
+	for _, g := range gaps {
+		d.MeanGap += float64(g) / float64(len(gaps))
+		d.Gaps[g/d.GapWidth]++
+	}
+	right := 0
+	for i, y := range c.Task.Test.Y {
+		for t := range n {
+			if v.votes.At(len(v.queries)+i, t) == y {
+				right++
+			}
+		}
+	}
+	d.TeacherAccuracy = float64(right) / float64(n*len(c.Task.Test.Y))
+	return d
+}
+
+func noLabels(n int) []int {
+	labels := make([]int, n)
+	for i := range labels {
+		labels[i] = aggregate.NoLabel
+	}
+	return labels
+}
+
+// csvCell quotes a cell if it must be.
+func csvCell(s string) string {
+	if !strings.ContainsAny(s, ",\"\n\r") {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}

@@ -1,0 +1,9 @@
+// Package report writes a comparison for people: tables in every format, three
+// figures as SVG and PNG, and one HTML page that needs nothing else.
+//
+// # Caveats
+//
+// The vote-gap histogram and the rows without epsilon are functions of the
+// private data that nobody paid for. The page says so where they stand; cut
+// them out before the page leaves the house.
+package report

@@ -1,0 +1,60 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/pate-go/pate/experiments"
+)
+
+//go:embed page.html
+var pageSource string
+
+type page struct {
+	*experiments.Result
+	Methods        [][]string // cells of Table
+	Header         []string
+	PublicFigures  []picture
+	PrivateFigures []picture
+	Repeat         string
+}
+
+type picture struct {
+	Name, Caption string
+	SVG           template.HTML
+}
+
+// writePage renders the self-contained HTML page: no script, no font and no
+// picture is fetched from anywhere.
+func writePage(w io.Writer, r *experiments.Result, public, private []figure, repeat string) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"percent": percent,
+		"short":   trim,
+		"up":      up,
+	}).Parse(pageSource)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	cells := Table(r)
+	p := page{Result: r, Methods: cells.Rows, Header: cells.Header, Repeat: repeat,
+		PublicFigures: pictures(public), PrivateFigures: pictures(private)}
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func pictures(figures []figure) []picture {
+	out := make([]picture, len(figures))
+	for i, f := range figures {
+		svg := string(f.svg)
+		if at := strings.Index(svg, "<svg"); at > 0 {
+			svg = svg[at:] // the XML prologue has no place inside HTML
+		}
+		out[i] = picture{Name: f.name, Caption: f.caption, SVG: template.HTML(svg)}
+	}
+	return out
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/table"
+)
+
+func sample() *experiments.Result {
+	two, sd := 2.0, 0.003
+	return &experiments.Result{
+		Schema: experiments.Schema, Data: "<digits> & co", Split: "literature", Private: 60000, Pool: 9000, Test: 1000, Classes: 10,
+		Features: "hog", Dimensions: 2304, Teachers: 250, Learner: "kernel-ridge", EpsilonTarget: 2, Delta: 1e-5,
+		Relation: "add_remove", Unit: "record", Seeds: 3, EpsilonAll: 3.1,
+		Rows: []experiments.Row{
+			{Method: experiments.ConfidentGNMax, Epsilon: &two, Accuracy: 0.985, SD: &sd, Answered: 250, Asked: 300, LabelAccuracy: 0.99,
+				Sigma: 40, Threshold: 150, SigmaThreshold: 80,
+				Account: &accountant.Schedule{Relation: accountant.AddRemove, Events: []accountant.Event{accountant.GNMax{Sigma: 40}}},
+				Charged: []experiments.Charge{{Event: "threshold test, σ 80", Count: 300, Share: 0.2}, {Event: "noisy argmax, σ 40", Count: 250, Share: 0.8}},
+				Curve:   []experiments.Point{{Epsilon: 1, Accuracy: 0.9}, {Epsilon: 2, Accuracy: 0.985}}},
+			{Method: experiments.DPSGD, Epsilon: &two, Accuracy: 0.98, Steps: 200, NoiseMultiplier: 4},
+			{Method: experiments.NonPrivate, Accuracy: 0.99},
+		},
+		Diagnostics: &experiments.Diagnostics{Private: true, TeacherAccuracy: 0.93, MeanGap: 220, Gaps: []int{1, 0, 5, 20}, GapWidth: 10},
+	}
+}
+
+func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, Write(dir, sample(), "pate compare --seed 1"))
+	html, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	page := string(html)
+	require.Contains(t, page, "&lt;digits&gt; &amp; co")
+	require.NotContains(t, page, "<digits>")
+	require.Contains(t, page, "Not releasable")
+	require.Contains(t, page, "Not for release")
+	require.Contains(t, page, "pate compare --seed 1")
+	require.Equal(t, 3, strings.Count(page, "<svg"))
+	for _, loads := range []string{`src=`, `href="http`, `url(`, `<script`, `<link`, `@import`} {
+		require.NotContains(t, page, loads)
+	}
+	require.Less(t, strings.Index(page, "What was charged"), strings.Index(page, "Not for release"))
+	require.Greater(t, strings.LastIndex(page, "<svg"), strings.Index(page, "Not for release"), "the gap histogram stands in the private part")
+
+	for _, name := range []string{"accuracy", "charged", "vote-gaps"} {
+		svg, err := os.ReadFile(filepath.Join(dir, name+".svg"))
+		require.NoError(t, err)
+		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else {
+				require.NoError(t, err, name)
+			}
+		}
+		f, err := os.Open(filepath.Join(dir, name+".png"))
+		require.NoError(t, err)
+		img, err := png.Decode(f)
+		f.Close()
+		require.NoError(t, err)
+		require.Greater(t, img.Bounds().Dx(), 800)
+	}
+	var back map[string]any
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &back))
+	require.Equal(t, "pate.compare/1", back["schema"])
+	account, err := os.ReadFile(filepath.Join(dir, "accounts", "pate-confident-gnmax.json"))
+	require.NoError(t, err)
+	schedule, err := accountant.ParseSchedule(account)
+	require.NoError(t, err)
+	require.Equal(t, []accountant.Event{accountant.GNMax{Sigma: 40}}, schedule.Events)
+}
+
+func TestTextFitsATerminalOf80Columns(t *testing.T) {
+	r := sample()
+	var b strings.Builder
+	b.WriteString(Heading(r))
+	require.NoError(t, Table(r).Write(&b, table.Text))
+	b.WriteString(Footnotes(r))
+	for _, line := range strings.Split(b.String(), "\n") {
+		require.LessOrEqual(t, len([]rune(line)), 80, line)
+	}
+	require.Regexp(t, regexp.MustCompile(`pate/confident-gnmax +2\.0000 +98\.50 +0\.30 +250/300 +99\.0`), b.String())
+	require.Regexp(t, regexp.MustCompile(`non-private +none`), b.String())
+}
+
+func TestRecordsKeepFullPrecision(t *testing.T) {
+	r := sample()
+	e := 1.9999999973183933
+	r.Rows[0].Epsilon = &e
+	var b strings.Builder
+	require.NoError(t, Records(r).Write(&b, table.CSV))
+	require.Contains(t, b.String(), "1.9999999973183933")
+}
+
+func TestAReportWithoutPrivateRows(t *testing.T) {
+	r := sample()
+	r.Rows, r.Diagnostics = r.Rows[2:], nil
+	require.NoError(t, Write(t.TempDir(), r, "pate compare"))
+}

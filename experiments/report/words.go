@@ -1,0 +1,32 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/experiments"
+)
+
+// Heading says, for a terminal of 80 columns, what was compared.
+func Heading(r *experiments.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", r.Data, r.Classes, r.Private, r.Pool, r.Test)
+	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, trim(r.Delta))
+	return b.String()
+}
+
+// Footnotes says what the table leaves open.
+func Footnotes(r *experiments.Result) string {
+	var b strings.Builder
+	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect\nnothing and show where accuracy is lost. labels: answered of asked; right: of\nthose. noise: σ per vote count (threshold test first), × clipping norm.\n")
+	if r.Seeds > 1 {
+		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
+	}
+	if r.EpsilonAll > 0 {
+		fmt.Fprintf(&b, "Publishing what all private methods of one run made costs ε = %s together.\n", up(r.EpsilonAll))
+	}
+	if !r.Releasable {
+		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// Write puts results.json, results.csv, the figures as SVG and PNG, one
+// accounts/METHOD.json per private method (what `pate account` reads) and
+// report.html into dir, which must exist. Each file is wholly there or not
+// there. repeat is the command line that repeats the run; the page shows it.
+func Write(dir string, r *experiments.Result, repeat string) error {
+	public, private, err := figures(r)
+	if err != nil {
+		return err
+	}
+	for _, f := range append(public[:len(public):len(public)], private...) {
+		if err := durable.WriteBytes(filepath.Join(dir, f.name+".svg"), 0o644, f.svg); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		if err := durable.WriteBytes(filepath.Join(dir, f.name+".png"), 0o644, f.png); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+	}
+	if err := writeAccounts(filepath.Join(dir, "accounts"), r); err != nil {
+		return err
+	}
+	files := []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
+		{"report.html", func(w io.Writer) error { return writePage(w, r, public, private, repeat) }},
+		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
+	}
+	for _, f := range files {
+		if err := durable.WriteFile(filepath.Join(dir, f.name), 0o644, f.write); err != nil {
+			return fmt.Errorf("report: %s: %w", f.name, err)
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the contract form, schema pate.compare/1.
+func WriteJSON(w io.Writer, r *experiments.Result) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+func writeAccounts(dir string, r *experiments.Result) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	for _, row := range r.Rows {
+		if row.Account == nil {
+			continue
+		}
+		data, err := json.MarshalIndent(row.Account, "", "  ")
+		if err != nil {
+			return fmt.Errorf("report: %s: %w", row.Method, err)
+		}
+		name := strings.ReplaceAll(row.Method, "/", "-") + ".json"
+		if err := durable.WriteBytes(filepath.Join(dir, name), 0o644, append(data, '\n')); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+	}
+	return nil
+}
+
+// figures draws what can be published and what cannot.
+func figures(r *experiments.Result) (public, private []figure, err error) {
+	add := func(to *[]figure, f figure, err error) error {
+		*to = append(*to, f)
+		return err
+	}
+	f, err := accuracyFigure(r)
+	if err := add(&public, f, err); err != nil {
+		return nil, nil, err
+	}
+	f, err = chargedFigure(r)
+	if err := add(&public, f, err); err != nil {
+		return nil, nil, err
+	}
+	if r.Diagnostics != nil {
+		f, err = gapFigure(r.Diagnostics, r.Teachers)
+		if err := add(&private, f, err); err != nil {
+			return nil, nil, err
+		}
+	}
+	return public, private, nil
+}

@@ -1,0 +1,92 @@
+package experiments
+
+import (
+	"github.com/pate-go/pate/accountant"
+)
+
+// Schema names the JSON form of a Result.
+const Schema = "pate.compare/1"
+
+// Result is one comparison: every method on the same private, public and test
+// rows, at the same epsilon and delta, under the same accountant. Its JSON form
+// is a contract of the command line.
+type Result struct {
+	Schema        string  `json:"schema"`
+	Data          string  `json:"data"`
+	Provenance    string  `json:"provenance,omitempty"`
+	Split         string  `json:"split"`
+	Private       int     `json:"private"` // records
+	Pool          int     `json:"pool"`
+	Test          int     `json:"test"`
+	Classes       int     `json:"classes"`
+	Features      string  `json:"features"`
+	Dimensions    int     `json:"dimensions"`
+	Teachers      int     `json:"teachers"`
+	Learner       string  `json:"learner"`
+	EpsilonTarget float64 `json:"epsilon_target"`
+	Delta         float64 `json:"delta"`
+	Relation      string  `json:"relation"`
+	Unit          string  `json:"unit"`
+	Seeds         int     `json:"seeds"`
+	Releasable    bool    `json:"releasable"`
+	Seconds       float64 `json:"seconds"`
+	Rows          []Row   `json:"rows"`
+
+	// EpsilonAll is what releasing every private method's output of one run
+	// costs together, at the same delta.
+	EpsilonAll float64 `json:"epsilon_all,omitempty"`
+
+	// Diagnostics are functions of the private data that nobody paid for.
+	// They explain a result to its owner and must not be published.
+	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
+}
+
+// Row is one method. Accuracy is on the test rows, mean and standard deviation
+// over seeds; Epsilon is absent where nothing was protected.
+type Row struct {
+	Method          string   `json:"method"`
+	Epsilon         *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
+	Accuracy        float64  `json:"accuracy"`
+	SD              *float64 `json:"sd,omitempty"` // absent for one seed
+	Answered        int      `json:"answered,omitempty"`
+	Asked           int      `json:"asked,omitempty"`
+	LabelAccuracy   float64  `json:"label_accuracy,omitempty"` // of the released labels
+	Sigma           float64  `json:"sigma,omitempty"`          // vote noise, per count
+	Threshold       float64  `json:"threshold,omitempty"`
+	SigmaThreshold  float64  `json:"sigma_threshold,omitempty"`
+	Steps           int      `json:"steps,omitempty"`
+	Probability     float64  `json:"sampling_probability,omitempty"`
+	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
+	Seconds         float64  `json:"seconds"`
+	Note            string   `json:"note,omitempty"`
+	// Account is what `pate account` reads to recompute Epsilon.
+	Account *accountant.Schedule `json:"account,omitempty"`
+	// Charged divides the cost among the kinds of releases made.
+	Charged []Charge `json:"charged,omitempty"`
+	// Curve is accuracy as the budget is spent, first seed.
+	Curve []Point `json:"curve,omitempty"`
+}
+
+// Charge is one kind of release within a method.
+type Charge struct {
+	Event string  `json:"event"` // such as "gnmax, sigma 52.1"
+	Count int64   `json:"count"`
+	Share float64 `json:"share"` // of the RDP at the order that gives epsilon, in [0, 1]
+}
+
+// Point is the accuracy reached when epsilon has been spent.
+type Point struct {
+	Epsilon  float64 `json:"epsilon"`
+	Accuracy float64 `json:"accuracy"`
+}
+
+// Diagnostics of the first seed's ensemble.
+type Diagnostics struct {
+	Private         bool    `json:"private"` // always true: not for release
+	TeacherAccuracy float64 `json:"teacher_accuracy"`
+	MeanGap         float64 `json:"mean_gap"`
+	// Gaps counts the queries by the difference between the first and the
+	// second vote count; bin i holds gaps in [i*GapWidth, (i+1)*GapWidth).
+	Gaps     []int `json:"gaps"`
+	GapWidth int   `json:"gap_width"`
+}

@@ -1,0 +1,135 @@
+package experiments
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// curvePoints is how many intermediate models a curve shows.
+const curvePoints = 8
+
+// runDPSGD trains one private linear model at the target epsilon.
+func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) {
+	start := time.Now()
+	row := Row{Method: DPSGD}
+	cfg := dpsgdPlan(p.private.Rows, p.private.Cols)
+	noise, err := calibrate(ctx, c, func(noise float64) accountant.Event {
+		try := cfg
+		try.NoiseMultiplier = noise
+		return try.Event()
+	})
+	if err != nil {
+		return row, fmt.Errorf("experiments: noise for %s: %w", DPSGD, err)
+	}
+	cfg.NoiseMultiplier, cfg.Workers = noise, c.Workers
+	if err := row.charge(cfg.Event(), c.Delta); err != nil {
+		return row, err
+	}
+	key := c.Key.Derive("dpsgd", uint64(seed))
+	book, err := c.openLedger(DPSGD, seed)
+	if err != nil {
+		return row, err
+	}
+	defer book.Close()
+	reservation, err := book.Reserve(cfg.Event())
+	if err != nil {
+		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
+	}
+	model, err := dpsgd.NewSoftmax(p.private.Cols, p.classes)
+	if err != nil {
+		return row, fmt.Errorf("experiments: %w", err)
+	}
+	var curve []Point
+	var scoring error
+	cfg.Progress = func(step, total int) {
+		c.Progress(Progress{Stage: DPSGD, Done: step, Total: total})
+		if seed != 0 || scoring != nil || step*curvePoints/total == (step-1)*curvePoints/total {
+			return
+		}
+		var a float64
+		if a, scoring = score(model, p.test, c.Task.Test.Y); scoring != nil {
+			return
+		}
+		spent := cfg
+		spent.Steps = step
+		var b accountant.Bound
+		if b, scoring = epsilonOf(spent.Event(), c.Delta); scoring == nil {
+			curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
+		}
+	}
+	result, err := dpsgd.Train(ctx, model, dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, cfg, reservation, key)
+	if err != nil {
+		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
+	}
+	if scoring != nil {
+		return row, scoring
+	}
+	if err := book.Commit(reservation, parameterBytes(model.Parameters())); err != nil {
+		return row, err
+	}
+	if row.Accuracy, err = score(model, p.test, c.Task.Test.Y); err != nil {
+		return row, err
+	}
+	row.Curve = curve
+	row.Steps, row.Probability, row.NoiseMultiplier = result.Steps, cfg.SamplingProbability, noise
+	row.Seconds = time.Since(start).Seconds()
+	return row, nil
+}
+
+// runNonPrivate trains the same model without clipping and noise.
+func runNonPrivate(ctx context.Context, c Config, p prepared, seed int) (Row, error) {
+	start := time.Now()
+	row := Row{Method: NonPrivate, Note: "the model of " + DPSGD + " without clipping and noise"}
+	cfg := nonPrivatePlan(p.private.Rows, p.private.Cols)
+	cfg.Workers = c.Workers
+	cfg.Progress = func(step, total int) { c.Progress(Progress{Stage: NonPrivate, Done: step, Total: total}) }
+	model, err := dpsgd.NewSoftmax(p.private.Cols, p.classes)
+	if err != nil {
+		return row, fmt.Errorf("experiments: %w", err)
+	}
+	key := c.Key.Derive("non-private", uint64(seed))
+	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, cfg, nil, key); err != nil {
+		return row, fmt.Errorf("experiments: %s: %w", NonPrivate, err)
+	}
+	if row.Accuracy, err = score(model, p.test, c.Task.Test.Y); err != nil {
+		return row, err
+	}
+	row.Seconds = time.Since(start).Seconds()
+	return row, nil
+}
+
+// parameterBytes is what a trained model releases.
+func parameterBytes(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}
+
+// openLedger opens the ledger of one method in one run. All randomness is
+// derived from the run's key and all data are in its identity, so an
+// interrupted run repeats itself and pays nothing twice.
+func (c Config) openLedger(method string, seed int) (*ledger.Ledger, error) {
+	run, err := c.runID()
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s-%d.jsonl", strings.ReplaceAll(method, "/", "-"), seed)
+	book, err := ledger.Open(filepath.Join(c.Dir, "ledger", name), ledger.Config{
+		Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return book, nil
+}

@@ -1,0 +1,44 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/student"
+)
+
+// learnPool learns the public part of every student, once.
+func learnPool(ctx context.Context, c Config, p prepared) (*student.Pool, error) {
+	pool, err := student.NewPool(ctx, p.pool, student.Config{
+		Progress: func(s student.Progress) {
+			c.Progress(Progress{Stage: "pool: " + s.Stage, Done: s.Done, Total: s.Total})
+		},
+	}, rand.New(c.Key.Derive("pool").Stream()))
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return pool, nil
+}
+
+// chooseQueries names the pool rows to ask, by their features alone, in a
+// random order so that any prefix covers the pool.
+func chooseQueries(ctx context.Context, c Config, p prepared, key aggregate.Key) ([]int, error) {
+	rnd := rand.New(key.Derive("queries").Stream())
+	queries, err := p.public.Select(ctx, max(c.queryCount(GNMax, p), c.queryCount(ConfidentGNMax, p)), rnd)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	rnd.Shuffle(len(queries), func(i, j int) { queries[i], queries[j] = queries[j], queries[i] })
+	return queries, nil
+}
+
+// scoreStudent trains a student on labels of pool rows and scores it.
+func (c Config) scoreStudent(ctx context.Context, p prepared, labels []int) (float64, error) {
+	model, err := p.public.Fit(ctx, labels, p.classes)
+	if err != nil {
+		return 0, fmt.Errorf("experiments: student: %w", err)
+	}
+	return score(model, p.test, c.Task.Test.Y)
+}
