@@ -37,9 +37,12 @@ func (KernelRidge) Reproducible() bool { return true }
 
 // Fit solves for the coefficients. rnd is not used. See [Learner].
 func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
-	for name, v := range map[string]float64{"Gamma": l.Gamma, "Lambda": l.Lambda} {
-		if !(v > 0) || v > math.MaxFloat32 {
-			return nil, fmt.Errorf("teachers: KernelRidge.%s is %v, want a positive number", name, v)
+	for _, field := range []struct {
+		name  string
+		value float64
+	}{{"Gamma", l.Gamma}, {"Lambda", l.Lambda}} {
+		if !(field.value > 0) || field.value > math.MaxFloat32 {
+			return nil, fmt.Errorf("teachers: KernelRidge.%s is %v, want a positive number", field.name, field.value)
 		}
 	}
 	if err := data.Validate(); err != nil {
