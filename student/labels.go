@@ -1,0 +1,68 @@
+package student
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// Matrix is a row-major float32 matrix, one row per example.
+type Matrix = teachers.Matrix
+
+// Unlabelled marks a pool row without a released label.
+const Unlabelled = -1
+
+// ErrNoLabels says that no label was released, so nothing can be learnt.
+var ErrNoLabels = errors.New("student: no labels were released")
+
+// released checks labels and returns the rows that have one, ascending, and
+// the classes that occur, ascending.
+func released(labels []int, rows, classes int) (labelled, present []int, err error) {
+	if classes < 2 || classes > teachers.MaxClasses {
+		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, teachers.MaxClasses)
+	}
+	if len(labels) != rows {
+		return nil, nil, fmt.Errorf("student: %d labels for a pool of %d rows", len(labels), rows)
+	}
+	seen := make([]bool, classes)
+	for i, y := range labels {
+		if y == Unlabelled {
+			continue
+		}
+		if y < 0 || y >= classes {
+			return nil, nil, fmt.Errorf("student: label %d of row %d is outside [0, %d)", y, i, classes)
+		}
+		labelled = append(labelled, i)
+		seen[y] = true
+	}
+	if len(labelled) == 0 {
+		return nil, nil, ErrNoLabels
+	}
+	for c, ok := range seen {
+		if ok {
+			present = append(present, c)
+		}
+	}
+	return labelled, present, nil
+}
+
+// gather copies the named rows of x and their labels into a data set.
+func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
+	out := teachers.Dataset{X: newMatrix(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
+	for i, r := range rows {
+		copy(row(out.X, i), row(x, r))
+		out.Y[i] = labels[r]
+	}
+	return out
+}
+
+// columns maps every class to its place in present, others to -1.
+func columns(present []int, classes int) []int {
+	at := slices.Repeat([]int{-1}, classes)
+	for k, c := range present {
+		at[c] = k
+	}
+	return at
+}

@@ -1,0 +1,108 @@
+package student
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// blockRows rows are worked on at a time: memory is bounded and a cancelled
+// context is noticed between blocks.
+const blockRows = 256
+
+var errNonFinite = errors.New("student: feature is NaN or infinite")
+
+func newMatrix(rows, cols int) Matrix {
+	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
+}
+
+func row(m Matrix, i int) []float32 {
+	return m.Data[i*m.Stride : i*m.Stride+m.Cols]
+}
+
+// rows returns the view of rows [from, to) of m.
+func rows(m Matrix, from, to int) Matrix {
+	m.Rows, m.Data = to-from, m.Data[min(from*m.Stride, len(m.Data)):]
+	return m
+}
+
+func transposed(m Matrix) Matrix {
+	out := newMatrix(m.Cols, m.Rows)
+	for i := range m.Rows {
+		for j, v := range row(m, i) {
+			out.Data[j*out.Stride+i] = v
+		}
+	}
+	return out
+}
+
+// mul sets dst to a·b. Only products whose second factor is not transposed are
+// used here: gonum sums those element by element, so that the result does not
+// depend on addresses or on the number of processors.
+func mul(dst, a, b Matrix) { blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 0, dst) }
+
+// addGram adds aᵀ·b to dst.
+func addGram(dst, a, b Matrix) { blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 1, dst) }
+
+func checkMatrix(m Matrix) error {
+	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols {
+		return fmt.Errorf("student: malformed matrix of %d rows, %d columns, stride %d", m.Rows, m.Cols, m.Stride)
+	}
+	// Written without products that could overflow.
+	if m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
+		return fmt.Errorf("student: %d values are too few for %d rows of %d columns, stride %d", len(m.Data), m.Rows, m.Cols, m.Stride)
+	}
+	for i := range m.Rows {
+		var sum float32 // v-v is 0 for finite v and NaN otherwise
+		for _, v := range row(m, i) {
+			sum += v - v
+		}
+		if sum != 0 {
+			return fmt.Errorf("%w (row %d)", errNonFinite, i)
+		}
+	}
+	return nil
+}
+
+// forBlocks calls do for consecutive blocks of rows, on as many goroutines as
+// there are processors, until ctx is done. do writes to its own rows only.
+func forBlocks(ctx context.Context, n int, do func(from, to int)) error {
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), max(1, n/blockRows)) {
+		group.Go(func() {
+			for from := range next {
+				do(from, min(from+blockRows, n))
+			}
+		})
+	}
+	for from := 0; from < n && ctx.Err() == nil; from += blockRows {
+		next <- from
+	}
+	close(next)
+	group.Wait()
+	return cancelled(ctx)
+}
+
+func cancelled(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("student: %w", err)
+	}
+	return nil
+}
+
+// argmax returns the index of the largest value, the lowest of equals.
+func argmax(v []float32) int {
+	best := 0
+	for i, x := range v {
+		if x > v[best] {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,87 @@
+package student
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// model is a fitted student.
+type model struct {
+	projection *projection
+	metric     Matrix // components x components; no rows if none was learnt
+	ridge      *ridge
+	classes    int
+	present    []int // class of each of the ridge's columns
+}
+
+// absent is the score of classes that no released label named: below what
+// ridge regression on indicators gives to any that occurred.
+const absent = -1e6
+
+// Predict answers the class with the largest score; see teachers.Classifier.
+func (m *model) Predict(dst []int, x Matrix) error {
+	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
+		return err
+	}
+	scores, err := m.scores(x)
+	if err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = m.present[argmax(row(scores, i))]
+	}
+	return nil
+}
+
+// Scores gives about 1 for the right class and 0 for others; see
+// teachers.Scorer.
+func (m *model) Scores(dst, x Matrix) error {
+	if dst.Rows != x.Rows || dst.Cols != m.classes || checkMatrix(dst) != nil {
+		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
+	}
+	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
+		return err
+	}
+	scores, err := m.scores(x)
+	if err != nil {
+		return err
+	}
+	for i := range x.Rows {
+		out := row(dst, i)
+		for c := range out {
+			out[c] = absent
+		}
+		for k, v := range row(scores, i) {
+			out[m.present[k]] = v
+		}
+	}
+	return nil
+}
+
+func (m *model) scores(x Matrix) (Matrix, error) {
+	ctx := context.Background()
+	z, err := m.projection.apply(ctx, x)
+	if err != nil {
+		return Matrix{}, err
+	}
+	if m.metric.Rows > 0 {
+		mapped := newMatrix(z.Rows, z.Cols)
+		mul(mapped, z, m.metric)
+		z = mapped
+	}
+	return m.ridge.scores(ctx, z)
+}
+
+// harden returns each row's best column, Unlabelled for rows of zeros.
+func harden(soft Matrix) []int {
+	out := make([]int, soft.Rows)
+	for i := range out {
+		v := row(soft, i)
+		if out[i] = argmax(v); v[out[i]] == 0 {
+			out[i] = Unlabelled
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package student
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/lapack64"
+)
+
+var errEigen = errors.New("student: eigenvalues did not converge")
+
+// projection maps features to the leading principal directions of the pool,
+// partly whitened: (x - mean)·scale·directions.
+type projection struct {
+	mean       []float64
+	scale      float64 // 1 / root mean square of the centred pool
+	directions Matrix  // features x components
+}
+
+const (
+	// oversample directions beyond those kept, and passes over the pool, make a
+	// random subspace converge to the leading one (Halko et al. 2011).
+	oversample = 16
+	passes     = 2
+
+	// whiten is the power of the variance that a component is divided by (half
+	// of what whitening takes). Public MNIST, development split, 200 labels:
+	// accuracy .9735 at 0, .9748 at .1, .9745 at .2, .9728 at .3, less above.
+	whiten = .1
+
+	// far bounds scaled features, so that rows unlike any in the pool do not
+	// overflow.
+	far = 1e6
+)
+
+// newProjection fits to x, which has at least one row.
+func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand) (*projection, error) {
+	p := &projection{mean: make([]float64, x.Cols), scale: 1}
+	for i := range x.Rows {
+		for j, v := range row(x, i) {
+			p.mean[j] += float64(v) / float64(x.Rows)
+		}
+	}
+	var sum float64
+	for i := range x.Rows {
+		for j, v := range row(x, i) {
+			d := float64(v) - p.mean[j]
+			sum += d * d / float64(x.Rows) / float64(x.Cols)
+		}
+	}
+	if sum > 0 {
+		p.scale = 1 / math.Sqrt(sum)
+	}
+	components = min(components, x.Cols, max(1, x.Rows-1))
+	basis := p.start(components, x.Cols, rnd)
+	for range passes {
+		if basis.Cols == x.Cols {
+			break // all directions: nothing to search
+		}
+		image := newMatrix(x.Cols, basis.Cols)
+		err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
+			part := newMatrix(centred.Rows, basis.Cols)
+			mul(part, centred, basis)
+			addGram(image, centred, part)
+		})
+		if err != nil {
+			return nil, err
+		}
+		basis = orthonormal(image)
+	}
+	gram := newMatrix(basis.Cols, basis.Cols)
+	err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
+		part := newMatrix(centred.Rows, basis.Cols)
+		mul(part, centred, basis)
+		addGram(gram, part, part)
+	})
+	if err != nil {
+		return nil, err
+	}
+	values, vectors, err := eigen(gram)
+	if err != nil {
+		return nil, err
+	}
+	top := values[len(values)-1]
+	rotation := newMatrix(basis.Cols, components)
+	for k := range components {
+		from := len(values) - 1 - k
+		if !(values[from] > 1e-7*top) {
+			continue // no variance but rounding: the column stays zero
+		}
+		weight := math.Pow(values[from]/top, -whiten)
+		for i := range rotation.Rows {
+			rotation.Data[i*rotation.Stride+k] = float32(weight * vectors.Data[i*vectors.Stride+from])
+		}
+	}
+	p.directions = newMatrix(x.Cols, components)
+	mul(p.directions, basis, rotation)
+	return p, nil
+}
+
+// start is the identity where the search would not pay, else random.
+func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
+	if width := components + oversample; 2*width < features {
+		basis := newMatrix(features, width)
+		for i := range basis.Data {
+			basis.Data[i] = float32(rnd.NormFloat64())
+		}
+		return orthonormal(basis)
+	}
+	basis := newMatrix(features, features)
+	for i := range features {
+		basis.Data[i*basis.Stride+i] = 1
+	}
+	return basis
+}
+
+// walk calls do with consecutive blocks of x, centred and scaled.
+func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, centred Matrix)) error {
+	work := newMatrix(min(blockRows, x.Rows), x.Cols)
+	for from := 0; from < x.Rows; from += blockRows {
+		if err := cancelled(ctx); err != nil {
+			return err
+		}
+		to := min(from+blockRows, x.Rows)
+		block := rows(work, 0, to-from)
+		for i := range block.Rows {
+			out := row(block, i)
+			for j, v := range row(x, from+i) {
+				out[j] = float32(min(far, max(-far, (float64(v)-p.mean[j])*p.scale)))
+			}
+		}
+		do(from, to, block)
+	}
+	return nil
+}
+
+// apply projects x.
+func (p *projection) apply(ctx context.Context, x Matrix) (Matrix, error) {
+	out := newMatrix(x.Rows, p.directions.Cols)
+	err := p.walk(ctx, x, func(from, to int, centred Matrix) {
+		mul(rows(out, from, to), centred, p.directions)
+	})
+	return out, err
+}
+
+// orthonormal returns an orthonormal basis of the columns of m, which has more
+// rows than columns.
+func orthonormal(m Matrix) Matrix {
+	a := blas64.General{Rows: m.Rows, Cols: m.Cols, Stride: m.Cols, Data: make([]float64, m.Rows*m.Cols)}
+	for i, v := range m.Data {
+		a.Data[i] = float64(v)
+	}
+	tau := make([]float64, m.Cols)
+	work := make([]float64, 64*m.Cols)
+	lapack64.Geqrf(a, tau, work, len(work))
+	lapack64.Orgqr(a, tau, work, len(work))
+	out := newMatrix(m.Rows, m.Cols)
+	for i, v := range a.Data {
+		out.Data[i] = float32(v)
+	}
+	return out
+}
+
+// eigen returns the eigenvalues of a symmetric matrix, ascending, and its
+// eigenvectors as columns.
+func eigen(m Matrix) ([]float64, blas64.General, error) {
+	n := m.Rows
+	a := blas64.Symmetric{N: n, Stride: n, Uplo: blas.Upper, Data: make([]float64, n*n)}
+	for i, v := range m.Data {
+		a.Data[i] = float64(v)
+	}
+	values, work := make([]float64, n), make([]float64, 64*n+64)
+	if !lapack64.Syev(lapack.EVCompute, a, values, work, len(work)) {
+		return nil, blas64.General{}, errEigen
+	}
+	return values, blas64.General{Rows: n, Cols: n, Stride: n, Data: a.Data}, nil
+}

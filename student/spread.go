@@ -1,0 +1,67 @@
+package student
+
+import "context"
+
+const (
+	// alpha is the share of a row's opinion that comes from its neighbours. On the
+	// development split of public MNIST .95 and .98 differ by .002 or less.
+	alpha = .97
+	// iterations of spreading: what alpha leaves of the way is 5 %.
+	iterations = 100
+)
+
+// spread iterates F <- alpha·W·F + (1-alpha)·Y from F = Y, where Y holds the
+// released labels, one column for each class of column (Zhou et al. 2004).
+// Rows are then divided by their sums. A row without a path to any label is
+// zero.
+func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
+	n := len(labels)
+	f, next := newMatrix(n, classes), newMatrix(n, classes)
+	for i, y := range labels {
+		if y != Unlabelled {
+			f.Data[i*f.Stride+column[y]] = 1 - alpha
+		}
+	}
+	for range iterations {
+		err := forBlocks(ctx, n, func(from, to int) {
+			for i := from; i < to; i++ {
+				g.step(row(next, i), f, i)
+				if y := labels[i]; y != Unlabelled {
+					next.Data[i*next.Stride+column[y]] += 1 - alpha
+				}
+			}
+		})
+		if err != nil {
+			return Matrix{}, err
+		}
+		f, next = next, f
+	}
+	for i := range n {
+		normalise(row(f, i))
+	}
+	return f, nil
+}
+
+// step sets out to alpha times the weighted sum of the neighbours' rows.
+func (g *graph) step(out []float32, f Matrix, i int) {
+	clear(out)
+	for e := g.start[i]; e < g.start[i+1]; e++ {
+		w := alpha * g.weight[e]
+		for c, v := range row(f, int(g.to[e])) {
+			out[c] += w * v
+		}
+	}
+}
+
+// normalise divides by the sum, if there is one.
+func normalise(v []float32) {
+	var sum float32
+	for _, x := range v {
+		sum += x
+	}
+	if sum > 0 {
+		for c := range v {
+			v[c] /= sum
+		}
+	}
+}
