@@ -21,7 +21,7 @@ const curvePoints = 8
 func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) {
 	start := time.Now()
 	row := Row{Method: DPSGD}
-	cfg := dpsgdPlan(p.private.Rows, p.private.Cols)
+	cfg := dpsgdPlan(p.private.Rows)
 	noise, err := calibrate(ctx, c, func(noise float64) accountant.Event {
 		try := cfg
 		try.NoiseMultiplier = noise
