@@ -23,6 +23,7 @@ type Result struct {
 	Dimensions    int     `json:"dimensions"`
 	Teachers      int     `json:"teachers"`
 	Learner       string  `json:"learner"`
+	Student       string  `json:"student"`
 	EpsilonTarget float64 `json:"epsilon_target"`
 	Delta         float64 `json:"delta"`
 	Relation      string  `json:"relation"`
