@@ -15,6 +15,10 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
+// ErrAllDeclined is returned when a mechanism answered no query: there is
+// nothing to train a student on, and the budget is spent.
+var ErrAllDeclined = errors.New("experiments: every query was declined")
+
 // poll is one ensemble's votes: first on the pool rows that are asked, in the
 // order in which they are asked, then on the test rows.
 type poll struct {
@@ -97,15 +101,16 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 		}
 	}
 	row.Asked = len(answers)
-	if row.Answered > 0 {
-		row.LabelAccuracy = float64(right) / float64(row.Answered)
+	if row.Answered == 0 {
+		return row, fmt.Errorf("%w: %s at epsilon %g", ErrAllDeclined, method, c.Epsilon)
 	}
+	row.LabelAccuracy = float64(right) / float64(row.Answered)
 	if row.Accuracy, err = c.scoreStudent(ctx, p, labels); err != nil {
 		return row, err
 	}
 	row.Seconds = v.seconds + time.Since(start).Seconds()
 	if seed == 0 {
-		row.Curve, err = c.voteCurve(ctx, p, v, answers, row, method)
+		row.Curve, err = c.voteCurve(ctx, p, v, answers, row)
 	}
 	return row, err
 }
@@ -162,7 +167,7 @@ func (c Config) release(m aggregate.Mechanism, p prepared, v poll, method string
 
 // voteCurve scores students on growing prefixes of the released labels, at what
 // the questions so far cost in the worst case. It is post-processing.
-func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []aggregate.Answer, row Row, method string) ([]Point, error) {
+func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
 	labels := noLabels(p.pool.Rows)
@@ -180,7 +185,7 @@ func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []agg
 		if row.SigmaThreshold > 0 {
 			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold}, Count: int64(asked)})
 		}
-		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma}, Count: int64(min(asked, c.answerCap(method)))})
+		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma}, Count: int64(min(asked, p.answers))})
 		b, err := epsilonOf(spent, c.Delta)
 		if err != nil {
 			return nil, err
@@ -201,7 +206,7 @@ func runTrueLabels(ctx context.Context, c Config, p prepared, v poll, seed int) 
 	start := time.Now()
 	row := Row{Method: TrueLabels, Note: "the student, had the teachers known the pool's labels"}
 	labels := noLabels(p.pool.Rows)
-	for _, q := range v.queries[:c.queryCount(GNMax, p)] {
+	for _, q := range v.queries[:p.questions(GNMax)] {
 		labels[q] = c.Task.Pool.Y[q]
 	}
 	var err error

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -43,40 +44,39 @@ const (
 	confidentAsked     = 1.25
 )
 
-// answerCap is how many answers a method plans for: what GNMax can afford at
-// noiseShare and this epsilon, within the pool.
-func (c Config) answerCap(method string) int {
+// planAnswers is how many answers to pay for: what GNMax can afford at
+// noiseShare and this epsilon, at least two a class, within the pool.
+func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
-	count, _, err := accountant.CalibrateCount(context.Background(), accountant.Config{Relation: relation}.NewAccount,
-		accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}, func(n int64) accountant.Event {
-			return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: n}
-		})
-	if err != nil {
-		return 1
+	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
+	affordable, _, err := accountant.CalibrateCount(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(n int64) accountant.Event {
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: n}
+	})
+	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
+		return 0, fmt.Errorf("experiments: %w", err)
 	}
-	return int(count)
+	return int(min(max(affordable, int64(2*p.classes)), int64(p.pool.Rows))), nil
 }
 
-// queryCount is how many pool rows a method asks.
-func (c Config) queryCount(method string, p prepared) int {
-	n := c.answerCap(method)
+// questions is how many pool rows a method asks.
+func (p prepared) questions(method string) int {
 	if method == ConfidentGNMax {
-		n = int(confidentAsked * float64(n))
+		return min(int(confidentAsked*float64(p.answers)), p.pool.Rows)
 	}
-	return min(max(n, 2*p.classes), p.pool.Rows)
+	return p.answers
 }
 
 // mechanism calibrates a method's noise to the budget and fills the row's
 // columns of it.
 func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (aggregate.Mechanism, error) {
-	asked := c.queryCount(method, p)
+	asked := p.questions(method)
 	build := func(sigma float64) (aggregate.Mechanism, error) {
 		if method == GNMax {
 			return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: asked})
 		}
 		return aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
 			Threshold: confidentThreshold * float64(c.teachers()), Sigma1: confidentTestNoise * sigma, Sigma2: sigma,
-			Queries: asked, Answers: min(asked, c.queryCount(GNMax, p)),
+			Queries: asked, Answers: p.answers,
 		})
 	}
 	var failed error

@@ -61,6 +61,7 @@ type prepared struct {
 	private, pool, test teachers.Matrix
 	classes             int
 	public              *student.Pool // what is learned from the pool without labels
+	answers             int           // how many a mechanism plans for
 }
 
 func prepare(ctx context.Context, c Config) (prepared, error) {
@@ -80,6 +81,9 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 		}
 	}
 	c.Progress(Progress{Stage: "features", Done: len(sets), Total: len(sets)})
+	if p.answers, err = planAnswers(ctx, c, p); err != nil {
+		return prepared{}, err
+	}
 	p.public, err = learnPool(ctx, c, p)
 	return p, err
 }

@@ -26,7 +26,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Pool, error)
 // random order so that any prefix covers the pool.
 func chooseQueries(ctx context.Context, c Config, p prepared, key aggregate.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
-	queries, err := p.public.Select(ctx, max(c.queryCount(GNMax, p), c.queryCount(ConfidentGNMax, p)), rnd)
+	queries, err := p.public.Select(ctx, max(p.questions(GNMax), p.questions(ConfidentGNMax)), rnd)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/experiments"
 )
 
 // Exit codes, a contract of the command line.
@@ -16,6 +17,7 @@ const (
 	exitUsage        = 2
 	exitInvalidInput = 3
 	exitOverBudget   = 4
+	exitAllDeclined  = 6
 	exitInterrupted  = 130
 )
 
@@ -54,6 +56,10 @@ func explain(err error) (int, string) {
 		ce = &commandError{code: exitOverBudget, what: err,
 			why: "the whole worst case is charged before anything is asked; nothing was spent",
 			fix: "ask for less, add noise, or raise the budget", topic: "privacy"}
+	case errors.Is(err, experiments.ErrAllDeclined):
+		ce = &commandError{code: exitAllDeclined, what: err,
+			why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
+			fix: "raise --epsilon, or leave the method out with --methods"}
 	default:
 		ce = &commandError{code: exitFailure, what: err}
 	}

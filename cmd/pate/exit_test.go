@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/experiments"
 )
 
 func TestExitCodesAreAContract(t *testing.T) {
@@ -57,4 +62,20 @@ func TestAnInterruptedCommandSaysSoAndCanBeRepeated(t *testing.T) {
 	require.Equal(t, exitInterrupted, code)
 	require.Contains(t, errs.String(), "interrupted")
 	require.Contains(t, errs.String(), "run the same command again")
+}
+
+func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{
+		{fmt.Errorf("x: %w", context.Canceled), exitInterrupted},
+		{fmt.Errorf("x: %w", &ledger.BudgetError{Epsilon: 3, Budget: 2}), exitOverBudget},
+		{fmt.Errorf("x: %w", experiments.ErrAllDeclined), exitAllDeclined},
+		{errors.New("x"), exitFailure},
+	} {
+		code, text := explain(c.err)
+		require.Equal(t, c.code, code)
+		require.True(t, strings.HasPrefix(text, "pate: "), text)
+	}
 }

@@ -16,8 +16,9 @@ apart much better than by chance: odds of 1:1 become at most
 Epsilon is always an upper bound, rounded up. Delta must be far below one over
 the number of records; it is refused where it is not.
 
-PATE costs the same whether a record is added, removed or replaced, because one
-record changes at most one teacher and so at most one vote of each query.
+PATE costs the same whether a record is added, removed or replaced under its own
+id, because its id alone says which teacher sees it: one record changes at most
+one teacher and so at most one vote of each query.
 DP-SGD is accounted for records added or removed, with the Poisson sampling
 that the trainer really does. Both are shown under add/remove.
 
