@@ -14,6 +14,43 @@ type terms struct {
 	failures tally[float64]
 }
 
+// compose adds count runs of e to t, or nothing and an error: the whole tree is
+// checked first, each leaf by allow unless that is nil.
+func (t *terms) compose(e Event, count int64, rel Relation, allow func(leaf Event) error) error {
+	if err := validTree(e, 0); err != nil {
+		return err
+	}
+	if err := atLeast("compose", "count", count, 0); err != nil {
+		return err
+	}
+	var added terms
+	if err := added.flatten(e, count, rel); err != nil {
+		return err
+	}
+	if allow != nil {
+		for _, leaf := range added.curves.keys {
+			if err := allow(leaf); err != nil {
+				return err
+			}
+		}
+	}
+	if !t.curves.fits(&added.curves) || !t.failures.fits(&added.failures) {
+		return errTooMany
+	}
+	t.curves.merge(&added.curves)
+	t.failures.merge(&added.failures)
+	return nil
+}
+
+// failure returns the summed failure probability, rounded up.
+func (t *terms) failure() float64 {
+	sum := 0.0
+	for i, d := range t.failures.keys {
+		sum = mathx.Up(sum + mathx.Up(float64(t.failures.counts[i])*d))
+	}
+	return math.Min(1, sum)
+}
+
 // flatten adds count runs of a valid event. A Rényi curve does not depend on
 // the order of composition, so equal leaves are merged wherever they stand.
 func (t *terms) flatten(e Event, count int64, rel Relation) error {
@@ -39,12 +76,12 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 	case PoissonSampled:
 		return t.sampled(e, count, rel)
 	case MStab:
-		if err := t.fail(mathx.Up(0.5*math.Exp(-e.Epsilon*e.Threshold)), count); err != nil {
+		if err := t.fail(e.failure(), count); err != nil {
 			return err
 		}
 		return t.curves.add(e, count)
 	case StableSVT:
-		if err := t.fail(math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1))), count); err != nil {
+		if err := t.fail(e.failure(), count); err != nil {
 			return err
 		}
 		return t.curves.add(e, count)
@@ -55,6 +92,8 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 		return &UnsupportedEventError{e, "no Rényi curve is known for it"}
 	}
 }
+
+const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"
 
 func (t *terms) fail(delta float64, count int64) error {
 	if delta == 0 {
@@ -74,7 +113,7 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 		return &UnsupportedEventError{e, fmt.Sprintf("Poisson sampling is accounted for a single Gaussian only, not for %T", e.Event)}
 	}
 	if rel == ReplaceOne {
-		return &UnsupportedEventError{e, "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"}
+		return &UnsupportedEventError{e, poissonNeedsAddRemove}
 	}
 	return t.curves.add(e, count)
 }
@@ -109,7 +148,7 @@ func curveOf(e Event) curve {
 	case AboveThreshold:
 		return aboveThresholdCurve(e)
 	case StableSVT:
-		return pureCurve(1/e.B1 + 2*float64(e.Failures)/e.B2)
+		return pureCurve(e.epsilon())
 	case PoissonSampled:
 		return sampledGaussianCurve(e.Probability, e.Event.(Gaussian).NoiseMultiplier)
 	}

@@ -47,22 +47,7 @@ func NewRDP(cfg Config) (*RDP, error) {
 
 // Compose implements Accountant.
 func (r *RDP) Compose(e Event, count int64) error {
-	if err := validTree(e, 0); err != nil {
-		return err
-	}
-	if err := atLeast("compose", "count", count, 0); err != nil {
-		return err
-	}
-	var added terms
-	if err := added.flatten(e, count, r.cfg.Relation); err != nil {
-		return err
-	}
-	if !r.terms.curves.fits(&added.curves) || !r.terms.failures.fits(&added.failures) {
-		return errTooMany
-	}
-	r.terms.curves.merge(&added.curves)
-	r.terms.failures.merge(&added.failures)
-	return nil
+	return r.terms.compose(e, count, r.cfg.Relation, nil)
 }
 
 // slack covers the rounding of a curve (below 1e-12 relative on every
@@ -89,13 +74,7 @@ func (r *RDP) total() curve {
 }
 
 // failure returns the summed failure probability, rounded up.
-func (r *RDP) failure() float64 {
-	sum := 0.0
-	for i, d := range r.terms.failures.keys {
-		sum = mathx.Up(sum + mathx.Up(float64(r.terms.failures.counts[i])*d))
-	}
-	return math.Min(1, sum)
-}
+func (r *RDP) failure() float64 { return r.terms.failure() }
 
 // RDP returns the composed divergence bound at each order, and the failure
 // probability beside it.

@@ -1,0 +1,157 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// An Estimate is an epsilon that is not a guarantee. Its type keeps it out of
+// claims: nothing that charges, calibrates or states privacy takes one.
+type Estimate struct {
+	Epsilon float64
+	Flaw    string // why it is no bound, in a sentence
+}
+
+// An Estimator answers as some of the literature does, without proof. It
+// composes like an Accountant, and asking changes nothing.
+type Estimator interface {
+	// Compose adds count runs of e; see Accountant.
+	Compose(e Event, count int64) error
+	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
+	Estimate(delta float64) (Estimate, error)
+}
+
+// gaussianSteps are Gaussian releases and Poisson samples of them.
+type gaussianSteps struct {
+	relation Relation
+	terms    terms
+}
+
+func newGaussianSteps(rel Relation) (gaussianSteps, error) {
+	if _, err := rel.MarshalText(); err != nil {
+		return gaussianSteps{}, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
+	}
+	return gaussianSteps{relation: rel}, nil
+}
+
+// Compose implements Estimator.
+func (g *gaussianSteps) Compose(e Event, count int64) error {
+	if err := validTree(e, 0); err != nil {
+		return err
+	}
+	if err := onlyGaussians(e, "the estimate is made for Gaussian noise, sampled or not"); err != nil {
+		return err
+	}
+	return g.terms.compose(e, count, g.relation, nil)
+}
+
+// step is one kind of step.
+type step struct{ q, sigma, count float64 }
+
+func (g *gaussianSteps) steps() []step {
+	var steps []step
+	for i, e := range g.terms.curves.keys {
+		s := step{q: 1, count: float64(g.terms.curves.counts[i])}
+		switch e := e.(type) {
+		case Gaussian:
+			s.sigma = e.NoiseMultiplier
+		case PoissonSampled:
+			s.q, s.sigma = e.Probability, e.Event.(Gaussian).NoiseMultiplier
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func checkOpenDelta(delta float64) error {
+	if !(delta > 0 && delta < 1) {
+		return fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
+	}
+	return nil
+}
+
+// StrongComposition is what the moments accountant was compared with when it
+// was published (Abadi et al. 2016, section 5.1): the classical Gaussian
+// mechanism with epsilon_0 = sqrt(2 log(1.25/delta_0))/sigma, the cost of a
+// sampled step taken as (q epsilon_0, q delta_0), advanced composition (Dwork,
+// Rothblum, Vadhan 2010), delta split in the best way. Two of its steps are not
+// valid: amplification is not linear (log(1 + q(e^epsilon - 1)) is larger), and
+// the classical Gaussian needs epsilon_0 below 1. Advanced is the valid form.
+type StrongComposition struct{ gaussianSteps }
+
+var _ Estimator = (*StrongComposition)(nil)
+
+// NewStrongComposition starts an empty estimate.
+func NewStrongComposition(rel Relation) (*StrongComposition, error) {
+	g, err := newGaussianSteps(rel)
+	return &StrongComposition{g}, err
+}
+
+// Estimate implements Estimator.
+func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
+	if err := checkOpenDelta(delta); err != nil {
+		return Estimate{}, err
+	}
+	out := Estimate{Flaw: "published, not a valid step: linear amplification by sampling, classical Gaussian noise at epsilon above 1"}
+	steps := s.steps()
+	weight := 0.0
+	for _, t := range steps {
+		weight += t.count * t.q
+	}
+	if weight == 0 {
+		return out, nil
+	}
+	at := func(logit float64) float64 {
+		f := 1 / (1 + math.Exp(-logit))
+		step0 := f * delta / weight
+		squares, drift := 0.0, 0.0
+		for _, t := range steps {
+			eps := t.q * math.Sqrt(2*math.Log(1.25/step0)) / t.sigma
+			squares += t.count * eps * eps
+			drift += t.count * eps * math.Expm1(eps)
+		}
+		return math.Sqrt(2*squares*-math.Log((1-f)*delta)) + drift
+	}
+	_, out.Epsilon = goldenSection(func(x float64) float64 { return at(x - 100) }, 70, 130)
+	return out, nil
+}
+
+// CentralLimit is the central limit theorem of Gaussian differential privacy
+// (Bu, Dong, Long, Su 2020): many sampled steps are taken for one Gaussian of
+// mu = q sqrt(T (e^{1/sigma^2} - 1)). It is a limit, with an error of unknown
+// sign that is large for few steps or small q; most often it is too small.
+type CentralLimit struct{ gaussianSteps }
+
+var _ Estimator = (*CentralLimit)(nil)
+
+// NewCentralLimit starts an empty estimate.
+func NewCentralLimit(rel Relation) (*CentralLimit, error) {
+	g, err := newGaussianSteps(rel)
+	return &CentralLimit{g}, err
+}
+
+// Estimate implements Estimator.
+func (c *CentralLimit) Estimate(delta float64) (Estimate, error) {
+	if err := checkOpenDelta(delta); err != nil {
+		return Estimate{}, err
+	}
+	out := Estimate{Flaw: "a limit for infinitely many steps, not a bound: usually too small"}
+	squares := 0.0
+	for _, t := range c.steps() {
+		variance := 1 / (t.sigma * t.sigma)
+		if t.q < 1 {
+			variance = t.q * t.q * math.Expm1(variance)
+		}
+		squares += t.count * variance
+	}
+	if squares == 0 {
+		return out, nil
+	}
+	if math.IsInf(squares, 1) {
+		out.Epsilon = squares
+		return out, nil
+	}
+	var err error
+	out.Epsilon, err = GaussianEpsilon(1/math.Sqrt(squares), delta)
+	return out, err
+}

@@ -1,0 +1,69 @@
+package accountant
+
+import "fmt"
+
+// Moments is the moments accountant as published (Abadi et al. 2016): log
+// moments at the integers lambda = 1 ... 32, Theorem 2 to compose and the tail
+// bound delta = min exp(alpha(lambda) - lambda epsilon). It is kept to
+// reproduce published numbers; RDP is never worse and usually 20 % better. It
+// holds what the paper holds: Gaussian noise, alone or on Poisson samples. Its
+// Lower is always 0; Order is lambda + 1.
+type Moments struct{ account *RDP }
+
+var _ Accountant = (*Moments)(nil)
+
+// maxLambda is the largest moment the paper used.
+const maxLambda = 32
+
+// NewMoments starts an empty account.
+func NewMoments(rel Relation) (*Moments, error) {
+	orders := make([]float64, maxLambda)
+	for i := range orders {
+		orders[i] = float64(i + 2)
+	}
+	account, err := NewRDP(Config{Relation: rel, Orders: orders, Conversion: Classic})
+	if err != nil {
+		return nil, err
+	}
+	return &Moments{account}, nil
+}
+
+// Compose implements Accountant.
+func (m *Moments) Compose(e Event, count int64) error {
+	if err := validTree(e, 0); err != nil {
+		return err
+	}
+	if err := onlyGaussians(e, "the moments accountant was published for Gaussian noise, sampled or not; use rdp"); err != nil {
+		return err
+	}
+	return m.account.Compose(e, count)
+}
+
+// onlyGaussians refuses everything but compositions of Gaussian releases of
+// real-valued queries and their Poisson samples.
+func onlyGaussians(e Event, reason string) error {
+	switch e := e.(type) {
+	case Gaussian:
+		return nil
+	case PoissonSampled:
+		if _, ok := e.Event.(Gaussian); ok {
+			return nil
+		}
+	case Repeated:
+		return onlyGaussians(e.Event, reason)
+	case Composed:
+		for i, inner := range e.Events {
+			if err := onlyGaussians(inner, reason); err != nil {
+				return fmt.Errorf("composed, events[%d]: %w", i, err)
+			}
+		}
+		return nil
+	}
+	return &UnsupportedEventError{e, reason}
+}
+
+// Epsilon implements Accountant.
+func (m *Moments) Epsilon(delta float64) (Bound, error) { return m.account.Epsilon(delta) }
+
+// Delta implements Accountant.
+func (m *Moments) Delta(epsilon float64) (Bound, error) { return m.account.Delta(epsilon) }

@@ -1,0 +1,178 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Concentrated accounts by zero-concentrated differential privacy: a Rényi
+// divergence of at most a*rho at every order a (Bun, Steinke 2016), plus a
+// failure probability. Costs add up. It holds additive Gaussian noise exactly
+// and everything pure by rho = eps tanh(eps/2) (Steinke 2024), or eps^2/8 for
+// the exponential mechanism (Cesar, Rogers 2021); sampling does not lower a
+// rho, so sampled events are refused. Its Lower is always 0.
+type Concentrated struct {
+	relation   Relation
+	conversion Conversion
+	terms      terms
+}
+
+var _ Accountant = (*Concentrated)(nil)
+
+// NewZCDP starts an empty account. Improved converts by Canonne, Kamath,
+// Steinke 2020, Corollary 13, optimised over all real orders; Classic is
+// rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
+func NewZCDP(rel Relation, c Conversion) (*Concentrated, error) {
+	if _, err := rel.MarshalText(); err != nil {
+		return nil, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
+	}
+	if _, err := c.MarshalText(); err != nil {
+		return nil, err
+	}
+	return &Concentrated{relation: rel, conversion: c}, nil
+}
+
+// Compose implements Accountant.
+func (z *Concentrated) Compose(e Event, count int64) error {
+	return z.terms.compose(e, count, z.relation, func(leaf Event) error {
+		if math.IsNaN(rhoOf(leaf)) {
+			return &UnsupportedEventError{leaf, "its divergence is not linear in the order: zCDP has no amplification by sampling and no selection"}
+		}
+		return nil
+	})
+}
+
+// rhoOf returns the rho of a leaf, rounded up, or NaN if it has none.
+func rhoOf(e Event) float64 {
+	gaussian := func(ratio float64) float64 {
+		return math.Max(ratio*ratio/2*(1+1e-15), math.SmallestNonzeroFloat64)
+	}
+	switch e := e.(type) {
+	case Gaussian:
+		return gaussian(1 / e.NoiseMultiplier)
+	case GNMax:
+		return gaussian(math.Sqrt2 / e.Sigma)
+	case Threshold:
+		return gaussian(1 / e.Sigma)
+	case DiscreteGaussian:
+		return gaussian(e.Sensitivity / e.Sigma)
+	case ZCDP:
+		return e.Rho
+	case ExponentialMechanism:
+		return math.Min(gaussian(e.Epsilon/2), pureRho(e.Epsilon))
+	}
+	if one, ok := guaranteeOf(e); ok { // its delta is among the failures already
+		return pureRho(one.epsilon)
+	}
+	return math.NaN()
+}
+
+func pureRho(eps float64) float64 {
+	if math.IsInf(eps, 1) {
+		return eps
+	}
+	return eps * math.Tanh(eps/2) * (1 + 1e-15)
+}
+
+// Rho returns the composed rho and the failure probability beside it.
+func (z *Concentrated) Rho() (rho, failure float64) {
+	for i, k := range z.terms.curves.keys {
+		rho += rhoOf(k) * float64(z.terms.curves.counts[i])
+	}
+	return rho * (1 + 1e-15), z.terms.failure()
+}
+
+// Epsilon implements Accountant.
+func (z *Concentrated) Epsilon(delta float64) (Bound, error) {
+	if !(delta >= 0 && delta < 1) {
+		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+	}
+	rho, failure := z.Rho()
+	b := Bound{Conversion: z.conversion, FailureDelta: failure}
+	left := delta
+	if failure > 0 {
+		left = mathx.Down(delta - failure)
+	}
+	switch {
+	case left < 0, left == 0 && rho > 0, math.IsInf(rho, 1):
+		b.Upper = math.Inf(1)
+	case rho == 0:
+	case z.conversion == Classic:
+		b.Upper = roundUp(rho + 2*math.Sqrt(rho*math.Log(1/left)))
+		b.Order = 1 + math.Sqrt(math.Log(1/left)/rho)
+	default:
+		b.Upper, b.Order = zcdpBest(rho, left)
+	}
+	return b, nil
+}
+
+// Delta implements Accountant.
+func (z *Concentrated) Delta(epsilon float64) (Bound, error) {
+	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
+		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
+	}
+	rho, failure := z.Rho()
+	b := Bound{Conversion: z.conversion, FailureDelta: failure, Upper: failure}
+	switch {
+	case rho == 0:
+		return b, nil
+	case math.IsInf(rho, 1):
+		b.Upper = 1
+		return b, nil
+	}
+	var log float64
+	if z.conversion == Classic {
+		if epsilon > rho {
+			d := epsilon - rho
+			log = -d * d / (4 * rho)
+			b.Order = 1 + d/(2*rho)
+		}
+	} else {
+		log, b.Order = zcdpLogDelta(rho, epsilon)
+	}
+	b.Upper = math.Min(1, sumUp(failure, mathx.Up(math.Exp(log)*(1+1e-15*(4-log)))))
+	return b, nil
+}
+
+// zcdpEpsilon is the improved conversion.
+func zcdpEpsilon(rho, delta float64) float64 {
+	if rho == 0 {
+		return 0
+	}
+	eps, _ := zcdpBest(rho, delta)
+	return eps
+}
+
+// zcdpBest minimises a rho + log(1-1/a) - (log delta + log a)/(a-1) over real
+// a > 1; the derivative is zero where (a-1)^2 rho = log(1/(a delta)). Any a is
+// valid.
+func zcdpBest(rho, delta float64) (eps, order float64) {
+	log := math.Log(delta)
+	t := bisect(func(t float64) bool {
+		a1 := math.Exp(t)
+		return a1*a1*rho+math.Log1p(a1)+log >= 0
+	}, -300, 350)
+	a1 := math.Exp(t)
+	eps = (1+a1)*rho - math.Log1p(1/a1) - (log+math.Log1p(a1))/a1
+	if math.IsNaN(eps) {
+		return math.Inf(1), 0
+	}
+	return roundUp(math.Max(0, eps)), 1 + a1
+}
+
+// zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a, whose
+// derivative (2a-1) rho - eps + log(1-1/a) grows with a.
+func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
+	t := bisect(func(t float64) bool {
+		a1 := math.Exp(t)
+		return (2*a1+1)*rho-eps-math.Log1p(1/a1) >= 0
+	}, -300, 700)
+	a1 := math.Exp(t)
+	if !mathx.IsFinite(a1 * (a1 + 1) * rho) {
+		return 0, 0
+	}
+	log := a1*((1+a1)*rho-eps) - a1*math.Log1p(1/a1) - math.Log1p(a1)
+	return math.Min(0, log), 1 + a1
+}
