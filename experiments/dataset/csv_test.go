@@ -24,7 +24,6 @@ func TestCSVFixture(t *testing.T) {
 		Y:       []int{1, 0, 0, 2, 1},
 		Classes: []string{"home", "stay", "transfer"},
 		Units:   []string{"p7", "p2", "p7", "p9", "p1"},
-		IDs:     []string{"row/2", "row/3", "row/4", "row/5", "row/6"},
 	}
 	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))
 	require.NoError(t, err)
@@ -46,20 +45,19 @@ func TestCSVOptions(t *testing.T) {
 		opt     CSVOptions
 		columns []string
 		classes []string
-		ids     []string
 	}{
-		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
-		"header seen by itself":               {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
-		"words only are no header":            {"x,y,c\nu,v,b\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"b", "c"}, []string{"row/1", "row/2"}},
-		"unless the label is named":           {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
-		"or it is said":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Header: HeaderYes}, []string{"x", "y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
-		"a header of numbers":                 {"1,2,3\n5,5,0\n6,6,1\n", CSVOptions{Header: HeaderYes}, []string{"1", "2"}, []string{"0", "1"}, []string{"row/2", "row/3"}},
-		"names given":                         {"1,2\n3,4\n", CSVOptions{Names: []string{"u", "v"}, Label: "u"}, []string{"v"}, []string{"1", "3"}, []string{"row/1", "row/2"}},
-		"dropped":                             {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{Drop: []string{"1"}}, []string{"y"}, []string{"a", "b"}, []string{"row/2", "row/3"}},
-		"semicolons, blank lines, mark, CRLF": {"\xef\xbb\xbfx;c\r\n\r\n1.5;b\r\n2;a\r\n", CSVOptions{Comma: ';'}, []string{"x"}, []string{"a", "b"}, []string{"row/3", "row/4"}},
-		"semicolons found":                    {"1;b\n2;a\n", CSVOptions{}, []string{"column 1"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
-		"tabs found, empty cells kept":        {"\t\tb\n2\t\ta\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}, []string{"row/1", "row/2"}},
-		"classes by value":                    {"1,10\n1,9\n1,-2\n", CSVOptions{}, []string{"column 1"}, []string{"-2", "9", "10"}, []string{"row/1", "row/2", "row/3"}},
+		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}},
+		"header seen by itself":               {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{}, []string{"x", "y"}, []string{"a", "b"}},
+		"words only are no header":            {"x,y,c\nu,v,b\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"b", "c"}},
+		"unless the label is named":           {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"a", "b"}},
+		"or it is said":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Header: HeaderYes}, []string{"x", "y"}, []string{"a", "b"}},
+		"a header of numbers":                 {"1,2,3\n5,5,0\n6,6,1\n", CSVOptions{Header: HeaderYes}, []string{"1", "2"}, []string{"0", "1"}},
+		"names given":                         {"1,2\n3,4\n", CSVOptions{Names: []string{"u", "v"}, Label: "u"}, []string{"v"}, []string{"1", "3"}},
+		"dropped":                             {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{Drop: []string{"1"}}, []string{"y"}, []string{"a", "b"}},
+		"semicolons, blank lines, mark, CRLF": {"\xef\xbb\xbfx;c\r\n\r\n1.5;b\r\n2;a\r\n", CSVOptions{Comma: ';'}, []string{"x"}, []string{"a", "b"}},
+		"semicolons found":                    {"1;b\n2;a\n", CSVOptions{}, []string{"column 1"}, []string{"a", "b"}},
+		"tabs found, empty cells kept":        {"\t\tb\n2\t\ta\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}},
+		"classes by value":                    {"1,10\n1,9\n1,-2\n", CSVOptions{}, []string{"column 1"}, []string{"-2", "9", "10"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
@@ -71,7 +69,6 @@ func TestCSVOptions(t *testing.T) {
 			}
 			assert.Equal(t, c.columns, columns)
 			assert.Equal(t, c.classes, got.Classes)
-			assert.Equal(t, c.ids, got.IDs)
 		})
 	}
 }
@@ -192,7 +189,7 @@ func FuzzReadCSV(f *testing.F) {
 		if err != nil {
 			return
 		}
-		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: table.IDs, Classes: table.Classes}
+		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: numbered("row", table.Len()), Classes: table.Classes}
 		if err := set.Validate(); err != nil {
 			t.Fatal(err)
 		}

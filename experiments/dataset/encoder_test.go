@@ -15,7 +15,6 @@ func oneColumn(name string, values ...string) *Table {
 	for i := range values {
 		t.Y = append(t.Y, i%2)
 		t.Units = append(t.Units, fmt.Sprint("u", i))
-		t.IDs = append(t.IDs, fmt.Sprint("row/", i))
 	}
 	return t
 }

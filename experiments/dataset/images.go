@@ -96,7 +96,7 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	s := Set{
 		Name:       f.name,
 		Y:          make([]int, n),
-		Units:      make([]string, n),
+		Units:      numbered(part, n),
 		Image:      shape,
 		Provenance: f.provenance,
 		X:          blas32.General{Rows: n, Cols: shape.Pixels(), Stride: shape.Pixels(), Data: make([]float32, len(images.data))},
@@ -110,7 +110,6 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 	}
 	for i, b := range labels.data {
 		s.Y[i] = int(b)
-		s.Units[i] = part + "/" + strconv.Itoa(i)
 	}
 	s.IDs = s.Units
 	return s, nil

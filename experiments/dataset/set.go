@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -20,7 +21,7 @@ type Set struct {
 	X          blas32.General // features; images are row-major pixels in [0, 1]
 	Y          []int          // class of each row, an index into Classes
 	Units      []string       // unit of privacy of each row; several rows may share one
-	IDs        []string       // where a person finds each row, such as "test/17" or "row/17"
+	IDs        []string       // a name of each row that its part of the data alone determines, such as "test/17" or "pool/17"
 	Classes    []string       // class names
 	Image      Shape          // zero if the rows are not images
 	Provenance string         // where the bytes come from, one line
@@ -46,6 +47,41 @@ func (s Set) Slice(from, to int) (Set, error) {
 	end := (to-1)*s.X.Stride + s.X.Cols
 	out.X.Data = s.X.Data[from*s.X.Stride : end : end]
 	return out, nil
+}
+
+// Sample is the rows of about this fraction of the units, in (0, 1]: those whose
+// name a hash with a public constant, another one than that of [SplitTable],
+// sends below it. Whether a unit stays does not depend on the other rows, so
+// removing one pulls no other in; the sample of a small set may be empty. It
+// shares no rows with s.
+func (s Set) Sample(fraction float64) (Set, error) {
+	if !(fraction > 0 && fraction <= 1) {
+		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
+	}
+	place := newPlacer("pate dataset sample 1")
+	out := s
+	out.Y, out.Units, out.IDs = nil, nil, nil
+	out.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols}
+	for i, u := range s.Units {
+		if place.of(u) >= fraction {
+			continue
+		}
+		out.X.Rows++
+		out.X.Data = append(out.X.Data, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]...)
+		out.Y = append(out.Y, s.Y[i])
+		out.Units = append(out.Units, u)
+		out.IDs = append(out.IDs, s.IDs[i])
+	}
+	return out, nil
+}
+
+// numbered is the names part/0, part/1 to part/n-1.
+func numbered(part string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = part + "/" + strconv.Itoa(i)
+	}
+	return names
 }
 
 // Validate reports the first thing that does not fit: lengths, labels out of

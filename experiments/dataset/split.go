@@ -5,23 +5,27 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 )
 
 // SplitTable splits a table by unit: 70 % of the units are private, 20 % the
 // pool, 10 % score, all of them however many they are. A unit goes where a hash of
 // its name with a public constant falls, so that it is on one side only and the
-// split is the same on every run and for any order of rows. The features are
-// encoded by an [Encoder] fitted on the pool.
+// split is the same on every run and for any order of rows. Rows that are units
+// of their own and equal are on one side, too. The features are encoded by an
+// [Encoder] fitted on the pool. IDs count the rows of each part in the order of
+// the table, "pool/0", "pool/1" and so on, so that those of the pool, which are
+// released with its labels, do not depend on private rows.
 func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 	all := make([]int, t.Len())
 	for i := range all {
 		all[i] = i
 	}
-	private, pool, test := splitUnits(t.Units, all, Literature)
+	private, pool, test := splitUnits(t.splitKeys(), all, Literature)
 	switch p {
 	case Literature:
 	case Development:
-		private, pool, test = splitUnits(t.Units, private, Development)
+		private, pool, test = splitUnits(t.splitKeys(), private, Development)
 	default:
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
@@ -35,29 +39,26 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 		return Task{}, err
 	}
 	for _, part := range []struct {
+		name string
 		set  *Set
 		rows []int
-	}{{&task.Private, private}, {&task.Pool, pool}, {&task.Test, test}} {
+	}{{"private", &task.Private, private}, {"pool", &task.Pool, pool}, {"test", &task.Test, test}} {
 		rows := t.Rows(part.rows)
 		x, err := e.Encode(rows)
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: t.Name, X: x, Y: rows.Y, Units: rows.Units, IDs: rows.IDs, Classes: t.Classes, Provenance: t.Provenance}
+		*part.set = Set{Name: t.Name, X: x, Y: rows.Y, Units: rows.Units, IDs: numbered(part.name, len(part.rows)), Classes: t.Classes, Provenance: t.Provenance}
 	}
 	return task, task.validate()
 }
 
-// splitUnits distributes rows by their units. The constant depends on the
+// splitUnits distributes rows by their keys. The constant depends on the
 // protocol, so that a second split of one part is independent of the first.
-func splitUnits(units []string, rows []int, p Protocol) (private, pool, test []int) {
-	mac := hmac.New(sha256.New, []byte("pate dataset split 1 "+p))
-	var sum []byte
+func splitUnits(keys []string, rows []int, p Protocol) (private, pool, test []int) {
+	place := newPlacer("pate dataset split 1 " + string(p))
 	for _, i := range rows {
-		mac.Reset()
-		mac.Write([]byte(units[i])) // a hash never returns an error
-		sum = mac.Sum(sum[:0])
-		switch u := float64(binary.BigEndian.Uint64(sum)) / (1 << 64); {
+		switch u := place.of(keys[i]); {
 		case u < 0.7:
 			private = append(private, i)
 		case u < 0.9:
@@ -67,4 +68,21 @@ func splitUnits(units []string, rows []int, p Protocol) (private, pool, test []i
 		}
 	}
 	return private, pool, test
+}
+
+// placer sends names to [0, 1) by a hash with a public constant.
+type placer struct {
+	mac hash.Hash
+	sum []byte
+}
+
+func newPlacer(constant string) *placer {
+	return &placer{mac: hmac.New(sha256.New, []byte(constant))}
+}
+
+func (p *placer) of(name string) float64 {
+	p.mac.Reset()
+	p.mac.Write([]byte(name)) // a hash never returns an error
+	p.sum = p.mac.Sum(p.sum[:0])
+	return float64(binary.BigEndian.Uint64(p.sum)>>11) / (1 << 53) // 53 bits: never 1
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -16,13 +17,12 @@ import (
 func randomTable(rows, units int) *Table {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	t := &Table{Name: "random", Columns: []Column{{"n", nil}, {"c", nil}, {"m", nil}}, Classes: []string{"a", "b", "c"}}
-	for i := range rows {
+	for range rows {
 		t.Columns[0].Values = append(t.Columns[0].Values, fmt.Sprint(rnd.NormFloat64()))
 		t.Columns[1].Values = append(t.Columns[1].Values, string('p'+rune(rnd.IntN(4))))
 		t.Columns[2].Values = append(t.Columns[2].Values, []string{"1", "2", ""}[rnd.IntN(3)])
 		t.Y = append(t.Y, rnd.IntN(3))
 		t.Units = append(t.Units, fmt.Sprint("unit ", rnd.IntN(units)))
-		t.IDs = append(t.IDs, fmt.Sprint("row/", i))
 	}
 	return t
 }
@@ -72,6 +72,58 @@ func TestSplitTableKeepsUnitsTogether(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, unitSet(lit.Pool), unitSet(shuffled.Pool))
 	assert.Equal(t, unitSet(lit.Test), unitSet(shuffled.Test))
+}
+
+// TestReleasedIDsDoNotDependOnPrivateRows: those of the pool stand in the file
+// of released labels.
+func TestReleasedIDsDoNotDependOnPrivateRows(t *testing.T) {
+	table := randomTable(300, 300)
+	whole, err := SplitTable(table, Literature, EncoderOptions{})
+	require.NoError(t, err)
+	for part, set := range map[string]Set{"private": whole.Private, "pool": whole.Pool, "test": whole.Test} {
+		for i, id := range set.IDs {
+			require.Equal(t, fmt.Sprint(part, "/", i), id)
+		}
+	}
+	var rest []int
+	for i, u := range table.Units {
+		if u != whole.Private.Units[0] {
+			rest = append(rest, i)
+		}
+	}
+	less, err := SplitTable(table.Rows(rest), Literature, EncoderOptions{})
+	require.NoError(t, err)
+	require.Less(t, less.Private.Len(), whole.Private.Len())
+	assert.Equal(t, whole.Pool, less.Pool)
+	assert.Equal(t, whole.Test, less.Test)
+}
+
+// TestEqualRowsAreOnOneSide: were copies split one by one, removing a row would
+// change which of the others are private.
+func TestEqualRowsAreOnOneSide(t *testing.T) {
+	var text strings.Builder
+	for i := range 60 {
+		for range 1 + i%5 {
+			fmt.Fprintf(&text, "%d,%c\n", i, 'a'+rune(i%3))
+		}
+	}
+	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo})
+	require.NoError(t, err)
+	for _, p := range []Protocol{Literature, Development} {
+		task, err := SplitTable(table, p, EncoderOptions{})
+		require.NoError(t, err)
+		side := map[string]string{}
+		for part, set := range map[string]Set{"private": task.Private, "pool": task.Pool, "test": task.Test} {
+			assert.Len(t, unitSet(set), set.Len(), "copies are units of their own")
+			for _, u := range set.Units {
+				content := u[:strings.LastIndex(u, "/")]
+				if before := side[content]; before != "" {
+					require.Equal(t, before, part, content)
+				}
+				side[content] = part
+			}
+		}
+	}
 }
 
 func TestSplitTableRefuses(t *testing.T) {

@@ -17,8 +17,20 @@ type Table struct {
 	Y          []int    // class of each row, an index into Classes
 	Classes    []string
 	Units      []string // unit of privacy of each row
-	IDs        []string // where a person finds each row: "row/17" is on line 17
 	Provenance string
+
+	// groups is what each row is split by, nil if that is Units. Equal rows are
+	// units of their own but share a group: which of them are private must not
+	// depend on how many there are.
+	groups []string
+}
+
+// splitKeys is what [SplitTable] splits rows by.
+func (t *Table) splitKeys() []string {
+	if t.groups != nil {
+		return t.groups
+	}
+	return t.Units
 }
 
 // Column is one feature of all rows.
@@ -38,7 +50,6 @@ func (t *Table) Rows(indices []int) *Table {
 		Y:          make([]int, len(indices)),
 		Classes:    t.Classes,
 		Units:      make([]string, len(indices)),
-		IDs:        make([]string, len(indices)),
 		Provenance: t.Provenance,
 	}
 	for j, c := range t.Columns {
@@ -48,7 +59,13 @@ func (t *Table) Rows(indices []int) *Table {
 		}
 	}
 	for i, from := range indices {
-		out.Y[i], out.Units[i], out.IDs[i] = t.Y[from], t.Units[from], t.IDs[from]
+		out.Y[i], out.Units[i] = t.Y[from], t.Units[from]
+	}
+	if t.groups != nil {
+		out.groups = make([]string, len(indices))
+		for i, from := range indices {
+			out.groups[i] = t.groups[from]
+		}
 	}
 	return out
 }
@@ -134,16 +151,19 @@ func (b *tableBuilder) add(r row) error {
 		b.class[label] = y
 		b.out.Classes = append(b.out.Classes, label)
 	}
-	var unit string
 	if b.unit < 0 {
-		unit = b.contentUnit(r.cells)
-	} else if unit = r.cells[b.unit]; isMissing(unit) {
-		return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
-			Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
+		unit, group := b.contentUnit(r.cells)
+		b.out.Units = append(b.out.Units, unit)
+		b.out.groups = append(b.out.groups, group)
+	} else {
+		unit := r.cells[b.unit]
+		if isMissing(unit) {
+			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
+				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
+		}
+		b.out.Units = append(b.out.Units, unit)
 	}
 	b.out.Y = append(b.out.Y, y)
-	b.out.Units = append(b.out.Units, unit)
-	b.out.IDs = append(b.out.IDs, "row/"+strconv.Itoa(r.line))
 	for k, j := range b.features {
 		b.out.Columns[k].Values = append(b.out.Columns[k].Values, r.cells[j])
 	}
@@ -153,14 +173,16 @@ func (b *tableBuilder) add(r row) error {
 // contentUnit names a row by what stands in it and by how many equal rows stand
 // above it, so that adding or removing a row renames no other (of equal rows any
 // may count as the last): a line number would, and all teachers would change.
-func (b *tableBuilder) contentUnit(cells []string) string {
+// The group is the same for equal rows.
+func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	h := sha256.New()
 	for _, c := range cells {
 		fmt.Fprintf(h, "%d:%s", len(c), c)
 	}
 	name := [16]byte(h.Sum(nil))
 	b.copies[name]++
-	return fmt.Sprintf("content/%x/%d", name, b.copies[name])
+	unit = fmt.Sprintf("content/%x/%d", name, b.copies[name])
+	return unit, unit[:len("content/")+2*len(name)]
 }
 
 // table ends the reading: classes are put in order.
