@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -134,6 +135,43 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 	assert.ErrorContains(t, err, `header "maybe"`)
 	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Comma: '"'})
 	assert.ErrorContains(t, err, "cannot separate")
+}
+
+func TestCSVCapsCells(t *testing.T) {
+	for name, fill := range map[string]func(*tableBuilder){
+		"cells": func(b *tableBuilder) { b.cells = maxCells - 6 },
+		"rows":  func(b *tableBuilder) { b.out.Y = make([]int, maxRows-2) },
+	} {
+		b, err := newTableBuilder("f.csv", CSVOptions{}, []string{"x", "y", "c"})
+		require.NoError(t, err)
+		fill(b)
+		require.NoError(t, b.add(row{1, []string{"1", "2", "a"}}), name)
+		require.NoError(t, b.add(row{2, []string{"1", "2", "b"}}), name)
+		err = b.add(row{3, []string{"1", "2", "a"}})
+		var input *InputError
+		require.ErrorAs(t, err, &input, name)
+		assert.ErrorContains(t, err, "f.csv: row 3 is one too many; a table has at most 67108864 cells")
+	}
+}
+
+// TestCSVKeepsRepeatedTextOnce: a cell that is a part of its row as it was read
+// keeps all of the file in memory.
+func TestCSVKeepsRepeatedTextOnce(t *testing.T) {
+	var text strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&text, "%s%d,%d\n", strings.Repeat("long", 250), i%10, i%2)
+	}
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{})
+	require.NoError(t, err)
+	assert.Less(t, float64(heap())-float64(before), 0.5*float64(text.Len()))
+	runtime.KeepAlive(table)
 }
 
 func manyLabels(n int) string {

@@ -1,6 +1,10 @@
 // Package dataset reads labelled data and splits it into what PATE needs: rows
 // that are private, an unlabelled public pool, and rows that score.
 //
+// The rows that are not private are treated as PUBLIC and get no protection at
+// all: of a table, 30 % of its units (20 % the pool, 10 % that score); of a folder
+// of images, its test files. Give a table of which that may be said.
+//
 // A [Set] holds features, labels and the unit of privacy of every row. Images
 // come from idx files ([MNIST] is embedded, [Dir] reads any folder of the same
 // shape), tables from CSV ([CSV]). [Open] takes whatever a user types and
@@ -22,11 +26,23 @@
 // Sizes claimed by a file are never believed: memory grows with the bytes that
 // are really there, and unpacked data beyond [MaxBytes] are refused.
 //
+// Without a column of units a row of a table is named by its content, and the
+// pool's ids count its own rows: adding or removing a private row changes neither
+// the name of another unit, nor its side, nor an id that is released.
+//
 // # Caveats
 //
-// The set of class names and the column names are taken from the whole file:
-// they are assumed to be public knowledge, as the schema of a data set is. Where
-// the mere existence of a class is a secret, do not use this package on it.
+// The set of class names, the column names, the separator and whether there is a
+// header are taken from the file as a whole, private rows included: they are
+// assumed to be public knowledge, as the schema of a data set is. Give label and
+// header explicitly where they are known. Where the mere existence of a class is a
+// secret, do not use this package on it.
+//
+// Images of a folder are named by position, "train/17", for lack of another name.
+// A neighbour of such a data set is one in which all other images keep their
+// names; a file from which an image was cut out, so that those after it move up,
+// is no neighbour in that sense, and other teachers see other images. The same
+// holds for the cut of [DevelopmentSplit].
 //
 // Labels of the pool are kept in Task.Pool.Y for one purpose: the baseline that
 // shows what a student would reach with true labels. A private pipeline must not

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"hash/maphash"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Table is labelled data as it stands in a file, before any column is turned
@@ -95,10 +97,12 @@ type tableBuilder struct {
 	out         *Table
 	class       map[string]int // label -> order of appearance
 	copies      map[[16]byte]int
+	cells       int // read so far
+	repeated    interner
 }
 
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
-	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}, copies: map[[16]byte]int{}}
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}, copies: map[[16]byte]int{}, repeated: newInterner()}
 	var err error
 	if opt.Label != "" {
 		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
@@ -137,6 +141,10 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 }
 
 func (b *tableBuilder) add(r row) error {
+	if b.cells += len(r.cells); b.cells > maxCells || len(b.out.Y) == maxRows {
+		return &InputError{File: b.path, Row: r.line, What: "is one too many",
+			Why: fmt.Sprintf("a table has at most %d cells and %d rows, so that it fits in memory", maxCells, maxRows), Fix: "give fewer rows or columns"}
+	}
 	label := r.cells[b.label]
 	if isMissing(label) {
 		return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
@@ -148,6 +156,7 @@ func (b *tableBuilder) add(r row) error {
 			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has a label beyond %d different ones in column %q", maxClasses, b.names[b.label]),
 				Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
 		}
+		label = strings.Clone(label)
 		b.class[label] = y
 		b.out.Classes = append(b.out.Classes, label)
 	}
@@ -161,11 +170,11 @@ func (b *tableBuilder) add(r row) error {
 			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
 		}
-		b.out.Units = append(b.out.Units, unit)
+		b.out.Units = append(b.out.Units, b.repeated.intern(unit))
 	}
 	b.out.Y = append(b.out.Y, y)
 	for k, j := range b.features {
-		b.out.Columns[k].Values = append(b.out.Columns[k].Values, r.cells[j])
+		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(r.cells[j]))
 	}
 	return nil
 }
@@ -183,6 +192,26 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 	b.copies[name]++
 	unit = fmt.Sprintf("content/%x/%d", name, b.copies[name])
 	return unit, unit[:len("content/")+2*len(name)]
+}
+
+// interner gives equal strings one place in memory, most of the time: it
+// remembers the last string of each hash. A string it returns is a copy: a cell
+// as it was read would keep its whole row in memory.
+type interner struct {
+	seed  maphash.Seed
+	known []string
+}
+
+func newInterner() interner {
+	return interner{seed: maphash.MakeSeed(), known: make([]string, 1<<12)}
+}
+
+func (n interner) intern(s string) string {
+	known := &n.known[maphash.String(n.seed, s)%uint64(len(n.known))]
+	if *known != s {
+		*known = strings.Clone(s)
+	}
+	return *known
 }
 
 // table ends the reading: classes are put in order.
