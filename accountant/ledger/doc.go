@@ -21,6 +21,15 @@
 // # Caveats
 //
 // Costs chosen while looking at answers need a filter with one order fixed in
-// advance, which this package does not offer yet. The chain of hashes shows
-// edits inside the file, not the removal of its last lines.
+// advance, which this package does not offer yet.
+//
+// A budget is that of one ledger. Nothing accounts across ledgers: two over the
+// same people spend both budgets, and it is the caller who has to open one for all.
+//
+// The chain of hashes has no key. It shows accidents and careless edits inside the
+// file, not the removal of its last lines, and not a forger who hashes everything
+// again: where that matters keep the file, or the hash of its last line, where the
+// forger cannot write.
+//
+// [Open] blocks while another process holds the file.
 package ledger

@@ -10,6 +10,8 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
@@ -27,6 +29,14 @@ const maxFile = 64 << 20
 // ErrCorrupt is returned when a ledger file is not a whole chain of lines.
 var ErrCorrupt = errors.New("ledger: corrupt")
 
+// ErrBroken is returned by every Reserve and Commit from the first write or sync
+// on that failed: what is on disk is not known then, so nothing may be built on
+// it. Opening the file again reads what is there.
+var ErrBroken = errors.New("ledger: broken by a failed write, nothing may be released")
+
+// ErrOtherConfig is returned when a ledger file was made with another Config.
+var ErrOtherConfig = errors.New("ledger: another configuration")
+
 // line is one line of the file. The first has Schema and Config, a reservation
 // has Event and the total epsilon with it, a commit has Entry and Outcome.
 type line struct {
@@ -39,9 +49,38 @@ type line struct {
 	Prev    string          `json:"prev"`
 }
 
+// check refuses a line that is not exactly one of the three kinds.
+func (l line) check(first bool) error {
+	header := l.Schema != "" || l.Config != nil
+	reservation := len(l.Event) > 0 || l.Epsilon != 0
+	commit := l.Entry != 0 || l.Outcome != ""
+	switch {
+	case first && (l.Schema != Schema || l.Config == nil || reservation || commit):
+		return errors.New("it is not the first line of a ledger")
+	case first:
+		return nil
+	case header:
+		return errors.New("it is a first line, further down")
+	case reservation == commit:
+		return errors.New("it is neither a reservation nor a commit")
+	case reservation && len(l.Event) == 0:
+		return errors.New("it charges no event")
+	case commit && l.Outcome == "":
+		return errors.New("it commits no outcome")
+	}
+	return nil
+}
+
+// store is what a ledger needs of its file.
+type store interface {
+	io.WriteCloser
+	Sync() error
+}
+
 type file struct {
-	f    *lockedfile.File
-	prev string // hash of the last line
+	f      store
+	prev   string // hash of the last line
+	broken error  // of the first append that failed
 
 	outcomes map[int]string // committed outcome of each entry
 }
@@ -118,13 +157,13 @@ func (f *file) read(data []byte, cfg Config) ([]accountant.Event, error) {
 		if l.Prev != f.prev {
 			return nil, corrupt("it does not follow the line before it")
 		}
+		if err := l.check(n == 1); err != nil {
+			return nil, corrupt(err)
+		}
 		switch {
 		case n == 1:
-			if l.Schema != Schema || l.Config == nil {
-				return nil, corrupt("it is not the first line of a ledger")
-			}
-			if *l.Config != cfg {
-				return nil, fmt.Errorf("ledger: made with %+v, opened with %+v", *l.Config, cfg)
+			if err := sameConfig(*l.Config, cfg); err != nil {
+				return nil, err
 			}
 		case len(l.Event) > 0:
 			e, err := accountant.UnmarshalEvent(l.Event)
@@ -141,6 +180,8 @@ func (f *file) read(data []byte, cfg Config) ([]accountant.Event, error) {
 			}
 		case l.Entry < 1 || l.Entry > len(events):
 			return nil, corrupt(fmt.Sprintf("it commits entry %d of %d", l.Entry, len(events)))
+		case f.outcomes[l.Entry] != "":
+			return nil, corrupt(fmt.Sprintf("it commits entry %d a second time", l.Entry))
 		default:
 			f.outcomes[l.Entry] = l.Outcome
 		}
@@ -173,18 +214,56 @@ func (f *file) commit(entry int, outcome string) error {
 	return nil
 }
 
-// append writes one line and returns when it is on disk.
+// sameConfig names every field in which a ledger was made otherwise than it is
+// opened.
+func sameConfig(made, opened Config) error {
+	var differ []string
+	for _, field := range []struct {
+		name         string
+		made, opened any
+	}{
+		{"Unit", made.Unit, opened.Unit},
+		{"Relation", made.Relation, opened.Relation},
+		{"Epsilon", made.Epsilon, opened.Epsilon},
+		{"Delta", made.Delta, opened.Delta},
+		{"Run", made.Run, opened.Run},
+	} {
+		if field.made != field.opened {
+			differ = append(differ, fmt.Sprintf("%s is %v, opened with %v", field.name, quoted(field.made), quoted(field.opened)))
+		}
+	}
+	if differ == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOtherConfig, strings.Join(differ, "; "))
+}
+
+// quoted shows where a string begins and ends, also one that is empty.
+func quoted(v any) any {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return v
+}
+
+// append writes one line and returns when it is on disk. After it failed once the
+// file ends nobody knows where, and it fails for ever.
 func (f *file) append(l line) error {
+	if f.broken != nil {
+		return f.broken
+	}
 	l.Prev = f.prev
 	text, err := json.Marshal(l)
 	if err != nil {
 		return fmt.Errorf("ledger: %w", err)
 	}
-	if _, err := f.f.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("ledger: nothing may be released: %w", err)
+	_, err = f.f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.f.Sync()
 	}
-	if err := f.f.Sync(); err != nil {
-		return fmt.Errorf("ledger: nothing may be released: %w", err)
+	if err != nil {
+		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
+		return f.broken
 	}
 	f.prev = digest(text)
 	return nil

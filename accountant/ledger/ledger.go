@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"sync"
 
@@ -72,12 +73,14 @@ type Ledger struct {
 	events []accountant.Event // reserved so far, in order
 	replay int                // entries of an earlier session not yet asked for again
 	file   *file              // nil in memory
+	closed bool
 }
 
 // Open makes or continues the ledger at path; an empty path keeps it in memory.
 // An existing file must have been made with the same Config and must be whole:
-// otherwise ErrCorrupt or a plain error, and nothing is written. The file is
-// locked until Close, which must be called; a second process waits for it.
+// otherwise ErrOtherConfig or ErrCorrupt, and nothing is written. The file is
+// locked until Close, which must be called: Open blocks, without a limit, while
+// another process or another Ledger of this one holds it.
 func Open(path string, cfg Config) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -97,24 +100,42 @@ func Open(path string, cfg Config) (*Ledger, error) {
 	return l, nil
 }
 
-// Close releases the file.
+// Close releases the file. Reserve and Commit fail from then on, with an error
+// that wraps os.ErrClosed. A second Close does nothing.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
 	if l.file == nil {
 		return nil
 	}
-	f := l.file
-	l.file = nil
-	return f.close()
+	return l.file.close()
+}
+
+// usable reports why nothing can be reserved or committed any more.
+func (l *Ledger) usable() error {
+	switch {
+	case l.closed:
+		return fmt.Errorf("ledger: %w", os.ErrClosed)
+	case l.file != nil:
+		return l.file.broken
+	}
+	return nil
 }
 
 // Reserve checks that e fits the budget together with all before it, writes it
 // to disk and only then hands out the reservation. Over budget it returns a
-// *BudgetError, and nothing is spent.
+// *BudgetError, and nothing is spent. If writing fails it returns ErrBroken, as do
+// all calls after it.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return nil, err
+	}
 	if l.replay > 0 {
 		i := len(l.events) - l.replay
 		if !reflect.DeepEqual(l.events[i], e) {
@@ -144,12 +165,16 @@ func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
 }
 
 // Commit records, before the outcome is handed out, that the reservation led
-// to an outcome with these bytes; only their hash is written.
+// to an outcome with these bytes; only their hash is written. On an error, such as
+// ErrBroken, the outcome must not leave.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r == nil || r.ledger != l {
 		return errors.New("ledger: commit of a reservation of another ledger")
+	}
+	if err := l.usable(); err != nil {
+		return err
 	}
 	if l.file == nil {
 		return nil

@@ -190,16 +190,19 @@ func TestOpenRefusesAnotherConfig(t *testing.T) {
 	l, err := ledger.Open(path, config)
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	for name, change := range map[string]func(*ledger.Config){
-		"epsilon":  func(c *ledger.Config) { c.Epsilon = 3 },
-		"unit":     func(c *ledger.Config) { c.Unit = "user" },
-		"relation": func(c *ledger.Config) { c.Relation = accountant.ReplaceOne },
-		"run":      func(c *ledger.Config) { c.Run = "x" },
+	for want, change := range map[string]func(*ledger.Config){
+		"Epsilon is 2, opened with 3":                             func(c *ledger.Config) { c.Epsilon = 3 },
+		"Delta is 1e-05, opened with 1e-06":                       func(c *ledger.Config) { c.Delta = 1e-6 },
+		`Unit is "record", opened with "user"`:                    func(c *ledger.Config) { c.Unit = "user" },
+		"Relation is add_remove, opened with replace_one":         func(c *ledger.Config) { c.Relation = accountant.ReplaceOne },
+		`Run is "", opened with "x"`:                              func(c *ledger.Config) { c.Run = "x" },
+		`Epsilon is 2, opened with 3; Run is "", opened with "x"`: func(c *ledger.Config) { c.Epsilon, c.Run = 3, "x" },
 	} {
 		other := config
 		change(&other)
 		_, err := ledger.Open(path, other)
-		require.Error(t, err, name)
+		require.ErrorIs(t, err, ledger.ErrOtherConfig)
+		require.EqualError(t, err, "ledger: another configuration: "+want+" ("+path+")")
 	}
 	for name, c := range map[string]ledger.Config{
 		"no unit":  {Relation: accountant.AddRemove, Epsilon: 1, Delta: 1e-5},
