@@ -7,8 +7,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// relation of every account of a comparison. PATE's votes cost the same under
-// replace-one; DP-SGD does not, so both are stated for add/remove.
+// relation of every account of a comparison. PATE's votes cost the same when a
+// record is replaced under its own unit id; DP-SGD does not, so both are stated
+// for add/remove.
 const relation = accountant.AddRemove
 
 // epsilonOf is the cost of an event at delta.
@@ -35,13 +36,13 @@ func calibrate(ctx context.Context, c Config, event func(noise float64) accounta
 }
 
 // charge fills the privacy columns of a row from what was reserved.
-func (r *Row) charge(e accountant.Event, delta float64) error {
-	bound, err := epsilonOf(e, delta)
+func (r *Row) charge(e accountant.Event, c Config) error {
+	bound, err := epsilonOf(e, c.Delta)
 	if err != nil {
 		return err
 	}
 	epsilon := bound.Upper
-	r.Epsilon = &epsilon
+	r.Epsilon, r.Releasable = &epsilon, c.Key.Releasable()
 	parts := []accountant.Event{e}
 	if c, ok := e.(accountant.Composed); ok {
 		parts = c.Events

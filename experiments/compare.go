@@ -22,6 +22,12 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case c.Key.IsZero():
+		return nil, fmt.Errorf("%w: Key is empty", ErrConfig)
+	case c.Dir == "":
+		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
+	}
 	if err := os.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
@@ -34,7 +40,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		Private: c.Task.Private.Len(), Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: p.classes,
 		Features: c.Features, Dimensions: p.private.Cols, Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilon, Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
-		Seeds: c.Seeds, Releasable: c.Key.Releasable(),
+		Seeds: c.Seeds, Seeded: !c.Key.Releasable(),
 	}
 	byMethod := map[string][]Row{}
 	for seed := range c.Seeds {
@@ -57,7 +63,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		}
 		row := mean(runs)
 		if row.Account != nil {
-			all.Events = append(all.Events, row.Account.Events...)
+			all.Events = append(all.Events, accountant.Repeated{Event: accountant.Composed{Events: row.Account.Events}, Count: int64(c.Seeds)})
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -67,6 +73,10 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 		r.EpsilonAll = b.Upper
+	}
+	r.Releasable = r.Diagnostics == nil
+	for _, row := range r.Rows {
+		r.Releasable = r.Releasable && row.Releasable
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
@@ -121,15 +131,16 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))
-	var accuracy, seconds, answered, labels float64
+	var accuracy, seconds, answered, asked, labels float64
 	for _, r := range runs {
 		accuracy += r.Accuracy / n
 		seconds += r.Seconds / n
 		answered += float64(r.Answered) / n
+		asked += float64(r.Asked) / n
 		labels += r.LabelAccuracy / n
 	}
 	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, seconds, labels
-	row.Answered = int(math.Round(answered))
+	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {
 		sum := 0.0
 		for _, r := range runs {
@@ -141,10 +152,12 @@ func mean(runs []Row) Row {
 	return row
 }
 
-// runID names, in a ledger, the run whose answers repeat themselves.
-func (c Config) runID() (string, error) {
+// runID names, in a ledger, the run whose answers repeat themselves. It is a
+// pseudorandom function of the data under the run's secret key and says nothing
+// about them.
+func (c Config) runID(bound []byte) (string, error) {
 	hash := c.Task.Hash()
-	id, err := c.Key.DeriveBytes("ledger", hash[:]).MarshalText()
+	id, err := c.Key.DeriveBytes("ledger", hash[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}

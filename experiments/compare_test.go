@@ -72,10 +72,62 @@ func TestCompareOnBlobs(t *testing.T) {
 		}
 		require.InDelta(t, 1, share, 1e-12)
 		last := row.Curve[len(row.Curve)-1]
-		require.InDelta(t, 2, last.Epsilon, 0.3)
+		require.Equal(t, *row.Epsilon, last.Epsilon, "stopping early refunds nothing")
 	}
-	require.Greater(t, r.EpsilonAll, 2.0)
-	require.Less(t, r.EpsilonAll, 6.0)
+	// Three private methods, two seeds: more than any one, less than the sum.
+	require.Greater(t, r.EpsilonAll, 4.0)
+	require.Less(t, r.EpsilonAll, 12.0)
+	once, err := Compare(context.Background(), config(t, t.TempDir()))
+	require.NoError(t, err)
+	require.Greater(t, r.EpsilonAll, 1.2*once.EpsilonAll, "a second seed uses the data again")
+}
+
+// TestDPSGDProtectsTheUnit: its guarantee is for a row, so a unit gives one row.
+func TestDPSGDProtectsTheUnit(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	cfg.Methods, cfg.Unit = []string{DPSGD}, "patient"
+	for i := range cfg.Task.Private.Units {
+		cfg.Task.Private.Units[i] = fmt.Sprint("patient/", i/5)
+	}
+	p := prepared{private: cfg.Task.Private.X}
+	data, note := p.oneRowPerUnit(cfg)
+	require.Equal(t, 600, data.X.Rows)
+	require.Contains(t, note, "one row per patient")
+	fewer := cfg
+	fewer.Task.Private.Units = append([]string(nil), cfg.Task.Private.Units...)
+	for i := range fewer.Task.Private.Units { // patient 7 leaves: its rows go to patient 8
+		if fewer.Task.Private.Units[i] == "patient/7" {
+			fewer.Task.Private.Units[i] = "patient/6"
+		}
+	}
+	without, _ := p.oneRowPerUnit(fewer)
+	require.Equal(t, 599, without.X.Rows)
+	require.Equal(t, data.X.Data[:7*6], without.X.Data[:7*6])
+	require.Equal(t, data.X.Data[8*6:], without.X.Data[7*6:])
+
+	r, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.Contains(t, r.Rows[0].Note, "one row per patient")
+}
+
+// TestOtherVotesAreNotFree: a ledger entry stands for one set of answers. When
+// the teachers changed behind its back, the run is refused, not answered anew.
+func TestOtherVotesAreNotFree(t *testing.T) {
+	dir := t.TempDir()
+	cfg := config(t, dir)
+	cfg.Methods = []string{GNMax}
+	_, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "private", "run-0")))
+	cfg.Learner = BernoulliNB
+	_, err = Compare(context.Background(), cfg)
+	require.ErrorContains(t, err, "ledger")
+}
+
+func TestAllDeclined(t *testing.T) {
+	require.False(t, (&Result{Rows: []Row{{Method: DPSGD}}}).AllDeclined())
+	require.False(t, (&Result{Rows: []Row{{Asked: 5, Answered: 1}, {Asked: 5}}}).AllDeclined())
+	require.True(t, (&Result{Rows: []Row{{Asked: 5}, {Asked: 7}, {Method: DPSGD}}}).AllDeclined())
 }
 
 // recompute goes the auditor's way: JSON, then the accountant alone.
@@ -164,7 +216,7 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(first), "\n"), "header, charge, commit:\n%s", first)
-	labels, err := os.ReadFile(filepath.Join(dir, "labels-pate-confident-gnmax-0.csv"))
+	labels, err := os.ReadFile(filepath.Join(dir, "seeded-labels-pate-confident-gnmax-0.csv"))
 	require.NoError(t, err)
 	require.Contains(t, string(labels), `,"b, c"`)
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/golearn"
 )
 
 // Methods of a comparison, in the order of the table.
@@ -39,7 +41,8 @@ type Config struct {
 	// other images, raw for tables.
 	Features string
 	Teachers int // default by the number of private records
-	Unit     string
+	// Unit says in a word whose data Task.Private.Units name; default "record".
+	Unit string
 
 	// Key is the secret all randomness derives from.
 	Key aggregate.Key
@@ -61,6 +64,13 @@ type Progress struct {
 // run.
 var ErrConfig = errors.New("experiments: bad Config")
 
+// Validate reports the first field that is missing or out of range, Key and Dir
+// apart. Everything it looks at is public.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 // withDefaults fills in what was left out and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	full, err := c.complete()
@@ -79,10 +89,6 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("Epsilon %v must be finite and above 0", c.Epsilon)
 	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
 		return c, fmt.Errorf("Delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, n)
-	case c.Key.IsZero():
-		return c, errors.New("Key is empty")
-	case c.Dir == "":
-		return c, errors.New("Dir is empty")
 	case c.Seeds < 0:
 		return c, fmt.Errorf("Seeds %d must be positive", c.Seeds)
 	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
@@ -119,6 +125,19 @@ func (c Config) complete() (Config, error) {
 	}
 	if !slices.Contains(FeatureSets(), c.Features) {
 		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(FeatureSets(), ", "))
+	}
+	if _, err := extractor(c.Features, c.Task.Image); err != nil {
+		return c, err
+	}
+	if c.Learner == KNN {
+		if _, err := golearn.NewKNN(1, golearn.Pooling{}); err != nil {
+			return c, err
+		}
+	}
+	// A teacher that refuses its share would end the run because of how the
+	// private records fell; far below the limit it does not happen.
+	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && n/c.teachers() > limit {
+		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), n/c.teachers(), limit)
 	}
 	return c, nil
 }

@@ -8,9 +8,13 @@
 // # Guarantee
 //
 // Every row with an epsilon is (Epsilon, Delta)-differentially private on its
-// own, for one unit of the private set added or removed, by the worst-case
-// events in Row.Account, which were charged before anything was released.
-// Result.EpsilonAll bounds all private rows of one run together.
+// own and for one run, for one unit of the private set added or removed, by the
+// worst-case events in Row.Account, which were charged before anything was
+// released. Result.EpsilonAll bounds all private rows of all runs together. The
+// number of private records is public: it fixes the number of teachers and the
+// schedule of DP-SGD, and is the same for both neighbours (one of them has a
+// record that no teacher sees). Where a unit has several rows, DP-SGD trains on
+// one of them; PATE uses all, because a unit has one teacher.
 //
 // What makes the comparison fair: the same private and test rows, the same
 // features, the same delta, relation and accountant, data-independent epsilons,
@@ -19,7 +23,10 @@
 //
 // # Caveats
 //
-// Rows without an epsilon, and Result.Diagnostics, are functions of the private
-// data that nobody paid for. With several seeds the private data are used
-// several times; the epsilon of a row is that of one run.
+// Rows without an epsilon, Result.Diagnostics and running times are functions of
+// the private data that nobody paid for; pool and test rows are public, nothing
+// protects them. Budgets are per folder: two runs in two folders on the same
+// records spend twice, and nothing here adds that up. Hyper-parameters were tuned
+// on public benchmarks, for MNIST on rows that are private in the literature
+// split; on data that the constants have seen, epsilon does not cover the tuning.
 package experiments

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
@@ -41,7 +44,7 @@ func (id Identity) Name() string {
 	id.Command = ""
 	data, err := json.Marshal(id)
 	if err != nil {
-		panic(err) // strings and numbers always marshal; infinite epsilons are refused before
+		panic(err) // finite numbers and strings always marshal; Config.Validate refuses others
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
@@ -49,61 +52,118 @@ func (id Identity) Name() string {
 
 // Folder is where a run keeps what it needs to go on after an interruption:
 // its configuration, and under private/ its key and the teachers' votes, which
-// are secrets as the data are.
+// are secrets as the data are. One process at a time may hold it.
 type Folder struct {
-	Path string
-	Key  aggregate.Key
+	Path   string
+	Key    aggregate.Key
+	unlock func()
 }
 
-// OpenFolder makes path, or continues the run that it holds. newKey is called
-// for a new run. A folder with another identity gives ErrOtherRun, and nothing
-// is written.
-func OpenFolder(path string, id Identity, newKey func() (aggregate.Key, error)) (Folder, error) {
+// Close lets other processes use the folder.
+func (f Folder) Close() { f.unlock() }
+
+// OpenFolder makes path, or continues the run that it holds, and locks it: it
+// waits while another process has it, until ctx ends. newKey is called for a new
+// run. A folder with another identity gives ErrOtherRun, and nothing is written.
+// Close it in the end.
+func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (aggregate.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
-	config, key := filepath.Join(path, "config.json"), filepath.Join(path, "private", "run.key")
+	if err := os.MkdirAll(filepath.Join(path, "private"), 0o700); err != nil {
+		return f, fmt.Errorf("experiments: %w", err)
+	}
+	unlock, err := lock(ctx, filepath.Join(path, "private", "lock"))
+	if err != nil {
+		return f, err
+	}
+	f.unlock = unlock
+	if f.Key, err = openRun(path, id, newKey); err != nil {
+		unlock()
+		return f, err
+	}
+	return f, nil
+}
+
+// lock takes a lock file, however long that takes, but not beyond ctx.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	type taken struct {
+		unlock func()
+		err    error
+	}
+	done := make(chan taken, 1)
+	go func() {
+		unlock, err := lockedfile.MutexAt(path).Lock()
+		done <- taken{unlock, err}
+	}()
+	select {
+	case t := <-done:
+		if t.err != nil {
+			return nil, fmt.Errorf("experiments: %w", t.err)
+		}
+		return t.unlock, nil
+	case <-ctx.Done():
+		go func() { // give it back when it comes after all
+			if t := <-done; t.err == nil {
+				t.unlock()
+			}
+		}()
+		return nil, fmt.Errorf("experiments: waiting for another process to leave the folder: %w", ctx.Err())
+	}
+}
+
+// openRun returns the key of the run in a locked folder, or starts one.
+func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
+	config, keyFile := filepath.Join(path, "config.json"), filepath.Join(path, "private", "run.key")
+	sweep(filepath.Join(path, "private"))
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
 		var held Identity
 		if err := json.Unmarshal(found, &held); err != nil {
-			return f, fmt.Errorf("%w: %s: %v", ErrOtherRun, config, err)
+			return key, fmt.Errorf("%w: %s: %v", ErrOtherRun, config, err)
 		}
 		if held.Name() != id.Name() {
-			return f, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
+			return key, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
 		}
-		text, err := os.ReadFile(key)
+		text, err := os.ReadFile(keyFile)
 		if err != nil {
-			return f, fmt.Errorf("experiments: the run in %s has lost its key: %w", path, err)
+			return key, fmt.Errorf("experiments: the run in %s has lost its key: %w", path, err)
 		}
-		if err := f.Key.UnmarshalText(text); err != nil {
-			return f, fmt.Errorf("experiments: %s: %w", key, err)
+		if err := key.UnmarshalText(text); err != nil {
+			return key, fmt.Errorf("experiments: %s: %w", keyFile, err)
 		}
-		return f, nil
+		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return f, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("experiments: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(path, "private"), 0o700); err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+	if key, err = newKey(); err != nil {
+		return key, fmt.Errorf("experiments: %w", err)
 	}
-	var err error
-	if f.Key, err = newKey(); err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
-	}
-	text, err := f.Key.MarshalText()
+	text, err := key.MarshalText()
 	if err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("experiments: %w", err)
 	}
-	if err := durable.WriteBytes(key, 0o600, text); err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+	if err := durable.WriteBytes(keyFile, 0o600, text); err != nil {
+		return key, fmt.Errorf("experiments: %w", err)
 	}
 	data, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("experiments: %w", err)
 	}
 	// Last, so that a folder with a configuration always has a key.
 	if err := durable.WriteBytes(config, 0o644, append(data, '\n')); err != nil {
-		return f, fmt.Errorf("experiments: %w", err)
+		return key, fmt.Errorf("experiments: %w", err)
 	}
-	return f, nil
+	return key, nil
+}
+
+// sweep removes temporary files that a killed process left behind.
+func sweep(dir string) {
+	left, err := filepath.Glob(filepath.Join(dir, ".*.tmp"))
+	if err != nil {
+		return // the pattern is constant; a folder name with brackets matches nothing
+	}
+	for _, path := range left {
+		os.Remove(path) // what cannot be removed does no harm
+	}
 }
 
 // subfolder makes and returns a private folder of one seed's run.

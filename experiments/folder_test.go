@@ -1,10 +1,12 @@
 package experiments
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,29 +16,39 @@ import (
 func TestAFolderKeepsItsKeyAndRefusesAnotherRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	id := Identity{Schema: "pate.run/1", Data: "mnist", Epsilon: 2, Delta: 1e-5, Seeds: 1, Command: "pate compare"}
-	first, err := OpenFolder(dir, id, aggregate.NewKey)
+	first, err := OpenFolder(context.Background(), dir, id, aggregate.NewKey)
 	require.NoError(t, err)
 	require.True(t, first.Key.Releasable())
 
+	waiting, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = OpenFolder(waiting, dir, id, aggregate.NewKey)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "two processes in one folder")
+	first.Close()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private", ".run.key.1.tmp"), nil, 0o600))
+
 	id.Command = "pate compare --out elsewhere" // how it was typed does not matter
-	again, err := OpenFolder(dir, id, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("must not be asked") })
+	again, err := OpenFolder(context.Background(), dir, id, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("must not be asked") })
 	require.NoError(t, err)
 	require.Equal(t, first.Key.Derive("x").Stream().Uint64(), again.Key.Derive("x").Stream().Uint64())
 
+	require.NoFileExists(t, filepath.Join(dir, "private", ".run.key.1.tmp"))
+	again.Close()
+
 	other := id
 	other.Epsilon = 3
-	_, err = OpenFolder(dir, other, aggregate.NewKey)
+	_, err = OpenFolder(context.Background(), dir, other, aggregate.NewKey)
 	require.ErrorIs(t, err, ErrOtherRun)
 	require.ErrorContains(t, err, "pate compare")
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "private", "run.key")))
-	_, err = OpenFolder(dir, id, aggregate.NewKey)
+	_, err = OpenFolder(context.Background(), dir, id, aggregate.NewKey)
 	require.ErrorContains(t, err, "lost its key")
 }
 
 func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	_, err := OpenFolder(dir, Identity{}, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("no entropy") })
+	_, err := OpenFolder(context.Background(), dir, Identity{}, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("no entropy") })
 	require.ErrorContains(t, err, "no entropy")
 	require.NoFileExists(t, filepath.Join(dir, "config.json"))
 }

@@ -15,10 +15,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ErrAllDeclined is returned when a mechanism answered no query: there is
-// nothing to train a student on, and the budget is spent.
-var ErrAllDeclined = errors.New("experiments: every query was declined")
-
 // poll is one ensemble's votes: first on the pool rows that are asked, in the
 // order in which they are asked, then on the test rows.
 type poll struct {
@@ -81,7 +77,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	if err != nil {
 		return row, err
 	}
-	if err := row.charge(mechanism.Event(), c.Delta); err != nil {
+	if err := row.charge(mechanism.Event(), c); err != nil {
 		return row, err
 	}
 	answers, err := c.release(mechanism, p, v, method, seed)
@@ -102,9 +98,10 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	}
 	row.Asked = len(answers)
 	if row.Answered == 0 {
-		return row, fmt.Errorf("%w: %s at epsilon %g", ErrAllDeclined, method, c.Epsilon)
+		row.Note = "every query was declined: the student answers the first class"
+	} else {
+		row.LabelAccuracy = float64(right) / float64(row.Answered)
 	}
-	row.LabelAccuracy = float64(right) / float64(row.Answered)
 	if row.Accuracy, err = c.scoreStudent(ctx, p, labels); err != nil {
 		return row, err
 	}
@@ -119,7 +116,8 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 // a cap is reached, commits and writes the labels. Without a key of its own per
 // vote matrix, two runs on different votes would share noise.
 func (c Config) release(m aggregate.Mechanism, p prepared, v poll, method string, seed int) ([]aggregate.Answer, error) {
-	book, err := c.openLedger(method, seed)
+	hash := v.votes.Hash()
+	book, err := c.openLedger(method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.Event()))
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +126,6 @@ func (c Config) release(m aggregate.Mechanism, p prepared, v poll, method string
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", method, err)
 	}
-	hash := v.votes.Hash()
 	session, err := m.Start(reservation, c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]))
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", method, err)
@@ -159,29 +156,33 @@ func (c Config) release(m aggregate.Mechanism, p prepared, v poll, method string
 		return nil, err
 	}
 	name := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed)
+	if !session.Releasable() {
+		name = "seeded-" + name // not releasable
+	}
 	if err := durable.WriteBytes(filepath.Join(c.Dir, name), 0o644, file.Bytes()); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	return answers, nil
 }
 
-// voteCurve scores students on growing prefixes of the released labels, at what
-// the questions so far cost in the worst case. It is post-processing.
+// voteCurve scores students after a quarter, a half and three quarters of the
+// questions that were charged, at the worst case of so many questions: places and
+// prices fixed before any answer. The last point is the whole reservation. It is
+// post-processing of released labels.
 func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
 	labels := noLabels(p.pool.Rows)
-	answered := 0
-	for q, a := range answers {
-		if a.Answered {
-			labels[v.queries[q]] = a.Label
-			answered++
-		}
-		asked := q + 1
-		if asked*points/len(answers) == (asked-1)*points/len(answers) || answered == 0 {
+	done := 0
+	for k := 1; k < points; k++ {
+		asked := p.questions(row.Method) * k / points
+		if asked == 0 || asked >= len(answers) {
 			continue
 		}
-		spent := accountant.Composed{}
+		for ; done < asked; done++ {
+			labels[v.queries[done]] = answers[done].Label
+		}
+		var spent accountant.Composed
 		if row.SigmaThreshold > 0 {
 			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold}, Count: int64(asked)})
 		}
@@ -190,15 +191,13 @@ func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []agg
 		if err != nil {
 			return nil, err
 		}
-		a := row.Accuracy
-		if asked < len(answers) {
-			if a, err = c.scoreStudent(ctx, p, labels); err != nil {
-				return nil, err
-			}
+		a, err := c.scoreStudent(ctx, p, labels)
+		if err != nil {
+			return nil, err
 		}
 		curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
 	}
-	return curve, nil
+	return append(curve, Point{Epsilon: *row.Epsilon, Accuracy: row.Accuracy}), nil
 }
 
 // runTrueLabels trains the student on the true labels of the same queries.

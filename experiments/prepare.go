@@ -46,7 +46,7 @@ func extractor(name string, shape dataset.Shape) (features.Extractor, error) {
 	case name == Raw:
 		return features.Raw{}, nil
 	case shape == dataset.Shape{}:
-		return nil, fmt.Errorf("experiments: features %q are for images, and these rows are not images; use %q", name, Raw)
+		return nil, fmt.Errorf("features %q are for images, and these rows are not images; use %q", name, Raw)
 	case name == Deskewed:
 		return features.Standardize{Of: features.Deskew{}}, nil
 	case name == DeskewedHOG:

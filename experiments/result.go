@@ -29,12 +29,15 @@ type Result struct {
 	Relation      string  `json:"relation"`
 	Unit          string  `json:"unit"`
 	Seeds         int     `json:"seeds"`
-	Releasable    bool    `json:"releasable"`
-	Seconds       float64 `json:"seconds"`
-	Rows          []Row   `json:"rows"`
+	// Releasable says whether the whole result may leave: it is false as soon
+	// as it holds a row that protects nothing, diagnostics, or seeded noise.
+	Releasable bool    `json:"releasable"`
+	Seeded     bool    `json:"seeded"` // all noise can be removed by whoever knows the seed
+	Seconds    float64 `json:"seconds"`
+	Rows       []Row   `json:"rows"`
 
-	// EpsilonAll is what releasing every private method's output of one run
-	// costs together, at the same delta.
+	// EpsilonAll is what the outputs of all private methods and all seeds cost
+	// together, at the same delta.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
 
 	// Diagnostics are functions of the private data that nobody paid for.
@@ -42,11 +45,21 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
+// AllDeclined says whether private votes were asked and not one was answered.
+func (r *Result) AllDeclined() bool {
+	asked, answered := 0, 0
+	for _, row := range r.Rows {
+		asked, answered = asked+row.Asked, answered+row.Answered
+	}
+	return asked > 0 && answered == 0
+}
+
 // Row is one method. Accuracy is on the test rows, mean and standard deviation
 // over seeds; Epsilon is absent where nothing was protected.
 type Row struct {
 	Method          string   `json:"method"`
 	Epsilon         *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
+	Releasable      bool     `json:"releasable"`        // charged, with cryptographic noise
 	Accuracy        float64  `json:"accuracy"`
 	SD              *float64 `json:"sd,omitempty"` // absent for one seed
 	Answered        int      `json:"answered,omitempty"`
@@ -70,7 +83,7 @@ type Row struct {
 
 // Charge is one kind of release within a method.
 type Charge struct {
-	Event string  `json:"event"` // such as "gnmax, sigma 52.1"
+	Event string  `json:"event"` // such as "noisy argmax, σ 52.1"
 	Count int64   `json:"count"`
 	Share float64 `json:"share"` // of the RDP at the order that gives epsilon, in [0, 1]
 }

@@ -21,7 +21,9 @@ const curvePoints = 8
 func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) {
 	start := time.Now()
 	row := Row{Method: DPSGD}
-	cfg := dpsgdPlan(p.private.Rows)
+	data, note := p.oneRowPerUnit(c)
+	row.Note = note
+	cfg := dpsgdPlan(data.X.Rows)
 	noise, err := calibrate(ctx, c, func(noise float64) accountant.Event {
 		try := cfg
 		try.NoiseMultiplier = noise
@@ -31,11 +33,11 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 		return row, fmt.Errorf("experiments: noise for %s: %w", DPSGD, err)
 	}
 	cfg.NoiseMultiplier, cfg.Workers = noise, c.Workers
-	if err := row.charge(cfg.Event(), c.Delta); err != nil {
+	if err := row.charge(cfg.Event(), c); err != nil {
 		return row, err
 	}
 	key := c.Key.Derive("dpsgd", uint64(seed))
-	book, err := c.openLedger(DPSGD, seed)
+	book, err := c.openLedger(DPSGD, seed, fmt.Appendf(nil, "%s %+v", c.Features, cfg.Event()))
 	if err != nil {
 		return row, err
 	}
@@ -66,7 +68,7 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 			curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
 		}
 	}
-	result, err := dpsgd.Train(ctx, model, dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, cfg, reservation, key)
+	result, err := dpsgd.Train(ctx, model, data, cfg, reservation, key)
 	if err != nil {
 		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
 	}
@@ -116,11 +118,34 @@ func parameterBytes(v []float32) []byte {
 	return out
 }
 
-// openLedger opens the ledger of one method in one run. All randomness is
-// derived from the run's key and all data are in its identity, so an
-// interrupted run repeats itself and pays nothing twice.
-func (c Config) openLedger(method string, seed int) (*ledger.Ledger, error) {
-	run, err := c.runID()
+// oneRowPerUnit is what DP-SGD trains on: its guarantee is for one row, so where
+// units have several, each gives its first. Which rows a unit gives depends on
+// that unit alone, so adding or removing a unit adds or removes one row.
+func (p prepared) oneRowPerUnit(c Config) (dpsgd.Data, string) {
+	first := make([]int, 0, p.private.Rows)
+	seen := make(map[string]bool, p.private.Rows)
+	for i, u := range c.Task.Private.Units {
+		if !seen[u] {
+			seen[u] = true
+			first = append(first, i)
+		}
+	}
+	if len(first) == p.private.Rows {
+		return dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, ""
+	}
+	labels := make([]int, len(first))
+	for i, r := range first {
+		labels[i] = c.Task.Private.Y[r]
+	}
+	return dpsgd.Data{X: rows(p.private, first), Y: labels}, "trained on one row per " + c.Unit + ", which is what its epsilon is for"
+}
+
+// openLedger opens the ledger of one method in one run. The run's name covers
+// its key, its data and, as bound, everything else that the answers depend on:
+// a run that repeats itself pays nothing twice, and one that would answer
+// differently is refused.
+func (c Config) openLedger(method string, seed int, bound []byte) (*ledger.Ledger, error) {
+	run, err := c.runID(bound)
 	if err != nil {
 		return nil, err
 	}

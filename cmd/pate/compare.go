@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,45 +81,71 @@ func compare(ctx context.Context, g *globals, f compareFlags) error {
 			"a delta of one over the number of private records allows giving one of them away whole",
 			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(n)), "privacy")
 	}
-	id := f.identity(g)
-	dir, keep, err := f.folder(id)
+	cfg := experiments.Config{
+		Task: task, Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
+		Features: f.features, Teachers: f.teachers, Unit: f.unitName(),
+	}
+	if err := cfg.Validate(); err != nil {
+		return usageError("", err)
+	}
+	result, err := f.runIn(ctx, g, cfg)
 	if err != nil {
 		return err
 	}
-	folder, err := experiments.OpenFolder(dir, id, func() (aggregate.Key, error) {
+	if result.AllDeclined() {
+		return &commandError{code: exitAllDeclined, what: errors.New("every query was declined"),
+			why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
+			fix: "raise --epsilon"}
+	}
+	return nil
+}
+
+// runIn runs the comparison in its folder and prints the result.
+func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Config) (*experiments.Result, error) {
+	id, err := f.identity(g)
+	if err != nil {
+		return nil, err
+	}
+	dir, keep, err := f.folder(id)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := experiments.OpenFolder(ctx, dir, id, func() (aggregate.Key, error) {
 		if g.seeded {
 			return aggregate.SeedKey(g.seed), nil
 		}
 		return aggregate.NewKey()
 	})
-	if errors.Is(err, experiments.ErrOtherRun) {
-		return inputError(err, "its votes and ledger belong to that run; mixing the two would spend unseen", "choose another --out, or repeat that command", "")
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	defer folder.Close()
 	bar := newProgress(g)
-	result, err := experiments.Compare(ctx, experiments.Config{
-		Task: task, Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Key: folder.Key, Dir: folder.Path,
-		Progress: func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) },
-	})
+	cfg.Key, cfg.Dir = folder.Key, folder.Path
+	cfg.Progress = func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) }
+	result, err := experiments.Compare(ctx, cfg)
 	bar.clear()
-	if errors.Is(err, experiments.ErrConfig) {
-		return usageError("", err)
-	}
 	if err != nil {
-		return err
+		if ctx.Err() != nil {
+			g.logf("what is done so far, secrets included, is in %s", dir)
+		}
+		return nil, err
 	}
 	if keep {
 		if err := report.Write(dir, result, id.Command); err != nil {
-			return err
+			return nil, err
 		}
-		g.logf("report: %s", filepath.Join(dir, "report.html"))
-	} else if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing the finished run's secrets: %w", err)
+		g.logf("report: %s\nkeep %s to yourself: votes and the key of the noise", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
 	}
-	return printResult(g, result)
+	if err := printResult(g, result); err != nil {
+		return nil, err
+	}
+	if !keep {
+		if err := os.RemoveAll(dir); err != nil {
+			return nil, fmt.Errorf("removing the finished run's secrets: %w", err)
+		}
+	}
+	return result, nil
 }
 
 // printResult writes the table, or the JSON of the contract, to stdout.
@@ -136,14 +163,29 @@ func printResult(g *globals, r *experiments.Result) error {
 		fmt.Fprint(g.stdout, report.Footnotes(r))
 		return nil
 	default:
-		return report.Table(r).Write(g.stdout, format)
+		if err := report.Table(r).Write(g.stdout, format); err != nil {
+			return err
+		}
+		comment := ""
+		if format == table.LaTeX {
+			comment = "% "
+		}
+		_, err := fmt.Fprintf(g.stdout, "\n%s%s\n", comment, report.Warning(r))
+		return err
 	}
 }
 
 // identity says what the run is a function of.
-func (f compareFlags) identity(g *globals) experiments.Identity {
+func (f compareFlags) identity(g *globals) (experiments.Identity, error) {
+	data := f.data
+	if !slices.Contains(dataset.Names(), data) {
+		var err error
+		if data, err = filepath.Abs(data); err != nil {
+			return experiments.Identity{}, fmt.Errorf("where is %s: %w", f.data, err)
+		}
+	}
 	id := experiments.Identity{
-		Schema: "pate.run/1", Data: strings.Join([]string{f.data, f.label, f.unit, f.header}, "|"), Split: f.split,
+		Schema: "pate.run/1", Data: strings.Join([]string{data, f.label, f.unit, f.header}, "|"), Split: f.split,
 		Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
 		Teachers: f.teachers, Methods: f.methodList(), Quick: f.quick,
 	}
@@ -151,7 +193,7 @@ func (f compareFlags) identity(g *globals) experiments.Identity {
 		id.Seed = fmt.Sprint(g.seed)
 	}
 	id.Command = f.command(g)
-	return id
+	return id, nil
 }
 
 // command is the command line that repeats the run.
@@ -162,9 +204,9 @@ func (f compareFlags) command(g *globals) string {
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	add(f.data != "mnist", "--data %q", f.data)
-	add(f.label != "", "--label %q", f.label)
-	add(f.unit != "", "--unit %q", f.unit)
+	add(f.data != "mnist", "--data %s", shellWord(f.data))
+	add(f.label != "", "--label %s", shellWord(f.label))
+	add(f.unit != "", "--unit %s", shellWord(f.unit))
 	add(f.header != "auto", "--header %s", f.header)
 	add(true, "--epsilon %v --delta %v", f.epsilon, g.delta)
 	add(f.seeds != 1, "--seeds %d", f.seeds)
@@ -178,18 +220,27 @@ func (f compareFlags) command(g *globals) string {
 	return strings.Join(words, " ")
 }
 
+// shellWord quotes a word for a POSIX shell if it must be.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
 // folder is where the run lives: --out, or one in the user's cache that is
 // removed when the run is done.
 func (f compareFlags) folder(id experiments.Identity) (dir string, keep bool, err error) {
 	if f.out != "" {
-		return f.out, true, os.MkdirAll(f.out, 0o755)
+		return f.out, true, nil
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
 	}
-	dir = filepath.Join(cache, "pate", "compare-"+id.Name())
-	return dir, false, os.MkdirAll(dir, 0o700)
+	return filepath.Join(cache, "pate", "compare-"+id.Name()), false, nil
 }
 
 func (f compareFlags) methodList() []string {

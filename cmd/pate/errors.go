@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/teachers"
 )
 
 // Exit codes, a contract of the command line.
@@ -17,6 +18,7 @@ const (
 	exitUsage        = 2
 	exitInvalidInput = 3
 	exitOverBudget   = 4
+	exitCheckFailed  = 5
 	exitAllDeclined  = 6
 	exitInterrupted  = 130
 )
@@ -56,10 +58,14 @@ func explain(err error) (int, string) {
 		ce = &commandError{code: exitOverBudget, what: err,
 			why: "the whole worst case is charged before anything is asked; nothing was spent",
 			fix: "ask for less, add noise, or raise the budget", topic: "privacy"}
-	case errors.Is(err, experiments.ErrAllDeclined):
-		ce = &commandError{code: exitAllDeclined, what: err,
-			why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
-			fix: "raise --epsilon, or leave the method out with --methods"}
+	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint):
+		ce = &commandError{code: exitInvalidInput, what: err,
+			why: "its votes and ledger belong to that run; mixing the two would spend unseen",
+			fix: "choose another --out, or repeat that command"}
+	case errors.Is(err, ledger.ErrCorrupt):
+		ce = &commandError{code: exitCheckFailed, what: err,
+			why: "what was charged can no longer be told, so nothing more may be released",
+			fix: "restore the file from a copy; what it charged is spent"}
 	default:
 		ce = &commandError{code: exitFailure, what: err}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/teachers"
 )
 
 func TestExitCodesAreAContract(t *testing.T) {
@@ -21,7 +22,12 @@ func TestExitCodesAreAContract(t *testing.T) {
 	ragged := filepath.Join(dir, "ragged.csv")
 	require.NoError(t, os.WriteFile(ragged, []byte("1,2,a\n1,b\n"), 0o600))
 	tiny := filepath.Join(dir, "tiny.csv")
-	require.NoError(t, os.WriteFile(tiny, []byte(strings.Repeat("1,2,a\n3,4,b\n", 200)), 0o600))
+	var rows strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&rows, "%d,%d,%c\n", i, i%7, 'a'+i%2)
+	}
+	require.NoError(t, os.WriteFile(tiny, []byte(rows.String()), 0o600))
+	never := filepath.Join(dir, "never")
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -35,8 +41,10 @@ func TestExitCodesAreAContract(t *testing.T) {
 		"bad delta":        {[]string{"compare", "--delta", "2"}, exitUsage},
 		"NaN delta":        {[]string{"compare", "--delta", "NaN"}, exitUsage},
 		"bad split":        {[]string{"compare", "--split", "magic"}, exitUsage},
-		"bad epsilon":      {[]string{"compare", "--data", tiny, "--epsilon", "-1", "--delta", "1e-4", "--out", filepath.Join(dir, "a")}, exitUsage},
-		"bad method":       {[]string{"compare", "--data", tiny, "--methods", "magic", "--delta", "1e-4", "--out", filepath.Join(dir, "b")}, exitUsage},
+		"bad epsilon":      {[]string{"compare", "--data", tiny, "--epsilon", "-1", "--delta", "1e-4", "--out", never}, exitUsage},
+		"bad method":       {[]string{"compare", "--data", tiny, "--methods", "magic", "--delta", "1e-4", "--out", never}, exitUsage},
+		"epsilon inf":      {[]string{"compare", "--data", tiny, "--epsilon", "inf", "--delta", "1e-4", "--out", never}, exitUsage},
+		"hog of a table":   {[]string{"compare", "--data", tiny, "--features", "hog", "--delta", "1e-4", "--out", never}, exitUsage},
 		"ragged rows":      {[]string{"compare", "--data", ragged}, exitInvalidInput},
 		"missing data":     {[]string{"compare", "--data", filepath.Join(dir, "nowhere")}, exitInvalidInput},
 		"delta of 1/n":     {[]string{"compare", "--data", tiny, "--delta", "0.01"}, exitInvalidInput},
@@ -48,6 +56,7 @@ func TestExitCodesAreAContract(t *testing.T) {
 			require.Equal(t, c.code, code, "stdout:\n%s\nstderr:\n%s", &out, &errs)
 			if code != exitDone {
 				require.Empty(t, out.String(), "an error writes nothing to stdout")
+				require.NoDirExists(t, never, "a bad call writes nothing")
 				require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 4, "an error is four short lines:\n%s", &errs)
 			}
 		})
@@ -71,7 +80,9 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 	}{
 		{fmt.Errorf("x: %w", context.Canceled), exitInterrupted},
 		{fmt.Errorf("x: %w", &ledger.BudgetError{Epsilon: 3, Budget: 2}), exitOverBudget},
-		{fmt.Errorf("x: %w", experiments.ErrAllDeclined), exitAllDeclined},
+		{fmt.Errorf("x: %w", experiments.ErrOtherRun), exitInvalidInput},
+		{fmt.Errorf("x: %w", teachers.ErrForeignCheckpoint), exitInvalidInput},
+		{fmt.Errorf("x: %w", ledger.ErrCorrupt), exitCheckFailed},
 		{errors.New("x"), exitFailure},
 	} {
 		code, text := explain(c.err)

@@ -22,9 +22,11 @@ one teacher and so at most one vote of each query.
 DP-SGD is accounted for records added or removed, with the Poisson sampling
 that the trainer really does. Both are shown under add/remove.
 
-What is not charged: hyper-parameters fixed before the private data were seen,
-per-image preprocessing, and everything computed from public data or from
-labels already released.`),
+What is not charged: the number of private records, which is taken to be public;
+hyper-parameters fixed before the private data were seen; per-image
+preprocessing; and everything computed from public data or from labels already
+released. Budgets are per --out folder: what other runs spent on the same
+records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
   fashion-mnist    Debian package dataset-fashion-mnist, or $PATE_DATA/fashion-mnist
   adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
@@ -32,11 +34,13 @@ labels already released.`),
   FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
                    number from 1) and optionally --unit COLUMN
 
-Image sets are split as in the literature: the training images are private, the
-first nine tenths of the test images are the public unlabelled pool, the rest
-score. Tables are split by a hash of the unit: 70 % private, 20 % pool, 10 %
-test. Numeric columns are scaled and categories listed by looking at the public
-pool alone, so that preprocessing costs no privacy.`),
+Pool and test rows are PUBLIC: nothing protects them. Of a table these are 30 %
+of the units (20 % pool, 10 % test, chosen by a hash of the unit), the rest is
+private; give a table in which that is acceptable. Numeric columns are scaled and
+categories listed by looking at the pool alone; class names come from the whole
+file and are taken to be public. Image sets are split as in the literature: the
+training images are private, the first nine tenths of the test images are the
+pool, the rest score.`),
 		topic("formats", "table, json, csv, md, latex", `  table    for a terminal (default)
   json     one object with a "schema" field; names are stable
   csv      one row per result, header first

@@ -34,6 +34,8 @@ func writePage(w io.Writer, r *experiments.Result, public, private []figure, rep
 		"percent": percent,
 		"short":   trim,
 		"up":      up,
+		"full":    full,
+		"warning": Warning,
 	}).Parse(pageSource)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

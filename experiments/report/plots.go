@@ -92,7 +92,7 @@ func withMargin(c draw.Canvas) draw.Canvas {
 // accuracyFigure draws accuracy as each method spends its budget, and the
 // methods that protect nothing as level lines.
 func accuracyFigure(r *experiments.Result) (figure, error) {
-	p := newPlot("ε spent (δ = "+trim(r.Delta)+", upper bound)", "test accuracy, %")
+	p := newPlot("ε spent (δ = "+full(r.Delta)+", upper bound)", "test accuracy, %")
 	p.Legend.Top = false
 	p.Legend.XOffs, p.Legend.YOffs = -4, 6
 	low, high := math.Inf(1), 0.0

@@ -46,7 +46,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	page := string(html)
 	require.Contains(t, page, "&lt;digits&gt; &amp; co")
 	require.NotContains(t, page, "<digits>")
-	require.Contains(t, page, "Not releasable")
+	require.Contains(t, page, "For the owner of the data")
 	require.Contains(t, page, "Not for release")
 	require.Contains(t, page, "pate compare --seed 1")
 	require.Equal(t, 3, strings.Count(page, "<svg"))

@@ -27,7 +27,7 @@ func Table(r *experiments.Result) table.Table {
 // Records is the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "sd", "answered", "asked", "label_accuracy",
-		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds"}}
+		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds", "releasable"}}
 	for _, row := range r.Rows {
 		number := func(x float64) string {
 			if x == 0 {
@@ -45,7 +45,7 @@ func Records(r *experiments.Result) table.Table {
 			row.Method, optional(row.Epsilon), number(r.Delta), number(row.Accuracy), optional(row.SD),
 			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), number(row.LabelAccuracy), number(row.Sigma),
 			number(row.Threshold), number(row.SigmaThreshold), strconv.Itoa(row.Steps), number(row.Probability),
-			number(row.NoiseMultiplier), number(row.Seconds),
+			number(row.NoiseMultiplier), number(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t
@@ -60,6 +60,9 @@ func epsilonCell(row experiments.Row) string {
 	}
 	return up(*row.Epsilon)
 }
+
+// full shows a number so that reading it back gives the same.
+func full(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // up shows a claim with four decimals, rounded upwards.
 func up(x float64) string { return strconv.FormatFloat(math.Ceil(x*1e4)/1e4, 'f', 4, 64) }

@@ -11,8 +11,20 @@ import (
 func Heading(r *experiments.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", r.Data, r.Classes, r.Private, r.Pool, r.Test)
-	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, trim(r.Delta))
+	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, full(r.Delta))
 	return b.String()
+}
+
+// Warning says whether the result may leave the house, and if not, why.
+func Warning(r *experiments.Result) string {
+	switch {
+	case r.Seeded:
+		return "Seeded run: not releasable, whoever knows the seed can remove the noise."
+	case !r.Releasable:
+		return "Not releasable as a whole: rows without an ε were not charged."
+	default:
+		return "Releasable."
+	}
 }
 
 // Footnotes says what the table leaves open.
@@ -23,10 +35,13 @@ func Footnotes(r *experiments.Result) string {
 		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
 	}
 	if r.EpsilonAll > 0 {
-		fmt.Fprintf(&b, "Publishing what all private methods of one run made costs ε = %s together.\n", up(r.EpsilonAll))
+		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", up(r.EpsilonAll))
 	}
-	if !r.Releasable {
-		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
+	for _, row := range r.Rows {
+		if row.Note != "" {
+			fmt.Fprintf(&b, "%s: %s.\n", row.Method, row.Note)
+		}
 	}
+	b.WriteString(Warning(r) + "\n")
 	return b.String()
 }

@@ -16,17 +16,21 @@ import (
 // Write puts results.json, results.csv, the figures as SVG and PNG, one
 // accounts/METHOD.json per private method (what `pate account` reads) and
 // report.html into dir, which must exist. Each file is wholly there or not
-// there. repeat is the command line that repeats the run; the page shows it.
+// there, and readable by its owner alone unless all in it was charged. repeat is the command line that repeats the run; the page shows it.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	public, private, err := figures(r)
 	if err != nil {
 		return err
 	}
+	mode := os.FileMode(0o600)
+	if r.Releasable {
+		mode = 0o644
+	}
 	for _, f := range append(public[:len(public):len(public)], private...) {
-		if err := durable.WriteBytes(filepath.Join(dir, f.name+".svg"), 0o644, f.svg); err != nil {
+		if err := durable.WriteBytes(filepath.Join(dir, f.name+".svg"), mode, f.svg); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
-		if err := durable.WriteBytes(filepath.Join(dir, f.name+".png"), 0o644, f.png); err != nil {
+		if err := durable.WriteBytes(filepath.Join(dir, f.name+".png"), mode, f.png); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 	}
@@ -42,7 +46,7 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
 	}
 	for _, f := range files {
-		if err := durable.WriteFile(filepath.Join(dir, f.name), 0o644, f.write); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, f.name), mode, f.write); err != nil {
 			return fmt.Errorf("report: %s: %w", f.name, err)
 		}
 	}
