@@ -2,20 +2,19 @@ package student
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/teachers"
 )
 
 // blockRows rows are worked on at a time: memory is bounded and a cancelled
 // context is noticed between blocks.
 const blockRows = 256
-
-var errNonFinite = errors.New("student: feature is NaN or infinite")
 
 func newMatrix(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
@@ -50,21 +49,8 @@ func mul(dst, a, b Matrix) { blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 0,
 func addGram(dst, a, b Matrix) { blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 1, dst) }
 
 func checkMatrix(m Matrix) error {
-	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols {
-		return fmt.Errorf("student: malformed matrix of %d rows, %d columns, stride %d", m.Rows, m.Cols, m.Stride)
-	}
-	// Written without products that could overflow.
-	if m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
-		return fmt.Errorf("student: %d values are too few for %d rows of %d columns, stride %d", len(m.Data), m.Rows, m.Cols, m.Stride)
-	}
-	for i := range m.Rows {
-		var sum float32 // v-v is 0 for finite v and NaN otherwise
-		for _, v := range row(m, i) {
-			sum += v - v
-		}
-		if sum != 0 {
-			return fmt.Errorf("%w (row %d)", errNonFinite, i)
-		}
+	if err := teachers.CheckMatrix(m); err != nil {
+		return fmt.Errorf("student: %w", err)
 	}
 	return nil
 }

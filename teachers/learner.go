@@ -76,7 +76,7 @@ func (d Dataset) Validate() error {
 	if len(d.Y) != d.X.Rows {
 		return fmt.Errorf("teachers: %d labels for %d rows", len(d.Y), d.X.Rows)
 	}
-	if err := checkMatrix(d.X); err != nil {
+	if err := CheckMatrix(d.X); err != nil {
 		return err
 	}
 	for _, y := range d.Y {
@@ -101,11 +101,12 @@ func checkQueries(x Matrix, features int) error {
 	if x.Cols != features {
 		return fmt.Errorf("teachers: %d features, the model was trained on %d", x.Cols, features)
 	}
-	return checkMatrix(x)
+	return CheckMatrix(x)
 }
 
-// checkMatrix refuses shapes that do not fit the data and non-finite values.
-func checkMatrix(m Matrix) error {
+// CheckMatrix refuses a matrix without columns, one whose data are too few for its
+// rows and stride, and features that are NaN or infinite. No rows are allowed.
+func CheckMatrix(m Matrix) error {
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols {
 		return fmt.Errorf("teachers: malformed matrix of %d rows, %d columns, stride %d", m.Rows, m.Cols, m.Stride)
 	}
