@@ -166,9 +166,12 @@ func (p *softmaxPass[T]) norm() float64 {
 }
 
 // addClipped is Worker.AddClipped. Norm and scale are computed in double
-// precision and the scaled deltas rounded towards zero, so a contribution
-// exceeds the clip norm by no more than the rounding of a double-precision
-// sum, 2^-52 (cols + classes) relative: far below 2^-20.
+// precision, with a relative error of at most 2^-52 (cols + classes), and the
+// scaled deltas are rounded towards zero, which shrinks a contribution. Its
+// elements are their products with the input, each rounded once more: by 2^-24
+// relative in float32, 2^-53 in float64. So a contribution exceeds the clip norm
+// by no more than about 2^-24 + 2^-52 (cols + classes), relative, which is below
+// 2^-20 up to 2^31 columns and classes.
 func (p *softmaxPass[T]) addClipped(sum, x []T, stride int, labels, rows []int, clip float64) Tally {
 	var tally Tally
 	p.scaled, p.inputs = p.scaled[:0], p.inputs[:0]
