@@ -31,8 +31,10 @@
 // 2018, Proposition 8 and Algorithm 1; the bounds hold for integer noise on
 // integer counts by Canonne, Kamath, Steinke 2020, Proposition 5). The unit is
 // what one teacher's data are partitioned by: record or user. Add/remove and
-// replace-one cost the same, because a vote moves either way. Tests enumerate
-// every histogram of small ensembles and compare exact divergences with these.
+// replace-one cost the same if a record is replaced under its own unit id, because
+// then a vote moves either way; under another id the old and the new record may
+// belong to two teachers, and two votes move. Tests enumerate every histogram of
+// small ensembles and compare exact divergences with these.
 //
 // # Caveats
 //
