@@ -43,7 +43,7 @@ func NewAdvanced(rel Relation, t Theorem) (*Advanced, error) {
 	default:
 		return nil, fmt.Errorf("accountant: %d is not a composition theorem", int(t))
 	}
-	c, err := newComposition(rel, true, bound)
+	c, err := newComposition(rel, bound, bound)
 	return &Advanced{c}, err
 }
 

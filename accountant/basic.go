@@ -17,7 +17,7 @@ var _ Accountant = (*Basic)(nil)
 
 // NewBasic starts an empty account.
 func NewBasic(rel Relation) (*Basic, error) {
-	c, err := newComposition(rel, false, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
+	c, err := newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 	return &Basic{c}, err
 }
 

@@ -58,10 +58,12 @@ func deviance(x, m float64) float64 {
 // the rest.
 func logBinomialTail(k, n int64, p float64) float64 {
 	switch {
-	case k <= 0 || p >= 1:
+	case k <= 0:
 		return 0
 	case k > n || p <= 0:
 		return math.Inf(-1)
+	case p >= 1:
+		return 0
 	case float64(k) <= float64(n)*p:
 		return 0 // no more than the bound 1 is worth there
 	}

@@ -25,16 +25,17 @@ type composition struct {
 	// bound returns an epsilon of the composition of pure runs with distinct
 	// epsilons, ascending, at delta = slack >= 0.
 	bound func(rs []runs, slack float64) float64
-	// spends says whether bound gets smaller with more slack: then delta is
-	// split between the runs and the theorem, otherwise the runs take it all.
-	spends bool
+	// split is bound or something like it that is fast, by which to search for
+	// the best division of delta between trade-offs and theorem. Nil says that
+	// the theorem has no use for slack: the trade-offs take it all.
+	split func(rs []runs, slack float64) float64
 }
 
-func newComposition(rel Relation, spends bool, bound func([]runs, float64) float64) (composition, error) {
+func newComposition(rel Relation, split, bound func([]runs, float64) float64) (composition, error) {
 	if _, err := rel.MarshalText(); err != nil {
 		return composition{}, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
 	}
-	return composition{relation: rel, bound: bound, spends: spends}, nil
+	return composition{relation: rel, bound: bound, split: split}, nil
 }
 
 // Compose implements Accountant.
@@ -57,36 +58,55 @@ func (c *composition) Epsilon(delta float64) (Bound, error) {
 		return b, nil
 	}
 	if len(c.events.tradeoffs.keys) == 0 {
-		b.Upper = c.at(left, 0)
+		b.Upper = c.at(c.bound, left, 0)
 		return b, nil
 	}
 	n := 0.0
 	for _, count := range c.events.tradeoffs.counts {
 		n += float64(count)
 	}
-	budget := left - c.fixedDelta()
-	if !(budget > 0) {
+	budget := left - c.spent(0)
+	switch {
+	case !(budget > 0):
 		b.Upper = math.Inf(1)
-		return b, nil
+	case c.split == nil:
+		b.Upper = c.at(c.bound, left, budget/n*(1-1e-12))
+	default:
+		b.Upper = c.search(left, budget/n)
 	}
-	if !c.spends {
-		b.Upper = c.at(left, budget/n*(1-1e-12))
-		return b, nil
+	return b, nil
+}
+
+// search divides delta: a share f of budget, per run, to the trade-offs and
+// the rest to the theorem. Any f is valid, so what the search misses costs
+// tightness only: a scan of log(f/(1-f)) by the fast bound, its best valley,
+// and a few steps around it by the real one.
+func (c *composition) search(delta, budget float64) float64 {
+	at := func(bound func([]runs, float64) float64, t float64) float64 {
+		return c.at(bound, delta, budget/(1+math.Exp(-t)))
 	}
-	// Any split is valid: a coarse scan of log(f/(1-f)), then its best valley.
-	split := func(t float64) float64 {
-		f := 1 / (1 + math.Exp(-t))
-		return c.at(left, f*budget/n)
-	}
-	best, at := math.Inf(1), 0.0
+	near, best := 0.0, math.Inf(1)
 	for t := -12.0; t <= 12; t += 3 {
-		if v := split(t); v < best {
-			best, at = v, t
+		if v := at(c.split, t); v < best {
+			near, best = t, v
 		}
 	}
-	_, v := goldenSection(func(x float64) float64 { return split(x - 100) }, at-3+100, at+3+100)
-	b.Upper = math.Min(best, v)
-	return b, nil
+	near, _ = walk(func(t float64) float64 { return at(c.split, t) }, near, best, 1.5)
+	_, best = walk(func(t float64) float64 { return at(c.bound, t) }, near, at(c.bound, near), 0.5)
+	return best
+}
+
+// walk lowers f from x by steps to either side that are halved down to a
+// sixteenth.
+func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
+	for last := step / 16; step >= last; step /= 2 {
+		if v := f(x + step); v < fx {
+			x, fx = x+step, v
+		} else if v := f(x - step); v < fx {
+			x, fx = x-step, v
+		}
+	}
+	return x, fx
 }
 
 // Delta implements Accountant. It is the least delta at which Epsilon stays
@@ -104,12 +124,8 @@ func (c *composition) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// fixedDelta returns 1 - product of (1 - delta_i) over the fixed guarantees,
-// rounded up.
-func (c *composition) fixedDelta() float64 {
-	return c.spent(0)
-}
-
+// spent returns 1 - product of (1 - delta_i) over all runs, rounded up, with
+// share for each trade-off.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
 	for i, k := range c.events.fixed.keys {
@@ -131,7 +147,7 @@ func (c *composition) spent(share float64) float64 {
 // at returns epsilon when every trade-off takes share of delta. The deltas of
 // the runs leave slack = (delta - d)/(1 - d), d = 1 - product of (1 - delta_i)
 // (Kairouz, Oh, Viswanath 2015, Theorem 3.5).
-func (c *composition) at(delta, share float64) float64 {
+func (c *composition) at(bound func([]runs, float64) float64, delta, share float64) float64 {
 	d := c.spent(share)
 	var slack float64
 	switch {
@@ -149,7 +165,7 @@ func (c *composition) at(delta, share float64) float64 {
 	for i, e := range c.events.tradeoffs.keys {
 		rs = append(rs, runs{tradeoffEpsilon(e, share), c.events.tradeoffs.counts[i]})
 	}
-	return c.bound(mergeRuns(rs), slack)
+	return bound(mergeRuns(rs), slack)
 }
 
 // mergeRuns sorts by epsilon, joins equal ones and drops those that cost nothing.
@@ -184,7 +200,6 @@ func deltaByEpsilon(epsilon float64, at func(delta float64) (Bound, error)) (Bou
 		b.Upper = 0
 		return b, err
 	}
-	const least = 1e-307
 	almost := math.Nextafter(1, 0)
 	best, ok, err := try(almost)
 	if err != nil {
@@ -194,20 +209,28 @@ func deltaByEpsilon(epsilon float64, at func(delta float64) (Bound, error)) (Bou
 		best.Upper = 1
 		return best, nil
 	}
-	hi := almost
-	logDelta := bisect(func(x float64) bool {
-		d := math.Min(math.Exp(x), almost)
-		b, ok, _ := try(d)
-		if ok {
-			best, hi = b, d
+	// Regula falsi (Illinois) in log delta: hi meets the target, lo does not.
+	delta := almost
+	lo, hi := math.Log(1e-307), 0.0
+	flo, fhi := math.Inf(1), best.Upper-epsilon
+	for i := 0; i < 200 && hi-lo > 4e-16*math.Max(1, -hi); i++ {
+		x := lo + (hi-lo)/2
+		if i%3 != 2 && !math.IsInf(flo, 1) && fhi < 0 {
+			if s := hi - fhi*(hi-lo)/(fhi-flo); s > lo && s < hi {
+				x = s
+			}
 		}
-		return ok
-	}, math.Log(least), 0)
-	if d := math.Min(mathx.Up(math.Exp(logDelta)), almost); d < hi {
-		if b, ok, _ := try(d); ok {
-			best, hi = b, d
+		d := math.Min(math.Exp(x), almost)
+		b, err := at(d)
+		if err != nil {
+			return Bound{}, err
+		}
+		if f := b.Upper - epsilon; f <= 0 {
+			best, delta, hi, fhi, flo = b, d, x, f, flo/2
+		} else {
+			lo, flo, fhi = x, f, fhi/2
 		}
 	}
-	best.Upper = hi
+	best.Upper = delta
 	return best, nil
 }

@@ -31,6 +31,23 @@ func discreteLaplaceCurve(scale float64, sensitivity int64) curve {
 	}
 }
 
+// karyCurve is k-ary randomised response when the answer is replaced:
+// log( (e^{a eps} + e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The
+// numerator exceeds the denominator by
+// 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
+func karyCurve(eps float64, categories int64) curve {
+	others := float64(categories) - 1
+	pure := pureCurve(eps)
+	return func(a float64) float64 {
+		x, y := a*eps/2, (a-1)*eps/2
+		if math.IsInf(a, 1) || x >= 300 {
+			return pure(a) // the other answers hardly matter
+		}
+		bracket := 4 * math.Sinh(x) * math.Sinh(y) * math.Exp(eps/2) / (math.Exp(eps) + others)
+		return math.Min(pure(a), math.Log1p(bracket)/(a-1))
+	}
+}
+
 // aboveThresholdCurve is the better of two valid curves: pure DP at the sum,
 // and, for one answer, the Laplace curve of the threshold plus the pure cost
 // of the query noise: insert the run on D with a shifted threshold between

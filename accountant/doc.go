@@ -11,6 +11,18 @@
 //	err = account.Compose(accountant.PoissonSampled{Probability: 0.01, Event: accountant.Gaussian{NoiseMultiplier: 4}}, 10000)
 //	bound, err := account.Epsilon(1e-5) // bound.Upper is 1.0354
 //
+// # Accountants
+//
+// [RDP] holds every event. [Concentrated] (zCDP) is its special case without
+// sampling, in closed form. [Moments] repeats published numbers of 2016.
+// [Basic], [Advanced] and [Optimal] are the composition theorems, which know
+// only each event's (epsilon, delta) and so are right for anything, but blind
+// to what Gaussian noise makes unlikely. All are pure functions of the events,
+// which are merged by value: a hundred thousand composes of one step cost what
+// one [Repeated] does, and asking changes nothing. [StrongComposition] and
+// [CentralLimit] are numbers of the literature that are no bounds; they return
+// an [Estimate], which cannot be mistaken for one.
+//
 // # Guarantee
 //
 // If the events are what was run, in any adaptively chosen interleaving but
@@ -27,8 +39,8 @@
 //
 // Noise multipliers are relative to the sensitivity under the relation of the
 // account; PATE events are per vote, and a record moves one vote under either
-// relation. Poisson sampling means Poisson sampling: shuffled or fixed-size
-// batches cost more and have no event. Stopping early on the strength of the
+// relation. Poisson sampling means Poisson sampling: batches of fixed size and
+// truncated ones are other events, and shuffled ones, which cost more, have none. Stopping early on the strength of the
 // answers needs a filter, not this package. Upper bounds carry a relative
 // slack of 2e-12 for rounding; the arithmetic is float64, not interval
 // arithmetic.

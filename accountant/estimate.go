@@ -112,7 +112,7 @@ func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
 		}
 		return math.Sqrt(2*squares*-math.Log((1-f)*delta)) + drift
 	}
-	_, out.Epsilon = goldenSection(func(x float64) float64 { return at(x - 100) }, 70, 130)
+	_, out.Epsilon = goldenSection(func(x float64) float64 { return at(x - 32) }, 1, 63)
 	return out, nil
 }
 

@@ -37,8 +37,18 @@ type RandomizedResponse struct {
 	Epsilon float64 `json:"epsilon"` // >= 0
 }
 
+// KaryResponse is one randomised response among Categories answers: the true
+// one with a chance e^Epsilon times that of each other. It is a local mechanism
+// whose input is replaced, so it is accounted under replace_one.
+type KaryResponse struct {
+	Epsilon    float64 `json:"epsilon"`    // largest log-ratio, >= 0
+	Categories int64   `json:"categories"` // >= 2
+}
+
 // ZCDP is any mechanism that satisfies Rho-zero-concentrated differential
 // privacy (Bun, Steinke 2016).
 type ZCDP struct {
 	Rho float64 `json:"rho"` // >= 0
 }
+
+func (KaryResponse) event() {}

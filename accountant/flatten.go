@@ -42,6 +42,29 @@ func (t *terms) compose(e Event, count int64, rel Relation, allow func(leaf Even
 	return nil
 }
 
+// slack covers the rounding of a curve (below 1e-12 relative on every
+// reference value), its multiplication and its sum.
+const slack = 2e-12
+
+// total returns the upper bound of the composed divergence, as a curve.
+func (t *terms) total() curve {
+	curves := make([]curve, len(t.curves.keys))
+	for i, k := range t.curves.keys {
+		curves[i] = curveOf(k)
+	}
+	counts := t.curves.counts
+	return func(a float64) float64 {
+		sum := 0.0
+		for i, c := range curves {
+			sum += float64(counts[i]) * c(a)
+		}
+		if math.IsNaN(sum) { // no parameter in range is known to do this
+			return math.Inf(1)
+		}
+		return sum * (1 + slack)
+	}
+}
+
 // failure returns the summed failure probability, rounded up.
 func (t *terms) failure() float64 {
 	sum := 0.0
@@ -85,6 +108,30 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 			return err
 		}
 		return t.curves.add(e, count)
+	case SampledWithoutReplacement:
+		return t.withoutReplacement(e, count, rel)
+	case TruncatedPoisson:
+		return t.truncated(e, count, rel)
+	case Selection:
+		return t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count, rel)
+	case PoissonSelection:
+		return t.selection(e, selected{mean: e.Mean}, e.Event, count, rel)
+	case Group:
+		inner, err := e.expand()
+		if err != nil {
+			return err
+		}
+		return t.flatten(inner, count, rel)
+	case groupedSample:
+		if rel == ReplaceOne {
+			return &UnsupportedEventError{PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove}
+		}
+		return t.curves.add(e, count)
+	case KaryResponse:
+		if rel != ReplaceOne {
+			return &UnsupportedEventError{e, karyNeedsReplaceOne}
+		}
+		return t.curves.add(e, count)
 	case Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, PureDP,
 		RandomizedResponse, ZCDP, GNMax, Threshold, LNMax, AboveThreshold, NonPrivate:
 		return t.curves.add(e, count)
@@ -118,6 +165,55 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 	return t.curves.add(e, count)
 }
 
+const (
+	karyNeedsReplaceOne      = "a response is about a record that is there: it is accounted under replace_one; randomized_response holds it under both"
+	withoutNeedsReplaceOne   = "sampling without replacement is accounted under replace_one, where the number of records is public"
+	withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
+)
+
+func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel Relation) error {
+	if rel != ReplaceOne {
+		return &UnsupportedEventError{e, withoutNeedsReplaceOne}
+	}
+	var inner terms
+	if err := inner.flatten(e.Event, 1, rel); err != nil {
+		return err
+	}
+	if e.Size == 0 {
+		return nil
+	}
+	if e.Size == e.Population {
+		return t.flatten(e.Event, count, rel)
+	}
+	if len(inner.failures.keys) > 0 || len(inner.curves.keys) > 1 || (len(inner.curves.keys) == 1 && inner.curves.counts[0] != 1) {
+		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
+	}
+	if len(inner.curves.keys) == 0 {
+		return nil
+	}
+	leaf := e
+	leaf.Event = inner.curves.keys[0]
+	if _, nested := leaf.Event.(SampledWithoutReplacement); nested {
+		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
+	}
+	return t.curves.add(leaf, count)
+}
+
+// truncated charges the Poisson sampled event, and as failure the chance that
+// the batch is full without the record that differs. As long as it is not, the
+// batches of both neighbours are untouched, whether they hold that record or
+// not, and on that event each law is the mixture that untruncated sampling has
+// (the divergence of the parts is jointly convex).
+func (t *terms) truncated(e TruncatedPoisson, count int64, rel Relation) error {
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{e, poissonNeedsAddRemove}
+	}
+	if err := t.fail(e.failure(), count); err != nil {
+		return err
+	}
+	return t.sampled(PoissonSampled{e.Probability, e.Event}, count, rel)
+}
+
 // curveOf returns the curve of a leaf that flatten let through.
 func curveOf(e Event) curve {
 	switch e := e.(type) {
@@ -149,6 +245,14 @@ func curveOf(e Event) curve {
 		return aboveThresholdCurve(e)
 	case StableSVT:
 		return pureCurve(e.epsilon())
+	case KaryResponse:
+		return karyCurve(e.Epsilon, e.Categories)
+	case SampledWithoutReplacement:
+		return withoutReplacementCurve(e.probability(), e.Event)
+	case selected:
+		return e.curve()
+	case groupedSample:
+		return e.curve()
 	case PoissonSampled:
 		return sampledGaussianCurve(e.Probability, e.Event.(Gaussian).NoiseMultiplier)
 	}

@@ -74,6 +74,39 @@ func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
 			return &UnsupportedEventError{e, poissonNeedsAddRemove}
 		}
 		return g.sampled(e, e.Probability, e.Event, count)
+	case SampledWithoutReplacement:
+		switch {
+		case rel != ReplaceOne:
+			return &UnsupportedEventError{e, withoutNeedsReplaceOne}
+		case e.Size == 0:
+			return new(guarantees).flatten(e.Event, count, rel)
+		case e.Size == e.Population:
+			return g.flatten(e.Event, count, rel)
+		}
+		return g.sampled(e, math.Min(1, e.probability()), e.Event, count)
+	case TruncatedPoisson: // see terms.truncated
+		if rel == ReplaceOne {
+			return &UnsupportedEventError{e, poissonNeedsAddRemove}
+		}
+		if d := e.failure(); d > 0 {
+			if err := g.failures.add(d, count); err != nil {
+				return err
+			}
+		}
+		return g.flatten(PoissonSampled{e.Probability, e.Event}, count, rel)
+	case Group:
+		inner, err := e.expand()
+		if err != nil {
+			return err
+		}
+		return g.flatten(inner, count, rel)
+	case Selection:
+		return g.selection(e, count, rel)
+	case KaryResponse:
+		if rel != ReplaceOne {
+			return &UnsupportedEventError{e, karyNeedsReplaceOne}
+		}
+		return g.fixed.add(guarantee{e.Epsilon, 0}, count)
 	}
 	if one, ok := guaranteeOf(e); ok {
 		return g.fixed.add(one, count)
@@ -97,6 +130,28 @@ func (g *guarantees) sampled(e Event, q float64, inner Event, count int64) error
 	}
 	return &UnsupportedEventError{e, fmt.Sprintf("amplification by sampling is known here for a single mechanism only, not for %T", inner)}
 }
+
+// selection adds a selection of something pure: (2+eta) epsilon (Papernot,
+// Steinke 2022; 3 epsilon for the geometric law, Liu, Talwar 2019).
+func (g *guarantees) selection(e Selection, count int64, rel Relation) error {
+	var inner guarantees
+	if err := inner.flatten(e.Event, 1, rel); err != nil {
+		return err
+	}
+	var rs []runs
+	for i, k := range inner.fixed.keys {
+		if k.delta > 0 {
+			return &UnsupportedEventError{e, selectionNeedsPure}
+		}
+		rs = append(rs, runs{k.epsilon, inner.fixed.counts[i]})
+	}
+	if len(inner.tradeoffs.keys) > 0 || len(inner.failures.keys) > 0 {
+		return &UnsupportedEventError{e, selectionNeedsPure}
+	}
+	return g.fixed.add(guarantee{mathx.Up((2 + e.Eta) * basicEpsilon(rs)), 0}, count)
+}
+
+const selectionNeedsPure = "a selection costs (2+eta) epsilon of something pure; with a delta or Gaussian noise use rdp"
 
 func (o guarantee) amplified(q float64) guarantee {
 	out := guarantee{epsilon: amplify(o.epsilon, q)}
@@ -181,11 +236,7 @@ func tradeoffEpsilon(e Event, delta float64) float64 {
 		if delta >= 1 {
 			return 0
 		}
-		eps, err := GaussianEpsilon(sigma, delta)
-		if err != nil {
-			return math.Inf(1)
-		}
-		return eps * (1 + slack)
+		return gaussianEpsilonAbove(sigma, delta)
 	}
 	switch e := e.(type) {
 	case Gaussian:
@@ -198,10 +249,43 @@ func tradeoffEpsilon(e Event, delta float64) float64 {
 		return zcdpEpsilon(e.rho(), delta)
 	case ZCDP:
 		return zcdpEpsilon(e.Rho, delta)
+	case SampledWithoutReplacement:
+		q := math.Min(1, e.probability())
+		return amplify(tradeoffEpsilon(e.Event, mathx.Down(delta/q)), q)
 	case PoissonSampled:
 		return amplify(tradeoffEpsilon(e.Event, mathx.Down(delta/e.Probability)), e.Probability)
 	}
 	return math.Inf(1)
+}
+
+// gaussianEpsilonAbove is GaussianEpsilon rounded up by at most 1e-9
+// relatively, by regula falsi (Illinois) in a few evaluations.
+func gaussianEpsilonAbove(sigma, delta float64) float64 {
+	target, mu := math.Log(delta), 1/sigma
+	f := func(eps float64) float64 { return gaussianLogDelta(sigma, eps) - target }
+	lo, flo := 0.0, f(0)
+	if flo <= 0 {
+		return 0
+	}
+	hi := mu*mu/2 + mu*math.Sqrt(-2*target)
+	fhi := f(hi)
+	for fhi > 0 && !math.IsInf(hi, 1) {
+		lo, flo = hi, fhi
+		hi *= 2
+		fhi = f(hi)
+	}
+	for i := 0; i < 100 && hi-lo > 1e-9*hi; i++ {
+		x := hi - fhi*(hi-lo)/(fhi-flo)
+		if i%4 == 3 || !(x > lo && x < hi) {
+			x = lo + (hi-lo)/2
+		}
+		if v := f(x); v <= 0 {
+			hi, fhi, flo = x, v, flo/2
+		} else {
+			lo, flo, fhi = x, v, fhi/2
+		}
+	}
+	return hi * (1 + slack)
 }
 
 func (e DiscreteGaussian) rho() float64 {

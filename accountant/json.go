@@ -34,8 +34,9 @@ type Schedule struct {
 // zeroEvent returns the zero value of the event of a JSON type name.
 func zeroEvent(name string) (Event, bool) {
 	for _, e := range []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
-		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
-		MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}} {
+		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
+		MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
+		TruncatedPoisson{}, Selection{}, PoissonSelection{}, Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}} {
 		if typeName(e) == name {
 			return e, true
 		}
@@ -60,6 +61,8 @@ func typeName(e Event) string {
 		return "pure"
 	case RandomizedResponse:
 		return "randomized_response"
+	case KaryResponse:
+		return "k_randomized_response"
 	case ZCDP:
 		return "zcdp"
 	case GNMax:
@@ -76,6 +79,16 @@ func typeName(e Event) string {
 		return "stable_svt"
 	case PoissonSampled:
 		return "poisson_sampled"
+	case SampledWithoutReplacement:
+		return "sampled_without_replacement"
+	case TruncatedPoisson:
+		return "truncated_poisson"
+	case Selection:
+		return "selection"
+	case PoissonSelection:
+		return "poisson_selection"
+	case Group:
+		return "group"
 	case Composed:
 		return "composed"
 	case Repeated:

@@ -9,7 +9,7 @@ import (
 // smallest epsilon that can be said of mechanisms of which nothing but their
 // (epsilon, delta) is known. Equal epsilons, and a few different ones, are
 // composed exactly, by the law of the total loss of randomised responses; many
-// different ones on a grid of 8192 losses, each mass split between its two
+// different ones on a grid of 4096 losses, each mass split between its two
 // neighbours so that both laws keep their totals, which errs upwards by a
 // fraction of a cell (Murtagh, Vadhan 2016 show that no fast method is
 // exact). Beyond 512 different epsilons, delta below 1e-200 or 10^13 equal runs
@@ -21,12 +21,13 @@ var _ Accountant = (*Optimal)(nil)
 
 // NewOptimal starts an empty account.
 func NewOptimal(rel Relation) (*Optimal, error) {
-	c, err := newComposition(rel, true, optimalEpsilon)
+	c, err := newComposition(rel, advancedEpsilon, optimalEpsilon)
 	return &Optimal{c}, err
 }
 
 const (
-	maxAtoms  = 1 << 21 // of an exact composition
+	maxAtoms  = 1 << 21 // of an exact composition of equal epsilons
+	maxMixed  = 1 << 14 // and of different ones
 	maxGroups = 512     // different epsilons on the grid
 )
 
@@ -45,7 +46,7 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	}
 	left := slack * (1 - 1e-16)
 	switch {
-	case atoms <= maxAtoms:
+	case atoms <= maxMixed, len(rs) == 1 && atoms <= maxAtoms:
 		return math.Min(fallback, epsilonOfLaw(productLaw(windows), left))
 	case len(rs) > 1 && len(rs) <= maxGroups && slack > 1e-200:
 		law := gridLaw(windows, slack)

@@ -3,7 +3,7 @@ package accountant
 import "math"
 
 // gridLaw composes windows on a grid of losses whose cell is the total spread
-// over 8192, or fewer when there are many. A mass m at loss l + x between the
+// over 4096. A mass m at loss l + x between the
 // grid points l and l + h leaves m (1 - e^-x)/(1 - e^-h) to the right and the
 // rest to the left: both laws keep their totals, and every hockey-stick
 // divergence can only grow. Rounding is relative, since nothing is subtracted.
@@ -13,11 +13,7 @@ func gridLaw(ws []lossWindow, slack float64) []lossAtom {
 		half := float64(w.last-w.first+1) * w.epsilon
 		spread += half * half
 	}
-	cells := 8192.0
-	if len(ws) > 16 {
-		cells = 4096
-	}
-	h := 2 * math.Sqrt(spread) / cells
+	h := 2 * math.Sqrt(spread) / 4096
 	cut := slack * math.Exp(-40) / float64(2*len(ws))
 
 	law := lossGrid{mass: []float64{1}}

@@ -50,29 +50,6 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return r.terms.compose(e, count, r.cfg.Relation, nil)
 }
 
-// slack covers the rounding of a curve (below 1e-12 relative on every
-// reference value), its multiplication and its sum.
-const slack = 2e-12
-
-// total returns the upper bound of the composed divergence, as a curve.
-func (r *RDP) total() curve {
-	curves := make([]curve, len(r.terms.curves.keys))
-	for i, k := range r.terms.curves.keys {
-		curves[i] = curveOf(k)
-	}
-	counts := r.terms.curves.counts
-	return func(a float64) float64 {
-		sum := 0.0
-		for i, c := range curves {
-			sum += float64(counts[i]) * c(a)
-		}
-		if math.IsNaN(sum) { // no parameter in range is known to do this
-			return math.Inf(1)
-		}
-		return sum * (1 + slack)
-	}
-}
-
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
@@ -84,7 +61,7 @@ func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err 
 			return nil, 0, fmt.Errorf("accountant: order %v is not above 1", a)
 		}
 	}
-	total := r.total()
+	total := r.terms.total()
 	divergence = make([]float64, len(orders))
 	for i, a := range orders {
 		divergence[i] = total(a)
@@ -106,7 +83,10 @@ func (r *RDP) Epsilon(delta float64) (Bound, error) {
 		b.Upper = math.Inf(1)
 		return b, nil
 	}
-	logDelta, total := math.Log(left), r.total()
+	if len(r.terms.curves.keys) == 0 {
+		return b, nil // nothing ran; a few orders alone would not say so
+	}
+	logDelta, total := math.Log(left), r.terms.total()
 	// Zero epsilon is known whenever delta exceeds the total variation, which
 	// Bretagnolle-Huber bounds by sqrt(1 - e^-D) at any order; the argument
 	// needs laws that sum to one, so no failure.
@@ -133,7 +113,7 @@ func (r *RDP) Delta(epsilon float64) (Bound, error) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
 	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
-	total := r.total()
+	total := r.terms.total()
 	var logDelta float64
 	logDelta, b.Order, b.AtGridEdge = r.best(func(a float64) float64 {
 		d := total(a)

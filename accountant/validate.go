@@ -65,6 +65,36 @@ func validTree(e Event, depth int) error {
 			return fmt.Errorf("%w: with_failure: delta must be in [0, 1), got %v", ErrInvalidEvent, e.Delta)
 		}
 		return validTree(e.Event, depth+1)
+	case Group:
+		if err := atLeast("group", "size", e.Size, 1); err != nil {
+			return err
+		}
+		return validTree(e.Event, depth+1)
+	case SampledWithoutReplacement:
+		if err := errors.Join(atLeast("sampled_without_replacement", "size", e.Size, 0),
+			atLeast("sampled_without_replacement", "population", e.Population, max(e.Size, 1))); err != nil {
+			return err
+		}
+		return validTree(e.Event, depth+1)
+	case TruncatedPoisson:
+		if !(e.Probability >= 0 && e.Probability <= 1) {
+			return fmt.Errorf("%w: truncated_poisson: probability must be in [0, 1], got %v", ErrInvalidEvent, e.Probability)
+		}
+		if err := errors.Join(atLeast("truncated_poisson", "max_batch", e.MaxBatch, 1),
+			atLeast("truncated_poisson", "population", e.Population, 1)); err != nil {
+			return err
+		}
+		return validTree(e.Event, depth+1)
+	case Selection:
+		if err := e.validate(); err != nil {
+			return err
+		}
+		return validTree(e.Event, depth+1)
+	case PoissonSelection:
+		if err := positive("poisson_selection", "mean", e.Mean); err != nil {
+			return err
+		}
+		return validTree(e.Event, depth+1)
 	default:
 		return e.Validate()
 	}
@@ -103,6 +133,12 @@ func (e PureDP) Validate() error { return nonNegative("pure", "epsilon", e.Epsil
 // Validate implements Event.
 func (e RandomizedResponse) Validate() error {
 	return nonNegative("randomized_response", "epsilon", e.Epsilon)
+}
+
+// Validate implements Event.
+func (e KaryResponse) Validate() error {
+	return errors.Join(nonNegative("k_randomized_response", "epsilon", e.Epsilon),
+		atLeast("k_randomized_response", "categories", e.Categories, 2))
 }
 
 // Validate implements Event.

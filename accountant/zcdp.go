@@ -63,6 +63,9 @@ func rhoOf(e Event) float64 {
 	case ExponentialMechanism:
 		return math.Min(gaussian(e.Epsilon/2), pureRho(e.Epsilon))
 	}
+	if k, ok := e.(KaryResponse); ok {
+		return pureRho(k.Epsilon)
+	}
 	if one, ok := guaranteeOf(e); ok { // its delta is among the failures already
 		return pureRho(one.epsilon)
 	}

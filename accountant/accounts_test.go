@@ -1,0 +1,203 @@
+package accountant
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// newAccounts starts one of every accountant.
+func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
+	out := map[string]Accountant{}
+	add := func(name string, a Accountant, err error) {
+		require.NoError(t, err)
+		out[name] = a
+	}
+	rdp, err := NewRDP(Config{Relation: rel})
+	add("rdp", rdp, err)
+	classic, err := NewRDP(Config{Relation: rel, Conversion: Classic})
+	add("rdp classic", classic, err)
+	moments, err := NewMoments(rel)
+	add("moments", moments, err)
+	zcdp, err := NewZCDP(rel, Improved)
+	add("zcdp", zcdp, err)
+	standard, err := NewZCDP(rel, Classic)
+	add("zcdp classic", standard, err)
+	basic, err := NewBasic(rel)
+	add("basic", basic, err)
+	dworkRoth, err := NewAdvanced(rel, DworkRoth)
+	add("advanced dwork-roth", dworkRoth, err)
+	kov, err := NewAdvanced(rel, KairouzOhViswanath)
+	add("advanced kov", kov, err)
+	advanced, err := NewAdvanced(rel, BestTheorem)
+	add("advanced", advanced, err)
+	optimal, err := NewOptimal(rel)
+	add("optimal", optimal, err)
+	return out
+}
+
+// oneOfEach is one of each type, the composite ones around several.
+func oneOfEach() []Event {
+	return []Event{
+		Gaussian{3}, Laplace{8}, DiscreteGaussian{20, 2}, DiscreteLaplace{9, 2}, ExponentialMechanism{0.2}, PureDP{0.1},
+		RandomizedResponse{0.3}, KaryResponse{0.4, 5}, ZCDP{0.01}, GNMax{40}, Threshold{100}, LNMax{30}, MStab{0.5, 60},
+		AboveThreshold{0.2, 0.3, 1}, AboveThreshold{0.2, 0.3, 4}, StableSVT{20, 400, 900, 20},
+		PoissonSampled{0.01, Gaussian{2}}, PoissonSampled{0.1, PureDP{0.3}}, PoissonSampled{0.1, WithFailure{PureDP{0.3}, 1e-9}},
+		PoissonSampled{0, Gaussian{2}}, PoissonSampled{1, Repeated{GNMax{50}, 2}},
+		SampledWithoutReplacement{10, 1000, Gaussian{2}}, SampledWithoutReplacement{10, 1000, Laplace{2}},
+		SampledWithoutReplacement{0, 10, PureDP{1}}, SampledWithoutReplacement{10, 10, Composed{[]Event{PureDP{0.1}}}},
+		TruncatedPoisson{0.01, 200, 10000, Gaussian{2}}, TruncatedPoisson{0.01, 200, 10000, PureDP{0.2}},
+		Selection{1, 0.1, PureDP{0.05}}, Selection{0, 0.1, Repeated{PoissonSampled{0.01, Gaussian{4}}, 30}},
+		Selection{0.5, 0.1, Composed{[]Event{Gaussian{30}, Laplace{30}}}}, PoissonSelection{3, Gaussian{20}},
+		Group{3, Composed{[]Event{GNMax{100}, MStab{0.1, 300}}}}, Group{2, PoissonSampled{0.01, Gaussian{4}}},
+		Composed{[]Event{PureDP{0.1}, GNMax{50}}}, Composed{}, Repeated{LNMax{60}, 3}, WithFailure{Gaussian{5}, 1e-8},
+		WithFailure{LNMax{60}, 1e-8}, NonPrivate{},
+	}
+}
+
+// Every event by every accountant under both relations: n separate composes,
+// one compose of n, and one Repeated are the same account; asking in between
+// changes nothing; a refusal is typed, gives a reason and charges nothing.
+func TestRepeatedIsManyComposesEverywhere(t *testing.T) {
+	const n = 5
+	held := map[string]int{}
+	for _, rel := range []Relation{AddRemove, ReplaceOne} {
+		for _, e := range oneOfEach() {
+			single, counted, repeated := newAccounts(t, rel), newAccounts(t, rel), newAccounts(t, rel)
+			for name, a := range single {
+				if err := a.Compose(e, 1); err != nil {
+					var unsupported *UnsupportedEventError
+					require.True(t, errors.As(err, &unsupported), "%s, %#v: %v", name, e, err)
+					require.NotEmpty(t, unsupported.Reason)
+					b, err := a.Epsilon(1e-5)
+					require.NoError(t, err)
+					require.Zero(t, b.Upper)
+					continue
+				}
+				_, err := a.Epsilon(1e-5)
+				require.NoError(t, err)
+				for range n - 1 {
+					require.NoError(t, a.Compose(e, 1))
+				}
+				require.NoError(t, counted[name].Compose(e, n))
+				require.NoError(t, repeated[name].Compose(Repeated{e, n}, 1))
+				for _, delta := range []float64{0, 1e-5} {
+					want, err := a.Epsilon(delta)
+					require.NoError(t, err)
+					require.False(t, math.IsNaN(want.Upper) || want.Upper < 0, "%s %#v", name, e)
+					for _, other := range []Accountant{counted[name], repeated[name]} {
+						got, err := other.Epsilon(delta)
+						require.NoError(t, err)
+						require.Equal(t, want, got, "%s %#v at %v", name, e, delta)
+					}
+				}
+				held[name]++
+			}
+		}
+	}
+	t.Logf("events held, over both relations, of %d: %v", 2*len(oneOfEach()), held)
+}
+
+// What is bought by n is at least what is bought by one, at any delta, and an
+// answer at delta is confirmed by the answer at that epsilon.
+func TestAccountantsAreConsistent(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 1))
+	all, names := oneOfEach(), []string{"basic", "advanced", "optimal"}
+	for i := range 9 {
+		rel := []Relation{AddRemove, ReplaceOne}[i%2]
+		var events []Event
+		for range 1 + rnd.IntN(3) {
+			events = append(events, all[rnd.IntN(len(all))])
+		}
+		accounts := newAccounts(t, rel)
+		for _, name := range []string{"rdp", "zcdp", names[i%3]} {
+			a := accounts[name]
+			for _, e := range events {
+				_ = a.Compose(e, 1)
+			}
+			last := math.Inf(1)
+			for _, delta := range []float64{0, 1e-300, 1e-6, 0.5} {
+				b, err := a.Epsilon(delta)
+				require.NoError(t, err)
+				require.LessOrEqual(t, b.Upper, last*(1+1e-3), "%s: epsilon falls as delta grows", name)
+				last = b.Upper
+			}
+			b, err := a.Epsilon(1e-6)
+			require.NoError(t, err)
+			if math.IsInf(b.Upper, 1) {
+				continue
+			}
+			d, err := a.Delta(b.Upper * (1 + 1e-7))
+			require.NoError(t, err)
+			require.LessOrEqual(t, d.Upper, 1e-6*(1+1e-5), name)
+		}
+	}
+}
+
+// Every event is JSON and back.
+func TestEveryEventIsJSON(t *testing.T) {
+	for _, e := range oneOfEach() {
+		data, err := MarshalEvent(e)
+		require.NoError(t, err)
+		back, err := UnmarshalEvent(data)
+		require.NoError(t, err, string(data))
+		again, err := MarshalEvent(back)
+		require.NoError(t, err)
+		assert.Equal(t, string(data), string(again))
+		assert.NoError(t, e.Validate())
+	}
+	for _, bad := range []Event{
+		KaryResponse{1, 1}, KaryResponse{-1, 3}, SampledWithoutReplacement{5, 4, PureDP{1}}, SampledWithoutReplacement{-1, 4, PureDP{1}},
+		TruncatedPoisson{2, 1, 1, PureDP{1}}, TruncatedPoisson{0.1, 0, 1, PureDP{1}}, TruncatedPoisson{0.1, 1, 0, PureDP{1}},
+		Selection{-1, 0.1, PureDP{1}}, Selection{1, 0, PureDP{1}}, Selection{1, 1, PureDP{1}}, Selection{1, 0.5, nil},
+		PoissonSelection{0, PureDP{1}}, PoissonSelection{math.Inf(1), PureDP{1}}, Group{0, PureDP{1}}, Group{2, PureDP{-1}},
+	} {
+		assert.ErrorIs(t, bad.Validate(), ErrInvalidEvent, "%#v", bad)
+	}
+}
+
+// The cost of asking does not depend on how a history was written down.
+func BenchmarkRunLength(b *testing.B) {
+	step := PoissonSampled{0.01, Gaussian{1}}
+	for _, name := range []string{"rdp", "basic", "advanced", "optimal", "moments"} {
+		for form, compose := range map[string]func(a Accountant) error{
+			"100000-composes": func(a Accountant) error {
+				for range 100_000 {
+					if err := a.Compose(step, 1); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			"one-repeated": func(a Accountant) error { return a.Compose(Repeated{step, 100_000}, 1) },
+		} {
+			a := newAccounts(b, AddRemove)[name]
+			require.NoError(b, compose(a))
+			b.Run(name+"/"+form, func(b *testing.B) {
+				for b.Loop() {
+					if _, err := a.Epsilon(1e-5); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// One step at a time, then the question: 100 of them in well under 100 ms.
+func BenchmarkOneStepComposes(b *testing.B) {
+	for b.Loop() {
+		a, err := NewRDP(Config{Relation: AddRemove})
+		require.NoError(b, err)
+		for range 100 {
+			_ = a.Compose(PoissonSampled{0.01, Gaussian{1}}, 1)
+		}
+		if _, err := a.Epsilon(1e-5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

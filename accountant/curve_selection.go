@@ -1,0 +1,112 @@
+package accountant
+
+import "math"
+
+// selected is what a tally keeps of a selection: comparable, the inner event
+// in its JSON form. One of gamma and mean is set.
+type selected struct {
+	eta, gamma, mean float64
+	inner            string
+}
+
+func (selected) event()          {}
+func (selected) Validate() error { return nil }
+
+// selection adds count selections. The rule needs a divergence without a
+// failure probability: failures of the inner runs would have to be charged for
+// each of an unbounded number of runs.
+func (t *terms) selection(e Event, leaf selected, inner Event, count int64, rel Relation) error {
+	var base terms
+	if err := base.flatten(inner, 1, rel); err != nil {
+		return err
+	}
+	if len(base.failures.keys) > 0 {
+		return &UnsupportedEventError{e, "a selection among runs that may fail has no divergence bound"}
+	}
+	data, err := MarshalEvent(inner)
+	if err != nil {
+		return err
+	}
+	leaf.inner = string(data)
+	return t.curves.add(leaf, count)
+}
+
+// base returns the curve of one inner run.
+func (e selected) base() curve {
+	inner, err := UnmarshalEvent([]byte(e.inner))
+	if err != nil {
+		return infiniteCurve
+	}
+	var t terms
+	if err := t.flatten(inner, 1, AddRemove); err != nil {
+		t = terms{}
+		if err := t.flatten(inner, 1, ReplaceOne); err != nil {
+			return infiniteCurve
+		}
+	}
+	return t.total()
+}
+
+// curve returns the divergence of the released run. Both rules hold at every
+// order by itself, and a divergence is at most that of any larger order, so
+// the least over the larger orders is taken.
+func (e selected) curve() curve {
+	base := e.base()
+	orders := DefaultOrders()
+	values := make([]float64, len(orders))
+	for i, a := range orders {
+		values[i] = base(a)
+	}
+	at := e.negativeBinomial(base, orders, values)
+	if e.gamma == 0 {
+		at = e.poisson(base, orders, values)
+	}
+	least := make([]float64, len(orders)+1)
+	least[len(orders)] = math.Inf(1)
+	for i := len(orders) - 1; i >= 0; i-- {
+		least[i] = math.Min(least[i+1], at(orders[i]))
+	}
+	return func(a float64) float64 {
+		v := at(a)
+		for i := len(orders) - 1; i >= 0 && orders[i] >= a; i-- {
+			v = math.Min(v, least[i])
+		}
+		return v
+	}
+}
+
+// negativeBinomial is Papernot, Steinke 2022, Theorem 2: for any second order b,
+// eps(a) + (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1).
+// At both orders infinite it is (2+eta) eps: 3 eps for the geometric law (Liu,
+// Talwar 2019).
+func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
+	law := Selection{Eta: e.eta, Gamma: e.gamma}
+	logMean, logGamma := law.logMean(), math.Log(e.gamma)
+	second := -logGamma // b = 1
+	for i, b := range orders {
+		second = math.Min(second, (1-1/b)*values[i]-logGamma/b)
+	}
+	pure := pureCurve((2 + e.eta) * base(math.Inf(1)))
+	return func(a float64) float64 {
+		v := pure(a)
+		if r := base(a); !math.IsInf(r, 1) && !math.IsInf(a, 1) {
+			v = math.Min(v, r+(1+e.eta)*second+logMean/(a-1))
+		}
+		return math.Max(0, v)
+	}
+}
+
+// poisson is Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta +
+// log(mean)/(a-1), where the inner run is (log(1 + 1/(a-1)), delta)-DP.
+func (e selected) poisson(base curve, orders, values []float64) curve {
+	return func(a float64) float64 {
+		if math.IsInf(a, 1) {
+			return math.Inf(1)
+		}
+		eps, logDelta := math.Log1p(1/(a-1)), 0.0
+		for i, b := range orders {
+			logDelta = math.Min(logDelta, Improved.logDelta(b, values[i], eps))
+		}
+		return math.Max(0, base(a)+e.mean*math.Exp(logDelta)+math.Log(e.mean)/(a-1))
+	}
+}
