@@ -27,6 +27,8 @@ type accountFlags struct {
 	orders     string
 	conversion string
 	rdp        bool
+	explain    bool
+	plot       string
 }
 
 // accountReport is the JSON of `pate account`. Exactly one of Delta and
@@ -42,6 +44,7 @@ type accountReport struct {
 type accountResult struct {
 	Accountant   string       `json:"accountant"`
 	Epsilon      *jsonNumber  `json:"epsilon,omitempty"`
+	EpsilonLower *float64     `json:"epsilon_lower,omitempty"`
 	Delta        *jsonNumber  `json:"delta,omitempty"`
 	Order        *float64     `json:"order,omitempty"` // absent for the pure bound
 	Conversion   string       `json:"conversion,omitempty"`
@@ -49,6 +52,8 @@ type accountResult struct {
 	Orders       []float64    `json:"orders,omitempty"`
 	RDP          []jsonNumber `json:"rdp,omitempty"`
 	Unsupported  string       `json:"unsupported,omitempty"`
+	Estimate     *jsonNumber  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
+	Flaw         string       `json:"flaw,omitempty"`     // why it is none
 }
 
 // jsonNumber is a float64 whose infinity is null, which JSON can say.
@@ -78,14 +83,23 @@ FILE, or - for standard input, lists events in JSON:
 Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
 (scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
 sensitivity); exponential, pure, randomized_response (epsilon); zcdp (rho);
-m_stab (epsilon, threshold); above_threshold (epsilon1, epsilon2, answers);
+k_randomized_response (epsilon, categories); m_stab (epsilon, threshold); above_threshold (epsilon1, epsilon2, answers);
 stable_svt (b1, b2, threshold, failures); poisson_sampled (probability, event);
-repeated (count, event); composed (events); with_failure (delta, event);
-non_private.
+sampled_without_replacement (size, population, event); truncated_poisson
+(probability, max_batch, population, event); selection (eta, gamma, event) and
+poisson_selection (mean, event), the best of a random number of runs; group
+(size, event); repeated (count, event); composed (events); with_failure (delta,
+event); non_private.
+
+Accountants: rdp holds everything; moments, zcdp, basic, advanced and optimal
+are what else the literature would answer, each an upper bound. strong (the
+"strong composition" of 2016) and clt (the Gaussian central limit) are no
+bounds: they are shown as estimates, and only when asked for by name.
 
 Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
 finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
+  pate account events.json --accountant moments,strong --plot figure.svg
   echo '{"relation":"add_remove","events":[{"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}}]}' | pate account - --format json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,16 +108,22 @@ finite bound is "inf" in tables and null in JSON.`,
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "answer with the delta at this epsilon, instead of an epsilon at --delta")
-	flags.StringVar(&f.accountant, "accountant", "all", "rdp|pld|moments|zcdp|basic|advanced|optimal|all")
+	flags.StringVar(&f.accountant, "accountant", "all", "a list of "+strings.Join(append(accountantNames(), "strong", "clt"), "|")+", or all")
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
+	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
+	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
 	return cmd
 }
 
 func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) error {
-	if err := checkAccountant(f.accountant, "all"); err != nil {
-		return err
+	names, err := parseAccountants(f.accountant)
+	if err != nil {
+		return usageError("account", err)
+	}
+	if f.plot != "" && !isPlotFile(f.plot) {
+		return usageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
 	}
 	cfg := accountant.Config{}
 	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
@@ -135,26 +155,31 @@ func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) err
 	} else {
 		report.Delta = &g.delta
 	}
-	result, err := accountRDP(g, cfg, schedule, report, f.rdp)
-	if err != nil {
-		return err
+	if f.plot != "" && byEpsilon {
+		return usageError("account", errors.New("--plot draws epsilon at a --delta, not the other way"))
 	}
-	report.Results = append(report.Results, result)
-	return writeAccount(g, report)
-}
-
-// checkAccountant tells names this version lacks from names nobody knows.
-func checkAccountant(name string, also ...string) error {
-	for _, ok := range append([]string{"rdp"}, also...) {
-		if name == ok {
-			return nil
+	for _, name := range names {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		result, err := accountBy(g, name, cfg, schedule, report, f.rdp)
+		if err != nil {
+			return err
+		}
+		report.Results = append(report.Results, result)
+	}
+	if f.plot != "" {
+		if err := plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.delta); err != nil {
+			return err
 		}
 	}
-	switch name {
-	case "pld", "moments", "zcdp", "basic", "advanced", "optimal":
-		return usageError("account", fmt.Errorf("--accountant %s: not in this version; it has rdp", name))
+	if err := writeAccount(g, report); err != nil {
+		return err
 	}
-	return usageError("account", fmt.Errorf("--accountant %s: no such accountant; this version has rdp", name))
+	if f.explain {
+		return explainAccount(g, cfg, schedule, report)
+	}
+	return nil
 }
 
 func readSchedule(stdin io.Reader, path string) (accountant.Schedule, error) {
@@ -227,95 +252,6 @@ func parseOrders(text string) ([]float64, error) {
 		}
 	}
 	return orders, nil
-}
-
-func accountRDP(g *globals, cfg accountant.Config, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
-	result := accountResult{Accountant: "rdp"}
-	account, err := accountant.NewRDP(cfg)
-	if err != nil {
-		return result, err
-	}
-	for i, e := range schedule.Events {
-		err := account.Compose(e, 1)
-		if unsupported := (*accountant.UnsupportedEventError)(nil); errors.As(err, &unsupported) {
-			name := strings.TrimPrefix(fmt.Sprintf("%T", unsupported.Event), "accountant.")
-			result.Unsupported = fmt.Sprintf("events[%d], %s: %s", i, name, unsupported.Reason)
-			return result, nil
-		}
-		if err != nil {
-			return result, inputError(fmt.Errorf("events[%d]: %w", i, err), "", "", "account")
-		}
-	}
-	var b accountant.Bound
-	if report.Epsilon != nil {
-		b, err = account.Delta(*report.Epsilon)
-		result.Delta = (*jsonNumber)(&b.Upper)
-	} else {
-		b, err = account.Epsilon(*report.Delta)
-		result.Epsilon = (*jsonNumber)(&b.Upper)
-	}
-	if err != nil {
-		return result, err
-	}
-	if b.Order > 1 && !math.IsInf(b.Order, 1) {
-		result.Order = &b.Order
-	}
-	result.Conversion = b.Conversion.String()
-	result.FailureDelta = &b.FailureDelta
-	if b.AtGridEdge {
-		g.logf("pate: the best order, %v, is at the edge of the orders tried: wider --orders may give a smaller bound", b.Order)
-	}
-	if curve {
-		values, _, err := account.RDP(cfg.Orders)
-		if err != nil {
-			return result, err
-		}
-		result.Orders = cfg.Orders
-		for _, v := range values {
-			result.RDP = append(result.RDP, jsonNumber(v))
-		}
-	}
-	return result, nil
-}
-
-func writeAccount(g *globals, r accountReport) error {
-	format := g.parsedFormat()
-	if format == table.JSON {
-		return writeJSON(g.stdout, r)
-	}
-	exact := format == table.CSV
-	t := table.Table{
-		Header: []string{"accountant", "epsilon", "delta", "order", "conversion", "failure delta"},
-		Left:   []bool{true, false, false, false, true, false},
-	}
-	curves := table.Table{Header: []string{"order", "rdp"}}
-	for _, res := range r.Results {
-		if res.Unsupported != "" {
-			g.logf("pate: %s: unsupported: %s", res.Accountant, res.Unsupported)
-			t.Rows = append(t.Rows, []string{res.Accountant, "unsupported", "", "", "", ""})
-			continue
-		}
-		epsilon, delta, order := (*float64)(res.Epsilon), r.Delta, "inf"
-		if r.Epsilon != nil {
-			epsilon, delta = r.Epsilon, (*float64)(res.Delta)
-		}
-		if res.Order != nil {
-			order = strconv.FormatFloat(*res.Order, 'g', 5, 64)
-		}
-		t.Rows = append(t.Rows, []string{res.Accountant, formatUp(*epsilon, exact), formatUp(*delta, exact),
-			order, res.Conversion, formatUp(*res.FailureDelta, exact)})
-		for i, v := range res.RDP {
-			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), formatUp(float64(v), exact)})
-		}
-	}
-	if err := t.Write(g.stdout, format); err != nil {
-		return err
-	}
-	if len(curves.Rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(g.stdout)
-	return curves.Write(g.stdout, format)
 }
 
 // formatUp prints a bound to five digits, rounded up, or exactly.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ type budgetFlags struct {
 func (f *budgetFlags) add(cmd *cobra.Command, accountants bool) {
 	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
 	if accountants {
-		cmd.Flags().StringVar(&f.accountant, "accountant", "rdp", "rdp|pld")
+		cmd.Flags().StringVar(&f.accountant, "accountant", "rdp", strings.Join(accountantNames(), "|"))
 	}
 }
 
@@ -141,21 +142,26 @@ func newCalibrateGNMax(g *globals) *cobra.Command {
 
 func runCalibrate(cmd *cobra.Command, g *globals, f budgetFlags, mechanism string, event func(noise float64) accountant.Event) error {
 	if err := checkAccountant(f.accountant); err != nil {
-		return err
+		return usageError("calibrate", err)
 	}
+	entry, _ := findAccountant(f.accountant)
 	target, err := f.target(g)
 	if err != nil {
 		return err
 	}
 	cfg := accountant.Config{Relation: accountant.AddRemove}
-	noise, b, err := accountant.CalibrateNoise(cmd.Context(), cfg.NewAccount, target, event)
+	newAccount := func() (accountant.Accountant, error) { return entry.start(cfg) }
+	noise, b, err := accountant.CalibrateNoise(cmd.Context(), newAccount, target, event)
+	if errors.Is(err, accountant.ErrUnsupportedEvent) {
+		return inputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant rdp", "calibrate")
+	}
 	if errors.Is(err, accountant.ErrNoBracket) {
 		return inputError(err, "no usable amount of noise lands on this budget", "ask for another --epsilon", "calibrate")
 	}
 	if err != nil {
 		return err
 	}
-	return writeCalibrate(g, calibrateReport{Mechanism: mechanism, Noise: noise, Epsilon: b.Upper, Accountant: "rdp"})
+	return writeCalibrate(g, calibrateReport{Mechanism: mechanism, Noise: noise, Epsilon: b.Upper, Accountant: f.accountant})
 }
 
 func writeCalibrate(g *globals, r calibrateReport) error {

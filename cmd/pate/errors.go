@@ -58,7 +58,7 @@ func explain(err error) (int, string) {
 		ce = &commandError{code: exitOverBudget, what: err,
 			why: "the whole worst case is charged before anything is asked; nothing was spent",
 			fix: "ask for less, add noise, or raise the budget", topic: "privacy"}
-	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint):
+	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint), errors.Is(err, ledger.ErrOtherConfig):
 		ce = &commandError{code: exitInvalidInput, what: err,
 			why: "its votes and ledger belong to that run; mixing the two would spend unseen",
 			fix: "choose another --out, or repeat that command"}

@@ -82,6 +82,7 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 		{fmt.Errorf("x: %w", &ledger.BudgetError{Epsilon: 3, Budget: 2}), exitOverBudget},
 		{fmt.Errorf("x: %w", experiments.ErrOtherRun), exitInvalidInput},
 		{fmt.Errorf("x: %w", teachers.ErrForeignCheckpoint), exitInvalidInput},
+		{fmt.Errorf("x: %w", ledger.ErrOtherConfig), exitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrCorrupt), exitCheckFailed},
 		{errors.New("x"), exitFailure},
 	} {

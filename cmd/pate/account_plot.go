@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+const plotPoints = 60
+
+func isPlotFile(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".svg" || ext == ".png"
+}
+
+// line is epsilon against steps by one accountant.
+type line struct {
+	name     string
+	estimate bool
+	points   plotter.XYs
+}
+
+// plotAccount draws epsilon while the repeated events of a schedule go on in
+// step, each from its first run to its last.
+func plotAccount(ctx context.Context, path string, names []string, cfg accountant.Config, schedule accountant.Schedule, delta float64) error {
+	total := int64(0)
+	for _, e := range schedule.Events {
+		if r, ok := e.(accountant.Repeated); ok && r.Count <= math.MaxInt64-total {
+			total += r.Count
+		}
+	}
+	if total < 2 {
+		return inputError(errors.New("--plot: nothing in the list is repeated"),
+			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
+	}
+	var lines []line
+	for _, name := range names {
+		l := line{name: name}
+		for i := 1; i <= plotPoints; i++ {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			share := float64(i) / plotPoints
+			steps, part := partOf(schedule, share)
+			if n := len(l.points); n > 0 && l.points[n-1].X == float64(steps) {
+				continue
+			}
+			r, err := accountBy(&globals{quiet: true}, name, cfg, part, accountReport{Delta: &delta}, false)
+			if err != nil {
+				return err
+			}
+			value := r.Epsilon
+			if r.Estimate != nil {
+				value, l.estimate = r.Estimate, true
+			}
+			if value != nil && !math.IsInf(float64(*value), 1) {
+				l.points = append(l.points, plotter.XY{X: float64(steps), Y: float64(*value)})
+			}
+		}
+		if len(l.points) > 0 {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 {
+		return inputError(errors.New("--plot: no accountant has a finite epsilon to draw"), "", "choose another --accountant or --delta", "account")
+	}
+	data, err := drawLines(lines, delta, strings.ToLower(filepath.Ext(path)))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// partOf returns the schedule with the given share of all repetitions, and how
+// many runs of repeated events that is.
+func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Schedule) {
+	out := accountant.Schedule{Relation: schedule.Relation}
+	steps := int64(0)
+	for _, e := range schedule.Events {
+		if r, ok := e.(accountant.Repeated); ok {
+			r.Count = min(r.Count, int64(math.Ceil(share*float64(r.Count))))
+			steps += r.Count
+			e = r
+		}
+		out.Events = append(out.Events, e)
+	}
+	return steps, out
+}
+
+// Okabe-Ito colours: told apart also by readers with colour blindness.
+func plotColours() []color.RGBA {
+	return []color.RGBA{
+		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
+		{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, {R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
+		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, {R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
+		{R: 0x00, G: 0x00, B: 0x00, A: 0xff}, {R: 0x70, G: 0x70, B: 0x70, A: 0xff},
+	}
+}
+
+func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
+	p := plot.New()
+	for style, size := range map[*text.Style]font.Length{
+		&p.X.Label.TextStyle: 11, &p.Y.Label.TextStyle: 11, &p.X.Tick.Label: 10, &p.Y.Tick.Label: 10, &p.Legend.TextStyle: 10,
+	} {
+		style.Font.Variant, style.Font.Size = "Sans", size
+	}
+	p.X.Label.Text = "steps"
+	p.Y.Label.Text = "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs, p.Legend.YOffs = 8, -4
+	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
+	p.Legend.Padding = 2
+	grid := plotter.NewGrid()
+	light := color.RGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
+	grid.Horizontal.Color, grid.Vertical.Color = light, light
+	p.Add(grid)
+
+	low, high, least, right := math.Inf(1), 0.0, math.Inf(1), 0.0
+	for _, l := range lines {
+		last := l.points[len(l.points)-1]
+		low, high, right = math.Min(low, last.Y), math.Max(high, last.Y), math.Max(right, last.X)
+		for _, q := range l.points {
+			if q.Y > 0 {
+				least = math.Min(least, q.Y)
+			}
+		}
+	}
+	p.X.Min, p.X.Max = 0, right
+	p.Y.Min, p.Y.Max = 0, high*1.05
+	logarithmic := high > 20*low && low > 0
+	if logarithmic {
+		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(least))), math.Pow(10, math.Ceil(math.Log10(high)))
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Legend.Top, p.Legend.Left = false, false
+		p.Legend.XOffs, p.Legend.YOffs = -8, 6
+	}
+	colours := plotColours()
+	for i, l := range lines {
+		points := l.points[:0:0]
+		for _, q := range l.points {
+			if q.Y > 0 || !logarithmic {
+				points = append(points, q)
+			}
+		}
+		drawn, err := plotter.NewLine(points)
+		if err != nil {
+			return nil, fmt.Errorf("--plot: %s: %w", l.name, err)
+		}
+		drawn.Color, drawn.Width = colours[i%len(colours)], 1.7
+		name := l.name
+		if l.estimate {
+			drawn.Dashes = []vg.Length{5, 3}
+			name += " (no bound)"
+		}
+		p.Add(drawn)
+		p.Legend.Add(name, drawn)
+	}
+	return render(p, ext)
+}
+
+// render draws 6.4 by 3.9 inches, a PNG at 144 dots per inch.
+func render(p *plot.Plot, ext string) ([]byte, error) {
+	const width, height, margin = 6.4 * vg.Inch, 3.9 * vg.Inch, 0.08 * vg.Inch
+	var canvas interface {
+		vg.CanvasSizer
+		io.WriterTo
+	}
+	if ext == ".svg" {
+		canvas = vgsvg.New(width, height)
+	} else {
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(color.White))}
+	}
+	p.Draw(draw.Crop(draw.New(canvas), margin, -2*margin, margin, -margin))
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("--plot: %w", err)
+	}
+	return out.Bytes(), nil
+}

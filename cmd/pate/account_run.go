@@ -1,0 +1,240 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// An accountantEntry is an accountant a user can name, and what sets its
+// number apart, in a few words for a column.
+type accountantEntry struct {
+	name  string
+	why   string
+	start func(cfg accountant.Config) (accountant.Accountant, error)
+}
+
+// accountants lists them in the order of tables.
+func accountants() []accountantEntry {
+	return []accountantEntry{
+		{"rdp", "the divergence at the best order", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
+		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewMoments(c.Relation) }},
+		{"zcdp", "one straight line above the divergence", func(c accountant.Config) (accountant.Accountant, error) {
+			return accountant.NewZCDP(c.Relation, c.Conversion)
+		}},
+		{"basic", "adds up the worst of every run", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewBasic(c.Relation) }},
+		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.Config) (accountant.Accountant, error) {
+			return accountant.NewAdvanced(c.Relation, accountant.BestTheorem)
+		}},
+		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewOptimal(c.Relation) }},
+	}
+}
+
+// estimators lists what is no bound.
+func estimators() map[string]func(rel accountant.Relation) (accountant.Estimator, error) {
+	return map[string]func(accountant.Relation) (accountant.Estimator, error){
+		"strong": func(r accountant.Relation) (accountant.Estimator, error) { return accountant.NewStrongComposition(r) },
+		"clt":    func(r accountant.Relation) (accountant.Estimator, error) { return accountant.NewCentralLimit(r) },
+	}
+}
+
+func accountantNames() []string {
+	var names []string
+	for _, a := range accountants() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func findAccountant(name string) (accountantEntry, bool) {
+	for _, a := range accountants() {
+		if a.name == name {
+			return a, true
+		}
+	}
+	return accountantEntry{}, false
+}
+
+// checkAccountant tells names this version lacks from names nobody knows.
+func checkAccountant(name string) error {
+	if _, ok := findAccountant(name); ok {
+		return nil
+	}
+	have := strings.Join(accountantNames(), ", ")
+	if name == "pld" {
+		return fmt.Errorf("--accountant pld: not in this version; it has %s", have)
+	}
+	return fmt.Errorf("--accountant %s: no such accountant; this version has %s", name, have)
+}
+
+// parseAccountants reads a list of names, each once, in the order given.
+func parseAccountants(list string) ([]string, error) {
+	var names []string
+	for _, name := range strings.Split(list, ",") {
+		name = strings.TrimSpace(name)
+		add := []string{name}
+		if name == "all" {
+			add = accountantNames()
+		} else if _, ok := estimators()[name]; !ok {
+			if err := checkAccountant(name); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range add {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	return names, nil
+}
+
+// composeAll charges a schedule. What cannot be held is a sentence, not an
+// error.
+func composeAll(compose func(accountant.Event, int64) error, events []accountant.Event) (unsupported string, err error) {
+	for i, e := range events {
+		err := compose(e, 1)
+		if refusal := (*accountant.UnsupportedEventError)(nil); errors.As(err, &refusal) {
+			name := strings.TrimPrefix(fmt.Sprintf("%T", refusal.Event), "accountant.")
+			return fmt.Sprintf("events[%d], %s: %s", i, name, refusal.Reason), nil
+		}
+		if err != nil {
+			return "", inputError(fmt.Errorf("events[%d]: %w", i, err), "", "", "account")
+		}
+	}
+	return "", nil
+}
+
+func accountBy(g *globals, name string, cfg accountant.Config, schedule accountant.Schedule, report accountReport, curve bool) (accountResult, error) {
+	if start, ok := estimators()[name]; ok {
+		return estimateBy(name, start, schedule, report)
+	}
+	result := accountResult{Accountant: name}
+	entry, ok := findAccountant(name)
+	if !ok {
+		return result, checkAccountant(name)
+	}
+	account, err := entry.start(cfg)
+	if err != nil {
+		return result, err
+	}
+	result.Unsupported, err = composeAll(account.Compose, schedule.Events)
+	if err != nil || result.Unsupported != "" {
+		return result, err
+	}
+	var b accountant.Bound
+	if report.Epsilon != nil {
+		b, err = account.Delta(*report.Epsilon)
+		result.Delta = (*jsonNumber)(&b.Upper)
+	} else {
+		b, err = account.Epsilon(*report.Delta)
+		result.Epsilon = (*jsonNumber)(&b.Upper)
+		if b.Lower > 0 {
+			result.EpsilonLower = &b.Lower
+		}
+	}
+	if err != nil {
+		return result, err
+	}
+	if b.Order > 1 && !math.IsInf(b.Order, 1) {
+		result.Order = &b.Order
+	}
+	if name == "rdp" || name == "moments" || name == "zcdp" {
+		result.Conversion = b.Conversion.String()
+	}
+	result.FailureDelta = &b.FailureDelta
+	rdp, ok := account.(*accountant.RDP)
+	if !ok {
+		return result, nil
+	}
+	if b.AtGridEdge {
+		g.logf("pate: the best order, %v, is at the edge of the orders tried: wider --orders may give a smaller bound", b.Order)
+	}
+	if curve {
+		values, _, err := rdp.RDP(cfg.Orders)
+		if err != nil {
+			return result, err
+		}
+		result.Orders = cfg.Orders
+		for _, v := range values {
+			result.RDP = append(result.RDP, jsonNumber(v))
+		}
+	}
+	return result, nil
+}
+
+func estimateBy(name string, start func(accountant.Relation) (accountant.Estimator, error), schedule accountant.Schedule, report accountReport) (accountResult, error) {
+	result := accountResult{Accountant: name}
+	if report.Delta == nil {
+		result.Unsupported = "an estimate is of an epsilon at a delta only"
+		return result, nil
+	}
+	estimator, err := start(schedule.Relation)
+	if err != nil {
+		return result, err
+	}
+	result.Unsupported, err = composeAll(estimator.Compose, schedule.Events)
+	if err != nil || result.Unsupported != "" {
+		return result, err
+	}
+	e, err := estimator.Estimate(*report.Delta)
+	if err != nil {
+		return result, err
+	}
+	result.Estimate, result.Flaw = (*jsonNumber)(&e.Epsilon), e.Flaw
+	return result, nil
+}
+
+func writeAccount(g *globals, r accountReport) error {
+	format := g.parsedFormat()
+	if format == table.JSON {
+		return writeJSON(g.stdout, r)
+	}
+	exact := format == table.CSV
+	t := table.Table{
+		Header: []string{"accountant", "epsilon", "delta", "order", "conversion", "failure delta", "why it differs"},
+		Left:   []bool{true, false, false, false, true, false, true},
+	}
+	curves := table.Table{Header: []string{"order", "rdp"}}
+	for _, res := range r.Results {
+		switch {
+		case res.Unsupported != "":
+			g.logf("pate: %s: unsupported: %s", res.Accountant, res.Unsupported)
+			t.Rows = append(t.Rows, []string{res.Accountant, "unsupported", "", "", "", "", "cannot hold an event of this list"})
+			continue
+		case res.Estimate != nil:
+			t.Rows = append(t.Rows, []string{res.Accountant, "~" + formatUp(float64(*res.Estimate), exact), formatUp(*r.Delta, exact),
+				"", "", "", "no bound: " + res.Flaw})
+			continue
+		}
+		epsilon, delta, order := (*float64)(res.Epsilon), r.Delta, ""
+		if r.Epsilon != nil {
+			epsilon, delta = r.Epsilon, (*float64)(res.Delta)
+		}
+		if res.Order != nil {
+			order = strconv.FormatFloat(*res.Order, 'g', 5, 64)
+		} else if res.Accountant == "rdp" {
+			order = "inf"
+		}
+		entry, _ := findAccountant(res.Accountant)
+		t.Rows = append(t.Rows, []string{res.Accountant, formatUp(*epsilon, exact), formatUp(*delta, exact),
+			order, res.Conversion, formatUp(*res.FailureDelta, exact), entry.why})
+		for i, v := range res.RDP {
+			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), formatUp(float64(v), exact)})
+		}
+	}
+	if err := t.Write(g.stdout, format); err != nil {
+		return err
+	}
+	if len(curves.Rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(g.stdout)
+	return curves.Write(g.stdout, format)
+}
