@@ -1,0 +1,106 @@
+package accountant
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// atoms is a pair with finitely many losses off + h*i, symmetric under swapping
+// P and Q, composed exactly on its own lattice. Mass beyond the last atom goes
+// to infinite loss above and is dropped below.
+type atoms struct {
+	h, off    float64
+	logp      []float64
+	logBeyond float64
+	logBefore float64 // mass below the first atom; moved to it above
+}
+
+// randomizedResponse has losses -epsilon and epsilon. It dominates every
+// epsilon-DP mechanism (Kairouz, Oh, Viswanath 2015).
+func randomizedResponse(eps float64) *atoms {
+	hi := -math.Log1p(math.Exp(-eps))
+	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
+		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
+}
+
+// discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s: losses
+// (s-2x)/scale for x = 0..s, with all mass at and below 0 on the first and at
+// and above s on the last (x is where the shifted law's own peak sits).
+func discreteLaplace(scale float64, s int64) *atoms {
+	t := 1 / scale
+	a := &atoms{h: 2 * t, off: -float64(s) * t, logp: make([]float64, s+1),
+		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
+	l := -math.Log1p(math.Exp(-t))
+	for x := int64(0); x <= s; x++ { // P centred at 0, Q at s
+		v := math.Log(math.Tanh(t/2)) - float64(x)*t
+		if x == 0 || x == s {
+			v = l - float64(x)*t
+		}
+		a.logp[s-x] = v
+	}
+	return a
+}
+
+// discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} shifted by 1: losses
+// (1-2x)/(2 sigma^2) at x. Only losses with |x| up to 40 sigma are kept; what
+// is beyond has probability below 1e-340.
+func discreteGaussian(sigma float64) *atoms {
+	v := sigma * sigma
+	reach := int(math.Ceil(40*sigma)) + 1
+	a := &atoms{h: 1 / v, off: (1 - 2*float64(reach)) / (2 * v), logp: make([]float64, 2*reach+1)}
+	norm := 0.0
+	for k := -reach; k <= reach; k++ {
+		x := float64(k)
+		norm += math.Exp(-x * x / (2 * v))
+	}
+	for i := range a.logp { // i = reach - x
+		x := float64(reach - i)
+		a.logp[i] = -x*x/(2*v) - math.Log(norm)
+	}
+	a.logBeyond = math.Log(2) + mathx.LogNormalCDF(-float64(reach)/sigma)
+	a.logBefore = a.logBeyond
+	return a
+}
+
+func (a *atoms) maxLoss() float64 { return a.off + a.h*float64(len(a.logp)-1) }
+
+// law returns the tilted law of one step.
+func (a *atoms) law(lambda float64, up bool) *tilted {
+	t := &tilted{h: a.h, off: a.off, p: make([]float64, len(a.logp))}
+	base := math.Inf(-1)
+	for i, l := range a.logp {
+		base = math.Max(base, l+lambda*(a.off+a.h*float64(i)))
+	}
+	sign := -1.0
+	if up {
+		sign = 1
+		t.inf = math.Exp(a.logBeyond) * (1 + 0x1p-40)
+	}
+	for i, l := range a.logp {
+		if up && i == 0 && !math.IsInf(a.logBefore, -1) {
+			l = mathx.LogAddExp(l, a.logBefore)
+		}
+		// The relative error of a mass is that of its logarithm.
+		t.p[i] = math.Exp(l+lambda*(a.off+a.h*float64(i))-base) * math.Exp(sign*0x1p-50*(8+math.Abs(l)))
+	}
+	t.logM = base
+	t.lossError = 0x1p-51 * a.maxLoss()
+	t.normalise()
+	t.err += 0x1p-51 * (math.Abs(base) + lambda*a.maxLoss())
+	return t
+}
+
+func (a *atoms) scout() scout {
+	step := 1 + len(a.logp)/2000
+	var s scout
+	for i := 0; i < len(a.logp); i += step {
+		s.loss = append(s.loss, a.off+a.h*float64(i))
+		s.logw = append(s.logw, a.logp[i]+math.Log(float64(step)))
+	}
+	if last := len(a.logp) - 1; last%step != 0 {
+		s.loss = append(s.loss, a.off+a.h*float64(last))
+		s.logw = append(s.logw, a.logp[last])
+	}
+	return s
+}

@@ -1,0 +1,327 @@
+package accountant
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// The privacy loss of a pair of laws (P, Q) at an output y is log P(y)/Q(y),
+// y drawn from P. A pair with a density is cut into cells whose ends are
+// multiples of a grid step; all that discretisation needs of a half cell are
+// three integrals, each kept with its own relative accuracy:
+//
+//	mass  = P[half cell]
+//	left  = P[half cell] - e^a Q[half cell]   >= 0,   a the loss at the left end of the cell
+//	right = P[half cell] - e^b Q[half cell]   <= 0,   b at the right end
+//
+// Differencing delta(epsilon) instead would lose all digits of a fine grid.
+type halfCell struct {
+	scale             float64 // log of the unit of the three integrals
+	mass, left, right float64
+	slack             float64 // relative rounding error of the three
+}
+
+// cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ...;
+// half cells 2i and 2i+1 fill cell i, and meet in its middle.
+type cells struct {
+	h, off float64
+	grid   []int
+	halfs  []halfCell
+	atoms  []gridAtom // of symmetric pairs only
+	// Log masses left and right of the grid, under P and under Q.
+	leftP, leftQ, rightP, rightQ float64
+	// The point all losses below the next half way are merged at when there
+	// is nothing further below to mix with, and likewise above; -1 if none.
+	lowest, highest int
+	// Losses out there stay within the outermost grid point. Left of the grid
+	// no loss exceeds the second one.
+	leftBounded, rightBounded bool
+	lossError                 float64 // absolute rounding error of any loss
+}
+
+// at returns the loss of grid point i.
+func (c *cells) at(i int) float64 { return c.off + c.h*float64(c.grid[i]) }
+
+// gridAtom is P-mass whose loss is grid point i.
+type gridAtom struct {
+	i       int
+	logMass float64
+}
+
+// mirror returns the cells of (Q, P), whose loss is the negative one.
+func (c *cells) mirror() *cells {
+	n := len(c.grid)
+	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
+		leftP: c.rightQ, leftQ: c.rightP, rightP: c.leftQ, rightQ: c.leftP,
+		leftBounded: c.rightBounded, rightBounded: c.leftBounded, lossError: c.lossError}
+	for i, g := range c.grid {
+		m.grid[n-1-i] = -g
+	}
+	if c.lowest >= 0 {
+		m.highest = n - 1 - c.lowest
+	}
+	if c.highest >= 0 {
+		m.lowest = n - 1 - c.highest
+	}
+	for i, s := range c.halfs {
+		a, b := c.at(i/2), c.at(i/2+1)
+		// In units of e^-a: Q = P - left, and integrals against (Q, P) from
+		// those against (P, Q): Q - e^-c P = -e^-c (P - e^c Q).
+		m.halfs[len(c.halfs)-1-i] = halfCell{scale: s.scale - a, slack: s.slack,
+			mass: s.mass - s.left, left: -s.right * math.Exp(a-b), right: -s.left}
+	}
+	return m
+}
+
+// gridWidths says how wide the cell that goes from a loss in the direction of
+// step may be, in steps: wide where the tilted law has little mass.
+type gridWidths func(from, step float64) int
+
+// cut returns grid indices from at or below lo to at or above hi.
+func cut(lo, hi, off, h float64, width gridWidths) []int {
+	grid := []int{int(math.Floor((lo - off) / h))}
+	for last := grid[0]; off+float64(last)*h < hi; {
+		last += max(1, width(off+float64(last)*h, h))
+		grid = append(grid, last)
+	}
+	if len(grid) == 1 {
+		grid = append(grid, grid[0]+1)
+	}
+	return grid
+}
+
+// Nodes and weights of the 8-point Gauss-Legendre rule on [0, 1].
+var gaussLegendre8 = [8][2]float64{
+	{0.0198550717512318842, 0.0506142681451881296}, {0.1016667612931866302, 0.1111905172266872352},
+	{0.2372337950418355071, 0.1568533229389436437}, {0.4082826787521750976, 0.1813418916891809915},
+	{0.5917173212478249024, 0.1813418916891809915}, {0.7627662049581644929, 0.1568533229389436437},
+	{0.8983332387068133698, 0.1111905172266872352}, {0.9801449282487681158, 0.0506142681451881296},
+}
+
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one
+// Poisson-sampled Gaussian step when a record is removed; q = 1 is the
+// Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
+// increases in z.
+type mixture struct{ q, sigma float64 }
+
+func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
+
+func (m mixture) loss(z float64) float64 {
+	u := m.exponent(z)
+	switch {
+	case m.q == 1:
+		return u
+	case u < 1:
+		return math.Log1p(m.q * math.Expm1(u))
+	}
+	return u + math.Log(m.q+(1-m.q)*math.Exp(-u))
+}
+
+// slope is dloss/du, the posterior probability of having taken part.
+func (m mixture) slope(z float64) float64 {
+	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
+}
+
+// at inverts loss; -Inf below its range.
+func (m mixture) at(loss float64) float64 {
+	u := loss
+	if m.q < 1 {
+		x := math.Expm1(loss) / m.q
+		switch {
+		case x <= -1:
+			return math.Inf(-1)
+		case loss > 600:
+			u = loss - math.Log(m.q)
+		default:
+			u = math.Log1p(x)
+		}
+	}
+	return m.sigma*u + 0.5/m.sigma
+}
+
+func (m mixture) logTailP(z float64) float64 { // P[> z]
+	full := mathx.LogNormalCDF(1/m.sigma - z)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(-z), math.Log(m.q)+full)
+}
+
+func (m mixture) logHeadP(z float64) float64 { // P[< z]
+	full := mathx.LogNormalCDF(z - 1/m.sigma)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
+}
+
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
+// into one, would lie exactly.
+func (m mixture) anchor(h float64) float64 {
+	lo, hi := math.Log1p(-m.q), 0.0
+	for range 60 {
+		mid := lo + (hi-lo)/2
+		z := m.at(mid + h/2)
+		share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
+		if math.Log1p(m.q*(share-1)) > mid {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// cells cuts the pair between zlo and zhi. A loss bounded below (q < 1) has its
+// grid start there, or, to be merged, at its anchor.
+func (m mixture) cells(h, zlo, zhi float64, merge bool, width gridWidths) *cells {
+	lo, hi, off := m.loss(zlo), m.loss(zhi), 0.0
+	if m.q < 1 {
+		if off = math.Log1p(-m.q); merge {
+			off = m.anchor(h)
+		}
+	}
+	c := &cells{h: h, off: off, grid: cut(lo, hi, off, h, width), lowest: -1, highest: -1,
+		leftP: m.logHeadP(zlo), leftQ: mathx.LogNormalCDF(zlo),
+		rightP: m.logTailP(zhi), rightQ: mathx.LogNormalCDF(-zhi),
+		leftBounded: m.q < 1,
+	}
+	c.lossError = 0x1p-50 * (math.Max(math.Abs(lo), math.Abs(hi)) + m.slope(zhi)*(math.Abs(zhi)/m.sigma+0.5/(m.sigma*m.sigma)))
+	if m.q < 1 && merge {
+		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
+			c.lowest++
+		}
+	}
+	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	z0, l0 := zlo, lo
+	for i := range c.halfs {
+		a, b := c.at(i/2), c.at(i/2+1)
+		end := b
+		if i%2 == 0 {
+			end = a + (b-a)/2
+		}
+		z1 := math.Min(zhi, m.at(end))
+		if z1 <= z0 {
+			c.halfs[i].scale = math.Inf(-1)
+			continue
+		}
+		c.halfs[i] = m.half(z0, z1, l0, a, b)
+		z0, l0 = z1, math.Min(end, hi)
+	}
+	return c
+}
+
+// half integrates over [z0, z1], where the loss starts at l0, in pieces on which
+// the integrand is a polynomial to rounding. With p the slope at the start of
+// a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so
+// P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+func (m mixture) half(z0, z1, l0, a, b float64) halfCell {
+	near := 0.0 // where the density of Q is largest
+	if z0 > 0 {
+		near = z0
+	} else if z1 < 0 {
+		near = z1
+	}
+	out := halfCell{scale: mathx.LogNormalPDF(near) + l0}
+	far := math.Max(math.Abs(z0), math.Abs(z1))
+	out.slack = (48 + 4*far*far) * 0x1p-53
+	start, startSlope := z0, m.slope(z0)
+	for z := z0; z < z1; {
+		p := m.slope(z)
+		w := 0.5 / (1 + math.Abs(z) + 1/m.sigma)
+		if p < 1e-16 { // the ratio is constant to rounding for a while
+			w = math.Max(w, math.Min(0.5/(1+math.Abs(z)), m.sigma*math.Log(1e-16/p)))
+		}
+		end := z + w
+		if end >= z1 || z1-end < w/4 {
+			end = z1
+			w = z1 - z
+		}
+		rise := 0.0 // loss at z, above l0
+		if z > start {
+			rise = math.Log1p(startSlope * math.Expm1((z-start)/m.sigma))
+			if math.IsInf(rise, 1) {
+				rise = m.loss(z) - l0
+			}
+		}
+		i0, i1 := 0.0, 0.0
+		for _, node := range gaussLegendre8 {
+			t := z + node[0]*w
+			g := node[1] * w * math.Exp((near-t)*(near+t)/2)
+			i0 += g
+			i1 += g * math.Expm1(node[0]*w/m.sigma)
+		}
+		unit := math.Exp(rise)
+		out.mass += unit * (i0 + p*i1)
+		out.left += unit * (p*i1 - math.Expm1(a-l0-rise)*i0)
+		out.right += unit * (p*i1 - math.Expm1(b-l0-rise)*i0)
+		z = end
+	}
+	return out
+}
+
+// exponential is a pair whose loss has density weight e^{loss/2} on
+// [-epsilon, epsilon] under P, weight e^{-loss/2} under Q, and for the Laplace
+// pair an atom of mass 1/2 at epsilon and e^-epsilon/2 at -epsilon.
+//
+// Laplace noise at sensitivity/scale = epsilon has weight e^{-epsilon/2}/4 and
+// the atoms. Without atoms and with weight 1/(4 sinh(epsilon/2)) the pair
+// dominates every epsilon-bounded-range mechanism: the two-point laws with
+// losses t and t-epsilon have hockey-stick divergence
+// (e^eps - e^t)(1 - g e^-t)/(e^eps - 1) at ratio g, largest at e^t = sqrt(g e^eps),
+// and (e^{eps/2} - sqrt g)^2/(e^eps - 1), convex in g, is that of this pair. The
+// extreme laws are those of Dong, Durfee, Rogers 2020.
+type exponential struct {
+	epsilon float64
+	atoms   bool
+}
+
+func (e exponential) logWeight() float64 {
+	if e.atoms {
+		return -e.epsilon/2 - 2*math.Ln2
+	}
+	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
+}
+
+func (e exponential) cells(h float64, width gridWidths) *cells {
+	c := &cells{h: h, lowest: -1, highest: -1, grid: cut(-e.epsilon, e.epsilon, 0, h, width),
+		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
+		leftBounded: true, rightBounded: true,
+		lossError: 0x1p-50 * e.epsilon,
+	}
+	if e.atoms { // whose grid ends at them
+		k := int(math.Round(e.epsilon / h))
+		c.grid = []int{-k}
+		for last := -k; last < k; {
+			last = min(k, last+max(1, width(float64(last)*h, h)))
+			c.grid = append(c.grid, last)
+		}
+	}
+	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	weight := e.logWeight()
+	for i := range c.halfs {
+		a, b := c.at(i/2), c.at(i/2+1)
+		from, to := a, a+(b-a)/2
+		if i%2 == 1 {
+			from, to = to, b
+		}
+		from, to = math.Max(from, -e.epsilon), math.Min(to, e.epsilon)
+		s := &c.halfs[i]
+		if to < from {
+			s.scale = math.Inf(-1)
+			continue
+		}
+		s.scale, s.slack = weight+from/2, 0x1p-47
+		s.mass = 2 * math.Expm1((to-from)/2)
+		dev := func(at float64) float64 { // of e^{l/2} - e^{at} e^{-l/2}
+			return 8 * math.Exp((at-from)/2) * math.Sinh((from+to-2*at)/4) * math.Sinh((to-from)/4)
+		}
+		s.left, s.right = dev(a), dev(b)
+	}
+	if e.atoms {
+		last := len(c.grid) - 1
+		c.atoms = []gridAtom{{0, -math.Ln2 - e.epsilon}, {last, -math.Ln2}}
+	}
+	return c
+}

@@ -1,0 +1,236 @@
+package accountant
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/cmplx"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// factor is a law convolved with itself power times.
+type factor struct {
+	law   *tilted
+	power int64
+}
+
+// convolver holds what convolutions share.
+type convolver struct {
+	ctx       context.Context
+	maxLength int
+	accuracy  float64 // tilted mass that all windows together may leave outside
+	plans     map[int]*mathx.FFT
+	largest   int // longest transform so far
+	clamp     int // test hook: 0, or the longest window allowed, wrapping silently
+}
+
+// maxRounding is the largest relative rounding error a claim may rest on.
+const maxRounding = 0.1
+
+var errRounding = errors.New("accountant: rounding errors of the convolution are too large to certify")
+
+var errTooLong = errors.New("accountant: the convolution does not fit in memory")
+
+// chernoffWindow returns lattice bounds outside which, on either side, there is
+// at most e^logOutside of the tilted law of a sum of factors (Chernoff's bound), as
+// indices on the common lattice. Any exponent gives a valid bound, so the
+// search for the best may be rough.
+func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
+	mean, variance := 0.0, 0.0
+	minLoss, maxLoss, off := 0.0, 0.0, 0.0
+	h := factors[0].law.h
+	for _, f := range factors {
+		n := float64(f.power)
+		mean += n * f.law.mean
+		variance += n * f.law.variance
+		off += n * f.law.off
+		minLoss += n * f.law.loss(0)
+		maxLoss += n * f.law.loss(len(f.law.p)-1)
+	}
+	bound := func(s float64) float64 { // distance from the mean in the direction of s
+		sum := 0.0
+		for _, f := range factors {
+			sum += float64(f.power) * f.law.cumulant(s)
+		}
+		return (sum - logOutside) / math.Abs(s)
+	}
+	side := func(sign, limit float64) float64 {
+		if limit <= 0 {
+			return 0
+		}
+		s := sign * math.Sqrt(-2*logOutside/(variance+1e-300))
+		s = math.Copysign(math.Min(math.Abs(s), 600/h), s)
+		best := bound(s)
+		for try := 0; math.IsInf(best, 1) && try < 40; try++ { // overflow
+			s /= 4
+			best = bound(s)
+		}
+		for _, step := range []float64{0.6, 1.6} {
+			for range 40 {
+				next := bound(s * step)
+				if !(next < best) {
+					break
+				}
+				best, s = next, s*step
+			}
+		}
+		return math.Min(best, limit)
+	}
+	below, above := side(-1, mean-minLoss), side(1, maxLoss-mean)
+	lo = int(math.Floor((mean-below-off)/h)) - 1
+	hi = int(math.Ceil((mean+above-off)/h)) + 1
+	return lo, hi
+}
+
+// convolve returns the law of the sum of independent losses, on their common
+// lattice step, one of so many blocks of the whole. The transform of every
+// factor is raised to its power. On top of the errors of its factors the
+// result carries
+//
+//   - the tilted mass outside the window, which wraps around into it;
+//   - the rounding of the transforms, as noise: a spectral error e_k per
+//     frequency, from mathx.FFTError per forward transform and 4 units of
+//     rounding per factor of a power, is sqrt(sum e_k^2 / N) in the root of the
+//     sum of squares (Parseval); the inverse transform adds FFTError times the
+//     mean of |F_k| at each of N points.
+//
+// Convolving an error with probability laws increases neither norm (Young).
+func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	first := factors[0].law
+	out := &tilted{h: first.h}
+	var errIn, noiseIn float64
+	for _, f := range factors {
+		n := float64(f.power)
+		out.off += n * f.law.off
+		out.logM += n * f.law.logM
+		out.inf += n * f.law.inf
+		out.lossError += n * (f.law.lossError + 0x1p-53*math.Abs(f.law.off))
+		errIn += n * f.law.err
+		noiseIn += n * f.law.noise
+	}
+	if len(factors) == 1 && factors[0].power == 1 {
+		t := *first
+		return &t, nil
+	}
+	outside := math.Min(1e-6, math.Max(1e-16, c.accuracy/float64(blocks)))
+	lo, hi := chernoffWindow(factors, math.Log(outside/4)) // two sides, each missing there and extra where it wraps to
+	need := hi - lo + 1
+	if need < 1 || need > c.maxLength {
+		return nil, errTooLong
+	}
+	length := fastLength(need)
+	if c.clamp > 0 {
+		length = min(length, c.clamp)
+	}
+	c.largest = max(c.largest, length)
+	plan := c.plans[length]
+	if plan == nil {
+		plan = mathx.NewFFT(length)
+		c.plans[length] = plan
+	}
+	eta := mathx.FFTError(length)
+	total, spectrum := make([]complex128, length/2+1), make([]complex128, length/2+1)
+	errs := make([]float64, length/2+1)
+	buffer := make([]float64, length)
+	for i := range total {
+		total[i] = 1
+	}
+	for _, f := range factors {
+		clear(buffer)
+		pos := f.law.lo % length
+		if pos < 0 {
+			pos += length
+		}
+		for _, x := range f.law.p {
+			buffer[pos] += x
+			if pos++; pos == length {
+				pos = 0
+			}
+		}
+		plan.Forward(spectrum, buffer)
+		unit := float64(f.power) * (eta + 4*0x1p-53)
+		for k, s := range spectrum {
+			if total[k] == 0 && errs[k] == 0 {
+				continue
+			}
+			power, modulus, before := raise(s, f.power)
+			// |d(s^n)| <= n |s|^(n-1) |ds|
+			errs[k] = errs[k]*modulus + cmplx.Abs(total[k])*before*unit
+			total[k] *= power
+		}
+	}
+	sumSquares, sumModuli := 0.0, 0.0
+	for k := range total {
+		w := 2.0
+		if k == 0 || k == length/2 {
+			w = 1
+		}
+		sumSquares += w * errs[k] * errs[k]
+		sumModuli += w * cmplx.Abs(total[k])
+	}
+	plan.Inverse(buffer, total)
+	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
+	n := float64(length)
+	noise := math.Sqrt(sumSquares/n) + eta*sumModuli/math.Sqrt(n)
+	small := errIn + noise*math.Sqrt(n)
+	if !(small < maxRounding) {
+		return nil, errRounding
+	}
+	out.err = errIn*(1+small) + outside
+	out.noise = noiseIn*(1+small) + noise*(1+small)/math.Sqrt(out.h)
+	out.lo = lo
+	out.p = make([]float64, min(need, length))
+	pos := lo % length
+	if pos < 0 {
+		pos += length
+	}
+	for i := range out.p {
+		if x := buffer[pos]; x > 0 {
+			out.p[i] = x
+		}
+		if pos++; pos == length {
+			pos = 0
+		}
+	}
+	out.trim(0x1p-52)
+	out.normalise()
+	return out, nil
+}
+
+// raise returns s^n, |s|^n and |s|^(n-1), all zero where below 1e-40.
+func raise(s complex128, n int64) (power complex128, modulus, before float64) {
+	if n == 1 {
+		return s, math.Hypot(real(s), imag(s)), 1
+	}
+	sq := real(s)*real(s) + imag(s)*imag(s)
+	if sq == 0 || float64(n-1)*math.Log(sq) < -184 {
+		return 0, 0, 1e-40
+	}
+	power, b := complex(1, 0), s
+	for m := n; ; b *= b {
+		if m&1 == 1 {
+			power *= b
+		}
+		if m >>= 1; m == 0 {
+			break
+		}
+	}
+	modulus = math.Sqrt(real(power)*real(power) + imag(power)*imag(power))
+	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
+}
+
+// fastLength is the least length at least n of the form 2^a or 3*2^a.
+func fastLength(n int) int {
+	l := 4
+	for l < n {
+		l *= 2
+	}
+	if l >= 16 && l/4*3 >= n {
+		return l / 4 * 3
+	}
+	return l
+}

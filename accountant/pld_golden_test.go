@@ -1,0 +1,212 @@
+package accountant
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The width of the reference brackets, and what is left of ours: reference
+// values are rigorous up to double rounding.
+const bracketTolerance = 1e-9
+
+func newPLD(t testing.TB, cfg PLDConfig) *PLD {
+	t.Helper()
+	cfg.Relation = AddRemove
+	p, err := NewPLD(cfg)
+	require.NoError(t, err)
+	return p
+}
+
+func pldGolden(t testing.TB, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, into))
+}
+
+// requireBracket checks that two intervals for one truth overlap as they must:
+// the truth lies in both.
+func requireBracket(t *testing.T, b PLDBound, lower, upper, gap float64, name string) {
+	t.Helper()
+	assert.LessOrEqual(t, b.Lower, b.Upper, name)
+	assert.GreaterOrEqual(t, b.Upper, lower-bracketTolerance, "%s: upper is below the proven lower bound", name)
+	assert.LessOrEqual(t, b.Lower, upper+bracketTolerance, "%s: lower is above the proven upper bound", name)
+	assert.LessOrEqual(t, b.Upper-b.Lower, gap, "%s: too wide", name)
+	assert.Equal(t, b.Floor, b.Lower, name)
+	assert.True(t, b.GapReached, name)
+}
+
+func TestPLDEpsilonGolden(t *testing.T) {
+	var file struct {
+		Records []struct {
+			ID     string
+			Q      float64
+			Sigma  float64
+			Steps  int64
+			Delta  float64
+			Lower  float64 `json:"eps_lower_reference"`
+			Upper  float64 `json:"eps_upper_reference"`
+			Detail struct {
+				Adjacencies map[string]struct {
+					Upper map[string]float64 `json:"delta_upper_at_eps"`
+					Lower map[string]float64 `json:"delta_lower_at_eps"`
+				}
+			} `json:"reference_detail"`
+		}
+	}
+	pldGolden(t, "pld_eps.json", &file)
+	require.NotEmpty(t, file.Records)
+	for _, r := range file.Records {
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.Steps))
+		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		require.NoError(t, err, r.ID)
+		requireBracket(t, b, r.Lower, r.Upper, 1e-3, r.ID)
+		lower, upper := map[float64]float64{}, map[float64]float64{}
+		for _, a := range r.Detail.Adjacencies {
+			for k, v := range a.Upper {
+				e := number(t, k)
+				upper[e] = math.Max(upper[e], v)
+			}
+			for k, v := range a.Lower {
+				e := number(t, k)
+				lower[e] = math.Max(lower[e], v)
+			}
+		}
+		for e := range upper {
+			d, err := p.DeltaContext(t.Context(), e)
+			require.NoError(t, err, r.ID)
+			assert.GreaterOrEqual(t, d.Upper, lower[e]*(1-1e-9), "%s: delta upper at %v", r.ID, e)
+			assert.LessOrEqual(t, d.Lower, upper[e]*(1+1e-9), "%s: delta lower at %v", r.ID, e)
+			if d.Upper > 1e-12 {
+				assert.Less(t, d.Upper/d.Lower, 1.2, "%s: delta at %v: %v", r.ID, e, d)
+			}
+		}
+	}
+}
+
+func number(t testing.TB, s string) float64 {
+	t.Helper()
+	var x float64
+	require.NoError(t, json.Unmarshal([]byte(s), &x))
+	return x
+}
+
+func TestPLDHeterogeneousGolden(t *testing.T) {
+	var file struct {
+		Heterogeneous []struct {
+			ID         string
+			Components struct {
+				Sampled []struct {
+					Q, Sigma float64
+					Steps    int64
+				} `json:"poisson_subsampled_gaussian"`
+				Gaussian []struct {
+					Sigma float64
+					Count int64
+				}
+				Laplace []struct {
+					B     float64
+					Count int64
+				}
+				Response []struct {
+					Epsilon float64 `json:"pure_eps"`
+					Count   int64
+				} `json:"randomized_response_binary"`
+			}
+			TwoSided map[string]struct {
+				Lower float64 `json:"eps_lower"`
+				Upper float64 `json:"eps_upper"`
+			} `json:"two_sided"`
+		}
+		Gaussian []struct {
+			Sigma  float64
+			Count  int64
+			Delta  float64
+			Answer float64 `json:"eps_exact"`
+		} `json:"gaussian_composition"`
+		Laplace []struct {
+			B     float64
+			Count int64
+			Delta float64
+			Lower any `json:"eps_lower"`
+			Upper any `json:"eps_upper"`
+		} `json:"laplace_composition"`
+	}
+	pldGolden(t, "pld_heterogeneous.json", &file)
+	require.NotEmpty(t, file.Heterogeneous)
+	for _, r := range file.Heterogeneous {
+		p := newPLD(t, PLDConfig{})
+		for _, c := range r.Components.Sampled {
+			require.NoError(t, p.Compose(PoissonSampled{c.Q, Gaussian{c.Sigma}}, c.Steps))
+		}
+		for _, c := range r.Components.Gaussian {
+			require.NoError(t, p.Compose(Gaussian{c.Sigma}, c.Count))
+		}
+		for _, c := range r.Components.Laplace {
+			require.NoError(t, p.Compose(Laplace{c.B}, c.Count))
+		}
+		for _, c := range r.Components.Response {
+			require.NoError(t, p.Compose(RandomizedResponse{c.Epsilon}, c.Count))
+		}
+		for d, want := range r.TwoSided {
+			b, err := p.EpsilonContext(t.Context(), number(t, d))
+			require.NoError(t, err, r.ID)
+			requireBracket(t, b, want.Lower, want.Upper, 1e-3, r.ID+" "+d)
+		}
+	}
+	for _, r := range file.Gaussian {
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(Gaussian{r.Sigma}, r.Count))
+		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Lower, r.Answer)
+		assert.GreaterOrEqual(t, b.Upper, r.Answer)
+		assert.InEpsilon(t, b.Upper, b.Lower, 1e-10)
+	}
+	for _, r := range file.Laplace {
+		lower, ok := r.Lower.(float64)
+		upper, _ := r.Upper.(float64)
+		switch {
+		case ok:
+		case r.Count == 1: // delta = 1 - e^{(eps - 1/b)/2}
+			lower = 1/r.B + 2*math.Log1p(-r.Delta)
+			upper = lower
+		default:
+			continue // the reference has no answer
+		}
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(Laplace{r.B}, r.Count))
+		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		require.NoError(t, err)
+		requireBracket(t, b, lower, upper, 1e-3, "laplace")
+	}
+}
+
+func TestPLDSmallDeltaGolden(t *testing.T) {
+	var file struct {
+		Records []struct {
+			Q, Sigma, Delta float64
+			T               int64
+			Lower           float64 `json:"two_sided_lower"`
+			Upper           float64 `json:"two_sided_upper"`
+		}
+	}
+	pldGolden(t, "pld_small_delta.json", &file)
+	require.NotEmpty(t, file.Records)
+	for _, r := range file.Records {
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(PoissonSampled{r.Q, Gaussian{r.Sigma}}, r.T))
+		b, err := p.EpsilonContext(t.Context(), r.Delta)
+		require.NoError(t, err)
+		requireBracket(t, b, r.Lower, r.Upper, 1e-3, "")
+		if t.Failed() {
+			t.Log(r)
+		}
+	}
+}

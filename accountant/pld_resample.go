@@ -1,0 +1,237 @@
+package accountant
+
+import "math"
+
+// mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses
+// in units of e^{-lambda*h*k}.
+type mergedOutput struct {
+	k    int
+	mass float64 // P
+	dev  float64 // P - e^{h k} Q: positive if the loss is above h*k
+}
+
+// place puts merged outputs, in increasing k, on the lattice of t by mixing.
+// An output with a loss above its grid point is mixed with some of the output
+// below it, one with a loss below with some of the output above it, in the
+// proportion that gives exactly the grid loss; the remainder of an output keeps
+// its loss. Mixing is post-processing, so the result is dominated. Where a
+// neighbour has too little mass the loss is lowered to a grid point instead,
+// which drops P-mass. The mass a neighbour lends is a first-order small part
+// of its own, so variance is lost to second order only.
+func (t *tilted) place(points []mergedOutput, lambda float64) {
+	n := len(points)
+	share := make([]float64, n) // of each output that its own grid point keeps
+	take := make([]float64, n)  // part of the neighbour that it takes
+	stay := make([]bool, n)     // loss lowered instead of mixed
+	from := func(i int) int {
+		if points[i].dev > 0 {
+			return i - 1
+		}
+		return i + 1
+	}
+	// deviation of neighbour j from grid point i, in units of point i.
+	pull := func(i, j int) (mass, dev float64) {
+		d := t.h * float64(points[i].k-points[j].k)
+		q := points[j].mass - points[j].dev // in units of point j
+		f := math.Exp(lambda * d)
+		return f * points[j].mass, f * (points[j].dev - math.Expm1(d)*q)
+	}
+	rate := make([]float64, n)
+	pulled := make([]float64, n)
+	for i := range points {
+		share[i] = 1
+		j := from(i)
+		if points[i].dev == 0 {
+			continue
+		}
+		if j < 0 || j >= n {
+			stay[i] = true
+			continue
+		}
+		mass, dev := pull(i, j)
+		r := -points[i].dev / dev
+		if !(r >= 0 && r < 1e6) || math.IsInf(mass, 0) || dev == 0 {
+			stay[i] = true
+			continue
+		}
+		rate[i], pulled[i] = r, mass
+	}
+	solve := func() (worst int, over float64) {
+		lent := make([]float64, n)
+		for range 60 {
+			change := 0.0
+			for i := range lent {
+				lent[i] = 0
+			}
+			for i := range points {
+				if rate[i] > 0 && !stay[i] {
+					take[i] = math.Max(0, share[i]) * rate[i]
+					lent[from(i)] += take[i]
+				} else {
+					take[i] = 0
+				}
+			}
+			for i := range share {
+				next := 1 - lent[i]
+				change = math.Max(change, math.Abs(next-share[i]))
+				share[i] = next
+			}
+			if change < 0x1p-52 {
+				break
+			}
+		}
+		worst, over = -1, 0.75
+		for i := range lent {
+			if lent[i] > over {
+				worst, over = i, lent[i]
+			}
+		}
+		return worst, over
+	}
+	for range 8 {
+		worst, _ := solve()
+		if worst < 0 {
+			break
+		}
+		changed := false
+		for i := range points { // too much is asked of some outputs
+			if rate[i] > 0 && !stay[i] {
+				if j := from(i); 1-share[j] > 0.75 {
+					stay[i], changed = true, true
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	if worst, _ := solve(); worst >= 0 {
+		for i := range points {
+			stay[i], take[i], share[i] = true, 0, 1
+		}
+	}
+	for i, m := range points {
+		s := share[i]
+		switch {
+		case m.dev == 0:
+			t.p[m.k-t.lo] += s * m.mass
+		case !stay[i]:
+			t.p[m.k-t.lo] += s*m.mass + take[i]*pulled[i]
+		case m.dev > 0: // drop P until the ratio is the grid point's
+			t.p[m.k-t.lo] += s * (m.mass - m.dev)
+		default: // down to the next grid point
+			q := m.mass - m.dev
+			down := math.Max(1, math.Ceil(math.Log(q/m.mass)/t.h*(1+0x1p-50)))
+			if k := float64(m.k) - down; k >= float64(t.lo) {
+				t.p[int(k)-t.lo] += s * q * math.Exp(-(1+lambda)*down*t.h)
+			}
+		}
+	}
+}
+
+// onto moves a law to a lattice of step h. If h is a multiple of its own step the
+// lattices are aligned; otherwise the topmost point stays where it is.
+func (t *tilted) onto(h, lambda float64, up bool) *tilted {
+	last := len(t.p) - 1
+	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
+		lossError: t.lossError + 0x1p-51*(math.Abs(t.loss(0))+math.Abs(t.loss(len(t.p)-1)))}
+	ratio := h / t.h
+	nested := math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio
+	period := 0
+	var weights [][2]float64
+	if nested {
+		period = int(math.Round(ratio))
+		weights = make([][2]float64, period)
+	}
+	if !nested {
+		out.off = t.loss(last)
+	}
+	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
+	if up {
+		out.lo = bottom - 1
+		out.p = make([]float64, top+3-out.lo)
+		split := func(x float64) [2]float64 { // of a mass at distance x above a grid point
+			x = math.Min(math.Max(x, 0), h)
+			right := math.Expm1(-x) / math.Expm1(-h)
+			left := math.Expm1(h-x) / math.Expm1(h) // e^{-x} - e^{-h} over 1 - e^{-h}
+			return [2]float64{left * math.Exp(-lambda*x), right * math.Exp(lambda*(h-x))}
+		}
+		for r := range weights {
+			weights[r] = split(float64(r) * t.h)
+		}
+		for i, mass := range t.p {
+			if mass == 0 {
+				continue
+			}
+			var k int
+			var w [2]float64
+			if nested {
+				var r int
+				k, r = floorDiv(t.lo+i, period)
+				w = weights[r]
+			} else {
+				l := t.loss(i) - out.off
+				k = int(math.Floor(l / h))
+				w = split(l - h*float64(k))
+			}
+			out.p[k-out.lo] += mass * w[0]
+			out.p[k-out.lo+1] += mass * w[1]
+		}
+		out.err += 0x1p-48
+		out.normalise()
+		return out
+	}
+	out.lo = bottom - 2
+	out.p = make([]float64, top+4-out.lo)
+	about := func(x float64) [2]float64 { // of a mass at distance x from a grid point
+		e := math.Exp(-lambda * x)
+		return [2]float64{e, -e * math.Expm1(-x)}
+	}
+	for r := range weights {
+		x := float64(r) * t.h
+		if 2*r > period {
+			x -= h
+		}
+		weights[r] = about(x)
+	}
+	var points []mergedOutput
+	for i, mass := range t.p {
+		if mass == 0 {
+			continue
+		}
+		var k int
+		var w [2]float64
+		if nested {
+			var r int
+			k, r = floorDiv(t.lo+i, period)
+			w = weights[r]
+			if 2*r > period {
+				k++
+			}
+		} else {
+			l := t.loss(i) - out.off
+			k = int(math.Round(l / h))
+			w = about(l - h*float64(k))
+		}
+		if len(points) == 0 || points[len(points)-1].k != k {
+			points = append(points, mergedOutput{k: k})
+		}
+		m := &points[len(points)-1]
+		m.mass += mass * w[0]
+		m.dev += mass * w[1]
+	}
+	out.place(points, lambda)
+	out.err += 0x1p-48
+	out.lossError += 0x1p-44 * h
+	out.normalise()
+	return out
+}
+
+// floorDiv returns k and r with a = k*n + r, 0 <= r < n.
+func floorDiv(a, n int) (k, r int) {
+	k, r = a/n, a%n
+	if r < 0 {
+		k, r = k-1, r+n
+	}
+	return k, r
+}

@@ -1,0 +1,113 @@
+package accountant
+
+import (
+	"math"
+	"sort"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// scout is a rough law of one step's loss, a few hundred points: enough to
+// choose the tilt and the grid, on which no claim rests.
+type scout struct{ loss, logw []float64 }
+
+// moments returns the cumulant at lambda with its first two derivatives.
+func (s scout) moments(lambda float64) (k, k1, k2 float64) {
+	top := math.Inf(-1)
+	for i, l := range s.loss {
+		top = math.Max(top, s.logw[i]+lambda*l)
+	}
+	sum, m1 := 0.0, 0.0
+	for i, l := range s.loss {
+		w := s.logw[i] + lambda*l - top
+		if w < -60 {
+			continue
+		}
+		w = math.Exp(w)
+		sum += w
+		m1 += w * l
+	}
+	m1 /= sum
+	m2 := 0.0
+	for i, l := range s.loss {
+		w := s.logw[i] + lambda*l - top
+		if w < -60 {
+			continue
+		}
+		m2 += math.Exp(w) * (l - m1) * (l - m1)
+	}
+	return top + math.Log(sum), m1, m2 / sum
+}
+
+// mirror returns the scout of the pair in the other order.
+func (s scout) mirror() scout {
+	n := len(s.loss)
+	m := scout{make([]float64, n), make([]float64, n)}
+	for i := range n {
+		m.loss[n-1-i] = -s.loss[i]
+		m.logw[n-1-i] = s.logw[i] - s.loss[i]
+	}
+	return m
+}
+
+func (m mixture) scout(zhi float64) scout {
+	const zlo, most = -10.0, 4000
+	step := math.Max(math.Min(0.25, m.sigma/2), (zhi-zlo)/most)
+	var s scout
+	for z := zlo; z <= zhi; z += step {
+		l := m.loss(z)
+		s.loss = append(s.loss, l)
+		s.logw = append(s.logw, mathx.LogNormalPDF(z)+l+math.Log(step))
+	}
+	return s
+}
+
+func (e exponential) scout() scout {
+	const n = 200
+	var s scout
+	step := 2 * e.epsilon / n
+	weight := e.logWeight() + math.Log(step)
+	for i := range n {
+		l := -e.epsilon + (float64(i)+0.5)*step
+		s.loss = append(s.loss, l)
+		s.logw = append(s.logw, weight+l/2)
+	}
+	if e.atoms {
+		s.loss = append(append([]float64{-e.epsilon}, s.loss...), e.epsilon)
+		s.logw = append(append([]float64{-math.Ln2 - e.epsilon}, s.logw...), -math.Ln2)
+	}
+	return s
+}
+
+// widths allows wide cells where the law tilted by lambda is thin: the error
+// of a cell is its tilted mass times its width squared, so the best width goes
+// with the density to the power -1/3.
+func (s scout) widths(lambda, h float64) gridWidths {
+	n := len(s.loss)
+	dens := make([]float64, n)
+	peak := math.Inf(-1)
+	for i := range s.loss {
+		j := min(i+1, n-1)
+		gap := s.loss[j] - s.loss[max(j-1, 0)]
+		dens[i] = s.logw[i] + lambda*s.loss[i] - math.Log(gap+h)
+		peak = math.Max(peak, dens[i])
+	}
+	limit := math.Max(1, 0.1/((lambda+1)*h))
+	allowed := func(from, to float64) float64 { // by the thickest point around
+		i, d := sort.SearchFloat64s(s.loss, from), math.Inf(-1)
+		for i = max(0, i-1); i < n; i++ {
+			d = math.Max(d, dens[i])
+			if s.loss[i] > to {
+				break
+			}
+		}
+		return math.Exp(math.Min(600, (peak-4-d)/3))
+	}
+	return func(from, step float64) int {
+		w := 1.0
+		for w < limit && allowed(math.Min(from, from+2*w*step), math.Max(from, from+2*w*step)) >= 2*w {
+			w *= 2
+		}
+		return int(w)
+	}
+}

@@ -1,0 +1,235 @@
+package accountant
+
+import (
+	"math"
+)
+
+// tilted is a measure on the lattice off + h*k, k = lo, lo+1, ..., stored as the
+// probability law proportional to e^{lambda*loss} times it:
+//
+//	mass of point k = p[k-lo] * e^{logM - lambda*loss(k)}
+//
+// All laws of one composition share lambda. Near its own mean the tilted law
+// is accurate to rounding however small the probabilities it stands for
+// (exponential tilting; Chernoff's change of measure).
+type tilted struct {
+	h, off float64
+	lo     int
+	p      []float64 // not negative, sums to 1
+	logM   float64
+	// err bounds the sum of |p - truth| over the lattice; the truth is what
+	// exact arithmetic would have given.
+	err float64
+	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error,
+	// that of transforms, which is spread over the whole window.
+	noise float64
+	// inf is mass at infinite loss, not tilted, not part of p.
+	inf float64
+	// lossError bounds the rounding error of one loss.
+	lossError float64
+
+	mean, variance float64
+}
+
+func (t *tilted) loss(i int) float64 { return t.off + t.h*float64(t.lo+i) }
+
+// normalise scales p to sum 1, trims zeros at the ends and sets the moments.
+func (t *tilted) normalise() {
+	first, last := 0, len(t.p)
+	for first < last-1 && t.p[first] == 0 {
+		first++
+	}
+	for last > first+1 && t.p[last-1] == 0 {
+		last--
+	}
+	t.p, t.lo = t.p[first:last], t.lo+first
+	sum := 0.0
+	for _, x := range t.p {
+		sum += x
+	}
+	s1, s2 := 0.0, 0.0
+	c := float64(len(t.p)) / 2
+	for i := range t.p {
+		t.p[i] /= sum
+		d := float64(i) - c
+		s1 += t.p[i] * d
+		s2 += t.p[i] * d * d
+	}
+	t.logM += math.Log(sum)
+	t.mean = t.off + t.h*(float64(t.lo)+c+s1)
+	t.variance = t.h * t.h * math.Max(0, s2-s1*s1)
+	t.err += 0x1p-51
+}
+
+// trim drops at most mass from either end.
+func (t *tilted) trim(mass float64) {
+	first, last, sum := 0, len(t.p), 0.0
+	for ; first < last-1 && sum+t.p[first] <= mass; first++ {
+		sum += t.p[first]
+	}
+	up := 0.0
+	for ; last > first+1 && up+t.p[last-1] <= mass; last-- {
+		up += t.p[last-1]
+	}
+	t.p, t.lo = t.p[first:last], t.lo+first
+	t.err += sum + up
+}
+
+// cumulant returns log of the mean of e^{s (loss - mean)}, +Inf if it overflows.
+func (t *tilted) cumulant(s float64) float64 {
+	ratio := math.Exp(s * t.h)
+	at := int(math.Round((t.mean - t.loss(0)) / t.h))
+	at = min(max(at, 0), len(t.p)-1)
+	sum, w := 0.0, 1.0
+	for i := at; i < len(t.p); i++ {
+		sum += t.p[i] * w
+		w *= ratio
+	}
+	w = 1 / ratio
+	for i := at - 1; i >= 0; i-- {
+		sum += t.p[i] * w
+		w /= ratio
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 1) {
+		return math.Inf(1)
+	}
+	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
+}
+
+// upper is the law on the grid that dominates the cells: the mass of a cell is
+// split between its two ends so that P and Q keep their masses (connect the
+// dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). What lies right of
+// the grid goes to infinite loss, what lies left to the lowest point above it.
+// Every mass is rounded up, so the error of the arithmetic is on the safe side.
+func (c *cells) upper(lambda float64) *tilted {
+	t := c.empty()
+	logs, base := c.unit(lambda)
+	add := func(g int, scale, x, slack float64) {
+		if x > 0 {
+			t.p[g-t.lo] += x * (1 + slack + 0x1p-48) * math.Exp(scale+lambda*(c.off+c.h*float64(g))-base)
+		}
+	}
+	for i := 0; i < len(c.grid)-1; i++ {
+		d := c.h * float64(c.grid[i+1]-c.grid[i])
+		toRight, toLeft := -1/math.Expm1(-d), -1/math.Expm1(d)
+		for j := 2 * i; j <= 2*i+1; j++ {
+			s := &c.halfs[j]
+			if math.IsInf(logs[j], -1) {
+				continue
+			}
+			add(c.grid[i], s.scale, s.right*toLeft, s.slack)
+			add(c.grid[i+1], s.scale, s.left*toRight, s.slack)
+		}
+	}
+	for _, a := range c.atoms {
+		add(c.grid[a.i], a.logMass, 1, 0x1p-50*math.Abs(a.logMass))
+	}
+	add(c.grid[1], c.leftP, 1, 0x1p-40)
+	if c.rightBounded {
+		add(c.grid[len(c.grid)-1], c.rightP, 1, 0x1p-40)
+	} else {
+		t.inf = math.Exp(c.rightP) * (1 + 0x1p-40)
+	}
+	t.logM = base
+	t.lossError = c.lossError
+	t.err = c.tiltError(lambda, base)
+	t.normalise()
+	return t
+}
+
+// empty is a lattice that spans the grid.
+func (c *cells) empty() *tilted {
+	n := len(c.grid)
+	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1)}
+}
+
+// tiltError is the rounding of the exponent that tilts a mass.
+func (c *cells) tiltError(lambda, base float64) float64 {
+	far := math.Max(math.Abs(c.at(0)), math.Abs(c.at(len(c.grid)-1)))
+	return 0x1p-51 * (math.Abs(base) + lambda*far)
+}
+
+// unit returns the tilted log mass of every half cell and their maximum.
+func (c *cells) unit(lambda float64) (logs []float64, base float64) {
+	logs, base = make([]float64, len(c.halfs)), math.Inf(-1)
+	for j := range c.halfs {
+		s := &c.halfs[j]
+		logs[j] = math.Inf(-1)
+		if !math.IsInf(s.scale, -1) && s.mass > 0 {
+			logs[j] = s.scale + math.Log(s.mass) + lambda*c.at(j/2)
+		}
+		base = math.Max(base, logs[j])
+	}
+	return logs, base
+}
+
+// lower is a law on the grid that the cells dominate: outputs whose loss is
+// nearest one grid point are merged, and the merged points are then mixed until
+// each has exactly a grid loss. Both are post-processing. What lies outside
+// the grid is dropped.
+func (c *cells) lower(lambda float64) *tilted {
+	t := c.empty()
+	_, base := c.unit(lambda)
+	last := len(c.grid) - 1
+	points := make([]mergedOutput, len(c.grid))
+	for i, g := range c.grid {
+		points[i].k = g
+	}
+	give := func(half, to int) {
+		s := &c.halfs[half]
+		if math.IsInf(s.scale, -1) {
+			return
+		}
+		w := math.Exp(s.scale+lambda*c.at(to)-base) * (1 - s.slack - 0x1p-48)
+		dev := s.left
+		switch end := half/2 + 1; to {
+		case half / 2:
+		case end:
+			dev = s.right
+		default: // P - e^c Q at another point c
+			a := c.at(half / 2)
+			dev = s.left - math.Expm1(c.at(to)-a)*(s.mass-s.left)
+		}
+		points[to].mass += w * s.mass
+		points[to].dev += w * dev
+	}
+	for i := range last {
+		a, b := &c.halfs[2*i], &c.halfs[2*i+1]
+		d := lambda * (c.at(i+1) - c.at(i))
+		ratio := b.mass / a.mass * math.Exp(b.scale-a.scale+d/2) // tilted, of the halves
+		// Where the law is steep, a cell goes to its end away from the thin
+		// side, which will have something to mix with; so do the outermost.
+		leftTo, rightTo := i, i+1
+		switch {
+		case c.lowest > i:
+			leftTo, rightTo = c.lowest, c.lowest
+		case c.lowest == i && last > 1: // the lower half belongs there
+		case c.highest >= 0 && c.highest <= i:
+			leftTo, rightTo = c.highest, c.highest
+		case c.highest == i+1 && last > 1:
+		case last == 1:
+		case i == 0 || ratio > 4 || math.IsNaN(ratio):
+			leftTo = i + 1
+		case i == last-1 || ratio < 0.25:
+			rightTo = i
+		}
+		give(2*i, leftTo)
+		give(2*i+1, rightTo)
+	}
+	kept := points[:0]
+	for _, m := range points {
+		if m.mass > 0 {
+			kept = append(kept, m)
+		}
+	}
+	points = kept
+	t.logM = base
+	t.lossError = c.lossError + 0x1p-44*c.h
+	t.err = c.tiltError(lambda, base)
+	t.place(points, lambda)
+	for _, a := range c.atoms {
+		t.p[c.grid[a.i]-t.lo] += math.Exp(a.logMass+lambda*c.at(a.i)-base) * (1 - 0x1p-48 - 0x1p-50*math.Abs(a.logMass))
+	}
+	t.normalise()
+	return t
+}
