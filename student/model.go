@@ -38,7 +38,7 @@ func (m *model) Predict(dst []int, x Matrix) error {
 // Scores gives about 1 for the right class and 0 for others; see
 // teachers.Scorer.
 func (m *model) Scores(dst, x Matrix) error {
-	if dst.Rows != x.Rows || dst.Cols != m.classes || checkMatrix(dst) != nil {
+	if dst.Rows != x.Rows || dst.Cols != m.classes || dst.Stride < dst.Cols || len(dst.Data) < dst.Rows*dst.Stride-(dst.Stride-dst.Cols) {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
 	}
 	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
