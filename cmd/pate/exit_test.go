@@ -91,3 +91,12 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 		require.True(t, strings.HasPrefix(text, "pate: "), text)
 	}
 }
+
+func TestHelpOpensWithExamplesAndSaysThemOnce(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"compare", "--help"}, {"account", "--help"}} {
+		var out bytes.Buffer
+		require.Equal(t, exitDone, run(context.Background(), args, strings.NewReader(""), &out, &out))
+		require.True(t, strings.HasPrefix(out.String(), "Examples:\n"), out.String())
+		require.Equal(t, 1, strings.Count(out.String(), "Examples:"))
+	}
+}

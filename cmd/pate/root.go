@@ -56,6 +56,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	flags.Float64Var(&g.delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no messages and no progress")
 	root.SetHelpTemplate(helpTemplate)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), usageExamples, "", 1))
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(helpTopics()...)
 	return root
@@ -75,6 +76,12 @@ func (g *globals) logf(format string, args ...any) {
 		fmt.Fprintf(g.stderr, format+"\n", args...)
 	}
 }
+
+// usageExamples is the part of cobra's usage that the help opens with instead.
+const usageExamples = `{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}`
 
 // parsedFormat is the validated --format.
 func (g *globals) parsedFormat() table.Format {
