@@ -135,7 +135,7 @@ func (c *CentralLimit) Estimate(delta float64) (Estimate, error) {
 	if err := checkOpenDelta(delta); err != nil {
 		return Estimate{}, err
 	}
-	out := Estimate{Flaw: "a limit for infinitely many steps, not a bound: usually too small"}
+	out := Estimate{Flaw: "a limit for infinitely many steps, usually too small"}
 	squares := 0.0
 	for _, t := range c.steps() {
 		variance := 1 / (t.sigma * t.sigma)

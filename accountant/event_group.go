@@ -74,6 +74,10 @@ func grouped(e Event, n int64) (Event, error) {
 	case Repeated:
 		inner, err := grouped(e.Event, n)
 		return Repeated{inner, e.Count}, err
+	case Selection: // its theorem compares runs, at whatever distance
+		return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
+	case PoissonSelection:
+		return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
 	case Gaussian:
 		return Gaussian{downBy(e.NoiseMultiplier, g)}, nil
 	case Laplace:

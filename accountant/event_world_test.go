@@ -211,6 +211,7 @@ func TestGroup(t *testing.T) {
 		"rho":         {Group{3, ZCDP{0.1}}, ZCDP{0.9}},
 		"pure":        {Group{5, RandomizedResponse{0.1}}, PureDP{0.5}},
 		"in trees":    {Group{2, Repeated{Composed{[]Event{Laplace{4}, Threshold{10}}}, 7}}, Repeated{Composed{[]Event{Laplace{2}, Threshold{5}}}, 7}},
+		"searches":    {Group{3, Selection{1, 0.1, Gaussian{6}}}, Selection{1, 0.1, Gaussian{2}}},
 		"of groups":   {Group{2, Group{3, Gaussian{6}}}, Gaussian{1}},
 		"of one":      {Group{1, Repeated{MStab{1, 20}, 2}}, Repeated{MStab{1, 20}, 2}},
 		"whole batch": {Group{3, PoissonSampled{1 - 1e-12, Gaussian{6}}}, Gaussian{2}},

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/table"
 )
 
 const schemaAccount = "pate.account/1"
@@ -44,7 +43,7 @@ type accountReport struct {
 type accountResult struct {
 	Accountant   string       `json:"accountant"`
 	Epsilon      *jsonNumber  `json:"epsilon,omitempty"`
-	EpsilonLower *float64     `json:"epsilon_lower,omitempty"`
+	EpsilonLower *jsonNumber  `json:"epsilon_lower,omitempty"`
 	Delta        *jsonNumber  `json:"delta,omitempty"`
 	Order        *float64     `json:"order,omitempty"` // absent for the pure bound
 	Conversion   string       `json:"conversion,omitempty"`
@@ -91,7 +90,8 @@ poisson_selection (mean, event), the best of a random number of runs; group
 (size, event); repeated (count, event); composed (events); with_failure (delta,
 event); non_private.
 
-Accountants: rdp holds everything; moments, zcdp, basic, advanced and optimal
+Accountants: rdp holds everything; pld is the tightest, and gives a lower bound
+too (epsilon_lower in JSON); moments, zcdp, basic, advanced and optimal
 are what else the literature would answer, each an upper bound. strong (the
 "strong composition" of 2016) and clt (the Gaussian central limit) are no
 bounds: they are shown as estimates, and only when asked for by name.
@@ -268,6 +268,16 @@ func formatUp(x float64, exact bool) string {
 		s = strconv.FormatFloat(rounded+ulp, 'g', 5, 64)
 	}
 	return s
+}
+
+// formatDown prints a lower bound to five digits, rounded down.
+func formatDown(x float64) string {
+	s := strconv.FormatFloat(x, 'g', 5, 64)
+	if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded > x && !math.IsInf(x, 1) {
+		ulp := math.Pow(10, math.Floor(math.Log10(x))-4)
+		s = strconv.FormatFloat(rounded-ulp, 'g', 5, 64)
+	}
+	return strings.TrimPrefix(s, "+")
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -95,9 +95,11 @@ relation   under ` + schedule.Relation.String() + `. Noise multipliers are relat
 	}
 	return text + `counts     an event repeated n times is charged n times; one well-known library charges
            exponential mechanisms and randomized responses once whatever their count.
-errors     every bound is rounded outwards; a Rényi account has no grid of losses, so
-           nothing is lost to discretisation, and nothing is gained beyond 3 to 8 percent
-           by an account of the whole loss distribution for typical DP-SGD.
+errors     every bound is rounded outwards. A Rényi account has no grid of losses, so
+           discretisation costs nothing; what it gives up against pld, the account of
+           the whole loss distribution, is 3 to 8 percent for typical DP-SGD, and much
+           more for a few steps or rare sampling. pld adds all its numerical errors to
+           the answer and shows the other side of the interval.
 `
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +38,7 @@ func isPlotFile(path string) bool {
 type line struct {
 	name     string
 	estimate bool
+	colour   color.RGBA
 	points   plotter.XYs
 }
 
@@ -53,8 +56,9 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
 	var lines []line
-	for _, name := range names {
-		l := line{name: name}
+	colours := plotColours()
+	for i, name := range names { // a colour belongs to a name, not to a rank
+		l := line{name: name, colour: colours[i%len(colours)]}
 		for i := 1; i <= plotPoints; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -126,8 +130,7 @@ func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
 	p.X.Label.Text = "steps"
 	p.Y.Label.Text = "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"
 	p.X.Padding, p.Y.Padding = 0, 0
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.XOffs, p.Legend.YOffs = 8, -4
+	p.Legend.Top = true
 	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
 	p.Legend.Padding = 2
 	grid := plotter.NewGrid()
@@ -145,17 +148,19 @@ func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
 			}
 		}
 	}
-	p.X.Min, p.X.Max = 0, right
+	// The legend stands right of the last step, its lines in the order of theirs.
+	p.X.Min, p.X.Max = 0, right*1.36
+	p.X.Tick.Marker = plot.ConstantTicks(plot.DefaultTicks{}.Ticks(0, right))
+	slices.SortStableFunc(lines, func(a, b line) int {
+		return cmp.Compare(b.points[len(b.points)-1].Y, a.points[len(a.points)-1].Y)
+	})
 	p.Y.Min, p.Y.Max = 0, high*1.05
 	logarithmic := high > 20*low && low > 0
 	if logarithmic {
 		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(least))), math.Pow(10, math.Ceil(math.Log10(high)))
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		p.Legend.Top, p.Legend.Left = false, false
-		p.Legend.XOffs, p.Legend.YOffs = -8, 6
 	}
-	colours := plotColours()
-	for i, l := range lines {
+	for _, l := range lines {
 		points := l.points[:0:0]
 		for _, q := range l.points {
 			if q.Y > 0 || !logarithmic {
@@ -166,7 +171,7 @@ func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--plot: %s: %w", l.name, err)
 		}
-		drawn.Color, drawn.Width = colours[i%len(colours)], 1.7
+		drawn.Color, drawn.Width = l.colour, 1.7
 		name := l.name
 		if l.estimate {
 			drawn.Dashes = []vg.Length{5, 3}

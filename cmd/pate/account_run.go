@@ -24,6 +24,9 @@ type accountantEntry struct {
 func accountants() []accountantEntry {
 	return []accountantEntry{
 		{"rdp", "the divergence at the best order", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
+		{"pld", "the whole loss distribution", func(c accountant.Config) (accountant.Accountant, error) {
+			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
+		}},
 		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewMoments(c.Relation) }},
 		{"zcdp", "one straight line above the divergence", func(c accountant.Config) (accountant.Accountant, error) {
 			return accountant.NewZCDP(c.Relation, c.Conversion)
@@ -61,16 +64,12 @@ func findAccountant(name string) (accountantEntry, bool) {
 	return accountantEntry{}, false
 }
 
-// checkAccountant tells names this version lacks from names nobody knows.
+// checkAccountant refuses names nobody knows.
 func checkAccountant(name string) error {
 	if _, ok := findAccountant(name); ok {
 		return nil
 	}
-	have := strings.Join(accountantNames(), ", ")
-	if name == "pld" {
-		return fmt.Errorf("--accountant pld: not in this version; it has %s", have)
-	}
-	return fmt.Errorf("--accountant %s: no such accountant; this version has %s", name, have)
+	return fmt.Errorf("--accountant %s: no such accountant; there are %s", name, strings.Join(accountantNames(), ", "))
 }
 
 // parseAccountants reads a list of names, each once, in the order given.
@@ -136,7 +135,7 @@ func accountBy(g *globals, name string, cfg accountant.Config, schedule accounta
 		b, err = account.Epsilon(*report.Delta)
 		result.Epsilon = (*jsonNumber)(&b.Upper)
 		if b.Lower > 0 {
-			result.EpsilonLower = &b.Lower
+			result.EpsilonLower = (*jsonNumber)(&b.Lower)
 		}
 	}
 	if err != nil {
@@ -210,7 +209,7 @@ func writeAccount(g *globals, r accountReport) error {
 			continue
 		case res.Estimate != nil:
 			t.Rows = append(t.Rows, []string{res.Accountant, "~" + formatUp(float64(*res.Estimate), exact), formatUp(*r.Delta, exact),
-				"", "", "", "no bound: " + res.Flaw})
+				"", "", "", res.Flaw})
 			continue
 		}
 		epsilon, delta, order := (*float64)(res.Epsilon), r.Delta, ""
@@ -223,8 +222,12 @@ func writeAccount(g *globals, r accountReport) error {
 			order = "inf"
 		}
 		entry, _ := findAccountant(res.Accountant)
+		why := entry.why
+		if res.EpsilonLower != nil {
+			why += ": at least " + formatDown(float64(*res.EpsilonLower))
+		}
 		t.Rows = append(t.Rows, []string{res.Accountant, formatUp(*epsilon, exact), formatUp(*delta, exact),
-			order, res.Conversion, formatUp(*res.FailureDelta, exact), entry.why})
+			order, res.Conversion, formatUp(*res.FailureDelta, exact), why})
 		for i, v := range res.RDP {
 			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), formatUp(float64(v), exact)})
 		}

@@ -31,7 +31,7 @@ func TestAccountExitCodes(t *testing.T) {
 		"done":               {events, []string{"account", "-"}, exitDone},
 		"no file named":      {events, []string{"account"}, exitUsage},
 		"unknown flag":       {events, []string{"account", "-", "--sigma", "1"}, exitUsage},
-		"later accountant":   {events, []string{"account", "-", "--accountant", "pld"}, exitUsage},
+		"unknown accountant": {events, []string{"account", "-", "--accountant", "prv"}, exitUsage},
 		"bad orders":         {events, []string{"account", "-", "--orders", "0.5"}, exitUsage},
 		"broken JSON":        {"{", []string{"account", "-"}, exitInvalidInput},
 		"unknown event":      {`{"relation":"add_remove","events":[{"type":"x"}]}`, []string{"account", "-"}, exitInvalidInput},
@@ -75,4 +75,7 @@ func TestFormatUp(t *testing.T) {
 		assert.Equal(t, want, formatUp(x, false))
 	}
 	assert.Equal(t, "1.03541", formatUp(1.03541, true))
+	for x, want := range map[float64]string{1.03546: "1.0354", 1.0354: "1.0354", 0.94639999: "0.94639", math.Inf(1): "Inf"} {
+		assert.Equal(t, want, formatDown(x))
+	}
 }
