@@ -263,15 +263,15 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"epsilon 0":    {func(c *Config) { c.Epsilon = 0 }, "Epsilon"},
-		"epsilon NaN":  {func(c *Config) { c.Epsilon = math.NaN() }, "Epsilon"},
-		"epsilon inf":  {func(c *Config) { c.Epsilon = math.Inf(1) }, "Epsilon"},
+		"epsilon 0":    {func(c *Config) { c.Epsilon = 0 }, "epsilon"},
+		"epsilon NaN":  {func(c *Config) { c.Epsilon = math.NaN() }, "epsilon"},
+		"epsilon inf":  {func(c *Config) { c.Epsilon = math.Inf(1) }, "epsilon"},
 		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
-		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "Delta"},
+		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
 		"no key":       {func(c *Config) { c.Key = aggregate.Key{} }, "Key"},
 		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
-		"seeds":        {func(c *Config) { c.Seeds = -1 }, "Seeds"},
-		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "Teachers"},
+		"seeds":        {func(c *Config) { c.Seeds = -1 }, "seeds"},
+		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "teachers"},
 		"method":       {func(c *Config) { c.Methods = []string{"magic"} }, `"magic"`},
 		"learner":      {func(c *Config) { c.Learner = "magic" }, `"magic"`},
 		"features":     {func(c *Config) { c.Features = "magic" }, `"magic"`},

@@ -84,15 +84,15 @@ func (c Config) complete() (Config, error) {
 	n := c.Task.Private.Len()
 	switch {
 	case n == 0:
-		return c, errors.New("Task has no private records")
+		return c, errors.New("no private records in Task")
 	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
-		return c, fmt.Errorf("Epsilon %v must be finite and above 0", c.Epsilon)
+		return c, fmt.Errorf("epsilon %v must be finite and above 0", c.Epsilon)
 	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
-		return c, fmt.Errorf("Delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, n)
+		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, n)
 	case c.Seeds < 0:
-		return c, fmt.Errorf("Seeds %d must be positive", c.Seeds)
+		return c, fmt.Errorf("seeds %d must be positive", c.Seeds)
 	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
-		return c, fmt.Errorf("Teachers %d must be between 2 and the %d private records", c.Teachers, n)
+		return c, fmt.Errorf("teachers %d must be between 2 and the %d private records", c.Teachers, n)
 	}
 	if c.Seeds == 0 {
 		c.Seeds = 1

@@ -211,7 +211,7 @@ func TestVotesStaySecretWhenPrinted(t *testing.T) {
 		return a
 	}
 	slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime})).Info("votes", "a", v, "b", *v)
-	asJSON, err := json.Marshal(v)
+	asJSON, err := json.Marshal(any(v)) // what somebody does who does not look: nothing comes out
 	require.NoError(t, err)
 	text.Write(asJSON)
 	for _, secret := range []string{"77", "4d", "-1"} {

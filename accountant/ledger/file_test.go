@@ -59,7 +59,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				committed, err := l.Reserve(votes(5))
 				require.NoError(t, err)
 				require.NoError(t, l.Commit(committed, []byte("x")))
-				open, err := l.Reserve(votes(5))
+				_, err = l.Reserve(votes(5))
 				require.NoError(t, err)
 				require.NoError(t, l.Close())
 
@@ -67,6 +67,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				require.NoError(t, err)
 				again, err := l.Reserve(votes(5)) // of an earlier session; one more is left
 				require.NoError(t, err)
+				var open *Reservation
 				fault := fault
 				fault.store = l.file.f
 				l.file.f = &fault

@@ -133,7 +133,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 	if !releasable {
 		var seeded bool
 		if body, seeded = strings.CutPrefix(s, textSeeded); !seeded {
-			return errors.New("rng: not a key: it must start with " + textReleasable + " or " + textSeeded)
+			return fmt.Errorf("rng: not a key: it starts with neither %q nor %q", textReleasable, textSeeded)
 		}
 	}
 	secret, err := base64.RawURLEncoding.Strict().DecodeString(body)
