@@ -21,6 +21,8 @@ func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
 	add("rdp", rdp, err)
 	classic, err := NewRDP(Config{Relation: rel, Conversion: Classic})
 	add("rdp classic", classic, err)
+	pld, err := NewPLD(PLDConfig{Relation: rel, Gap: 0.01})
+	add("pld", pld, err)
 	moments, err := NewMoments(rel)
 	add("moments", moments, err)
 	zcdp, err := NewZCDP(rel, Improved)

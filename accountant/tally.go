@@ -3,6 +3,7 @@ package accountant
 import (
 	"fmt"
 	"math"
+	"reflect"
 )
 
 // tally is a multiset in order of first appearance. Equal keys share one
@@ -16,6 +17,10 @@ type tally[K comparable] struct {
 func (t *tally[K]) add(k K, n int64) error {
 	if n == 0 {
 		return nil
+	}
+	if e, ok := any(k).(Event); ok && !reflect.ValueOf(e).Comparable() {
+		// An event around a list reached an accountant that has no rule for it.
+		return &UnsupportedEventError{e, "this accountant has no rule for it"}
 	}
 	if t.index == nil {
 		t.index = make(map[K]int)
