@@ -97,7 +97,7 @@ func newRatioMoments(sigma float64) *ratioMoments {
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)
 	simple := math.Ln2 + x*(x-1)/(2*m.sigma*m.sigma)
-	if x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j there, and 4 above 2
+	if m.sigma < 0.05 || x > 3*m.sigma*m.sigma+60 { // B is nearly E r^j there, and 4 above 2
 		return simple
 	}
 	return math.Min(simple, math.Log(4)+0.5*(m.moment(j/2)+m.moment((j+1)/2)))

@@ -12,7 +12,7 @@ import (
 // different ones on a grid of 4096 losses, each mass split between its two
 // neighbours so that both laws keep their totals, which errs upwards by a
 // fraction of a cell (Murtagh, Vadhan 2016 show that no fast method is
-// exact). Beyond 512 different epsilons, delta below 1e-200 or 10^13 equal runs
+// exact). Beyond 512 different epsilons, delta below 1e-200 or about 10^9 equal runs
 // the answer is that of Advanced. Events with a trade-off take equal shares of
 // delta, in the best split. Its Lower is always 0.
 type Optimal struct{ composition }
@@ -26,7 +26,7 @@ func NewOptimal(rel Relation) (*Optimal, error) {
 }
 
 const (
-	maxAtoms  = 1 << 21 // of an exact composition of equal epsilons
+	maxAtoms  = 1 << 19 // of an exact composition of equal epsilons, or of one window of many
 	maxMixed  = 1 << 14 // and of different ones
 	maxGroups = 512     // different epsilons on the grid
 )
@@ -39,16 +39,20 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	// What the windows cut off is charged as failure: e^-40 of slack in all.
 	logCut := math.Log(slack) - 40 - math.Log(float64(2*len(rs)))
 	windows := make([]lossWindow, len(rs))
-	atoms := 1.0
+	atoms, widest := 1.0, 0.0
 	for i, r := range rs {
+		if r.count > 1<<53 { // no exact float64 count
+			return fallback
+		}
 		windows[i] = newLossWindow(r, logCut)
-		atoms *= float64(windows[i].last - windows[i].first + 1)
+		width := float64(windows[i].last - windows[i].first + 1)
+		atoms, widest = atoms*width, math.Max(widest, width)
 	}
 	left := slack * (1 - 1e-16)
 	switch {
 	case atoms <= maxMixed, len(rs) == 1 && atoms <= maxAtoms:
 		return math.Min(fallback, epsilonOfLaw(productLaw(windows), left))
-	case len(rs) > 1 && len(rs) <= maxGroups && slack > 1e-200:
+	case len(rs) > 1 && len(rs) <= maxGroups && widest <= maxAtoms && slack > 1e-200:
 		law := gridLaw(windows, slack)
 		return math.Min(fallback, epsilonOfLaw(law, left*(1-1e-15)))
 	}
