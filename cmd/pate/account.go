@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,9 +17,6 @@ import (
 
 const schemaAccount = "pate.account/1"
 
-// maxEventsFile bounds what is read; the accountant refuses as much.
-const maxEventsFile = 16 << 20
-
 type accountFlags struct {
 	epsilon    float64
 	accountant string
@@ -28,6 +25,7 @@ type accountFlags struct {
 	rdp        bool
 	explain    bool
 	plot       string
+	from       string
 }
 
 // accountReport is the JSON of `pate account`. Exactly one of Delta and
@@ -96,10 +94,17 @@ are what else the literature would answer, each an upper bound. strong (the
 "strong composition" of 2016) and clt (the Gaussian central limit) are no
 bounds: they are shown as estimates, and only when asked for by name.
 
+With --from, FILE is what another library printed: dp_accounting, the repr of a
+DpEvent; opacus, an accountant's history, [(noise_multiplier, sample_rate,
+steps), ...]. What has no exact counterpart here is refused. Both are accounted
+under add_remove, but for dp_accounting's randomized response and sampling
+without replacement, which are accounted under replace_one.
+
 Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
 finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
   pate account events.json --accountant moments,strong --plot figure.svg
+  echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
   echo '{"relation":"add_remove","events":[{"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}}]}' | pate account - --format json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,6 +118,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
 	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
+	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
 	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
 	return cmd
 }
@@ -121,6 +127,9 @@ func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) err
 	names, err := parseAccountants(f.accountant)
 	if err != nil {
 		return usageError("account", err)
+	}
+	if !slices.Contains(scheduleFormats(), f.from) {
+		return usageError("account", fmt.Errorf("--from %s: must be one of %s", f.from, strings.Join(scheduleFormats(), ", ")))
 	}
 	if f.plot != "" && !isPlotFile(f.plot) {
 		return usageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
@@ -144,7 +153,7 @@ func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) err
 	if byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)) {
 		return usageError("account", fmt.Errorf("--epsilon %v: must be a finite number, at least 0", f.epsilon))
 	}
-	schedule, err := readSchedule(cmd.InOrStdin(), path)
+	schedule, err := readSchedule(cmd.InOrStdin(), path, f.from)
 	if err != nil {
 		return err
 	}
@@ -180,31 +189,6 @@ func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) err
 		return explainAccount(g, cfg, schedule, report)
 	}
 	return nil
-}
-
-func readSchedule(stdin io.Reader, path string) (accountant.Schedule, error) {
-	const why, fix = "every field of every event must be there, known, and in range", "see the list of event types"
-	fail := func(err error) (accountant.Schedule, error) {
-		return accountant.Schedule{}, inputError(fmt.Errorf("%s: %w", path, err), why, fix, "account")
-	}
-	in := stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if err != nil {
-			return accountant.Schedule{}, inputError(err, "the events are read from this file", "check its name, or give - and pipe them in", "account")
-		}
-		defer file.Close()
-		in = file
-	}
-	data, err := io.ReadAll(io.LimitReader(in, maxEventsFile+1))
-	if err != nil {
-		return accountant.Schedule{}, fmt.Errorf("%s: %w", path, err)
-	}
-	schedule, err := accountant.ParseSchedule(data)
-	if err != nil {
-		return fail(err)
-	}
-	return schedule, nil
 }
 
 // maxOrders bounds how many orders a user can ask for.

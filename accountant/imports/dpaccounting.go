@@ -1,0 +1,182 @@
+package imports
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list
+// of them, as in
+//
+//	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
+//
+// Arguments must be named. The schedule is under add_remove, unless it holds a
+// RandomizedResponseDpEvent or a SampledWithoutReplacementDpEvent, which exist
+// under replace_one only. There, Gaussian, Laplace, discrete Laplace and
+// Poisson sampled events are refused: their noise is relative to the clipping
+// norm, and replacing a record moves a clipped sum by up to twice that.
+func DPAccounting(r io.Reader) (accountant.Schedule, error) {
+	v, err := readValue(r)
+	if err != nil {
+		return accountant.Schedule{}, err
+	}
+	var b builder
+	var events []accountant.Event
+	if l, ok := v.(list); ok {
+		events, err = b.events(l)
+	} else {
+		var e accountant.Event
+		e, err = b.event(v)
+		if c, ok := e.(accountant.Composed); ok {
+			events = c.Events
+		} else {
+			events = []accountant.Event{e}
+		}
+	}
+	if err != nil {
+		return accountant.Schedule{}, err
+	}
+	relation, err := b.relation()
+	if err != nil {
+		return accountant.Schedule{}, err
+	}
+	for i, e := range events {
+		if err := e.Validate(); err != nil {
+			return accountant.Schedule{}, fmt.Errorf("imports: events[%d]: %w", i, err)
+		}
+	}
+	return accountant.Schedule{Relation: relation, Events: events}, nil
+}
+
+// builder turns values into events and remembers the first class that fixes
+// the relation either way.
+type builder struct {
+	clipped  string // sensitivity known under add_remove only
+	replaced string // exists under replace_one only
+}
+
+func (b *builder) relation() (accountant.Relation, error) {
+	switch {
+	case b.replaced == "":
+		return accountant.AddRemove, nil
+	case b.clipped == "":
+		return accountant.ReplaceOne, nil
+	case b.clipped == "PoissonSampledDpEvent":
+		return 0, &UnsupportedError{b.clipped, fmt.Sprintf(
+			"%s is accounted under replace_one, Poisson sampling under add_remove", b.replaced)}
+	}
+	return 0, &UnsupportedError{b.clipped, fmt.Sprintf(
+		"%s is accounted under replace_one, where the sensitivity is up to twice the clipping norm that this noise is relative to; write the schedule as pate events, with noise relative to the sensitivity", b.replaced)}
+}
+
+func (b *builder) events(l list) ([]accountant.Event, error) {
+	out := make([]accountant.Event, len(l))
+	for i, v := range l {
+		var err error
+		if out[i], err = b.event(v); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (b *builder) event(v value) (accountant.Event, error) {
+	c, ok := v.(call)
+	if !ok {
+		return nil, fmt.Errorf("%w: expected an event, got %s", ErrSyntax, v.kind())
+	}
+	a := &arguments{call: c, used: make([]bool, len(c.keys))}
+	e := b.read(a)
+	if err := a.done(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// read returns the event that means exactly what a says. What it returns is of
+// no use when a.err is set.
+func (b *builder) read(a *arguments) accountant.Event {
+	switch a.class {
+	case "NoOpDpEvent":
+		return nothing()
+	case "NonPrivateDpEvent":
+		return accountant.NonPrivate{}
+	case "GaussianDpEvent":
+		b.clip(a)
+		return gaussian(a.float("noise_multiplier"))
+	case "LaplaceDpEvent":
+		b.clip(a)
+		scale := a.float("noise_multiplier")
+		if scale == 0 {
+			return accountant.NonPrivate{}
+		}
+		return accountant.Laplace{NoiseMultiplier: scale}
+	case "DiscreteLaplaceDpEvent":
+		b.clip(a)
+		return discreteLaplace(a.float("noise_parameter"), a.integer("sensitivity"))
+	case "DiscreteGaussianDpEvent":
+		return discreteGaussian(a)
+	case "ZCDpEvent":
+		if xi := a.optional("xi", 0); xi != 0 {
+			a.refuse(fmt.Sprintf("a divergence of xi + rho a has no event here unless xi is 0, got %v", xi))
+		}
+		return accountant.ZCDP{Rho: a.float("rho")}
+	case "EpsilonDeltaDpEvent":
+		return epsilonDelta(a.float("epsilon"), a.float("delta"))
+	case "ExponentialMechanismDpEvent":
+		return accountant.ExponentialMechanism{Epsilon: a.float("epsilon")}
+	case "RandomizedResponseDpEvent":
+		b.replace(a)
+		return randomizedResponse(a)
+	case "PoissonSampledDpEvent":
+		b.clip(a)
+		return accountant.PoissonSampled{Probability: a.float("sampling_probability"), Event: a.event(b)}
+	case "SampledWithoutReplacementDpEvent":
+		b.replace(a)
+		return accountant.SampledWithoutReplacement{
+			Size: a.integer("sample_size"), Population: a.integer("source_dataset_size"), Event: a.event(b)}
+	case "SelfComposedDpEvent":
+		return accountant.Repeated{Count: a.integer("count"), Event: a.event(b)}
+	case "ComposedDpEvent":
+		return accountant.Composed{Events: a.events(b)}
+	}
+	a.refuse(whyNot(a.class))
+	return nil
+}
+
+// clip notes that the relation must be add_remove, replace that it must be
+// replace_one.
+func (b *builder) clip(a *arguments) {
+	// A mechanism is the better example than the sampling around it.
+	if b.clipped == "" || b.clipped == "PoissonSampledDpEvent" {
+		b.clipped = a.class
+	}
+}
+
+func (b *builder) replace(a *arguments) {
+	if b.replaced == "" {
+		b.replaced = a.class
+	}
+}
+
+func whyNot(class string) string {
+	switch class {
+	case "DpEvent", "UnsupportedDpEvent":
+		return "it says nothing about the mechanism"
+	case "SampledWithReplacementDpEvent":
+		return "sampling with replacement has no event here"
+	case "SingleEpochTreeAggregationDpEvent":
+		return "tree aggregation has no event here, nor has replacing by a special record a relation"
+	case "RepeatAndSelectDpEvent":
+		return "it gives the mean number of runs, selection here gives gamma; write it as selection or poisson_selection"
+	case "MixtureOfGaussiansDpEvent":
+		return "a mixture of Gaussians has no event here"
+	case "PermuteAndFlipDpEvent":
+		return "permute-and-flip has no event of its own here; pure of the same epsilon is an upper bound"
+	case "TruncatedSubsampledGaussianDpEvent":
+		return "it gives one size for both neighbours; write it as truncated_poisson, with an upper bound of the size"
+	}
+	return "no such class is known here"
+}
