@@ -274,25 +274,17 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 		}
 		b.Lower = w.lower
 	}
-	if !b.GapReached || p.sharperByRDP() {
-		if r, err := p.rdpEpsilon(delta); err == nil && r < b.Upper {
-			b.Upper = r
+	// Rényi divergences bound it too, and win where nothing finer could be
+	// certified, or an event has a curve that its pair does not imply.
+	if r, err := p.rdp(); err == nil {
+		if rb, err := r.Epsilon(delta); err == nil {
+			b.Upper = math.Min(b.Upper, rb.Upper)
 		}
 	}
 	b.Floor = math.Min(b.Floor, b.Upper)
 	b.Lower = math.Min(b.Lower, b.Upper)
+	b.GapReached = b.Upper-b.Floor <= p.cfg.Gap
 	return b, nil
-}
-
-// sharperByRDP tells whether an event has a Rényi curve that the pair used
-// here does not imply.
-func (p *PLD) sharperByRDP() bool {
-	for _, e := range p.leaves.keys {
-		if a, ok := e.(AboveThreshold); ok && a.Answers == 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // rdp is the same run accounted by RDP, also a valid upper bound.
@@ -301,10 +293,7 @@ func (p *PLD) rdp() (*RDP, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, e := range p.leaves.keys {
-		switch e.(type) {
-		case MStab, StableSVT: // their failures come with them
-		}
+	for i, e := range p.leaves.keys { // failures of leaves come with them
 		if err := r.Compose(e, p.leaves.counts[i]); err != nil {
 			return nil, err
 		}
@@ -317,15 +306,6 @@ func (p *PLD) rdp() (*RDP, error) {
 	return r, nil
 }
 
-func (p *PLD) rdpEpsilon(delta float64) (float64, error) {
-	r, err := p.rdp()
-	if err != nil {
-		return 0, err
-	}
-	b, err := r.Epsilon(delta)
-	return b.Upper, err
-}
-
 func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	failure, sure := p.failure(), p.surely()
 	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
@@ -334,7 +314,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 		b.Lower, b.Upper, b.Floor = 1, 1, 1
 		return b, nil
 	}
-	lower, upper, points, err := p.deltas2(ctx, above, epsilon)
+	lower, upper, points, err := p.bodyDelta(ctx, above, epsilon)
 	if err != nil {
 		return PLDBound{}, err
 	}
@@ -342,7 +322,7 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	b.Floor = sure + (1-sure)*lower
 	b.Lower = b.Floor
 	if below != above {
-		low, _, _, err := p.deltas2(ctx, below, epsilon)
+		low, _, _, err := p.bodyDelta(ctx, below, epsilon)
 		if err != nil {
 			return PLDBound{}, err
 		}
@@ -352,11 +332,9 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	if failure > 0 {
 		b.Upper = math.Min(1, mathx.Up(upper+failure))
 	}
-	if p.sharperByRDP() {
-		if r, err := p.rdp(); err == nil {
-			if rb, err := r.Delta(epsilon); err == nil {
-				b.Upper = math.Min(b.Upper, rb.Upper)
-			}
+	if r, err := p.rdp(); err == nil {
+		if rb, err := r.Delta(epsilon); err == nil {
+			b.Upper = math.Min(b.Upper, rb.Upper)
 		}
 	}
 	b.Floor = math.Min(b.Floor, b.Upper)
@@ -479,8 +457,10 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	for range 60 {
 		t, err := q.compose(c, *budget, up)
 		switch {
-		case err == nil:
+		case err == nil && t.sound():
 			return newProfile(t, q.lambda, up), nil
+		case err == nil:
+			return nil, nil
 		case !errors.Is(err, errTooLong) && !errors.Is(err, errRounding):
 			return nil, err
 		}
@@ -489,8 +469,8 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 	return nil, nil
 }
 
-// deltas2 bounds the delta of a schedule at epsilon.
-func (p *PLD) deltas2(ctx context.Context, s *schedule, epsilon float64) (lower, upper float64, points int, err error) {
+// bodyDelta bounds the delta of a schedule at epsilon.
+func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lower, upper float64, points int, err error) {
 	if len(s.pairs.keys) == 0 {
 		if s.mu2 == 0 {
 			return 0, 0, 0, nil

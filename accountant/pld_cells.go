@@ -34,10 +34,10 @@ type cells struct {
 	// The point all losses below the next half way are merged at when there
 	// is nothing further below to mix with, and likewise above; -1 if none.
 	lowest, highest int
-	// Losses out there stay within the outermost grid point. Left of the grid
-	// no loss exceeds the second one.
-	leftBounded, rightBounded bool
-	lossError                 float64 // absolute rounding error of any loss
+	// Grid points that losses left of the cells do not exceed and do not fall
+	// below, and likewise right of them; -1 where there is no bound.
+	leftHigh, leftLow, rightHigh, rightLow int
+	lossError                              float64 // absolute rounding error of any loss
 }
 
 // at returns the loss of grid point i.
@@ -49,12 +49,21 @@ type gridAtom struct {
 	logMass float64
 }
 
+// width returns the width of cell i.
+func (c *cells) width(i int) float64 { return c.h * float64(c.grid[i+1]-c.grid[i]) }
+
 // mirror returns the cells of (Q, P), whose loss is the negative one.
 func (c *cells) mirror() *cells {
 	n := len(c.grid)
 	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
 		leftP: c.rightQ, leftQ: c.rightP, rightP: c.leftQ, rightQ: c.leftP,
-		leftBounded: c.rightBounded, rightBounded: c.leftBounded, lossError: c.lossError}
+		leftHigh: n - 1 - c.rightLow, rightLow: n - 1 - c.leftHigh, leftLow: -1, rightHigh: -1, lossError: c.lossError}
+	if c.rightHigh >= 0 {
+		m.leftLow = n - 1 - c.rightHigh
+	}
+	if c.leftLow >= 0 {
+		m.rightHigh = n - 1 - c.leftLow
+	}
 	for i, g := range c.grid {
 		m.grid[n-1-i] = -g
 	}
@@ -65,11 +74,11 @@ func (c *cells) mirror() *cells {
 		m.lowest = n - 1 - c.highest
 	}
 	for i, s := range c.halfs {
-		a, b := c.at(i/2), c.at(i/2+1)
+		a, d := c.at(i/2), c.width(i/2)
 		// In units of e^-a: Q = P - left, and integrals against (Q, P) from
 		// those against (P, Q): Q - e^-c P = -e^-c (P - e^c Q).
 		m.halfs[len(c.halfs)-1-i] = halfCell{scale: s.scale - a, slack: s.slack,
-			mass: s.mass - s.left, left: -s.right * math.Exp(a-b), right: -s.left}
+			mass: s.mass - s.left, left: -s.right * math.Exp(-d), right: -s.left}
 	}
 	return m
 }
@@ -123,6 +132,11 @@ func (m mixture) slope(z float64) float64 {
 	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
 }
 
+// lossError bounds the rounding of a loss, and of its inverse, near z.
+func (m mixture) lossError(loss, z, slope float64) float64 {
+	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
+}
+
 // at inverts loss; -Inf below its range.
 func (m mixture) at(loss float64) float64 {
 	u := loss
@@ -173,50 +187,74 @@ func (m mixture) anchor(h float64) float64 {
 	return lo
 }
 
-// cells cuts the pair between zlo and zhi. A loss bounded below (q < 1) has its
-// grid start there, or, to be merged, at its anchor.
-func (m mixture) cells(h, zlo, zhi float64, merge bool, width gridWidths) *cells {
-	lo, hi, off := m.loss(zlo), m.loss(zhi), 0.0
-	if m.q < 1 {
-		if off = math.Log1p(-m.q); merge {
-			off = m.anchor(h)
-		}
+// origin returns where a grid had best have a point: at the least loss if there
+// is one, or, when cells are to be merged, at its anchor.
+func (m mixture) origin(h float64, merge bool) float64 {
+	switch {
+	case m.q == 1:
+		return 0
+	case merge:
+		return m.anchor(h)
 	}
-	c := &cells{h: h, off: off, grid: cut(lo, hi, off, h, width), lowest: -1, highest: -1,
+	return math.Log1p(-m.q)
+}
+
+// cells cuts the pair between zlo and zhi on a grid with a point at off; to be
+// merged, off is the anchor.
+func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
+	lo, hi := m.loss(zlo), m.loss(zhi)
+	bottom := lo // extended to the least loss, if that is near, to bound what is left of zlo
+	least := math.Log1p(-m.q)
+	if lo-least < 1000*h {
+		bottom = least
+	}
+	c := &cells{h: h, off: off, grid: cut(bottom, hi, off, h, width), lowest: -1, highest: -1,
 		leftP: m.logHeadP(zlo), leftQ: mathx.LogNormalCDF(zlo),
 		rightP: m.logTailP(zhi), rightQ: mathx.LogNormalCDF(-zhi),
-		leftBounded: m.q < 1,
+		leftLow: -1, rightHigh: -1,
 	}
-	c.lossError = 0x1p-50 * (math.Max(math.Abs(lo), math.Abs(hi)) + m.slope(zhi)*(math.Abs(zhi)/m.sigma+0.5/(m.sigma*m.sigma)))
+	if bottom == least {
+		c.leftLow = 0
+	}
+	for c.leftHigh = 1; c.leftHigh < len(c.grid)-1 && c.at(c.leftHigh) < lo; {
+		c.leftHigh++
+	}
+	c.rightLow = len(c.grid) - 2
+	c.lossError = m.lossError(math.Max(math.Abs(lo), math.Abs(hi)), math.Abs(zhi), m.slope(zhi))
 	if m.q < 1 && merge {
 		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
 			c.lowest++
 		}
 	}
 	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
-	z0, l0 := zlo, lo
+	z0, l0, fresh := zlo, lo, true
 	for i := range c.halfs {
-		a, b := c.at(i/2), c.at(i/2+1)
-		end := b
+		a, d := c.at(i/2), c.width(i/2)
+		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
 		if i%2 == 0 {
-			end = a + (b-a)/2
+			below = 0
+		} else {
+			end = a + d
 		}
 		z1 := math.Min(zhi, m.at(end))
 		if z1 <= z0 {
 			c.halfs[i].scale = math.Inf(-1)
 			continue
 		}
-		c.halfs[i] = m.half(z0, z1, l0, a, b)
+		if fresh {
+			below, fresh = l0-a, false
+		}
+		c.halfs[i] = m.half(z0, z1, l0, below, d)
 		z0, l0 = z1, math.Min(end, hi)
 	}
 	return c
 }
 
-// half integrates over [z0, z1], where the loss starts at l0, in pieces on which
-// the integrand is a polynomial to rounding. With p the slope at the start of
+// half integrates over [z0, z1], where the loss starts at l0, that is below above
+// the left end of a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the slope at the start of
 // a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so
 // P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
-func (m mixture) half(z0, z1, l0, a, b float64) halfCell {
+func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
 	near := 0.0 // where the density of Q is largest
 	if z0 > 0 {
 		near = z0
@@ -225,7 +263,7 @@ func (m mixture) half(z0, z1, l0, a, b float64) halfCell {
 	}
 	out := halfCell{scale: mathx.LogNormalPDF(near) + l0}
 	far := math.Max(math.Abs(z0), math.Abs(z1))
-	out.slack = (48 + 4*far*far) * 0x1p-53
+	out.slack = (48+4*far*far)*0x1p-53 + m.lossError(l0, far, m.slope(z1))
 	start, startSlope := z0, m.slope(z0)
 	for z := z0; z < z1; {
 		p := m.slope(z)
@@ -241,7 +279,7 @@ func (m mixture) half(z0, z1, l0, a, b float64) halfCell {
 		rise := 0.0 // loss at z, above l0
 		if z > start {
 			rise = math.Log1p(startSlope * math.Expm1((z-start)/m.sigma))
-			if math.IsInf(rise, 1) {
+			if !mathx.IsFinite(rise) || startSlope < 1e-290 {
 				rise = m.loss(z) - l0
 			}
 		}
@@ -254,8 +292,8 @@ func (m mixture) half(z0, z1, l0, a, b float64) halfCell {
 		}
 		unit := math.Exp(rise)
 		out.mass += unit * (i0 + p*i1)
-		out.left += unit * (p*i1 - math.Expm1(a-l0-rise)*i0)
-		out.right += unit * (p*i1 - math.Expm1(b-l0-rise)*i0)
+		out.left += unit * (p*i1 - math.Expm1(-below-rise)*i0)
+		out.right += unit * (p*i1 - math.Expm1(d-below-rise)*i0)
 		z = end
 	}
 	return out
@@ -284,40 +322,34 @@ func (e exponential) logWeight() float64 {
 	return -math.Ln2 - (e.epsilon/2 + mathx.Log1mExp(e.epsilon)) // 4 sinh(x/2) = 2 e^{x/2} (1 - e^-x)
 }
 
+// cells cuts the pair; h divides epsilon, so that the grid ends where it does.
 func (e exponential) cells(h float64, width gridWidths) *cells {
-	c := &cells{h: h, lowest: -1, highest: -1, grid: cut(-e.epsilon, e.epsilon, 0, h, width),
+	c := &cells{h: h, lowest: -1, highest: -1,
 		leftP: math.Inf(-1), leftQ: math.Inf(-1), rightP: math.Inf(-1), rightQ: math.Inf(-1),
-		leftBounded: true, rightBounded: true,
+		leftLow: -1, rightHigh: -1,
 		lossError: 0x1p-50 * e.epsilon,
 	}
-	if e.atoms { // whose grid ends at them
-		k := int(math.Round(e.epsilon / h))
-		c.grid = []int{-k}
-		for last := -k; last < k; {
-			last = min(k, last+max(1, width(float64(last)*h, h)))
-			c.grid = append(c.grid, last)
-		}
+	k := int(math.Round(e.epsilon / h))
+	c.grid = []int{-k}
+	for last := -k; last < k; {
+		last = min(k, last+max(1, width(float64(last)*h, h)))
+		c.grid = append(c.grid, last)
 	}
 	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
 	weight := e.logWeight()
 	for i := range c.halfs {
-		a, b := c.at(i/2), c.at(i/2+1)
-		from, to := a, a+(b-a)/2
+		a, d := c.at(i/2), c.width(i/2)
+		from, to := 0.0, d/2 // above a
 		if i%2 == 1 {
-			from, to = to, b
+			from, to = to, d
 		}
-		from, to = math.Max(from, -e.epsilon), math.Min(to, e.epsilon)
 		s := &c.halfs[i]
-		if to < from {
-			s.scale = math.Inf(-1)
-			continue
-		}
-		s.scale, s.slack = weight+from/2, 0x1p-47
+		s.scale, s.slack = weight+(a+from)/2, 0x1p-47
 		s.mass = 2 * math.Expm1((to-from)/2)
 		dev := func(at float64) float64 { // of e^{l/2} - e^{at} e^{-l/2}
 			return 8 * math.Exp((at-from)/2) * math.Sinh((from+to-2*at)/4) * math.Sinh((to-from)/4)
 		}
-		s.left, s.right = dev(a), dev(b)
+		s.left, s.right = dev(0), dev(d)
 	}
 	if e.atoms {
 		last := len(c.grid) - 1

@@ -133,6 +133,7 @@ func (q *query) truncate(logTail float64) {
 			end--
 		}
 		s.loss, s.logw = s.loss[:end], s.logw[:end]
+		q.parts[i].logTail = logTail
 	}
 }
 
@@ -182,7 +183,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 		}
 		_, limit := weigh(top)
 		limit = math.Max(limit+1, math.Log(want))
-		for f := 1.0; f > 0.05; f *= 0.85 {
+		for f := 1.0; f > 0.05; f *= 0.75 {
 			ratio, noise := weigh(f * top)
 			if noise > limit {
 				continue
@@ -280,12 +281,13 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			stages[i] = append(stages[i], stage{c.atoms.h, m})
 			count /= m
 		}
-		if c.key.kind == pairLaplace {
+		ownGrid := c.key.kind == pairLaplace || c.key.kind == pairRange // divides epsilon
+		if ownGrid {
 			topCount = 1
 		}
 		n := float64(count) / topCount
 		levels := int(math.Round(math.Log(math.Max(n, 1)) / math.Log(ratioPerStage)))
-		if n >= 6 || c.key.kind == pairLaplace { // the atoms need a grid of their own
+		if n >= 6 || ownGrid {
 			levels = max(levels, 1)
 		}
 		for l := levels; l > 0; l-- {
@@ -319,8 +321,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 				ratio++
 			}
 			above /= ratio
-			if c := &q.parts[i]; j == 0 && c.key.kind == pairLaplace { // atoms on grid points
-				above = c.key.a / math.Ceil(c.key.a/above-1e-9)
+			if c := &q.parts[i]; j == 0 && (c.key.kind == pairLaplace || c.key.kind == pairRange) {
+				above = c.key.a / math.Max(1, math.Ceil(c.key.a/above-1e-9))
 			}
 			stages[i][j].h = above
 		}
@@ -431,9 +433,13 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 			if rest, err = c.convolve(1, pieces...); err != nil {
 				return nil, err
 			}
-			rest = rest.coarsen(next, q.lambda, up)
+			if rest, err = rest.coarsen(next, q.lambda, up, c.maxLength); err != nil {
+				return nil, err
+			}
 		}
-		block = full.coarsen(next, q.lambda, up)
+		if block, err = full.coarsen(next, q.lambda, up, c.maxLength); err != nil {
+			return nil, err
+		}
 	}
 	factors := []factor{{block, count}}
 	if rest != nil {
@@ -442,12 +448,16 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	return factors, nil
 }
 
-// coarsen moves a law to the grid of step h unless it is there already.
-func (t *tilted) coarsen(h, lambda float64, up bool) *tilted {
+// coarsen moves a law to the grid of step h unless it is there already, if so
+// many points suffice.
+func (t *tilted) coarsen(h, lambda float64, up bool, most int) (*tilted, error) {
 	if t.h == h {
-		return t
+		return t, nil
 	}
-	return t.onto(h, lambda, up)
+	if t.h*float64(len(t.p)) > h*float64(most) {
+		return nil, errTooLong
+	}
+	return t.onto(h, lambda, up), nil
 }
 
 // profile is delta as a function of epsilon, one side of it.
@@ -547,14 +557,13 @@ func (p *profile) epsilon(delta float64) float64 {
 		}
 		hi *= 2
 	}
-	lo, step := hi, math.Max(hi/1024, p.t.h)
-	for p.delta(lo) <= delta {
-		hi = lo
+	lo := hi
+	for step := hi / 1024; p.delta(lo) <= delta; step *= 1.1 {
 		if lo == 0 {
 			return 0
 		}
+		hi = lo
 		lo = math.Max(0, lo-step)
-		step *= 1.1
 	}
 	for hi-lo > 1e-14*hi {
 		mid := lo + (hi-lo)/2

@@ -78,7 +78,7 @@ func TestPLDEpsilonGolden(t *testing.T) {
 				lower[e] = math.Max(lower[e], v)
 			}
 		}
-		for e := range upper {
+		for _, e := range []float64{0.5, 2} {
 			d, err := p.DeltaContext(t.Context(), e)
 			require.NoError(t, err, r.ID)
 			assert.GreaterOrEqual(t, d.Upper, lower[e]*(1-1e-9), "%s: delta upper at %v", r.ID, e)
@@ -208,5 +208,49 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 		if t.Failed() {
 			t.Log(r)
 		}
+	}
+}
+
+// The noise for a target is the reference's, up to the width of our interval.
+func TestPLDCalibrationGolden(t *testing.T) {
+	var file struct {
+		Sigma []struct {
+			Q       float64
+			Steps   int64
+			Delta   float64
+			Epsilon float64 `json:"target_eps"`
+			Sigma   float64 `json:"sigma_pld"`
+		}
+		Steps []struct {
+			Q, Sigma, Delta float64
+			Epsilon         float64 `json:"target_eps"`
+			Most            int64   `json:"max_steps_pld"`
+		}
+	}
+	pldGolden(t, "calibration.json", &file)
+	account := PLDConfig{Relation: AddRemove}.NewAccount
+	for i, r := range file.Sigma {
+		if i%6 != 0 {
+			continue
+		}
+		noise, b, err := CalibrateNoise(t.Context(), account, Target{r.Epsilon, r.Delta}, func(noise float64) Event {
+			return Repeated{PoissonSampled{r.Q, Gaussian{noise}}, r.Steps}
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Epsilon)
+		assert.GreaterOrEqual(t, noise, r.Sigma*(1-2e-6), "%+v", r)
+		assert.LessOrEqual(t, noise, r.Sigma*(1+2e-3), "%+v", r)
+	}
+	for i, r := range file.Steps {
+		if i > 0 {
+			break
+		}
+		count, b, err := CalibrateCount(t.Context(), account, Target{r.Epsilon, r.Delta}, func(count int64) Event {
+			return sgd(r.Q, r.Sigma, count)
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Epsilon)
+		assert.LessOrEqual(t, count, r.Most)
+		assert.GreaterOrEqual(t, float64(count), 0.998*float64(r.Most))
 	}
 }

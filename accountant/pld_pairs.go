@@ -198,6 +198,9 @@ type component struct {
 	count int64
 	scout scout
 	atoms *atoms // nil if the loss has a density
+	// logTail is the log of the probability that all steps together may meet a
+	// loss left to infinity.
+	logTail float64
 }
 
 // components prepares the pairs of a schedule in one order.
@@ -249,7 +252,7 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 	width := c.scout.widths(lambda, h)
 	var t *cells
 	if c.key.kind == pairLaplace || c.key.kind == pairRange {
-		if 2*c.key.a > h*float64(most) {
+		if !(2*c.key.a <= h*float64(most)) || !(c.key.a >= 0.5*h) {
 			return nil, errTooLong
 		}
 		t = c.exponential().cells(h, width)
@@ -260,20 +263,21 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 		if reverse {
 			inner := width
 			width = func(from, step float64) int { return inner(-from, -step) }
-			zlo := turningPoint(-60, 0, func(z float64) bool { return mathx.LogNormalCDF(z) > lowTail })
+			highTail := math.Min(lowTail, c.logTail-logN)
+			zlo := turningPoint(-60, 0, func(z float64) bool { return mathx.LogNormalCDF(z) > highTail })
 			zhi := turningPoint(0, 60, func(z float64) bool { return mathx.LogNormalCDF(-z) < lowTail })
-			if m.loss(zhi)-m.loss(zlo) > h*float64(most) {
+			if !(m.loss(zhi)-m.loss(zlo) <= h*float64(most)) {
 				return nil, errTooLong
 			}
-			t = m.cells(h, zlo, zhi, !up, width).mirror()
+			t = m.cells(h, m.origin(h, !up), zlo, zhi, !up, width).mirror()
 		} else {
 			zlo := turningPoint(-60, 1/m.sigma, func(z float64) bool { return m.logHeadP(z) > lowTail })
 			last := len(c.scout.loss) - 1
 			zhi := math.Max(m.at(c.scout.loss[last])*1.5-m.at(c.scout.loss[last-1])*0.5, zlo+1)
-			if m.loss(zhi)-m.loss(zlo) > h*float64(most) {
+			if !(m.loss(zhi)-m.loss(zlo) <= h*float64(most)) {
 				return nil, errTooLong
 			}
-			t = m.cells(h, zlo, zhi, !up, width)
+			t = m.cells(h, m.origin(h, !up), zlo, zhi, !up, width)
 		}
 	}
 	if up {

@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
 
 // mergedOutput is a set of outputs merged into one, whose loss is near h*k: masses
 // in units of e^{-lambda*h*k}.
@@ -39,6 +43,9 @@ func (t *tilted) place(points []mergedOutput, lambda float64) {
 	rate := make([]float64, n)
 	pulled := make([]float64, n)
 	for i := range points {
+		if math.Abs(points[i].dev) < 0x1p-46*math.Min(t.h, 1)*points[i].mass { // within lossError
+			points[i].dev = 0
+		}
 		share[i] = 1
 		j := from(i)
 		if points[i].dev == 0 {
@@ -56,56 +63,33 @@ func (t *tilted) place(points []mergedOutput, lambda float64) {
 		}
 		rate[i], pulled[i] = r, mass
 	}
-	solve := func() (worst int, over float64) {
-		lent := make([]float64, n)
-		for range 60 {
-			change := 0.0
-			for i := range lent {
-				lent[i] = 0
-			}
+	lent := make([]float64, n)
+	// solve settles who lends how much: take = share*rate, share = 1 - lent.
+	solve := func() bool {
+		for range 500 {
+			clear(lent)
 			for i := range points {
+				take[i] = 0
 				if rate[i] > 0 && !stay[i] {
-					take[i] = math.Max(0, share[i]) * rate[i]
+					take[i] = share[i] * rate[i]
 					lent[from(i)] += take[i]
-				} else {
-					take[i] = 0
 				}
 			}
+			change := 0.0
 			for i := range share {
-				next := 1 - lent[i]
-				change = math.Max(change, math.Abs(next-share[i]))
-				share[i] = next
+				change = math.Max(change, math.Abs(1-lent[i]-share[i]))
+				share[i] = 1 - lent[i]
 			}
-			if change < 0x1p-52 {
-				break
-			}
-		}
-		worst, over = -1, 0.75
-		for i := range lent {
-			if lent[i] > over {
-				worst, over = i, lent[i]
+			if change < 0x1p-50 {
+				return true
 			}
 		}
-		return worst, over
+		return false
 	}
-	for range 8 {
-		worst, _ := solve()
-		if worst < 0 {
-			break
-		}
-		changed := false
-		for i := range points { // too much is asked of some outputs
-			if rate[i] > 0 && !stay[i] {
-				if j := from(i); 1-share[j] > 0.75 {
-					stay[i], changed = true, true
-				}
-			}
-		}
-		if !changed {
-			break
-		}
+	for i := range points { // more than this of a neighbour is not to be had
+		stay[i] = stay[i] || rate[i] > 0.45
 	}
-	if worst, _ := solve(); worst >= 0 {
+	if !solve() {
 		for i := range points {
 			stay[i], take[i], share[i] = true, 0, 1
 		}
@@ -136,7 +120,7 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
 		lossError: t.lossError + 0x1p-51*(math.Abs(t.loss(0))+math.Abs(t.loss(len(t.p)-1)))}
 	ratio := h / t.h
-	nested := math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio
+	nested := ratio <= float64(last) && math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio
 	period := 0
 	var weights [][2]float64
 	if nested {
@@ -145,6 +129,20 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	}
 	if !nested {
 		out.off = t.loss(last)
+	}
+	if !up && t.loss(last)-t.loss(0) < h/4 { // all merges into one point: put it on the grid
+		p, q := 0.0, 0.0
+		for i, mass := range t.p {
+			x := t.h * float64(i-last)
+			p += mass * math.Exp(-lambda*x)
+			q += mass * math.Exp(-(lambda+1)*x)
+		}
+		if out.off = t.loss(last) + math.Log(p/q); mathx.IsFinite(out.off) {
+			nested = false
+			weights = nil
+		} else {
+			out.off = t.loss(last)
+		}
 	}
 	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
 	if up {

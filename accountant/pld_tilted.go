@@ -2,6 +2,8 @@ package accountant
 
 import (
 	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // tilted is a measure on the lattice off + h*k, k = lo, lo+1, ..., stored as the
@@ -29,6 +31,12 @@ type tilted struct {
 	lossError float64
 
 	mean, variance float64
+}
+
+// sound tells whether a law is one: parameters beyond the range of float64 can
+// leave nothing of it.
+func (t *tilted) sound() bool {
+	return mathx.IsFinite(t.logM + t.mean + t.variance + t.err + t.noise + t.lossError + t.h)
 }
 
 func (t *tilted) loss(i int) float64 { return t.off + t.h*float64(t.lo+i) }
@@ -98,8 +106,8 @@ func (t *tilted) cumulant(s float64) float64 {
 
 // upper is the law on the grid that dominates the cells: the mass of a cell is
 // split between its two ends so that P and Q keep their masses (connect the
-// dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). What lies right of
-// the grid goes to infinite loss, what lies left to the lowest point above it.
+// dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). What lies outside the
+// cells goes to a point no loss there exceeds, infinity if need be.
 // Every mass is rounded up, so the error of the arithmetic is on the safe side.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
@@ -110,7 +118,7 @@ func (c *cells) upper(lambda float64) *tilted {
 		}
 	}
 	for i := 0; i < len(c.grid)-1; i++ {
-		d := c.h * float64(c.grid[i+1]-c.grid[i])
+		d := c.width(i)
 		toRight, toLeft := -1/math.Expm1(-d), -1/math.Expm1(d)
 		for j := 2 * i; j <= 2*i+1; j++ {
 			s := &c.halfs[j]
@@ -124,9 +132,9 @@ func (c *cells) upper(lambda float64) *tilted {
 	for _, a := range c.atoms {
 		add(c.grid[a.i], a.logMass, 1, 0x1p-50*math.Abs(a.logMass))
 	}
-	add(c.grid[1], c.leftP, 1, 0x1p-40)
-	if c.rightBounded {
-		add(c.grid[len(c.grid)-1], c.rightP, 1, 0x1p-40)
+	add(c.grid[c.leftHigh], c.leftP, 1, 0x1p-40)
+	if c.rightHigh >= 0 {
+		add(c.grid[c.rightHigh], c.rightP, 1, 0x1p-40)
 	} else {
 		t.inf = math.Exp(c.rightP) * (1 + 0x1p-40)
 	}
@@ -187,15 +195,15 @@ func (c *cells) lower(lambda float64) *tilted {
 		case end:
 			dev = s.right
 		default: // P - e^c Q at another point c
-			a := c.at(half / 2)
-			dev = s.left - math.Expm1(c.at(to)-a)*(s.mass-s.left)
+			above := c.h * float64(c.grid[to]-c.grid[half/2])
+			dev = s.left - math.Expm1(above)*(s.mass-s.left)
 		}
 		points[to].mass += w * s.mass
 		points[to].dev += w * dev
 	}
 	for i := range last {
 		a, b := &c.halfs[2*i], &c.halfs[2*i+1]
-		d := lambda * (c.at(i+1) - c.at(i))
+		d := lambda * c.width(i)
 		ratio := b.mass / a.mass * math.Exp(b.scale-a.scale+d/2) // tilted, of the halves
 		// Where the law is steep, a cell goes to its end away from the thin
 		// side, which will have something to mix with; so do the outermost.

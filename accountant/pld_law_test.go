@@ -1,0 +1,131 @@
+package accountant
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// oneStepDelta is the delta of one step at the loss of z, by quadrature of a
+// positive integrand from its zero at z: relative accuracy at any size.
+func oneStepDelta(m mixture, z float64, reverse bool) float64 {
+	scale := math.Log(m.q) + m.exponent(z) // q e^u, of which the ratio moves
+	sign, shift := 1.0, 0.0
+	if reverse {
+		sign, shift = -1, -m.loss(z)
+	}
+	sum := 0.0
+	for piece := range 150 + int(10*math.Max(0, -sign*z)+10/m.sigma) {
+		for _, node := range gaussLegendre8 {
+			t := 0.1 * (float64(piece) + node[0])
+			x := z + sign*t
+			d := math.Log(math.Abs(math.Expm1(sign * t / m.sigma)))
+			sum += 0.1 * node[1] * math.Exp(scale+d+shift+mathx.LogNormalPDF(x))
+		}
+	}
+	return sum
+}
+
+// TestLawsAtAnyTilt: the laws of one step, and what coarser lattices make of
+// them, aligned and not, lie on their side of the exact delta whatever the
+// tilt and however coarse the grid.
+func TestLawsAtAnyTilt(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	checked, tight := 0, 0
+	for range 300 {
+		m := mixture{math.Pow(10, -4*rnd.Float64()), math.Pow(10, 2*rnd.Float64()-0.5)}
+		kind := pairSampled
+		if rnd.IntN(3) == 0 {
+			m.q, kind = 1, pairGaussian
+		}
+		reverse := kind == pairSampled && rnd.IntN(2) == 0
+		s := &schedule{}
+		s.add(pairKey{kind, m.q, m.sigma}, 1)
+		q := &query{parts: s.components(reverse), reverse: reverse}
+		q.aimDelta(-math.Pow(10, 2.7*rnd.Float64()), 1e-3)
+		h := q.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
+		for _, up := range []bool{true, false} {
+			law, err := q.parts[0].law(h, q.lambda, reverse, up, 1<<20)
+			if err != nil || !law.sound() {
+				continue
+			}
+			for i, l := range []*tilted{law, law.onto(3*h, q.lambda, up), law.onto(2.7*h, q.lambda, up), law.onto(20*h, q.lambda, up)} {
+				pr := newProfile(l, q.lambda, up)
+				for range 5 {
+					at := q.center + (2*rnd.Float64()-1)*4*math.Max(h, q.spread)
+					if reverse {
+						at = -at
+					}
+					z := m.at(at)
+					if math.IsInf(z, -1) || math.Abs(z) > 100 {
+						continue
+					}
+					eps := m.loss(z)
+					if reverse {
+						eps = -eps
+					}
+					want := oneStepDelta(m, z, reverse)
+					if want < 1e-290 {
+						continue
+					}
+					got := pr.delta(eps)
+					if up {
+						require.GreaterOrEqual(t, got, want*(1-1e-9), "%v h=%v law %d lambda=%v eps=%v reverse=%v", m, h, i, q.lambda, eps, reverse)
+					} else {
+						require.LessOrEqual(t, got, want*(1+1e-9), "%v h=%v law %d lambda=%v eps=%v reverse=%v", m, h, i, q.lambda, eps, reverse)
+					}
+					checked++
+					if math.Abs(got/want-1) < 0.1 {
+						tight++
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d comparisons, %d within a tenth", checked, tight)
+	require.Greater(t, tight, checked/10)
+}
+
+// The same for the pairs with an exponential density, in closed form.
+func TestExponentialLawsAtAnyTilt(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	for range 300 {
+		e := exponential{math.Pow(10, 2*rnd.Float64()-1.5), rnd.IntN(2) == 0}
+		kind := pairRange
+		if e.atoms {
+			kind = pairLaplace
+		}
+		s := &schedule{}
+		s.add(pairKey{kind, e.epsilon, 0}, 1)
+		c := s.components(false)[0]
+		lambda := math.Pow(10, 3*rnd.Float64()-1)
+		h := e.epsilon / float64(1+rnd.IntN(300))
+		for _, up := range []bool{true, false} {
+			law, err := c.law(h, lambda, false, up, 1<<20)
+			require.NoError(t, err)
+			for i, l := range []*tilted{law, law.onto(3*h, lambda, up), law.onto(1.7*h, lambda, up)} {
+				if !l.sound() {
+					continue
+				}
+				pr := newProfile(l, lambda, up)
+				for range 5 {
+					eps := e.epsilon * rnd.Float64()
+					want := -math.Expm1((eps - e.epsilon) / 2)
+					if !e.atoms {
+						want = math.Exp(eps-e.epsilon) * math.Pow(math.Expm1((e.epsilon-eps)/2), 2) / -math.Expm1(-e.epsilon)
+					}
+					got := pr.delta(eps)
+					if up {
+						require.GreaterOrEqual(t, got, want*(1-1e-9), "%v h=%v law %d lambda=%v eps=%v", e, h, i, lambda, eps)
+					} else {
+						require.LessOrEqual(t, got, want*(1+1e-9), "%v h=%v law %d lambda=%v eps=%v", e, h, i, lambda, eps)
+					}
+				}
+			}
+		}
+	}
+}

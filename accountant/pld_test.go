@@ -1,0 +1,574 @@
+package accountant
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+func pldEpsilon(t testing.TB, cfg PLDConfig, delta float64, events ...Event) PLDBound {
+	t.Helper()
+	p := newPLD(t, cfg)
+	for _, e := range events {
+		require.NoError(t, p.Compose(e, 1))
+	}
+	b, err := p.EpsilonContext(t.Context(), delta)
+	require.NoError(t, err)
+	return b
+}
+
+func sgd(q, sigma float64, steps int64) Event {
+	return Repeated{PoissonSampled{q, Gaussian{sigma}}, steps}
+}
+
+// Abadi et al. 2016: the moments accountant says 1.26, the truth is 0.946867.
+func TestPLDHoldsThePublishedExample(t *testing.T) {
+	b := pldEpsilon(t, PLDConfig{}, 1e-5, sgd(0.01, 4, 10000))
+	assert.Less(t, b.Lower, 0.946867)
+	assert.Greater(t, b.Upper, 0.946866)
+	fine := pldEpsilon(t, PLDConfig{Gap: 1e-5}, 1e-5, sgd(0.01, 4, 10000))
+	assert.Less(t, fine.Upper-fine.Lower, 1e-5)
+	assert.Less(t, fine.Lower, 0.9468668140171367)
+	assert.Greater(t, fine.Upper, 0.9468667941317558)
+	assert.True(t, fine.GapReached)
+}
+
+// The Gaussian, discretised like any other pair by composing it with next to
+// nothing, still contains the closed form, down to delta 1e-250.
+func TestPLDContainsTheExactGaussian(t *testing.T) {
+	i := 0
+	for _, mu := range []float64{0.01, 5} {
+		for _, delta := range []float64{0.3, 1e-8, 1e-15, 1e-250} {
+			want, err := GaussianEpsilon(1/mu, delta)
+			require.NoError(t, err)
+			s := &schedule{mu2: mu * mu}
+			kind := []pairKind{pairResponse, pairRange, pairLaplace}[i%3]
+			i++
+			s.add(pairKey{kind, []float64{1e-12, 1e-187}[i%2], 0}, 5) // 5e-12 at most
+			v, err := newPLD(t, PLDConfig{}).oneOrder(t.Context(), s, false, delta, delta, 1e-3, true, 0)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, v.lower, want+1e-11, "mu=%v delta=%v", mu, delta)
+			assert.GreaterOrEqual(t, v.upper, want-1e-11, "mu=%v delta=%v", mu, delta)
+			if kind == pairResponse { // the absurd others leave noise, hence width
+				assert.Less(t, v.upper-v.lower, 1e-3, "mu=%v delta=%v", mu, delta)
+			}
+		}
+	}
+}
+
+// direct convolves step with itself n times without transforms; what leaves
+// the top is infinite loss, what leaves the bottom goes to the lowest point.
+func direct(step []float64, n, zero, size int) (law []float64, inf float64) {
+	mul := func(a, b []float64, ia, ib float64) ([]float64, float64) {
+		out, lost := make([]float64, size), ia+ib
+		for i, x := range a {
+			if x == 0 {
+				continue
+			}
+			for j, y := range b {
+				k := i + j - zero
+				switch {
+				case k >= size:
+					lost += x * y
+				case k < 0:
+					out[0] += x * y
+				default:
+					out[k] += x * y
+				}
+			}
+		}
+		return out, lost
+	}
+	law, power := make([]float64, size), step
+	law[zero] = 1
+	pinf := 0.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			law, inf = mul(law, power, inf, pinf)
+		}
+		if n > 1 {
+			power, pinf = mul(power, power, pinf, pinf)
+		}
+	}
+	return law, inf
+}
+
+// coarse is the upper law of one step on the grid of step h through 0.
+func coarse(m mixture, h, lambda float64) *tilted {
+	one := func(float64, float64) int { return 1 }
+	return m.cells(h, 0, -11, 12.5, false, one).upper(lambda)
+}
+
+func pointwiseDelta(law []float64, h float64, zero int, inf, eps float64) float64 {
+	d := inf
+	for k, x := range law {
+		if l := h * float64(k-zero); l > eps {
+			d += -math.Expm1(eps-l) * x
+		}
+	}
+	return d
+}
+
+func TestTiltedFFTEqualsDirectConvolution(t *testing.T) {
+	m := mixture{1e-4, 0.7}
+	const steps = 20000
+	conv := func() *convolver {
+		c := newPLD(t, PLDConfig{}).newConvolver(t.Context())
+		c.accuracy = 1e-12
+		return c
+	}
+	t.Run("reference on grid 5e-4", func(t *testing.T) {
+		for _, c := range []struct{ delta, eps, lambda float64 }{{1e-9, 0.78030671, 8}, {1e-13, 2.21317617, 8}} {
+			law, err := conv().convolve(1, factor{coarse(m, 5e-4, c.lambda), steps})
+			require.NoError(t, err)
+			certified := newProfile(law, c.lambda, true).epsilon(c.delta)
+			law.err, law.noise = 0, 0 // the convolution itself
+			assert.InDelta(t, c.eps, newProfile(law, c.lambda, true).epsilon(c.delta), 2e-8, "delta %v", c.delta)
+			assert.InDelta(t, c.eps, certified, 1e-4)
+			assert.Greater(t, certified, c.eps)
+		}
+	})
+	t.Run("direct on grid 4e-3", func(t *testing.T) {
+		const h, zero, size = 4e-3, 50, 1400
+		plain := coarse(m, h, 0)
+		step := make([]float64, size)
+		lost := plain.inf
+		for i, x := range plain.p {
+			mass := x * math.Exp(plain.logM)
+			if k := plain.lo + i + zero; k < size {
+				step[max(0, k)] += mass
+			} else {
+				lost += mass
+			}
+		}
+		law, inf := direct(step, steps, zero, size)
+		for _, eps := range []float64{0.5, 0.8, 1.5, 2.2} {
+			want := pointwiseDelta(law, h, zero, inf+steps*lost, eps)
+			got, err := conv().convolve(1, factor{coarse(m, h, 8), steps})
+			require.NoError(t, err)
+			assert.InEpsilon(t, want, newProfile(got, 8, true).delta(eps), 1e-4, "eps %v", eps) // losses above 5.4 count in full in want
+		}
+	})
+}
+
+// Broken variants must give wrong answers, or the tests above show nothing.
+func TestPLDNegativeControls(t *testing.T) {
+	s := &schedule{}
+	s.add(pairKey{pairSampled, 1e-4, 0.7}, 20000)
+	const delta = 1e-13
+	t.Run("untilted transform", func(t *testing.T) {
+		m := mixture{1e-4, 0.7}
+		c := newPLD(t, PLDConfig{}).newConvolver(t.Context())
+		c.accuracy = 1e-14
+		law, err := c.convolve(1, factor{coarse(m, 5e-4, 0), 20000})
+		require.NoError(t, err)
+		honest := newProfile(law, 0, true)
+		assert.Greater(t, honest.epsilon(delta), 2.3, "the certified answer is wide")
+		law.err, law.noise = 0, 0
+		sold := newProfile(law, 0, true).epsilon(delta)
+		assert.Greater(t, math.Abs(sold-2.21317617), 0.01, "without its error it is noise: %v", sold)
+	})
+	t.Run("lower bound sold as claim", func(t *testing.T) {
+		b := pldEpsilon(t, PLDConfig{}, 1e-5, sgd(0.01, 1, 1000))
+		assert.Less(t, b.Lower, 1.8282330, "a law dominated by the truth promises too little")
+	})
+	t.Run("wrap-around", func(t *testing.T) {
+		q := &query{parts: s.components(false)}
+		q.aimDelta(math.Log(delta), 1e-3)
+		c := newPLD(t, PLDConfig{}).newConvolver(t.Context())
+		c.clamp = 1 << 12
+		law, err := q.compose(c, 1e-3, true)
+		if err == nil {
+			eps := newProfile(law, q.lambda, true).epsilon(delta)
+			assert.Greater(t, math.Abs(eps-2.2111), 0.01, "a window too short")
+		}
+	})
+}
+
+// worlds composes discrete losses by enumeration.
+type worlds struct{ loss, mass []float64 }
+
+func (w worlds) times(loss, mass []float64) worlds {
+	sums := map[float64]float64{}
+	for i, a := range w.loss {
+		for j, b := range loss {
+			key := math.Round((a+b)*1e12) / 1e12
+			sums[key] += w.mass[i] * mass[j]
+		}
+	}
+	var out worlds
+	for l := range sums {
+		out.loss = append(out.loss, l)
+	}
+	sort.Float64s(out.loss)
+	for _, l := range out.loss {
+		out.mass = append(out.mass, sums[l])
+	}
+	return out
+}
+
+func (w worlds) delta(eps float64) float64 {
+	d := 0.0
+	for i, l := range w.loss {
+		if l > eps {
+			d += -math.Expm1(eps-l) * w.mass[i]
+		}
+	}
+	return d
+}
+
+// TestPLDNeverBelowEnumeration: random compositions of randomised response,
+// discrete Laplace and discrete Gaussian noise against enumeration of all
+// outcomes, at random epsilon. Nothing is below the truth, no lower bound above.
+func TestPLDNeverBelowEnumeration(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 11))
+	cases := 100
+	if testing.Short() {
+		cases = 50
+	}
+	const rounded = 1e-11 // of losses, when outcomes of one loss are merged
+	worst, loosest := math.Inf(1), 1.0
+	for range cases {
+		p := newPLD(t, PLDConfig{})
+		w := worlds{[]float64{0}, []float64{1}}
+		for range 1 + rnd.IntN(3) {
+			n := 1 + rnd.IntN(4)
+			var a *atoms
+			switch rnd.IntN(3) {
+			case 0:
+				e := RandomizedResponse{math.Exp(rnd.Float64()*4 - 3)}
+				require.NoError(t, p.Compose(e, int64(n)))
+				hi := 1 / (1 + math.Exp(-e.Epsilon))
+				for range n {
+					w = w.times([]float64{-e.Epsilon, e.Epsilon}, []float64{1 - hi, hi})
+				}
+				continue
+			case 1:
+				e := DiscreteLaplace{Scale: 0.5 + 5*rnd.Float64(), Sensitivity: 1 + rnd.Int64N(4)}
+				require.NoError(t, p.Compose(e, int64(n)))
+				s, r := int(e.Sensitivity), math.Exp(-1/e.Scale)
+				var loss, mass []float64
+				for x := -400; x <= 400; x++ { // from the definition
+					loss = append(loss, (math.Abs(float64(x-s))-math.Abs(float64(x)))/e.Scale)
+					mass = append(mass, (1-r)/(1+r)*math.Pow(r, math.Abs(float64(x))))
+				}
+				one := worlds{[]float64{0}, []float64{1}}.times(loss, mass)
+				for range n {
+					w = w.times(one.loss, one.mass)
+				}
+				continue
+			default:
+				e := DiscreteGaussian{Sigma: 0.5 + rnd.Float64(), Sensitivity: 1}
+				require.NoError(t, p.Compose(e, 1))
+				a = discreteGaussian(e.Sigma)
+			}
+			var loss, mass []float64
+			for i, l := range a.logp {
+				if l > -80 {
+					loss = append(loss, a.off+a.h*float64(i))
+					mass = append(mass, math.Exp(l))
+				}
+			}
+			w = w.times(loss, mass)
+		}
+		eps := rnd.Float64() * 0.95 * math.Min(6, w.loss[len(w.loss)-1])
+		want := w.delta(eps)
+		if want < 1e-6 { // the enumeration has rounding of its own
+			continue
+		}
+		got, err := p.DeltaContext(t.Context(), eps)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, got.Upper, want*(1-1e-11)-rounded, "%v at %v", p.leaves, eps)
+		require.LessOrEqual(t, got.Lower, want*(1+1e-11)+rounded, "%v at %v", p.leaves, eps)
+		worst = math.Min(worst, (got.Upper+rounded)/want)
+		loosest = math.Max(loosest, got.Upper/want)
+		b, err := p.EpsilonContext(t.Context(), want)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, b.Upper, eps-1e-9, "%v at %v", p.leaves, eps)
+		require.LessOrEqual(t, b.Lower, eps+1e-9, "%v at %v", p.leaves, eps)
+	}
+	t.Logf("upper delta / exact delta from 1%+.2g to %.4f in %d cases", worst-1, loosest, cases)
+}
+
+func drawPLDEvent(t *rapid.T) Event {
+	f := func(name string, lo, hi float64) float64 { return rapid.Float64Range(lo, hi).Draw(t, name) }
+	switch rapid.IntRange(0, 13).Draw(t, "kind") {
+	case 0:
+		return Gaussian{f("sigma", 0.5, 50)}
+	case 1:
+		return Laplace{f("b", 0.5, 50)}
+	case 2:
+		return RandomizedResponse{f("eps", 0, 2)}
+	case 3:
+		return PureDP{f("eps", 0, 2)}
+	case 4:
+		return ExponentialMechanism{f("eps", 0, 2)}
+	case 5:
+		return DiscreteGaussian{f("sigma", 0.5, 20), f("sensitivity", 0.5, 1.9)}
+	case 6:
+		return DiscreteLaplace{f("scale", 0.5, 20), rapid.Int64Range(1, 5).Draw(t, "s")}
+	case 7:
+		return GNMax{f("sigma", 2, 100)}
+	case 8:
+		return Threshold{f("sigma", 2, 100)}
+	case 9:
+		return LNMax{f("scale", 2, 100)}
+	case 10:
+		return MStab{f("eps", 0.1, 2), f("threshold", 5, 40)}
+	case 11:
+		return AboveThreshold{f("e1", 0.1, 1), f("e2", 0.1, 1), rapid.Int64Range(1, 3).Draw(t, "answers")}
+	case 12:
+		return WithFailure{PureDP{f("eps", 0, 1)}, f("fail", 0, 1e-7)}
+	}
+	return PoissonSampled{f("q", 1e-4, 0.9), Gaussian{f("sigma", 0.6, 20)}}
+}
+
+// TestPLDProperties: below RDP, lower below upper, monotone in delta and in
+// what is composed, Repeated(n) equal to n single compositions.
+func TestPLDProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := PLDConfig{Relation: AddRemove, Gap: 0.02, MaxMemory: 4 << 20}
+		a, err := NewPLD(cfg)
+		require.NoError(t, err)
+		b, err := NewPLD(cfg)
+		require.NoError(t, err)
+		r, err := NewRDP(Config{Relation: AddRemove})
+		require.NoError(t, err)
+		for range rapid.IntRange(1, 3).Draw(t, "events") {
+			e := drawPLDEvent(t)
+			n := rapid.IntRange(1, 12).Draw(t, "count")
+			require.NoError(t, a.Compose(Repeated{e, int64(n)}, 1))
+			require.NoError(t, r.Compose(e, int64(n)))
+			for range n {
+				require.NoError(t, b.Compose(e, 1))
+			}
+		}
+		delta := math.Pow(10, rapid.Float64Range(-12, -2).Draw(t, "log delta"))
+		x, err := a.EpsilonContext(context.Background(), delta)
+		require.NoError(t, err)
+		y, err := b.EpsilonContext(context.Background(), delta)
+		require.NoError(t, err)
+		require.Equal(t, x, y, "Repeated(n) is n compositions")
+		again, err := a.Epsilon(delta)
+		require.NoError(t, err)
+		require.Equal(t, x.Bound, again, "asking changes nothing")
+		rb, err := r.Epsilon(delta)
+		require.NoError(t, err)
+		require.LessOrEqual(t, x.Upper, rb.Upper)
+		require.LessOrEqual(t, 0.0, x.Lower)
+		require.LessOrEqual(t, x.Lower, x.Upper)
+		require.LessOrEqual(t, x.Floor, x.Upper)
+		smaller, err := a.EpsilonContext(context.Background(), delta/10)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, smaller.Upper, x.Floor, "less delta costs more")
+		if !math.IsInf(x.Upper, 1) && rapid.Bool().Draw(t, "ask delta") {
+			d, err := a.DeltaContext(context.Background(), x.Upper)
+			require.NoError(t, err)
+			require.LessOrEqual(t, d.Lower, delta*(1+1e-9), "delta at the claim")
+			require.LessOrEqual(t, d.Lower, d.Upper)
+		}
+	})
+}
+
+func TestPLDUnsupported(t *testing.T) {
+	for name, e := range map[string]Event{
+		"zcdp":                    ZCDP{0.1},
+		"sampled laplace":         PoissonSampled{0.1, Laplace{1}},
+		"sampled composition":     PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{2}}}},
+		"wide discrete gaussian":  DiscreteGaussian{10, 2},
+		"hidden in a composition": Composed{[]Event{Gaussian{1}, ZCDP{1}}},
+		"never taken part in":     PoissonSampled{0, ZCDP{1}},
+	} {
+		p := newPLD(t, PLDConfig{})
+		err := p.Compose(e, 1)
+		if name == "never taken part in" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorIs(t, err, ErrUnsupportedEvent, name)
+		b, err := p.Epsilon(1e-5)
+		require.NoError(t, err)
+		assert.Zero(t, b.Upper, "nothing was added")
+	}
+	p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
+	require.NoError(t, err)
+	require.ErrorIs(t, p.Compose(PoissonSampled{0.1, Gaussian{1}}, 1), ErrUnsupportedEvent)
+	require.NoError(t, p.Compose(PoissonSampled{1, Gaussian{1}}, 1))
+	for _, cfg := range []PLDConfig{{}, {Relation: AddRemove, Gap: -1}, {Relation: AddRemove, Gap: math.NaN()}, {Relation: AddRemove, MaxMemory: 7}} {
+		_, err := NewPLD(cfg)
+		require.Error(t, err)
+	}
+	q := newPLD(t, PLDConfig{})
+	require.ErrorIs(t, q.Compose(Gaussian{-1}, 1), ErrInvalidEvent)
+	require.Error(t, q.Compose(Gaussian{1}, -1))
+	for _, x := range []float64{-1, math.NaN(), math.Inf(1)} {
+		_, err := q.Epsilon(x)
+		require.Error(t, err)
+		_, err = q.Delta(x)
+		require.Error(t, err)
+	}
+}
+
+func TestPLDFailuresAndPureEvents(t *testing.T) {
+	b := pldEpsilon(t, PLDConfig{}, 0, PureDP{0.25}, Laplace{2}, ExponentialMechanism{0.5})
+	assert.InDelta(t, 1.25, b.Upper, 1e-12, "pure privacy adds up at delta 0")
+	assert.InDelta(t, 1.0, b.Lower, 1e-12, "two candidates of the exponential mechanism lose half")
+	assert.True(t, math.IsInf(pldEpsilon(t, PLDConfig{}, 0, Gaussian{1}).Lower, 1))
+	assert.True(t, math.IsInf(pldEpsilon(t, PLDConfig{}, 1e-5, NonPrivate{}).Upper, 1))
+	b = pldEpsilon(t, PLDConfig{}, 1e-5, WithFailure{Gaussian{1}, 1e-4})
+	assert.True(t, math.IsInf(b.Upper, 1) && math.IsInf(b.Lower, 1), "more failure than delta")
+	assert.Equal(t, 1e-4, math.Round(b.FailureDelta*1e12)/1e12)
+	part := pldEpsilon(t, PLDConfig{}, 1e-5, WithFailure{Gaussian{1}, 4e-6})
+	whole, err := GaussianEpsilon(1, 6e-6)
+	require.NoError(t, err)
+	assert.InDelta(t, whole, part.Upper, 1e-6)
+	// One release by the exponential mechanism: delta <= (e^{eps/2}-1)^2/(e^eps-1) at 0.
+	p := newPLD(t, PLDConfig{})
+	require.NoError(t, p.Compose(ExponentialMechanism{1}, 1))
+	d, err := p.Delta(0)
+	require.NoError(t, err)
+	assert.InEpsilon(t, math.Tanh(0.25), d.Upper, 1e-3)
+	assert.LessOrEqual(t, d.Lower, math.Tanh(0.25)*(1+1e-12))
+	assert.GreaterOrEqual(t, d.Upper, math.Tanh(0.25))
+	// A repeated one is cheaper than pure privacy says.
+	exp := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{ExponentialMechanism{0.1}, 100})
+	pure := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{PureDP{0.1}, 100})
+	assert.Less(t, exp.Upper, 0.62*pure.Lower)
+	// GNMax: the claim is the Gaussian's, the lower bound is honest.
+	g := pldEpsilon(t, PLDConfig{}, 1e-5, Repeated{GNMax{40}, 100})
+	want, err := GaussianEpsilon(40/math.Sqrt(200), 1e-5)
+	require.NoError(t, err)
+	assert.InDelta(t, want, g.Upper, 1e-9)
+	assert.InDelta(t, want, g.Floor, 1e-9)
+	assert.Less(t, g.Lower, 0.9*want)
+	assert.Greater(t, g.Lower, 0.5*want)
+}
+
+// Parameters at the edge of what is valid: an answer that is in order, or a
+// wide one, within seconds.
+func TestPLDExtremes(t *testing.T) {
+	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
+	counts := []int64{1, 1e9}
+	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
+		for _, sigma := range noises {
+			for _, n := range counts {
+				p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
+				for _, delta := range deltas {
+					b, err := p.EpsilonContext(t.Context(), delta)
+					require.NoError(t, err)
+					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
+					require.LessOrEqual(t, b.Lower, b.Upper)
+					require.LessOrEqual(t, 0.0, b.Lower)
+					all, err := GaussianEpsilon(sigma/math.Sqrt(float64(n)), delta)
+					require.NoError(t, err)
+					require.LessOrEqual(t, b.Lower, all*(1+1e-9)+1e-12, "sampling does not cost: q=%v sigma=%v n=%v delta=%v", q, sigma, n, delta)
+					if q >= 1-1e-9 && b.GapReached {
+						require.InDelta(t, all, b.Upper, 2e-3*math.Max(1, all))
+					}
+				}
+			}
+		}
+	}
+}
+
+// Parameters that exhaust float64: no panic, and the interval is in order.
+func TestPLDAbsurdParameters(t *testing.T) {
+	for _, e := range []Event{
+		ExponentialMechanism{2e-162}, ExponentialMechanism{1e-320}, ExponentialMechanism{1e9}, PureDP{1e-320}, PureDP{1e300},
+		Laplace{1e300}, Laplace{1e-9}, DiscreteLaplace{1e300, 3}, DiscreteLaplace{1e-9, 3}, DiscreteGaussian{1e-3, 1}, DiscreteGaussian{3e4, 1},
+		PoissonSampled{1e-300, Gaussian{1}}, PoissonSampled{0.5, Gaussian{1e200}}, PoissonSampled{0.5, Gaussian{1e-200}},
+		PoissonSampled{1 - 1e-16, Gaussian{1}},
+	} {
+		for _, n := range []int64{1, 1000} {
+			p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+			require.NoError(t, p.Compose(e, n))
+			b, err := p.EpsilonContext(t.Context(), 0.01)
+			require.NoError(t, err, "%T%v", e, e)
+			require.True(t, 0 <= b.Lower && b.Lower <= b.Upper, "%T%v: %v", e, e, b)
+			d, err := p.DeltaContext(t.Context(), 0.01)
+			require.NoError(t, err, "%T%v", e, e)
+			require.True(t, 0 <= d.Lower && d.Lower <= d.Upper && d.Upper <= 1, "%T%v: %v", e, e, d)
+		}
+	}
+}
+
+func TestPLDStopsWithItsContext(t *testing.T) {
+	p := newPLD(t, PLDConfig{Gap: 1e-5})
+	require.NoError(t, p.Compose(sgd(0.01, 1, 1e6), 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.EpsilonContext(ctx, 1e-5)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.DeltaContext(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	require.NoError(t, err, "a cancelled question leaves nothing behind")
+	assert.Positive(t, b.Upper)
+}
+
+// Every law is exact in what discretisation must keep: an upper law holds all
+// of P and of Q, a lower one all of Q and no more than P.
+func TestCellsKeepTheirMasses(t *testing.T) {
+	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
+		for _, reverse := range []bool{false, true} {
+			s := &schedule{}
+			s.add(pairKey{pairSampled, m.q, m.sigma}, 1)
+			c := s.components(reverse)[0]
+			for _, up := range []bool{true, false} {
+				for _, h := range []float64{1e-2, 1e-3} {
+					if m.q == 1 && reverse {
+						continue
+					}
+					law, err := c.law(h, 0, reverse, up, 1<<26)
+					require.NoError(t, err)
+					var sumP, sumQ float64
+					for i, x := range law.p {
+						x *= math.Exp(law.logM)
+						sumP += x
+						sumQ += x * math.Exp(-law.loss(i))
+					}
+					sumP += law.inf
+					if up {
+						assert.InDelta(t, 1, sumP, 1e-11, "%v", m)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+					} else {
+						assert.LessOrEqual(t, sumP, 1+1e-11)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+						assert.Greater(t, sumP, 0.9)
+					}
+					pr := newProfile(law, 0, up)
+					for _, eps := range []float64{0, 0.004, 0.3, 1.7} { // one step, exactly
+						want := exactSampledDelta(m, eps, reverse)
+						if up {
+							assert.GreaterOrEqual(t, pr.delta(eps), want-1e-15, "%v %v", m, eps)
+						} else {
+							assert.LessOrEqual(t, pr.delta(eps), want+1e-15, "%v %v", m, eps)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// exactSampledDelta is P[loss > eps] - e^eps Q[loss > eps] in closed form.
+func exactSampledDelta(m mixture, eps float64, reverse bool) float64 {
+	if reverse {
+		z := m.at(-eps)
+		if math.IsInf(z, -1) {
+			return 0
+		}
+		return math.Exp(mathx.LogNormalCDF(z)) - math.Exp(eps+m.logHeadP(z))
+	}
+	z := m.at(eps)
+	return math.Exp(m.logTailP(z)) - math.Exp(eps+mathx.LogNormalCDF(-z))
+}
