@@ -64,7 +64,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
 	}
-	target := math.Log(delta)
+	target := mathx.Log(delta)
 	f := func(eps float64) bool { return gaussianLogDelta(noiseMultiplier, eps) <= target }
 	if f(0) {
 		return 0, nil
@@ -86,7 +86,7 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 	if !(delta > 0 && delta < 1) {
 		return 0, fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
 	}
-	target := math.Log(delta)
+	target := mathx.Log(delta)
 	f := func(logSigma float64) bool { return gaussianLogDelta(math.Exp(logSigma), epsilon) <= target }
 	lo, hi := 0.0, 0.0
 	for step := 1.0; !f(hi); step *= 2 {

@@ -261,7 +261,7 @@ func tradeoffEpsilon(e Event, delta float64) float64 {
 // gaussianEpsilonAbove is GaussianEpsilon rounded up by at most 1e-9
 // relatively, by regula falsi (Illinois) in a few evaluations.
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
-	target, mu := math.Log(delta), 1/sigma
+	target, mu := mathx.Log(delta), 1/sigma
 	f := func(eps float64) float64 { return gaussianLogDelta(sigma, eps) - target }
 	lo, flo := 0.0, f(0)
 	if flo <= 0 {

@@ -3,6 +3,8 @@ package accountant
 import (
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Optimal accounts by optimal composition (Kairouz, Oh, Viswanath 2015): the
@@ -125,7 +127,7 @@ func epsilonOfLaw(atoms []lossAtom, delta float64) float64 {
 		}
 		return 0
 	})
-	logDelta := math.Log(delta)
+	logDelta := mathx.Log(delta)
 	// The masses are good to a few units in the last place of their logs.
 	u := 4e-15 - 1e-15*logDelta
 	var first, second, excess compensated // A, B e^ref, A - B

@@ -270,3 +270,18 @@ func TestQuadratureAgainstBinomialSum(t *testing.T) {
 	}
 	t.Logf("worst relative error %.2g", worst)
 }
+
+// TestSubnormalDelta: a smaller delta never costs less epsilon, also where
+// floating-point numbers lose their leading bit.
+func TestSubnormalDelta(t *testing.T) {
+	account, err := NewRDP(Config{Relation: AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(Gaussian{1}, 1))
+	last := 0.0
+	for _, delta := range []float64{1e-300, 1e-307, 1e-310, 1e-320, 5e-324} {
+		b, err := account.Epsilon(delta)
+		require.NoError(t, err)
+		require.Greater(t, b.Upper, last*(1+1e-4), "delta %v", delta)
+		last = b.Upper
+	}
+}

@@ -86,7 +86,7 @@ func (r *RDP) Epsilon(delta float64) (Bound, error) {
 	if len(r.terms.curves.keys) == 0 {
 		return b, nil // nothing ran; a few orders alone would not say so
 	}
-	logDelta, total := math.Log(left), r.terms.total()
+	logDelta, total := mathx.Log(left), r.terms.total()
 	// Zero epsilon is known whenever delta exceeds the total variation, which
 	// Bretagnolle-Huber bounds by sqrt(1 - e^-D) at any order; the argument
 	// needs laws that sum to one, so no failure.

@@ -152,7 +152,7 @@ func zcdpEpsilon(rho, delta float64) float64 {
 // a > 1; the derivative is zero where (a-1)^2 rho = log(1/(a delta)). Any a is
 // valid.
 func zcdpBest(rho, delta float64) (eps, order float64) {
-	log := math.Log(delta)
+	log := mathx.Log(delta)
 	t := bisect(func(t float64) bool {
 		a1 := math.Exp(t)
 		return a1*a1*rho+math.Log1p(a1)+log >= 0
