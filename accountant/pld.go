@@ -399,7 +399,7 @@ const maxRounds = 8
 // at or below enough settles the question at any width.
 func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, deltaUp, deltaLow, gap float64, both bool, enough float64) (spanned, error) {
 	q := &query{parts: s.components(reverse), reverse: reverse}
-	q.aimDelta(math.Log(deltaUp), gap)
+	q.aimDelta(mathx.Log(deltaUp), gap)
 	c := p.newConvolver(ctx)
 	best := spanned{upper: math.Inf(1)}
 	aim := math.Min(gap, math.Max(q.center, q.spread)/100)
@@ -442,7 +442,7 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, deltaUp, 
 		if !math.IsInf(width, 1) {
 			shrink = math.Min(0.7, math.Max(0.02, 0.8*aim/width))
 			if width > best.upper/10 { // aim where the answer is
-				q.aim(best.upper, math.Log(deltaUp), gap)
+				q.aim(best.upper, mathx.Log(deltaUp), gap)
 			}
 		}
 		budget *= shrink

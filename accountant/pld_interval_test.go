@@ -1,0 +1,109 @@
+package accountant
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// simpson integrates f over [a, b].
+func simpson(f func(x float64) float64, a, b float64) float64 {
+	const n = 20000
+	h := (b - a) / n
+	sum := f(a) + f(b)
+	for i := 1; i < n; i++ {
+		sum += float64(2+2*(i%2)) * f(a+float64(i)*h)
+	}
+	return sum * h / 3
+}
+
+// sampledGaussianDelta is the exact delta of one Poisson-sampled Gaussian step,
+// the larger of both directions, by quadrature of positive integrands from where
+// the loss equals epsilon.
+func sampledGaussianDelta(q, sigma, epsilon float64) float64 {
+	density := func(x float64) float64 {
+		return math.Exp(-x*x/(2*sigma*sigma)) / (sigma * math.Sqrt(2*math.Pi))
+	}
+	loss := func(x float64) float64 { return math.Log1p(q * math.Expm1((2*x-1)/(2*sigma*sigma))) }
+	where := func(l float64) float64 { // loss(where(l)) = l
+		return 0.5 + sigma*sigma*math.Log((math.Exp(l)-(1-q))/q)
+	}
+	z := where(epsilon)
+	remove := simpson(func(x float64) float64 { return density(x) * math.Exp(epsilon) * math.Expm1(loss(x)-epsilon) },
+		z, math.Max(z, 0)+40*sigma+40/sigma)
+	add := 0.0
+	if z := where(-epsilon); !math.IsNaN(z) && !math.IsInf(z, 0) {
+		add = simpson(func(x float64) float64 { return -density(x) * math.Expm1(epsilon+loss(x)) }, math.Min(z, 0)-40*sigma, z)
+	}
+	return math.Max(remove, add)
+}
+
+// TestPLDContainsOneStep compares with a computation that shares nothing with
+// the accountant: no cells, no transform.
+func TestPLDContainsOneStep(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 9))
+	checked, tightest := 0, math.Inf(1)
+	for range 300 {
+		q, sigma := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.5*rnd.Float64()-0.3)
+		epsilon := math.Pow(10, -3+3.3*rnd.Float64()) * math.Min(1, 20*q/sigma+1e-3)
+		want := sampledGaussianDelta(q, sigma, epsilon)
+		if want < 1e-200 {
+			continue
+		}
+		account, err := NewPLD(PLDConfig{Relation: AddRemove})
+		require.NoError(t, err)
+		require.NoError(t, account.Compose(PoissonSampled{q, Gaussian{sigma}}, 1))
+		delta, err := account.Delta(epsilon)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, delta.Upper, want*(1-1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
+		require.LessOrEqual(t, delta.Lower, want*(1+1e-6), "q=%v sigma=%v epsilon=%v", q, sigma, epsilon)
+		checked, tightest = checked+1, math.Min(tightest, delta.Upper/want)
+		if want > 0.5 {
+			continue
+		}
+		back, err := account.Epsilon(want)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, back.Upper, epsilon*(1-1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
+		require.LessOrEqual(t, back.Lower, epsilon*(1+1e-6), "q=%v sigma=%v delta=%v", q, sigma, want)
+	}
+	t.Logf("%d settings, upper bound over truth at least %.7f", checked, tightest)
+	require.Greater(t, checked, 200)
+}
+
+// TestPLDIntervalsMeet: intervals of different widths hold one truth, so any two
+// of them meet, and none lies above the Rényi bound.
+func TestPLDIntervalsMeet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(19, 9))
+	for range 16 {
+		q, sigma, steps := math.Pow(10, -4*rnd.Float64()), math.Pow(10, 1.3*rnd.Float64()-0.3), int64(math.Pow(10, 4.5*rnd.Float64()))
+		delta := math.Pow(10, -1-14*rnd.Float64())
+		events := []Event{
+			Repeated{PoissonSampled{q, Gaussian{sigma}}, steps},
+			Repeated{GNMax{20 + 100*rnd.Float64()}, int64(rnd.IntN(50))},
+			Repeated{Laplace{0.5 + 10*rnd.Float64()}, int64(rnd.IntN(2))},
+			Repeated{PoissonSampled{q / 2, Gaussian{sigma * 1.7}}, steps / 3},
+		}
+		ask := func(account Accountant, err error) Bound {
+			require.NoError(t, err)
+			for _, e := range events {
+				require.NoError(t, account.Compose(e, 1))
+			}
+			b, err := account.Epsilon(delta)
+			require.NoError(t, err)
+			return b
+		}
+		var all []Bound
+		for _, gap := range []float64{1e-2, 1e-3, 2e-4} {
+			all = append(all, ask(NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})))
+		}
+		renyi := ask(NewRDP(Config{Relation: AddRemove}))
+		for _, a := range all {
+			require.LessOrEqual(t, a.Lower, renyi.Upper*(1+1e-9), "%v delta %v", events, delta)
+			for _, b := range all {
+				require.LessOrEqual(t, a.Lower, b.Upper+1e-12, "%v delta %v", events, delta)
+			}
+		}
+	}
+}
