@@ -1,7 +1,11 @@
 package accountant
 
 // GNMax is one noisy argmax of vote counts with Gaussian noise of standard
-// deviation Sigma on every count (Papernot et al. 2018, Proposition 8).
+// deviation Sigma on every count (Papernot et al. 2018, Proposition 8). Its Rényi
+// curve also holds for discrete Gaussian noise on integer counts (Canonne,
+// Kamath, Steinke 2020); the loss distribution of PLD is that of continuous
+// noise, which is not proved to dominate the discrete one, so claims about
+// package aggregate rest on RDP. The same goes for Threshold.
 type GNMax struct {
 	Sigma float64 `json:"sigma"` // per vote count, > 0
 }
