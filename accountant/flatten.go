@@ -74,23 +74,34 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// flatten adds count runs of a valid event. A Rényi curve does not depend on
-// the order of composition, so equal leaves are merged wherever they stand.
-func (t *terms) flatten(e Event, count int64, rel Relation) error {
+// unfold hands the parts of a Composed or a Repeated to visit, each with how
+// often it ran. Other events have no parts, and ok is false.
+func unfold(e Event, count int64, visit func(inner Event, count int64) error) (ok bool, err error) {
 	switch e := e.(type) {
 	case Composed:
 		for _, inner := range e.Events {
-			if err := t.flatten(inner, count, rel); err != nil {
-				return err
+			if err := visit(inner, count); err != nil {
+				return true, err
 			}
 		}
-		return nil
+		return true, nil
 	case Repeated:
 		n, err := mul(count, e.Count)
 		if err != nil {
-			return err
+			return true, err
 		}
-		return t.flatten(e.Event, n, rel)
+		return true, visit(e.Event, n)
+	}
+	return false, nil
+}
+
+// flatten adds count runs of a valid event. A Rényi curve does not depend on
+// the order of composition, so equal leaves are merged wherever they stand.
+func (t *terms) flatten(e Event, count int64, rel Relation) error {
+	if ok, err := unfold(e, count, func(inner Event, n int64) error { return t.flatten(inner, n, rel) }); ok {
+		return err
+	}
+	switch e := e.(type) {
 	case WithFailure:
 		if err := t.fail(e.Delta, count); err != nil {
 			return err

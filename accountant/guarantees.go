@@ -40,20 +40,10 @@ func (g *guarantees) compose(e Event, count int64, rel Relation) error {
 }
 
 func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
+	if ok, err := unfold(e, count, func(inner Event, n int64) error { return g.flatten(inner, n, rel) }); ok {
+		return err
+	}
 	switch e := e.(type) {
-	case Composed:
-		for _, inner := range e.Events {
-			if err := g.flatten(inner, count, rel); err != nil {
-				return err
-			}
-		}
-		return nil
-	case Repeated:
-		n, err := mul(count, e.Count)
-		if err != nil {
-			return err
-		}
-		return g.flatten(e.Event, n, rel)
 	case WithFailure:
 		if one, ok := guaranteeOf(e); ok {
 			return g.fixed.add(one, count)

@@ -112,20 +112,10 @@ func (p *PLD) flatten(e Event, count int64, rel Relation) error {
 		}
 		return p.failures.add(delta, count)
 	}
+	if ok, err := unfold(e, count, func(inner Event, n int64) error { return p.flatten(inner, n, rel) }); ok {
+		return err
+	}
 	switch e := e.(type) {
-	case Composed:
-		for _, inner := range e.Events {
-			if err := p.flatten(inner, count, rel); err != nil {
-				return err
-			}
-		}
-		return nil
-	case Repeated:
-		n, err := mul(count, e.Count)
-		if err != nil {
-			return err
-		}
-		return p.flatten(e.Event, n, rel)
 	case WithFailure:
 		if err := errors.Join(fail(e.Delta), p.explicit.add(e.Delta, count)); err != nil {
 			return err
