@@ -84,7 +84,7 @@ type UnsupportedEventError struct {
 
 // Error implements error.
 func (e *UnsupportedEventError) Error() string {
-	return fmt.Sprintf("accountant: %T is unsupported: %s", e.Event, e.Reason)
+	return fmt.Sprintf("accountant: %s is unsupported: %s", typeName(e.Event), e.Reason)
 }
 
 // Is makes errors.Is(err, ErrUnsupportedEvent) hold.

@@ -46,18 +46,18 @@ func newAccounts(t require.TestingT, rel Relation) map[string]Accountant {
 func oneOfEach() []Event {
 	return []Event{
 		Gaussian{3}, Laplace{8}, DiscreteGaussian{20, 2}, DiscreteLaplace{9, 2}, ExponentialMechanism{0.2}, PureDP{0.1},
-		RandomizedResponse{0.3}, KaryResponse{0.4, 5}, ZCDP{0.01}, GNMax{40}, Threshold{100}, LNMax{30}, MStab{0.5, 60},
+		RandomizedResponse{0.3}, KaryResponse{0.4, 5}, ZCDP{0.01}, GNMax{Sigma: 40}, Threshold{Sigma: 100}, LNMax{Scale: 30}, MStab{0.5, 60},
 		AboveThreshold{0.2, 0.3, 1}, AboveThreshold{0.2, 0.3, 4}, StableSVT{20, 400, 900, 20},
 		PoissonSampled{0.01, Gaussian{2}}, PoissonSampled{0.1, PureDP{0.3}}, PoissonSampled{0.1, WithFailure{PureDP{0.3}, 1e-9}},
-		PoissonSampled{0, Gaussian{2}}, PoissonSampled{1, Repeated{GNMax{50}, 2}},
+		PoissonSampled{0, Gaussian{2}}, PoissonSampled{1, Repeated{GNMax{Sigma: 50}, 2}},
 		SampledWithoutReplacement{10, 1000, Gaussian{2}}, SampledWithoutReplacement{10, 1000, Laplace{2}},
 		SampledWithoutReplacement{0, 10, PureDP{1}}, SampledWithoutReplacement{10, 10, Composed{[]Event{PureDP{0.1}}}},
 		TruncatedPoisson{0.01, 200, 10000, Gaussian{2}}, TruncatedPoisson{0.01, 200, 10000, PureDP{0.2}},
 		Selection{1, 0.1, PureDP{0.05}}, Selection{0, 0.1, Repeated{PoissonSampled{0.01, Gaussian{4}}, 30}},
 		Selection{0.5, 0.1, Composed{[]Event{Gaussian{30}, Laplace{30}}}}, PoissonSelection{3, Gaussian{20}},
-		Group{3, Composed{[]Event{GNMax{100}, MStab{0.1, 300}}}}, Group{2, PoissonSampled{0.01, Gaussian{4}}},
-		Composed{[]Event{PureDP{0.1}, GNMax{50}}}, Composed{}, Repeated{LNMax{60}, 3}, WithFailure{Gaussian{5}, 1e-8},
-		WithFailure{LNMax{60}, 1e-8}, NonPrivate{},
+		Group{3, Composed{[]Event{GNMax{Sigma: 100}, MStab{0.1, 300}}}}, Group{2, PoissonSampled{0.01, Gaussian{4}}},
+		Composed{[]Event{PureDP{0.1}, GNMax{Sigma: 50}}}, Composed{}, Repeated{LNMax{Scale: 60}, 3}, WithFailure{Gaussian{5}, 1e-8},
+		WithFailure{LNMax{Scale: 60}, 1e-8}, NonPrivate{},
 	}
 }
 

@@ -82,6 +82,37 @@ func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
+// sampledPureCurve is an eps-DP mechanism on a Poisson sample under add/remove:
+// randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with
+// u = q(e^eps - 1), and mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps).
+// The masses make the means of u and v cancel, so the moment of order a less
+// one is the mean of (1+x)^a - 1 - a x, for both orders of the pair.
+func sampledPureCurve(q, eps float64) curve {
+	pure := pureCurve(amplify(eps, q))
+	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
+	u, v := q*math.Expm1(eps), q*math.Expm1(-eps)
+	lu, lv := math.Log1p(u), math.Log1p(v)
+	return func(a float64) float64 {
+		if math.IsInf(a, 1) || (a+1)*lu > 300 || -(a+1)*lv > 300 {
+			return pure(a)
+		}
+		forward := math.Log1p(high*excess(u, lu, a)+low*excess(v, lv, a)) / (a - 1)
+		// Against the mixture: E[(1+x)^{1-a}] - 1 = E[(1+x)^{1-a} - 1 + (a-1) x].
+		backward := math.Log1p(high*excess(u, lu, 1-a)+low*excess(v, lv, 1-a)) / (a - 1)
+		return math.Min(pure(a), math.Max(forward, backward)*(1+1e-12))
+	}
+}
+
+// curve: a moved vote changes two noisy counts, each with noise of its own, of
+// which the argmax is a function; and the choice is 2/Scale-DP as a whole.
+func (e LNMax) curve() curve {
+	both, one := pureCurve(2/e.Scale), laplaceCurve(1/e.Scale)
+	if e.Discrete { // a count shifted by one: losses +-1/Scale, those of randomised response
+		one = pureCurve(1 / e.Scale)
+	}
+	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
+}
+
 // boundedRangeCurve is the worst divergence when all log-ratios lie in some
 // interval [t-eps, t] (Durfee, Rogers 2019), as the exponential mechanism's do.
 // The extreme law has two points; its moment, up to the factor 1/(1-e^-eps), is

@@ -83,11 +83,15 @@ func grouped(e Event, n int64) (Event, error) {
 	case Laplace:
 		return Laplace{downBy(e.NoiseMultiplier, g)}, nil
 	case GNMax:
-		return GNMax{downBy(e.Sigma, g)}, nil
+		if e.Discrete { // a shift by n is not a shift by one at sigma/n; the curve is the same
+			return ZCDP{e.rho() * g * g * (1 + 1e-15)}, nil
+		}
+		return GNMax{Sigma: downBy(e.Sigma, g)}, nil
 	case Threshold:
-		return Threshold{downBy(e.Sigma, g)}, nil
-	case LNMax:
-		return LNMax{downBy(e.Scale, g)}, nil
+		if e.Discrete {
+			return ZCDP{e.rho() * g * g * (1 + 1e-15)}, nil
+		}
+		return Threshold{Sigma: downBy(e.Sigma, g)}, nil
 	case DiscreteGaussian:
 		return DiscreteGaussian{e.Sigma, mathx.Up(e.Sensitivity * g)}, nil
 	case DiscreteLaplace:

@@ -1,27 +1,28 @@
 package accountant
 
 // GNMax is one noisy argmax of vote counts with Gaussian noise of standard
-// deviation Sigma on every count (Papernot et al. 2018, Proposition 8). Its Rényi
-// curve also holds for discrete Gaussian noise on integer counts (Canonne,
-// Kamath, Steinke 2020); the loss distribution of PLD is that of continuous
-// noise, which is not proved to dominate the discrete one, so claims about
-// package aggregate rest on RDP. The same goes for Threshold.
+// deviation Sigma on every count (Papernot et al. 2018, Proposition 8). Its
+// Rényi curve is that of either noise (Canonne, Kamath, Steinke 2020); its loss
+// distribution is not, so Discrete says which was drawn.
 type GNMax struct {
-	Sigma float64 `json:"sigma"` // per vote count, > 0
+	Sigma    float64 `json:"sigma"`              // per vote count, > 0
+	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise on integer counts
 }
 
 // Threshold is one noisy comparison of the largest vote count with a public
 // threshold, Gaussian noise of standard deviation Sigma (Papernot et al. 2018,
 // Algorithm 1, step 1). The largest count has sensitivity 1.
 type Threshold struct {
-	Sigma float64 `json:"sigma"` // per vote count, > 0
+	Sigma    float64 `json:"sigma"`              // per vote count, > 0
+	Discrete bool    `json:"discrete,omitempty"` // discrete Gaussian noise; count and threshold are integers
 }
 
 // LNMax is one noisy argmax of vote counts with Laplace noise of the given
 // scale on every count (Papernot et al. 2017). A moved vote changes two
 // counts, so it is 2/Scale-differentially private.
 type LNMax struct {
-	Scale float64 `json:"scale"` // per vote count, > 0
+	Scale    float64 `json:"scale"`              // per vote count, > 0
+	Discrete bool    `json:"discrete,omitempty"` // discrete Laplace noise on integer counts
 }
 
 // MStab is one propose-test-release of a stable answer: release it if and only

@@ -208,10 +208,10 @@ func TestGroup(t *testing.T) {
 	a := []float64{1.5, 2, 7, 40}
 	for name, c := range map[string]struct{ got, want Event }{
 		"noise":       {Group{3, Gaussian{6}}, Gaussian{2}},
-		"votes":       {Group{4, GNMax{40}}, GNMax{10}},
+		"votes":       {Group{4, GNMax{Sigma: 40}}, GNMax{Sigma: 10}},
 		"rho":         {Group{3, ZCDP{0.1}}, ZCDP{0.9}},
 		"pure":        {Group{5, RandomizedResponse{0.1}}, PureDP{0.5}},
-		"in trees":    {Group{2, Repeated{Composed{[]Event{Laplace{4}, Threshold{10}}}, 7}}, Repeated{Composed{[]Event{Laplace{2}, Threshold{5}}}, 7}},
+		"in trees":    {Group{2, Repeated{Composed{[]Event{Laplace{4}, Threshold{Sigma: 10}}}, 7}}, Repeated{Composed{[]Event{Laplace{2}, Threshold{Sigma: 5}}}, 7}},
 		"searches":    {Group{3, Selection{1, 0.1, Gaussian{6}}}, Selection{1, 0.1, Gaussian{2}}},
 		"of groups":   {Group{2, Group{3, Gaussian{6}}}, Gaussian{1}},
 		"of one":      {Group{1, Repeated{MStab{1, 20}, 2}}, Repeated{MStab{1, 20}, 2}},

@@ -14,12 +14,12 @@ import (
 func TestAccountantsAtExtremes(t *testing.T) {
 	for _, x := range []float64{5e-324, 30, math.MaxFloat64} {
 		for _, e := range []Event{
-			PureDP{x}, LNMax{x}, Gaussian{x}, ZCDP{x}, DiscreteGaussian{x, 1}, WithFailure{PureDP{x}, 1e-6},
+			PureDP{x}, LNMax{Scale: x}, Gaussian{x}, ZCDP{x}, DiscreteGaussian{x, 1}, WithFailure{PureDP{x}, 1e-6},
 			PoissonSampled{1e-9, Gaussian{x}}, PoissonSampled{1e-9, PureDP{x}},
 			TruncatedPoisson{0.5, math.MaxInt64, math.MaxInt64, Gaussian{x}}, TruncatedPoisson{1e-9, 100, math.MaxInt64, PureDP{1}},
 			SampledWithoutReplacement{1, math.MaxInt64, Gaussian{x}}, Selection{x, 1e-300, PureDP{0.1}}, Selection{1, 1e-9, PureDP{x}},
 			PoissonSelection{x, Gaussian{30}}, Group{math.MaxInt64, Gaussian{x}}, Group{1 << 40, PoissonSampled{0.1, Gaussian{x}}},
-			KaryResponse{x, math.MaxInt64}, Composed{[]Event{PureDP{x}, PureDP{0.1}, LNMax{7}, Gaussian{3}}},
+			KaryResponse{x, math.MaxInt64}, Composed{[]Event{PureDP{x}, PureDP{0.1}, LNMax{Scale: 7}, Gaussian{3}}},
 		} {
 			for _, n := range []int64{1, 1e6, math.MaxInt64} {
 				for _, rel := range []Relation{AddRemove, ReplaceOne} {

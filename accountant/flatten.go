@@ -1,7 +1,7 @@
 package accountant
 
 import (
-	"fmt"
+	"errors"
 	"math"
 
 	"github.com/pate-go/pate/internal/mathx"
@@ -12,6 +12,7 @@ import (
 type terms struct {
 	curves   tally[Event] // leaves that curveOf knows; all comparable
 	failures tally[float64]
+	stated   tally[float64] // the failures of WithFailure, which some mechanism attains
 }
 
 // compose adds count runs of e to t, or nothing and an error: the whole tree is
@@ -39,6 +40,7 @@ func (t *terms) compose(e Event, count int64, rel Relation, allow func(leaf Even
 	}
 	t.curves.merge(&added.curves)
 	t.failures.merge(&added.failures)
+	t.stated.merge(&added.stated)
 	return nil
 }
 
@@ -103,7 +105,7 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 	}
 	switch e := e.(type) {
 	case WithFailure:
-		if err := t.fail(e.Delta, count); err != nil {
+		if err := errors.Join(t.fail(e.Delta, count), t.stated.add(e.Delta, count)); err != nil {
 			return err
 		}
 		return t.flatten(e.Event, count, rel)
@@ -167,13 +169,60 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 	case 1:
 		return t.flatten(e.Event, count, rel)
 	}
-	if _, ok := e.Event.(Gaussian); !ok {
-		return &UnsupportedEventError{e, fmt.Sprintf("Poisson sampling is accounted for a single Gaussian only, not for %T", e.Event)}
-	}
 	if rel == ReplaceOne {
 		return &UnsupportedEventError{e, poissonNeedsAddRemove}
 	}
-	return t.curves.add(e, count)
+	inner, err := sampledForm(e)
+	if err != nil {
+		return err
+	}
+	return t.curves.add(PoissonSampled{e.Probability, inner}, count)
+}
+
+// sampledForm returns a Gaussian or a PureDP that dominates one run of what e
+// samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
+// reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
+// Gaussians on one sample are one Gaussian.
+func sampledForm(e PoissonSampled) (Event, error) {
+	var inner terms
+	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
+		return nil, err
+	}
+	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single mechanism of pure epsilon"
+	leaves := inner.curves.keys
+	if len(inner.failures.keys) > 0 || len(leaves) == 0 {
+		return nil, &UnsupportedEventError{e, one}
+	}
+	if g, ok := leaves[0].(Gaussian); ok && len(leaves) == 1 && inner.curves.counts[0] == 1 {
+		return g, nil
+	}
+	mu2 := 0.0 // sum of (sensitivity/sigma)^2
+	for i, leaf := range leaves {
+		n := float64(inner.curves.counts[i])
+		switch l := leaf.(type) {
+		case Gaussian:
+			mu2 += n / l.NoiseMultiplier / l.NoiseMultiplier
+		case GNMax:
+			mu2 += 2 * n / l.Sigma / l.Sigma
+			if l.Discrete {
+				mu2 = math.NaN()
+			}
+		case Threshold:
+			mu2 += n / l.Sigma / l.Sigma
+			if l.Discrete {
+				mu2 = math.NaN()
+			}
+		default:
+			mu2 = math.NaN()
+		}
+	}
+	if !math.IsNaN(mu2) {
+		return Gaussian{math.Max(math.SmallestNonzeroFloat64, (1-1e-15*float64(len(leaves)+2))/math.Sqrt(mu2))}, nil
+	}
+	if pure, ok := guaranteeOf(leaves[0]); ok && len(leaves) == 1 && inner.curves.counts[0] == 1 && !math.IsInf(pure.epsilon, 1) {
+		return PureDP{pure.epsilon}, nil
+	}
+	return nil, &UnsupportedEventError{e, one}
 }
 
 const (
@@ -243,7 +292,7 @@ func curveOf(e Event) curve {
 	case RandomizedResponse:
 		return pureCurve(e.Epsilon)
 	case LNMax:
-		return pureCurve(2 / e.Scale)
+		return e.curve()
 	case Laplace:
 		return laplaceCurve(1 / e.NoiseMultiplier)
 	case MStab:
@@ -264,7 +313,10 @@ func curveOf(e Event) curve {
 		return e.curve()
 	case groupedSample:
 		return e.curve()
-	case PoissonSampled:
+	case PoissonSampled: // see sampledForm
+		if pure, ok := e.Event.(PureDP); ok {
+			return sampledPureCurve(e.Probability, pure.Epsilon)
+		}
 		return sampledGaussianCurve(e.Probability, e.Event.(Gaussian).NoiseMultiplier)
 	}
 	return infiniteCurve // NonPrivate

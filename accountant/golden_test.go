@@ -269,9 +269,9 @@ func TestCompositionConversionGolden(t *testing.T) {
 	}
 	orders = append(orders, 80, 96, 128, 192, 256, 384, 512, 1024)
 	for _, r := range file.PATE {
-		events := []Event{Repeated{GNMax{r.Sigma2}, r.MaxAnswered}}
+		events := []Event{Repeated{GNMax{Sigma: r.Sigma2}, r.MaxAnswered}}
 		if r.Sigma1 != nil {
-			events = append(events, Repeated{Threshold{*r.Sigma1}, r.Asked})
+			events = append(events, Repeated{Threshold{Sigma: *r.Sigma1}, r.Asked})
 		}
 		b := epsilonOf(t, Config{Orders: orders}, r.Delta, events...)
 		assert.LessOrEqual(t, relErr(b.Upper, r.Eps), 1e-9, "%+v", r)

@@ -98,6 +98,13 @@ func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
 		}
 		return g.fixed.add(guarantee{e.Epsilon, 0}, count)
 	}
+	if votes, ok := e.(LNMax); ok { // two noisy counts, each of half the epsilon
+		twice, err := mul(count, 2)
+		if err != nil {
+			return err
+		}
+		return g.fixed.add(guarantee{mathx.Up(1 / votes.Scale), 0}, twice)
+	}
 	if one, ok := guaranteeOf(e); ok {
 		return g.fixed.add(one, count)
 	}
@@ -217,7 +224,7 @@ func hasTradeoff(e Event) bool {
 }
 
 // tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for
-// Gaussian noise (Balle, Wang 2018), by zCDP otherwise, amplified if sampled.
+// continuous Gaussian noise (Balle, Wang 2018), by zCDP otherwise, amplified if sampled.
 func tradeoffEpsilon(e Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
@@ -232,8 +239,14 @@ func tradeoffEpsilon(e Event, delta float64) float64 {
 	case Gaussian:
 		return gaussian(e.NoiseMultiplier)
 	case GNMax: // a moved vote has L2 norm sqrt(2)
+		if e.Discrete {
+			return zcdpEpsilon(e.rho(), delta)
+		}
 		return gaussian(e.Sigma / math.Sqrt2)
 	case Threshold:
+		if e.Discrete {
+			return zcdpEpsilon(e.rho(), delta)
+		}
 		return gaussian(e.Sigma)
 	case DiscreteGaussian:
 		return zcdpEpsilon(e.rho(), delta)
@@ -282,6 +295,9 @@ func (e DiscreteGaussian) rho() float64 {
 	r := e.Sensitivity / e.Sigma
 	return mathx.Up(r * r / 2 * (1 + 4e-16))
 }
+
+func (e GNMax) rho() float64     { return DiscreteGaussian{e.Sigma, math.Sqrt2}.rho() }
+func (e Threshold) rho() float64 { return DiscreteGaussian{e.Sigma, 1}.rho() }
 
 func (e MStab) failure() float64 { return mathx.Up(0.5 * math.Exp(-e.Epsilon*e.Threshold)) }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 )
 
 // SchemaEvents names the JSON form of a Schedule.
@@ -97,6 +98,10 @@ func typeName(e Event) string {
 		return "with_failure"
 	case NonPrivate:
 		return "non_private"
+	case selected:
+		return "selection"
+	case groupedSample:
+		return "group of poisson_sampled"
 	}
 	return fmt.Sprintf("%T", e)
 }
@@ -117,7 +122,11 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	fmt.Fprintf(b, `{"type":%q`, typeName(e))
 	v := reflect.ValueOf(e)
 	for i := range v.NumField() {
-		fmt.Fprintf(b, `,%q:`, v.Type().Field(i).Tag.Get("json"))
+		key, optional := fieldKey(v.Type().Field(i))
+		if optional && v.Field(i).IsZero() {
+			continue
+		}
+		fmt.Fprintf(b, `,%q:`, key)
 		switch x := v.Field(i).Interface().(type) {
 		case Event:
 			if err := writeEvent(b, x); err != nil {
@@ -137,6 +146,11 @@ func writeEvent(b *bytes.Buffer, e Event) error {
 	}
 	b.WriteByte('}')
 	return nil
+}
+
+// fieldKey returns the name of a field, and whether its zero value is left out.
+func fieldKey(f reflect.StructField) (key string, optional bool) {
+	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
 func writeEvents(b *bytes.Buffer, events []Event) error {
@@ -186,7 +200,10 @@ func readEvent(data []byte, depth int) (Event, error) {
 	}
 	v := reflect.New(reflect.TypeOf(zero)).Elem()
 	for i := range v.NumField() {
-		key := v.Type().Field(i).Tag.Get("json")
+		key, optional := fieldKey(v.Type().Field(i))
+		if _, there := fields.values[key]; optional && !there {
+			continue
+		}
 		if err := fields.takeField(key, v.Field(i), depth); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -277,7 +294,7 @@ func (o *object) take(key string, into *string) error {
 	return nil
 }
 
-// takeField decodes a required field of an event into v.
+// takeField decodes a field of an event into v.
 func (o *object) takeField(key string, v reflect.Value, depth int) error {
 	value, err := o.pop(key)
 	if err != nil {
@@ -294,6 +311,10 @@ func (o *object) takeField(key string, v reflect.Value, depth int) error {
 		*p, err = strconv.ParseInt(string(value), 10, 64)
 		if err != nil {
 			return fmt.Errorf("%w: field %q must be a whole number, got %.40s", ErrBadJSON, key, value)
+		}
+	case *bool:
+		if err := json.Unmarshal(value, p); err != nil || string(value) == "null" {
+			return fmt.Errorf("%w: field %q must be true or false, got %.40s", ErrBadJSON, key, value)
 		}
 	case *Event:
 		*p, err = readEvent(value, depth+1)

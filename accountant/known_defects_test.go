@@ -110,9 +110,14 @@ func TestKnownDefects(t *testing.T) {
 				require.NoError(t, err)
 				assert.Less(t, b.Upper-b.Lower, 5e-4)
 			case r.Name == "pld_poisson_of_composed_gaussians":
-				// Refused with a reason rather than guessed.
-				err := newRDP(t, Config{}).Compose(PoissonSampled{0.1, Repeated{Gaussian{1}, 2}}, 1)
-				assert.ErrorIs(t, err, ErrUnsupportedEvent)
+				// Two releases from one sample are one of noise divided by sqrt(2).
+				one, err := NewPLD(PLDConfig{Relation: AddRemove})
+				want := upperOf(t, one, err, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}})
+				two, err := NewPLD(PLDConfig{Relation: AddRemove})
+				got := upperOf(t, two, err, 1e-5, PoissonSampled{0.1, Repeated{Gaussian{1}, 2}})
+				assert.InDelta(t, want, got, 1e-3)
+				got = epsilonOf(t, Config{}, 1e-5, PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{1}}}}).Upper
+				assert.InEpsilon(t, epsilonOf(t, Config{}, 1e-5, PoissonSampled{0.1, Gaussian{math.Sqrt2 / 2}}).Upper, got, 1e-9)
 			case scan("go sigma for gaussian e%g d%g", &eps, &delta):
 				got, err := GaussianNoise(eps, delta)
 				require.NoError(t, err)

@@ -6,8 +6,8 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// atoms is a pair with finitely many losses off + h*i, symmetric under swapping
-// P and Q, composed exactly on its own lattice. Mass beyond the last atom goes
+// atoms is a pair with finitely many losses off + h*i, composed exactly on its
+// own lattice. Mass beyond the last atom goes
 // to infinite loss above and is dropped below.
 type atoms struct {
 	h, off    float64
@@ -22,6 +22,28 @@ func randomizedResponse(eps float64) *atoms {
 	hi := -math.Log1p(math.Exp(-eps))
 	return &atoms{h: 2 * eps, off: -eps, logp: []float64{hi - eps, hi},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
+}
+
+// karyResponse has losses +-epsilon and, when neither of two replaced answers is
+// given, 0.
+func karyResponse(eps, categories float64) *atoms {
+	other := -mathx.LogAddExp(eps, math.Log(categories-1)) // log mass of one answer that is not the true one
+	return &atoms{h: eps, off: -eps, logp: []float64{other, math.Log(categories-2) + other, eps + other},
+		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
+}
+
+// sampledResponse is randomised response run with probability q on a record
+// that is there, always answered on the rest: outcomes of mass e^-l and 1-e^-l
+// under Q (see sampledPureCurve), or under P in reverse.
+func sampledResponse(q, eps float64, reverse bool) *atoms {
+	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
+	u, v := mixedLoss(q, eps), mixedLoss(q, -eps)
+	a := &atoms{h: u - v, off: v, logp: []float64{low + v, high + u},
+		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
+	if reverse {
+		a.off, a.logp = -u, []float64{high, low}
+	}
+	return a
 }
 
 // discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s: losses
@@ -63,7 +85,10 @@ func discreteGaussian(sigma float64) *atoms {
 	return a
 }
 
-func (a *atoms) maxLoss() float64 { return a.off + a.h*float64(len(a.logp)-1) }
+// maxLoss bounds the size of a loss.
+func (a *atoms) maxLoss() float64 {
+	return math.Max(math.Abs(a.off), math.Abs(a.off+a.h*float64(len(a.logp)-1)))
+}
 
 // law returns the tilted law of one step.
 func (a *atoms) law(lambda float64, up bool) *tilted {
@@ -85,7 +110,7 @@ func (a *atoms) law(lambda float64, up bool) *tilted {
 		t.p[i] = math.Exp(l+lambda*(a.off+a.h*float64(i))-base) * math.Exp(sign*0x1p-50*(8+math.Abs(l)))
 	}
 	t.logM = base
-	t.lossError = 0x1p-51 * a.maxLoss()
+	t.lossError = 0x1p-50 * a.maxLoss()
 	t.normalise()
 	t.err += 0x1p-51 * (math.Abs(base) + lambda*a.maxLoss())
 	return t

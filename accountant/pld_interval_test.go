@@ -81,7 +81,7 @@ func TestPLDIntervalsMeet(t *testing.T) {
 		delta := math.Pow(10, -1-14*rnd.Float64())
 		events := []Event{
 			Repeated{PoissonSampled{q, Gaussian{sigma}}, steps},
-			Repeated{GNMax{20 + 100*rnd.Float64()}, int64(rnd.IntN(50))},
+			Repeated{GNMax{Sigma: 20 + 100*rnd.Float64()}, int64(rnd.IntN(50))},
 			Repeated{Laplace{0.5 + 10*rnd.Float64()}, int64(rnd.IntN(2))},
 			Repeated{PoissonSampled{q / 2, Gaussian{sigma * 1.7}}, steps / 3},
 		}

@@ -18,6 +18,8 @@ const (
 	pairResponse        // a = epsilon
 	pairDiscreteLaplace // a = scale, b = sensitivity
 	pairDiscreteGaussian
+	pairKary            // a = epsilon, b = categories
+	pairSampledResponse // a = q, b = epsilon
 )
 
 // pairKey identifies a dominating pair; equal keys are merged.
@@ -37,9 +39,15 @@ func (s *schedule) dominating(e Event, n int64) error {
 	switch e := e.(type) {
 	case Gaussian:
 		s.gaussian(1/e.NoiseMultiplier, n)
-	case GNMax: // a moved vote has L2 norm sqrt(2)
+	case GNMax: // two counts move by one vote
+		if e.Discrete {
+			return s.discreteGaussian(DiscreteGaussian{e.Sigma, math.Sqrt2}, n)
+		}
 		s.gaussian(math.Sqrt2/e.Sigma, n)
 	case Threshold:
+		if e.Discrete {
+			return s.discreteGaussian(DiscreteGaussian{e.Sigma, 1}, n)
+		}
 		s.gaussian(1/e.Sigma, n)
 	case Laplace:
 		s.add(pairKey{pairLaplace, 1 / e.NoiseMultiplier, 0}, n)
@@ -51,8 +59,22 @@ func (s *schedule) dominating(e Event, n int64) error {
 		s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
 	case RandomizedResponse:
 		s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
-	case LNMax:
-		s.add(pairKey{pairResponse, mathx.Up(2 / e.Scale), 0}, n)
+	case LNMax: // the noisy counts that move; the argmax is a function of them
+		twice, err := mul(n, 2)
+		if err != nil {
+			return err
+		}
+		if e.Discrete { // a shift by one has losses +-1/Scale
+			s.add(pairKey{pairResponse, mathx.Up(1 / e.Scale), 0}, twice)
+		} else {
+			s.add(pairKey{pairLaplace, 1 / e.Scale, 0}, twice)
+		}
+	case KaryResponse:
+		if e.Categories == 2 {
+			s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
+			break
+		}
+		s.add(pairKey{pairKary, e.Epsilon, float64(e.Categories)}, n)
 	case AboveThreshold:
 		s.add(pairKey{pairResponse, mathx.Up(e.Epsilon1 + e.Epsilon2), 0}, n)
 	case StableSVT:
@@ -64,12 +86,22 @@ func (s *schedule) dominating(e Event, n int64) error {
 		s.add(pairKey{pairDiscreteLaplace, e.Scale, float64(e.Sensitivity)}, n)
 	case DiscreteGaussian:
 		return s.discreteGaussian(e, n)
-	case PoissonSampled:
-		s.add(pairKey{pairSampled, e.Probability, e.Event.(Gaussian).NoiseMultiplier}, n)
+	case PoissonSampled: // see sampledForm
+		if pure, ok := e.Event.(PureDP); ok {
+			s.add(pairKey{pairSampledResponse, e.Probability, pure.Epsilon}, n)
+		} else {
+			s.add(pairKey{pairSampled, e.Probability, e.Event.(Gaussian).NoiseMultiplier}, n)
+		}
 	case NonPrivate:
 		s.nonPrivate = true
 	case ZCDP:
 		return &UnsupportedEventError{e, "zero-concentrated privacy bounds moments of the loss, not its distribution: no pair dominates it"}
+	case SampledWithoutReplacement:
+		return &UnsupportedEventError{e, "the worst pair of one sample without replacement is not the worst under composition (Lebeda et al. 2024): no pair is known"}
+	case selected:
+		return &UnsupportedEventError{e, "a selection has a divergence bound, but no known dominating pair"}
+	case groupedSample:
+		return &UnsupportedEventError{e, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
 	default:
 		return &UnsupportedEventError{e, "no dominating pair is known for it"}
 	}
@@ -101,19 +133,35 @@ func (s *schedule) discreteGaussian(e DiscreteGaussian, n int64) error {
 // attained adds a pair that some mechanism described by the leaf attains,
 // from which a lower bound on the worst of them follows.
 func (s *schedule) attained(e Event, n int64) error {
-	bit := func(a float64) { // P[N(0,1) < a] against P[N(0,1) < -a]
-		s.add(pairKey{pairResponse, (mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a)) * (1 - 0x1p-40), 0}, n)
+	bit := func(logOdds float64) { // an outcome of these odds against one of the inverse odds
+		s.add(pairKey{pairResponse, math.Max(0, logOdds*(1-0x1p-40)), 0}, n)
 	}
+	normal := func(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
+	// With integer noise Z an outcome and its complement differ by the mass p of
+	// a tie: (1+p)/2 against (1-p)/2, odds 2 artanh p.
+	tie := func(logP float64) float64 { return 2 * math.Atanh(math.Exp(logP)*(1-1e-14)) }
 	switch e := e.(type) {
 	case GNMax: // two classes one vote apart, which the move turns around
-		bit(math.Sqrt2 / 2 / e.Sigma)
-	case Threshold: // a count half a vote from the threshold
-		bit(0.5 / e.Sigma)
+		if e.Discrete { // P[Z1 = Z2]; ties to the first class only add to it
+			bit(tie(mathx.LogTheta(e.Sigma/math.Sqrt2) - 2*mathx.LogTheta(e.Sigma)))
+		} else {
+			bit(normal(math.Sqrt2 / 2 / e.Sigma))
+		}
+	case Threshold: // a count half a vote from the threshold, or at it and one below
+		if e.Discrete {
+			bit(tie(-mathx.LogTheta(e.Sigma)))
+		} else {
+			bit(normal(0.5 / e.Sigma))
+		}
 	case ExponentialMechanism: // two candidates, likewise
 		s.add(pairKey{pairResponse, e.Epsilon / 2, 0}, n)
 	case LNMax: // two classes one vote apart: P[loser] = (2+1/b) e^{-1/b}/4
-		p := (2 + 1/e.Scale) * math.Exp(-1/e.Scale) / 4
-		s.add(pairKey{pairResponse, math.Max(0, (math.Log1p(-p)-math.Log(p))*(1-0x1p-40)), 0}, n)
+		if e.Discrete { // P[Z1 = Z2] = tanh(1/2b)^2 (1+r^2)/(1-r^2), r = e^{-1/b}
+			bit(tie(2*math.Log(math.Tanh(0.5/e.Scale)) - math.Log(math.Tanh(1/e.Scale))))
+		} else {
+			p := (2 + 1/e.Scale) * math.Exp(-1/e.Scale) / 4
+			bit(math.Log1p(-p) - math.Log(p))
+		}
 	case MStab, AboveThreshold, StableSVT: // something, but nothing simple
 	default:
 		return s.dominating(e, n)
@@ -131,7 +179,7 @@ type schedule struct {
 func (s *schedule) gaussian(ratio float64, n int64) { s.mu2 += float64(n) * ratio * ratio }
 
 func (s *schedule) add(k pairKey, n int64) {
-	if k.kind != pairSampled && k.a == 0 { // no loss at all
+	if k.kind != pairSampled && k.a == 0 || k.kind == pairSampledResponse && k.b == 0 { // no loss at all
 		return
 	}
 	_ = s.pairs.add(k, n) // counts were checked when composed
@@ -142,9 +190,9 @@ func (s *schedule) add(k pairKey, n int64) {
 func (p *PLD) schedules() (above, below *schedule) {
 	above, below = &schedule{}, &schedule{}
 	same := true
-	for i, e := range p.leaves.keys {
-		_ = above.dominating(e, p.leaves.counts[i]) // checked when composed
-		_ = below.attained(e, p.leaves.counts[i])
+	for i, e := range p.terms.curves.keys {
+		_ = above.dominating(e, p.terms.curves.counts[i]) // checked when composed
+		_ = below.attained(e, p.terms.curves.counts[i])
 		switch e.(type) {
 		case GNMax, Threshold, ExponentialMechanism, LNMax, MStab, AboveThreshold, StableSVT:
 			same = false
@@ -166,8 +214,14 @@ func (s *schedule) pure(reverse bool) float64 {
 	for i, k := range s.pairs.keys {
 		n := float64(s.pairs.counts[i])
 		switch k.kind {
-		case pairLaplace, pairRange, pairResponse:
+		case pairLaplace, pairRange, pairResponse, pairKary:
 			sum += n * k.a
+		case pairSampledResponse:
+			if reverse {
+				sum -= n * mixedLoss(k.a, -k.b)
+			} else {
+				sum += n * mixedLoss(k.a, k.b)
+			}
 		case pairDiscreteLaplace:
 			sum += n * k.b / k.a
 		case pairSampled:
@@ -185,117 +239,9 @@ func (s *schedule) pure(reverse bool) float64 {
 // asymmetric tells whether the order of the pair matters.
 func (s *schedule) asymmetric() bool {
 	for _, k := range s.pairs.keys {
-		if k.kind == pairSampled {
+		if k.kind == pairSampled || k.kind == pairSampledResponse {
 			return true
 		}
 	}
 	return false
-}
-
-// component is a pair with its count, ready to be discretised.
-type component struct {
-	key   pairKey
-	count int64
-	scout scout
-	atoms *atoms // nil if the loss has a density
-	// logTail is the log of the probability that all steps together may meet a
-	// loss left to infinity.
-	logTail float64
-}
-
-// components prepares the pairs of a schedule in one order.
-func (s *schedule) components(reverse bool) []component {
-	var out []component
-	if s.mu2 > 0 {
-		out = append(out, component{key: pairKey{pairGaussian, 1, 1 / math.Sqrt(s.mu2)}, count: 1})
-	}
-	for i, k := range s.pairs.keys {
-		out = append(out, component{key: k, count: s.pairs.counts[i]})
-	}
-	for i := range out {
-		c := &out[i]
-		switch c.key.kind {
-		case pairSampled, pairGaussian:
-			c.scout = c.mixture().scout(1/c.key.b + 42)
-		case pairLaplace, pairRange:
-			c.scout = c.exponential().scout()
-		case pairResponse:
-			c.atoms = randomizedResponse(c.key.a)
-		case pairDiscreteLaplace:
-			c.atoms = discreteLaplace(c.key.a, int64(c.key.b))
-		case pairDiscreteGaussian:
-			c.atoms = discreteGaussian(c.key.a)
-		}
-		if c.atoms != nil {
-			c.scout = c.atoms.scout()
-		}
-		if reverse && c.key.kind == pairSampled {
-			c.scout = c.scout.mirror()
-		}
-	}
-	return out
-}
-
-func (c *component) mixture() mixture { return mixture{q: c.key.a, sigma: c.key.b} }
-
-func (c *component) exponential() exponential {
-	return exponential{epsilon: c.key.a, atoms: c.key.kind == pairLaplace}
-}
-
-// law discretises one step: on the grid of step h, or, for atoms, as it is.
-// It refuses more than so many points. Losses above those of the scout are left
-// to infinity.
-func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted, error) {
-	if c.atoms != nil {
-		return c.atoms.law(lambda, up), nil
-	}
-	width := c.scout.widths(lambda, h)
-	var t *cells
-	if c.key.kind == pairLaplace || c.key.kind == pairRange {
-		if !(2*c.key.a <= h*float64(most)) || !(c.key.a >= 0.5*h) {
-			return nil, errTooLong
-		}
-		t = c.exponential().cells(h, width)
-	} else {
-		m := c.mixture()
-		logN := math.Log(float64(c.count))
-		lowTail := -40 - logN
-		if reverse {
-			inner := width
-			width = func(from, step float64) int { return inner(-from, -step) }
-			highTail := math.Min(lowTail, c.logTail-logN)
-			zlo := turningPoint(-60, 0, func(z float64) bool { return mathx.LogNormalCDF(z) > highTail })
-			zhi := turningPoint(0, 60, func(z float64) bool { return mathx.LogNormalCDF(-z) < lowTail })
-			if !(m.loss(zhi)-m.loss(zlo) <= h*float64(most)) {
-				return nil, errTooLong
-			}
-			t = m.cells(h, m.origin(h, !up), zlo, zhi, !up, width).mirror()
-		} else {
-			zlo := turningPoint(-60, 1/m.sigma, func(z float64) bool { return m.logHeadP(z) > lowTail })
-			last := len(c.scout.loss) - 1
-			zhi := math.Max(m.at(c.scout.loss[last])*1.5-m.at(c.scout.loss[last-1])*0.5, zlo+1)
-			if !(m.loss(zhi)-m.loss(zlo) <= h*float64(most)) {
-				return nil, errTooLong
-			}
-			t = m.cells(h, m.origin(h, !up), zlo, zhi, !up, width)
-		}
-	}
-	if up {
-		return t.upper(lambda), nil
-	}
-	return t.lower(lambda), nil
-}
-
-// turningPoint returns a point near where f turns from false to true, on a side that
-// only costs tightness either way.
-func turningPoint(lo, hi float64, f func(float64) bool) float64 {
-	for range 12 {
-		mid := lo + (hi-lo)/2
-		if f(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return lo + (hi-lo)/2
 }

@@ -286,14 +286,14 @@ func TestPLDNeverBelowEnumeration(t *testing.T) {
 		}
 		got, err := p.DeltaContext(t.Context(), eps)
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, got.Upper, want*(1-1e-11)-rounded, "%v at %v", p.leaves, eps)
-		require.LessOrEqual(t, got.Lower, want*(1+1e-11)+rounded, "%v at %v", p.leaves, eps)
+		require.GreaterOrEqual(t, got.Upper, want*(1-1e-11)-rounded, "%v at %v", p.terms, eps)
+		require.LessOrEqual(t, got.Lower, want*(1+1e-11)+rounded, "%v at %v", p.terms, eps)
 		worst = math.Min(worst, (got.Upper+rounded)/want)
 		loosest = math.Max(loosest, got.Upper/want)
 		b, err := p.EpsilonContext(t.Context(), want)
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, b.Upper, eps-1e-9, "%v at %v", p.leaves, eps)
-		require.LessOrEqual(t, b.Lower, eps+1e-9, "%v at %v", p.leaves, eps)
+		require.GreaterOrEqual(t, b.Upper, eps-1e-9, "%v at %v", p.terms, eps)
+		require.LessOrEqual(t, b.Lower, eps+1e-9, "%v at %v", p.terms, eps)
 	}
 	t.Logf("upper delta / exact delta from 1%+.2g to %.4f in %d cases", worst-1, loosest, cases)
 }
@@ -316,11 +316,11 @@ func drawPLDEvent(t *rapid.T) Event {
 	case 6:
 		return DiscreteLaplace{f("scale", 0.5, 20), rapid.Int64Range(1, 5).Draw(t, "s")}
 	case 7:
-		return GNMax{f("sigma", 2, 100)}
+		return GNMax{Sigma: f("sigma", 2, 100)}
 	case 8:
-		return Threshold{f("sigma", 2, 100)}
+		return Threshold{Sigma: f("sigma", 2, 100)}
 	case 9:
-		return LNMax{f("scale", 2, 100)}
+		return LNMax{Scale: f("scale", 2, 100)}
 	case 10:
 		return MStab{f("eps", 0.1, 2), f("threshold", 5, 40)}
 	case 11:
@@ -381,8 +381,11 @@ func TestPLDProperties(t *testing.T) {
 func TestPLDUnsupported(t *testing.T) {
 	for name, e := range map[string]Event{
 		"zcdp":                    ZCDP{0.1},
-		"sampled laplace":         PoissonSampled{0.1, Laplace{1}},
-		"sampled composition":     PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Gaussian{2}}}},
+		"sampled twice":           PoissonSampled{0.1, PoissonSampled{0.1, Gaussian{1}}},
+		"sampled mixture":         PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, Laplace{2}}}},
+		"selection":               Selection{1, 0.1, PureDP{1}},
+		"group of a sample":       Group{2, PoissonSampled{0.1, Gaussian{1}}},
+		"group of integer votes":  Group{2, GNMax{Sigma: 40, Discrete: true}},
 		"wide discrete gaussian":  DiscreteGaussian{10, 2},
 		"hidden in a composition": Composed{[]Event{Gaussian{1}, ZCDP{1}}},
 		"never taken part in":     PoissonSampled{0, ZCDP{1}},
@@ -443,7 +446,7 @@ func TestPLDFailuresAndPureEvents(t *testing.T) {
 	pure := pldEpsilon(t, PLDConfig{}, 1e-6, Repeated{PureDP{0.1}, 100})
 	assert.Less(t, exp.Upper, 0.62*pure.Lower)
 	// GNMax: the claim is the Gaussian's, the lower bound is honest.
-	g := pldEpsilon(t, PLDConfig{}, 1e-5, Repeated{GNMax{40}, 100})
+	g := pldEpsilon(t, PLDConfig{}, 1e-5, Repeated{GNMax{Sigma: 40}, 100})
 	want, err := GaussianEpsilon(40/math.Sqrt(200), 1e-5)
 	require.NoError(t, err)
 	assert.InDelta(t, want, g.Upper, 1e-9)

@@ -25,7 +25,7 @@ func leaves() *rapid.Generator[Event] {
 		q := logUniform(1e-5, 1).Draw(t, "q")
 		return rapid.SampledFrom([]Event{
 			Gaussian{x}, Laplace{x}, DiscreteGaussian{x, y}, DiscreteLaplace{x, n}, ExponentialMechanism{1 / x},
-			PureDP{1 / x}, RandomizedResponse{1 / x}, ZCDP{1 / x}, GNMax{x}, Threshold{x}, LNMax{x},
+			PureDP{1 / x}, RandomizedResponse{1 / x}, ZCDP{1 / x}, GNMax{Sigma: x}, Threshold{Sigma: x}, LNMax{Scale: x},
 			MStab{1 / y, 60 * y}, AboveThreshold{1 / x, 1 / y, n}, StableSVT{x, y, 40 * n, n},
 			PoissonSampled{q, Gaussian{x}}, NonPrivate{},
 		}).Draw(t, "leaf")
@@ -227,7 +227,7 @@ func TestAbsurdParameters(t *testing.T) {
 		for _, y := range []float64{tiny, 1, huge} {
 			for _, e := range []Event{
 				Gaussian{x}, Laplace{x}, DiscreteGaussian{x, y}, DiscreteLaplace{x, 3}, DiscreteLaplace{x, math.MaxInt64},
-				ExponentialMechanism{x}, PureDP{x}, RandomizedResponse{x}, ZCDP{x}, GNMax{x}, Threshold{x}, LNMax{x},
+				ExponentialMechanism{x}, PureDP{x}, RandomizedResponse{x}, ZCDP{x}, GNMax{Sigma: x}, Threshold{Sigma: x}, LNMax{Scale: x},
 				MStab{x, y}, AboveThreshold{x, y, 1}, AboveThreshold{x, y, 9}, StableSVT{x, y, 1, math.MaxInt64},
 				PoissonSampled{math.Min(y, 0.5), Gaussian{x}}, WithFailure{PureDP{x}, 1e-6},
 			} {

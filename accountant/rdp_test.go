@@ -78,9 +78,9 @@ func TestRefusals(t *testing.T) {
 		assert.Error(t, err)
 	}
 	assert.ErrorIs(t, r.Compose(nil, 1), ErrInvalidEvent)
-	assert.ErrorIs(t, r.Compose(GNMax{40}, -1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(GNMax{Sigma: 40}, -1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(Gaussian{math.NaN()}, 1), ErrInvalidEvent)
-	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
+	assert.ErrorIs(t, r.Compose(Repeated{Repeated{GNMax{Sigma: 1}, math.MaxInt64}, 2}, 1), ErrInvalidEvent)
 	assert.ErrorIs(t, r.Compose(PoissonSampled{0.1, nil}, 1), ErrInvalidEvent)
 	b, err := r.Epsilon(1e-5)
 	require.NoError(t, err)
@@ -94,10 +94,12 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 		relations []Relation
 	}{
 		"sampling under replace-one":   {PoissonSampled{0.1, Gaussian{1}}, []Relation{ReplaceOne}},
-		"sampled Laplace":              {PoissonSampled{0.1, Laplace{1}}, both},
-		"sampled composition":          {PoissonSampled{0.1, Composed{[]Event{Gaussian{1}}}}, both},
-		"sampled vote, never drawn":    {PoissonSampled{0, PoissonSampled{0.5, GNMax{1}}}, both},
-		"hidden in a tree, after good": {Composed{[]Event{GNMax{1}, Repeated{PoissonSampled{0.1, PureDP{1}}, 3}}}, both},
+		"sampled zCDP":                 {PoissonSampled{0.1, ZCDP{1}}, both},
+		"sampled mixture":              {PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, PureDP{1}}}}, both},
+		"sampled integer noise":        {PoissonSampled{0.1, GNMax{Sigma: 1, Discrete: true}}, both},
+		"sampled failure":              {PoissonSampled{0.1, WithFailure{PureDP{1}, 0.1}}, both},
+		"sampled vote, never drawn":    {PoissonSampled{0, PoissonSampled{0.5, ZCDP{1}}}, both},
+		"hidden in a tree, after good": {Composed{[]Event{GNMax{Sigma: 1}, Repeated{PoissonSampled{0.1, ZCDP{1}}, 3}}}, both},
 	} {
 		for _, rel := range c.relations {
 			r := newRDP(t, Config{Relation: rel})
@@ -132,20 +134,20 @@ func TestFailureProbability(t *testing.T) {
 }
 
 func TestPureBoundAndNonPrivate(t *testing.T) {
-	b := epsilonOf(t, Config{}, 0, PureDP{0.5}, LNMax{8})
+	b := epsilonOf(t, Config{}, 0, PureDP{0.5}, LNMax{Scale: 8})
 	assert.InEpsilon(t, 0.75, b.Upper, 1e-11)
 	assert.GreaterOrEqual(t, b.Upper, 0.75)
 	assert.Equal(t, math.Inf(1), b.Order)
-	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0, GNMax{40}).Upper, "Gaussian noise has no pure bound")
+	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0, GNMax{Sigma: 40}).Upper, "Gaussian noise has no pure bound")
 	assert.Equal(t, math.Inf(1), epsilonOf(t, Config{}, 0.1, NonPrivate{}).Upper)
 	assert.Zero(t, epsilonOf(t, Config{}, 0.1, Repeated{NonPrivate{}, 0}).Upper)
-	assert.Zero(t, epsilonOf(t, Config{}, 0.5, GNMax{1000}).Upper, "a large delta alone covers a small divergence")
+	assert.Zero(t, epsilonOf(t, Config{}, 0.5, GNMax{Sigma: 1000}).Upper, "a large delta alone covers a small divergence")
 }
 
 func TestGridEdge(t *testing.T) {
-	assert.True(t, epsilonOf(t, Config{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{100}).AtGridEdge)
-	assert.True(t, epsilonOf(t, Config{Orders: []float64{8, 9}}, 1e-5, GNMax{1}).AtGridEdge)
-	assert.False(t, epsilonOf(t, Config{}, 1e-5, GNMax{100}).AtGridEdge)
+	assert.True(t, epsilonOf(t, Config{Orders: []float64{2, 3, 4}}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
+	assert.True(t, epsilonOf(t, Config{Orders: []float64{8, 9}}, 1e-5, GNMax{Sigma: 1}).AtGridEdge)
+	assert.False(t, epsilonOf(t, Config{}, 1e-5, GNMax{Sigma: 100}).AtGridEdge)
 	assert.False(t, epsilonOf(t, Config{}, 1e-5, dpsgd(1e-4, 5, 1)).AtGridEdge)
 }
 
@@ -157,8 +159,8 @@ func TestRefinementAgainstDenseScan(t *testing.T) {
 		dense = append(dense, a)
 	}
 	for _, events := range [][]Event{
-		{dpsgd(0.01, 1, 1000)}, {dpsgd(1e-3, 0.5, 10)}, {Repeated{GNMax{40}, 500}, Repeated{Threshold{150}, 1000}},
-		{LNMax{20}, ExponentialMechanism{0.1}, dpsgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
+		{dpsgd(0.01, 1, 1000)}, {dpsgd(1e-3, 0.5, 10)}, {Repeated{GNMax{Sigma: 40}, 500}, Repeated{Threshold{Sigma: 150}, 1000}},
+		{LNMax{Scale: 20}, ExponentialMechanism{0.1}, dpsgd(0.02, 2, 500)}, {Repeated{Laplace{1}, 100}},
 	} {
 		got, scan := epsilonOf(t, Config{}, 1e-6, events...), epsilonOf(t, Config{Orders: dense}, 1e-6, events...)
 		assert.LessOrEqual(t, got.Upper, scan.Upper*(1+1e-9), "%v", events)
@@ -171,17 +173,17 @@ func TestCalibrationHasNoBracket(t *testing.T) {
 	var e *NoBracketError
 	require.ErrorAs(t, err, &e)
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return Repeated{GNMax{n}, 0} })
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return Repeated{GNMax{Sigma: n}, 0} })
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return Repeated{GNMax{0.1}, n} })
+	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return Repeated{GNMax{Sigma: 0.1}, n} })
 	assert.ErrorIs(t, err, ErrNoBracket)
 	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return PureDP{0} })
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) Event { return GNMax{n} })
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) Event { return GNMax{Sigma: n} })
 	assert.ErrorContains(t, err, "Epsilon")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = CalibrateNoise(ctx, cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return GNMax{n} })
+	_, _, err = CalibrateNoise(ctx, cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return GNMax{Sigma: n} })
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -190,7 +192,7 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 		target := Target{logUniform(0.01, 50).Draw(t, "epsilon"), logUniform(1e-12, 1e-2).Draw(t, "delta")}
 		n := rapid.Int64Range(1, 5000).Draw(t, "queries")
 		cfg := Config{Relation: AddRemove}
-		event := func(noise float64) Event { return Repeated{GNMax{noise}, n} }
+		event := func(noise float64) Event { return Repeated{GNMax{Sigma: noise}, n} }
 		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, event)
 		require.NoError(t, err)
 		again := newRDP(t, cfg)

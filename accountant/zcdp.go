@@ -62,9 +62,10 @@ func rhoOf(e Event) float64 {
 		return e.Rho
 	case ExponentialMechanism:
 		return math.Min(gaussian(e.Epsilon/2), pureRho(e.Epsilon))
-	}
-	if k, ok := e.(KaryResponse); ok {
-		return pureRho(k.Epsilon)
+	case KaryResponse:
+		return pureRho(e.Epsilon)
+	case LNMax: // two noisy counts
+		return 2 * pureRho(1/e.Scale)
 	}
 	if one, ok := guaranteeOf(e); ok { // its delta is among the failures already
 		return pureRho(one.epsilon)

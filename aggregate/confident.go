@@ -56,8 +56,8 @@ func NewConfidentGNMax(cfg ConfidentGNMaxConfig) (*ConfidentGNMax, error) {
 // noisy argmax of every answer. The sigmas are those sampled, to the last bit.
 func (m *ConfidentGNMax) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{
-		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma()}, Count: int64(m.cfg.Queries)},
-		accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma()}, Count: int64(m.cfg.Answers)},
+		accountant.Repeated{Event: accountant.Threshold{Sigma: m.largest.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)},
+		accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma(), Discrete: true}, Count: int64(m.cfg.Answers)},
 	}}
 }
 

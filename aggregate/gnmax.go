@@ -35,7 +35,7 @@ func NewGNMax(cfg GNMaxConfig) (*GNMax, error) {
 
 // Event implements [Mechanism]. Its sigma is the one sampled, to the last bit.
 func (m *GNMax) Event() accountant.Event {
-	return accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma()}, Count: int64(m.cfg.Queries)}
+	return accountant.Repeated{Event: accountant.GNMax{Sigma: m.counts.Sigma(), Discrete: true}, Count: int64(m.cfg.Queries)}
 }
 
 // Start implements [Mechanism].

@@ -219,13 +219,13 @@ func TestStartNeedsItsCharge(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	require.Equal(t,
-		accountant.Repeated{Event: accountant.GNMax{Sigma: 40.3}, Count: 250},
+		accountant.Repeated{Event: accountant.GNMax{Sigma: 40.3, Discrete: true}, Count: 250},
 		newGNMax(t, 40.3, 250).Event())
 	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 200, Sigma1: 150, Sigma2: 40, Queries: 640, Answers: 300})
 	require.NoError(t, err)
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{
-		accountant.Repeated{Event: accountant.Threshold{Sigma: 150}, Count: 640},
-		accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 300},
+		accountant.Repeated{Event: accountant.Threshold{Sigma: 150, Discrete: true}, Count: 640},
+		accountant.Repeated{Event: accountant.GNMax{Sigma: 40, Discrete: true}, Count: 300},
 	}}, m.Event())
 }
 

@@ -184,9 +184,9 @@ func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []agg
 		}
 		var spent accountant.Composed
 		if row.SigmaThreshold > 0 {
-			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold}, Count: int64(asked)})
+			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold, Discrete: true}, Count: int64(asked)})
 		}
-		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma}, Count: int64(min(asked, p.answers))})
+		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma, Discrete: true}, Count: int64(min(asked, p.answers))})
 		b, err := epsilonOf(spent, c.Delta)
 		if err != nil {
 			return nil, err

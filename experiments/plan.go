@@ -53,7 +53,7 @@ func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
 	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
 	affordable, _, err := accountant.CalibrateCount(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(n int64) accountant.Event {
-		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: n}
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}
 	})
 	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
 		return 0, fmt.Errorf("experiments: %w", err)

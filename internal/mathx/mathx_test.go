@@ -54,3 +54,13 @@ func TestRounding(t *testing.T) {
 	assert.Equal(t, math.Inf(-1), Down(math.Inf(-1)))
 	assert.True(t, IsFinite(1) && !IsFinite(math.NaN()) && !IsFinite(math.Inf(-1)))
 }
+
+func TestLogTheta(t *testing.T) {
+	for _, sigma := range []float64{0.01, 0.1, 0.39, 0.3989, 0.4, 1, 2.5, 40} {
+		sum := 0.0
+		for k := math.Ceil(40 * sigma); k > 0; k-- {
+			sum += 2 * math.Exp(-k*k/(2*sigma*sigma))
+		}
+		assert.InDelta(t, math.Log1p(sum), LogTheta(sigma), 4e-15, "sigma %v", sigma)
+	}
+}

@@ -1,0 +1,210 @@
+package accountant
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// mixture is the pair P = (1-q) N(0,1) + q N(1/sigma,1), Q = N(0,1): one
+// Poisson-sampled Gaussian step when a record is removed; q = 1 is the
+// Gaussian itself. Its loss log(1-q+q e^u), u = z/sigma - 1/(2 sigma^2),
+// increases in z.
+type mixture struct{ q, sigma float64 }
+
+func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
+
+func (m mixture) loss(z float64) float64 {
+	return mixedLoss(m.q, m.exponent(z))
+}
+
+// mixedLoss is log(1-q+q e^u).
+func mixedLoss(q, u float64) float64 {
+	switch {
+	case q == 1:
+		return u
+	case u < 1:
+		return math.Log1p(q * math.Expm1(u))
+	}
+	return u + math.Log(q+(1-q)*math.Exp(-u))
+}
+
+// slope is dloss/du, the posterior probability of having taken part.
+func (m mixture) slope(z float64) float64 {
+	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
+}
+
+// lossError bounds the rounding of a loss, and of its inverse, near z.
+func (m mixture) lossError(loss, z, slope float64) float64 {
+	return 0x1p-50 * (math.Abs(loss) + slope*(z/m.sigma+0.5/(m.sigma*m.sigma)))
+}
+
+// at inverts loss; -Inf below its range.
+func (m mixture) at(loss float64) float64 {
+	u := loss
+	if m.q < 1 {
+		x := math.Expm1(loss) / m.q
+		switch {
+		case x <= -1:
+			return math.Inf(-1)
+		case loss > 600:
+			u = loss - math.Log(m.q)
+		default:
+			u = math.Log1p(x)
+		}
+	}
+	return m.sigma*u + 0.5/m.sigma
+}
+
+func (m mixture) logTailP(z float64) float64 { // P[> z]
+	full := mathx.LogNormalCDF(1/m.sigma - z)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(-z), math.Log(m.q)+full)
+}
+
+func (m mixture) logHeadP(z float64) float64 { // P[< z]
+	full := mathx.LogNormalCDF(z - 1/m.sigma)
+	if m.q == 1 {
+		return full
+	}
+	return mathx.LogAddExp(math.Log1p(-m.q)+mathx.LogNormalCDF(z), math.Log(m.q)+full)
+}
+
+// anchor returns a loss at which all outputs of loss below anchor + h/2, merged
+// into one, would lie exactly.
+func (m mixture) anchor(h float64) float64 {
+	lo, hi := math.Log1p(-m.q), 0.0
+	for range 60 {
+		mid := lo + (hi-lo)/2
+		z := m.at(mid + h/2)
+		share := math.Exp(mathx.LogNormalCDF(z-1/m.sigma) - mathx.LogNormalCDF(z))
+		if math.Log1p(m.q*(share-1)) > mid {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// origin returns where a grid had best have a point: at the least loss if there
+// is one, or, when cells are to be merged, at its anchor.
+func (m mixture) origin(h float64, merge bool) float64 {
+	switch {
+	case m.q == 1:
+		return 0
+	case merge:
+		return m.anchor(h)
+	}
+	return math.Log1p(-m.q)
+}
+
+// cells cuts the pair between zlo and zhi on a grid with a point at off; to be
+// merged, off is the anchor.
+func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *cells {
+	lo, hi := m.loss(zlo), m.loss(zhi)
+	bottom := lo // extended to the least loss, if that is near, to bound what is left of zlo
+	least := math.Log1p(-m.q)
+	if lo-least < 1000*h {
+		bottom = least
+	}
+	c := &cells{h: h, off: off, grid: cut(bottom, hi, off, h, width), lowest: -1, highest: -1,
+		leftP: m.logHeadP(zlo), leftQ: mathx.LogNormalCDF(zlo),
+		rightP: m.logTailP(zhi), rightQ: mathx.LogNormalCDF(-zhi),
+		leftLow: -1, rightHigh: -1,
+	}
+	if bottom == least {
+		c.leftLow = 0
+	}
+	for c.leftHigh = 1; c.leftHigh < len(c.grid)-1 && c.at(c.leftHigh) < lo; {
+		c.leftHigh++
+	}
+	c.rightLow = len(c.grid) - 2
+	c.lossError = m.lossError(math.Max(math.Abs(lo), math.Abs(hi)), math.Abs(zhi), m.slope(zhi))
+	if m.q < 1 && merge {
+		for c.lowest = 0; c.lowest < len(c.grid)-1 && c.grid[c.lowest] < 0; {
+			c.lowest++
+		}
+	}
+	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
+	z0, l0, fresh := zlo, lo, true
+	for i := range c.halfs {
+		a, d := c.at(i/2), c.width(i/2)
+		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
+		if i%2 == 0 {
+			below = 0
+		} else {
+			end = a + d
+		}
+		z1 := math.Min(zhi, m.at(end))
+		if z1 <= z0 {
+			c.halfs[i].scale = math.Inf(-1)
+			continue
+		}
+		if fresh {
+			below, fresh = l0-a, false
+		}
+		c.halfs[i] = m.half(z0, z1, l0, below, d)
+		z0, l0 = z1, math.Min(end, hi)
+	}
+	return c
+}
+
+// half integrates over [z0, z1], where the loss starts at l0, that is below above
+// the left end of a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the slope at the start of
+// a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so
+// P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
+	near := 0.0 // where the density of Q is largest
+	if z0 > 0 {
+		near = z0
+	} else if z1 < 0 {
+		near = z1
+	}
+	out := halfCell{scale: mathx.LogNormalPDF(near) + l0}
+	far := math.Max(math.Abs(z0), math.Abs(z1))
+	out.slack = (48+4*far*far)*0x1p-53 + m.lossError(l0, far, m.slope(z1))
+	start, startSlope := z0, m.slope(z0)
+	for z := z0; z < z1; {
+		p := m.slope(z)
+		w := 0.5 / (1 + math.Abs(z) + 1/m.sigma)
+		if p < 1e-16 { // the ratio is constant to rounding for a while
+			w = math.Max(w, math.Min(0.5/(1+math.Abs(z)), m.sigma*math.Log(1e-16/p)))
+		}
+		end := z + w
+		if end >= z1 || z1-end < w/4 {
+			end = z1
+			w = z1 - z
+		}
+		rise := 0.0 // loss at z, above l0
+		if z > start {
+			rise = math.Log1p(startSlope * math.Expm1((z-start)/m.sigma))
+			if !mathx.IsFinite(rise) || startSlope < 1e-290 {
+				rise = m.loss(z) - l0
+			}
+		}
+		i0, i1 := 0.0, 0.0
+		for _, node := range gaussLegendre8 {
+			t := z + node[0]*w
+			g := node[1] * w * math.Exp((near-t)*(near+t)/2)
+			i0 += g
+			i1 += g * math.Expm1(node[0]*w/m.sigma)
+		}
+		unit := math.Exp(rise)
+		out.mass += unit * (i0 + p*i1)
+		out.left += unit * (p*i1 - math.Expm1(-below-rise)*i0)
+		out.right += unit * (p*i1 - math.Expm1(d-below-rise)*i0)
+		z = end
+	}
+	return out
+}
+
+// Nodes and weights of the 8-point Gauss-Legendre rule on [0, 1].
+var gaussLegendre8 = [8][2]float64{
+	{0.0198550717512318842, 0.0506142681451881296}, {0.1016667612931866302, 0.1111905172266872352},
+	{0.2372337950418355071, 0.1568533229389436437}, {0.4082826787521750976, 0.1813418916891809915},
+	{0.5917173212478249024, 0.1813418916891809915}, {0.7627662049581644929, 0.1568533229389436437},
+	{0.8983332387068133698, 0.1111905172266872352}, {0.9801449282487681158, 0.0506142681451881296},
+}
