@@ -3,9 +3,6 @@ package aggregate
 import (
 	"fmt"
 	"math"
-	"slices"
-
-	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Law is the exact probability of every answer a mechanism can give on one
@@ -14,7 +11,7 @@ import (
 // private votes: it is for tests, planning and teaching, not for release.
 type Law struct {
 	LogLabels   []float64 // of answering with each class
-	LogDeclined float64   // of declining; -Inf for a mechanism that always answers
+	LogDeclined float64   // of declining, or leaving it to the prediction; -Inf for a mechanism that always answers
 }
 
 // Ties says who wins when the largest noisy counts are equal. It changes the
@@ -26,77 +23,11 @@ const (
 	UniformTies             // one of them at random
 )
 
-// Law is the law of one query of this mechanism: discrete Gaussian noise, ties
-// to the lowest index. It needs time and memory in proportion to Sigma plus the
-// spread of the counts, and refuses where that is beyond 2^22.
-func (m *GNMax) Law(h Histogram) (Law, error) { return m.LawWithTies(h, LowestIndex) }
-
-// LawWithTies is Law under another rule for ties.
-func (m *GNMax) LawWithTies(h Histogram, ties Ties) (Law, error) {
-	if err := h.check(); err != nil {
-		return Law{}, err
-	}
-	labels, err := discreteArgmax(h.counts(), m.counts, ties)
-	if err != nil {
-		return Law{}, err
-	}
-	return Law{LogLabels: labels, LogDeclined: math.Inf(-1)}, nil
-}
-
-// ContinuousLaw is the law with continuous Gaussian noise, as in the paper.
-func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
-	if err := h.check(); err != nil {
-		return Law{}, err
-	}
-	labels, err := continuousArgmax(h.counts(), m.counts.Sigma())
-	if err != nil {
-		return Law{}, err
-	}
-	return Law{LogLabels: labels, LogDeclined: math.Inf(-1)}, nil
-}
-
-// Law is the law of one query of this mechanism, like GNMax.Law.
-func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
-	if err := h.check(); err != nil {
-		return Law{}, err
-	}
-	if points := lawReach * m.largest.Sigma(); points > maxLawPoints {
-		return Law{}, errLawTooWide(points)
-	}
-	labels, err := discreteArgmax(h.counts(), m.counts, LowestIndex)
-	if err != nil {
-		return Law{}, err
-	}
-	short := m.threshold - slices.Max(h.counts())
-	return gate(labels, logAtLeast(m.largest, short), logAtLeast(m.largest, 1-short)), nil
-}
-
-// ContinuousLaw is the law with continuous Gaussian noise, as in the paper.
-func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
-	if err := h.check(); err != nil {
-		return Law{}, err
-	}
-	labels, err := continuousArgmax(h.counts(), m.counts.Sigma())
-	if err != nil {
-		return Law{}, err
-	}
-	z := (float64(slices.Max(h.counts())) - m.cfg.Threshold) / m.largest.Sigma()
-	return gate(labels, mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)), nil
-}
-
-// gate is the law of an argmax behind an independent test.
-func gate(labels []float64, logPass, logFail float64) Law {
-	for i := range labels {
-		labels[i] += logPass
-	}
-	return Law{LogLabels: labels, LogDeclined: logFail}
-}
-
 // maxLawPoints bounds the points a law is summed over.
 const maxLawPoints = 1 << 22
 
 func errLawTooWide(points float64) error {
-	return fmt.Errorf("aggregate: the law of these counts and sigma needs %.3g points, the limit is %d", points, maxLawPoints)
+	return fmt.Errorf("aggregate: the law of these counts with this noise needs %.3g points, the limit is %d", points, maxLawPoints)
 }
 
 // logSum accumulates the logarithm of a sum from logarithms.
@@ -125,3 +56,16 @@ func (s *logSum) add(term float64) {
 }
 
 func (s *logSum) log() float64 { return s.top + math.Log(s.sum) }
+
+// always is the law of a mechanism that always answers, by the law of its
+// labels on valid counts.
+func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
+	if err := h.check(); err != nil {
+		return Law{}, err
+	}
+	logs, err := labels(h.counts())
+	if err != nil {
+		return Law{}, err
+	}
+	return Law{LogLabels: logs, LogDeclined: math.Inf(-1)}, nil
+}
