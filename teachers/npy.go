@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// npyHeader is what the head of an NPY file says of a matrix in C order
-// (NumPy's format 1.0 to 3.0, numpy.lib.format).
+// npyHeader is what the head of an NPY file says of an array (NumPy's format 1.0
+// to 3.0, numpy.lib.format).
 type npyHeader struct {
-	typ        string // such as "<i2"
-	rows, cols int
+	typ     string // such as "<i2"
+	fortran bool   // the first index varies fastest
+	shape   []int
 }
 
 const (
@@ -24,7 +25,15 @@ const (
 )
 
 func writeNPYHeader(w io.Writer, h npyHeader) error {
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%d, %d), }", h.typ, h.rows, h.cols)
+	order := "False"
+	if h.fortran {
+		order = "True"
+	}
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (", h.typ, order)
+	for _, n := range h.shape {
+		text += fmt.Sprintf("%d, ", n)
+	}
+	text += "), }"
 	// Padded with spaces and a newline so that the data start at a multiple of 64.
 	fixed := len(npyMagic) + 2 + 2
 	text += strings.Repeat(" ", (64-(fixed+len(text)+1)%64)%64) + "\n"
@@ -34,38 +43,37 @@ func writeNPYHeader(w io.Writer, h npyHeader) error {
 	return err
 }
 
-func readNPYHeader(r io.Reader) (npyHeader, error) {
-	var h npyHeader
-	prefix := make([]byte, len(npyMagic)+2)
-	if _, err := io.ReadFull(r, prefix); err != nil {
-		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
+// readNPYHeader reads the head of the file that begins with raw and returns its
+// length.
+func readNPYHeader(raw []byte) (h npyHeader, used int, err error) {
+	used = len(npyMagic) + 2
+	if len(raw) < used || string(raw[:len(npyMagic)]) != npyMagic {
+		return h, 0, errors.New("not an NPY file")
 	}
-	if string(prefix[:len(npyMagic)]) != npyMagic {
-		return h, errors.New("teachers: not an NPY file")
-	}
-	length := make([]byte, 4)
-	switch major := prefix[len(npyMagic)]; major {
+	length := 4
+	switch major := raw[len(npyMagic)]; major {
 	case 1:
-		length = length[:2]
+		length = 2
 	case 2, 3:
 	default:
-		return h, fmt.Errorf("teachers: NPY version %d is not supported", major)
+		return h, 0, fmt.Errorf("version %d is not 1, 2 or 3", major)
 	}
-	if _, err := io.ReadFull(r, length); err != nil {
-		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
+	if len(raw) < used+length {
+		return h, 0, errors.New("the header is cut off")
 	}
-	size := uint64(binary.LittleEndian.Uint16(length))
-	if len(length) == 4 {
-		size = uint64(binary.LittleEndian.Uint32(length))
+	size := uint64(binary.LittleEndian.Uint16(raw[used:]))
+	if length == 4 {
+		size = uint64(binary.LittleEndian.Uint32(raw[used:]))
 	}
-	if size > maxNPYHeader {
-		return h, fmt.Errorf("teachers: NPY header of %d bytes, at most %d", size, maxNPYHeader)
+	used += length
+	switch {
+	case size > maxNPYHeader:
+		return h, 0, fmt.Errorf("the header has %d bytes, at most %d are read", size, maxNPYHeader)
+	case uint64(len(raw)-used) < size:
+		return h, 0, errors.New("the header is cut off")
 	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return h, fmt.Errorf("teachers: NPY header: %w", noEOF(err))
-	}
-	return parseNPYHeader(string(text))
+	h, err = parseNPYHeader(string(raw[used : used+int(size)]))
+	return h, used + int(size), err
 }
 
 // parseNPYHeader reads the dictionary of the header: the three keys, in any
@@ -86,17 +94,18 @@ func parseNPYHeader(text string) (npyHeader, error) {
 		case "descr":
 			h.typ = s.quoted()
 		case "fortran_order":
-			if s.accept("True") {
-				s.fail("Fortran order; save a C-ordered array")
+			if h.fortran = s.accept("True"); !h.fortran {
+				s.expect("False")
 			}
-			s.expect("False")
 		case "shape":
 			s.expect("(")
-			h.rows = s.number()
-			s.expect(",")
-			h.cols = s.number()
-			s.accept(",")
-			s.expect(")")
+			for !s.accept(")") && s.err == nil {
+				h.shape = append(h.shape, s.number())
+				if !s.accept(",") {
+					s.expect(")")
+					break
+				}
+			}
 		default:
 			s.fail("unknown key")
 		}
@@ -122,7 +131,7 @@ type scanner struct {
 
 func (s *scanner) fail(what string) {
 	if s.err == nil {
-		s.err = fmt.Errorf("teachers: NPY header: %s; want a matrix of shape (queries, teachers)", what)
+		s.err = errors.New(what)
 	}
 }
 

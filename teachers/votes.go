@@ -1,8 +1,6 @@
 package teachers
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
@@ -103,22 +101,11 @@ func (v Votes) index(query, teacher int) int {
 // counts adds up the votes of one query into dst, one place per class, and
 // returns it. Abstentions count for nobody.
 func (v Votes) counts(dst []int, query int) []int {
-	clear(dst)
 	start := v.index(query, 0)
 	if v.narrow != nil {
-		for _, vote := range v.narrow[start : start+v.teachers] {
-			if vote >= 0 {
-				dst[vote]++
-			}
-		}
-		return dst
+		return countVotes(dst, v.narrow[start:start+v.teachers])
 	}
-	for _, vote := range v.wide[start : start+v.teachers] {
-		if vote >= 0 {
-			dst[vote]++
-		}
-	}
-	return dst
+	return countVotes(dst, v.wide[start:start+v.teachers])
 }
 
 // Histogram returns the votes of one query as what package aggregate asks for.
@@ -179,12 +166,7 @@ func topTwo(counts []int) (best, gap int) {
 // fingerprint of secrets without a key: keep it beside the votes and do not
 // publish it, since a small matrix can be guessed.
 func (v Votes) Hash() [32]byte {
-	h := sha256.New()
-	head := []byte("pate votes 1\x00")
-	for _, n := range []int{v.queries, v.teachers, v.classes} {
-		head = binary.LittleEndian.AppendUint64(head, uint64(n))
-	}
-	h.Write(head)
+	h := newVotesHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	buf := make([]byte, 0, 2*v.teachers)
 	for q := range v.queries {
 		buf = v.appendRow(buf[:0], q)
@@ -199,15 +181,9 @@ func (v Votes) Hash() [32]byte {
 func (v Votes) appendRow(buf []byte, query int) []byte {
 	start := query * v.teachers
 	if v.narrow != nil {
-		for _, vote := range v.narrow[start : start+v.teachers] {
-			buf = append(buf, byte(vote))
-		}
-		return buf
+		return appendCells(buf, v.narrow[start:start+v.teachers])
 	}
-	for _, vote := range v.wide[start : start+v.teachers] {
-		buf = binary.LittleEndian.AppendUint16(buf, uint16(vote))
-	}
-	return buf
+	return appendCells(buf, v.wide[start:start+v.teachers])
 }
 
 // String tells the shape only.

@@ -1,7 +1,6 @@
 package teachers_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -72,7 +71,7 @@ func TestReadVotesReadsNumPysFiles(t *testing.T) {
 		"big int16":     npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 0, 1, 255, 255, 0, 2, 0, 1, 0, 0}),
 		"another order": npy(3, `{"shape": (2,3), "fortran_order": False, "descr": "|i1"}`, []byte{0, 1, 255, 2, 1, 0}),
 	} {
-		v, err := teachers.ReadVotes(bytes.NewReader(file), 3)
+		v, err := teachers.ReadVotes(file, 3)
 		require.NoError(t, err, name)
 		require.Equal(t, 2, v.Queries())
 		require.Equal(t, 3, v.Teachers())
@@ -87,15 +86,16 @@ func TestReadVotesRefuses(t *testing.T) {
 	six := []byte{0, 1, 255, 2, 1, 0}
 	for name, file := range map[string][]byte{
 		"nothing":            {},
-		"no NPY":             []byte("query,label\n0,1\n"),
+		"words":              []byte("query,label\n0,cat\n"),
 		"version 4":          npy(4, dict, six),
 		"half a header":      npy(1, dict, six)[:30],
 		"too few votes":      npy(1, dict, six[:5]),
 		"too many votes":     npy(1, dict, append(six, 0)),
 		"a vote too large":   npy(1, dict, []byte{0, 1, 3, 2, 1, 0}),
 		"a vote below -1":    npy(1, dict, []byte{0, 1, 254, 2, 1, 0}),
-		"floats":             npy(1, strings.Replace(dict, "|i1", "<f4", 1), make([]byte, 24)),
-		"Fortran order":      npy(1, strings.Replace(dict, "False", "True", 1), six),
+		"complex":            npy(1, strings.Replace(dict, "|i1", "<c8", 1), make([]byte, 48)),
+		"objects":            npy(1, strings.Replace(dict, "|i1", "|O8", 1), make([]byte, 48)),
+		"a record":           npy(1, strings.Replace(dict, "'|i1'", "[('a', '|i1')]", 1), six),
 		"a vector":           npy(1, strings.Replace(dict, "(2, 3)", "(6,)", 1), six),
 		"a cube":             npy(1, strings.Replace(dict, "(2, 3)", "(1, 2, 3)", 1), six),
 		"no teachers":        npy(1, strings.Replace(dict, "(2, 3)", "(2, 0)", 1), nil),
@@ -106,7 +106,7 @@ func TestReadVotesRefuses(t *testing.T) {
 		"text after":         npy(1, dict+"}", six),
 		"a very long header": npy(2, dict+strings.Repeat(" ", 20_000), six),
 	} {
-		v, err := teachers.ReadVotes(bytes.NewReader(file), 3)
+		v, err := teachers.ReadVotes(file, 3)
 		require.Error(t, err, name)
 		require.Nil(t, v, name)
 	}
@@ -118,7 +118,7 @@ func TestReadVotesDoesNotBelieveTheHeader(t *testing.T) {
 	file := npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (1000000000000, 250), }\n", make([]byte, 1000))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := teachers.ReadVotes(bytes.NewReader(file), 10)
+	_, err := teachers.ReadVotes(file, 10)
 	runtime.ReadMemStats(&after)
 	require.Error(t, err)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
@@ -128,7 +128,7 @@ func FuzzReadVotes(f *testing.F) {
 	f.Add(npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 1, 255, 2, 1, 0}), 3)
 	f.Add(npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (1, 1), }\n", []byte{0, 1}), 200)
 	f.Fuzz(func(t *testing.T, file []byte, classes int) {
-		v, err := teachers.ReadVotes(bytes.NewReader(file), classes)
+		v, err := teachers.ReadVotes(file, classes)
 		if err != nil {
 			require.Nil(t, v)
 			return
