@@ -41,6 +41,24 @@ categories listed by looking at the pool alone; class names come from the whole
 file and are taken to be public. Image sets are split as in the literature: the
 training images are private, the first nine tenths of the test images are the
 pool, the rest score.`),
+		topic("votes", "what a votes file looks like", `Labels: a matrix of class numbers, each row a query, each column a teacher.
+Counts (--counts): each row a query, each column a class, each cell how many
+teachers voted for it. Classes count from 0, and how many there are is public:
+it is given by --classes and never guessed from the votes.
+
+  votes.csv     separated by comma, semicolon or tab, with or without a header;
+                an empty cell or -1 is a missing vote
+  votes.npy     numpy.save of a matrix: bool, any int or uint, or whole floats;
+                both byte orders, C or Fortran; -1 is a missing vote, NaN is refused
+  'dir/*.npy'   one file for each teacher: vectors of equal length, sorted by name
+
+A file with a row for each teacher needs --transpose; a square file would not
+show that it does, so this is never guessed. --queries 0:640 takes a part, and
+queries keep their numbers.
+
+Votes are as secret as the data they were learned from. One teacher must be one
+share of the private data, disjoint from all others: pate check tests that from
+hashes of record ids, made where the records are with pate check hash-ids.`),
 		topic("formats", "table, json, csv, md, latex", `  table    for a terminal (default)
   json     one object with a "schema" field; names are stable
   csv      one row per result, header first

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// votesFlags say what the votes files named in the arguments hold.
+type votesFlags struct {
+	classes   int
+	teachers  int
+	counts    bool
+	transpose bool
+	header    string
+	queries   string
+}
+
+func (f *votesFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVar(&f.classes, "classes", 0, "number of classes: public, never guessed from votes (required; with --counts the number of columns)")
+	flags.BoolVar(&f.counts, "counts", false, "the file holds vote counts, queries x classes, not labels, queries x teachers")
+	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
+	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
+	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
+	flags.StringVar(&f.queries, "queries", "", "the queries to use, as FROM:TO, counted from 0, without TO; default all")
+}
+
+// options turns the flags into what package teachers asks for.
+func (f *votesFlags) options() (teachers.VotesOptions, error) {
+	opt := teachers.VotesOptions{Classes: f.classes, Counts: f.counts, Teachers: f.teachers, Transpose: f.transpose}
+	switch f.header {
+	case "auto":
+	case "yes", "no":
+		opt.Header = teachers.VotesHeader(f.header)
+	default:
+		return opt, usageError("votes", fmt.Errorf("--header %q: must be auto, yes or no", f.header))
+	}
+	switch {
+	case f.classes == 0 && !f.counts:
+		return opt, usageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1"))
+	case f.classes != 0 && (f.classes < 2 || f.classes > teachers.MaxClasses):
+		return opt, usageError("votes", fmt.Errorf("--classes %d: must be 2 to %d", f.classes, teachers.MaxClasses))
+	case f.teachers < 0 || f.teachers > teachers.MaxTeachers:
+		return opt, usageError("votes", fmt.Errorf("--teachers %d: must be 1 to %d", f.teachers, teachers.MaxTeachers))
+	}
+	var err error
+	opt.From, opt.To, err = parseQueries(f.queries)
+	return opt, err
+}
+
+// open opens the votes that the arguments name.
+func (f *votesFlags) open(ctx context.Context, paths []string) (*teachers.VoteSource, error) {
+	opt, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	s, err := teachers.OpenVotes(ctx, paths, opt)
+	if err != nil {
+		return nil, votesError(err)
+	}
+	return s, nil
+}
+
+// parseQueries reads FROM:TO; either end may be left out. To 0 means all.
+func parseQueries(text string) (from, to int, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	bad := usageError("votes", fmt.Errorf("--queries %q: must be FROM:TO with 0 <= FROM < TO, such as 0:640", text))
+	first, last, ok := strings.Cut(text, ":")
+	if !ok {
+		return 0, 0, bad
+	}
+	if first != "" {
+		if from, err = strconv.Atoi(first); err != nil || from < 0 {
+			return 0, 0, bad
+		}
+	}
+	if last != "" {
+		if to, err = strconv.Atoi(last); err != nil || to <= from {
+			return 0, 0, bad
+		}
+	}
+	return from, to, nil
+}
+
+// votesError turns what is wrong with votes into the lines a person reads.
+func votesError(err error) error {
+	var in *teachers.VotesError
+	if !errors.As(err, &in) {
+		return err
+	}
+	why := in.Why
+	if in.Err != nil && why == "" {
+		why = in.Err.Error()
+	}
+	return inputError(fmt.Errorf("%s: %s", in.File, in.What), why, in.Fix, "votes")
+}
