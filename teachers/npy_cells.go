@@ -3,6 +3,7 @@ package teachers
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // npyType is the type of the elements of an NPY file.
@@ -58,106 +59,162 @@ func fillNPY[C cell](d *desk, ln *lane, dst []C, dom domain) (bad int, err error
 // decode turns elements into cells and counts those that are no votes. It may
 // change raw.
 func decode[C cell](dst []C, raw []byte, t npyType, dom domain) (bad int) {
+	if bytes, ok := any(dst).([]byte); ok && t.size == 1 && t.kind != 'b' {
+		copy(bytes, raw)
+		if t.kind == 'i' && allWithin(raw, 1, dom.limit) || t.kind == 'u' && allWithin(raw, 0, dom.limit-1) {
+			return 0
+		}
+	}
 	if t.big {
 		swapBytes(raw, t.size)
 	}
-	le := binary.LittleEndian
-	switch {
-	case t.kind == 'f':
-		for i := range dst {
-			var v float64
-			switch t.size {
-			case 2:
-				v = halfFloat(le.Uint16(raw[2*i:]))
-			case 4:
-				v = float64(math.Float32frombits(le.Uint32(raw[4*i:])))
-			default:
-				v = math.Float64frombits(le.Uint64(raw[8*i:]))
-			}
-			dst[i] = C(dom.float(v))
-			if int(dst[i]) < dom.low {
-				bad++
-			}
-		}
-	case t.size == 1 && t.kind == 'i':
-		return decodeInt8(dst, raw, dom)
-	case t.size == 1: // unsigned, boolean
-		limit := min(dom.limit, 256)
-		if t.kind == 'b' {
-			limit = min(limit, 2)
-		}
-		for i, b := range raw[:len(dst)] {
-			v := int(b)
-			if v >= limit {
-				v = badRange
-				bad++
-			}
-			dst[i] = C(v)
-		}
-	default:
-		for i := range dst {
-			var v int64
-			switch {
-			case t.size == 2 && t.kind == 'i':
-				v = int64(int16(le.Uint16(raw[2*i:])))
-			case t.size == 2:
-				v = int64(le.Uint16(raw[2*i:]))
-			case t.size == 4 && t.kind == 'i':
-				v = int64(int32(le.Uint32(raw[4*i:])))
-			case t.size == 4:
-				v = int64(le.Uint32(raw[4*i:]))
-			default:
-				v = int64(le.Uint64(raw[8*i:]))
-				if v < 0 && t.kind == 'u' {
-					v = math.MaxInt64
+	const chunk = 512
+	var whole [chunk]int64
+	var floats [chunk]float64
+	for len(dst) > 0 {
+		n := min(len(dst), chunk)
+		if t.kind == 'f' {
+			readFloats(floats[:n], raw, t.size)
+			for i, v := range floats[:n] {
+				c := dom.float(v)
+				if c < dom.low {
+					bad++
 				}
+				dst[i] = C(c)
 			}
-			if v < int64(dom.low) || v >= int64(dom.limit) {
-				v = badRange
-				bad++
+		} else {
+			readWhole(whole[:n], raw, t)
+			for i, v := range whole[:n] {
+				if v < int64(dom.low) || v >= int64(dom.limit) {
+					v = badRange
+					bad++
+				}
+				dst[i] = C(v)
 			}
-			dst[i] = C(v)
 		}
+		dst, raw = dst[n:], raw[n*t.size:]
 	}
 	return bad
 }
 
-// decodeInt8 is decode for the type that we write.
-func decodeInt8[C cell](dst []C, raw []byte, dom domain) (bad int) {
-	// In one comparison: v - low as an unsigned number is below the width of the
-	// domain for those inside it alone.
-	low, width := int8(dom.low), uint8(min(dom.limit, 128)-dom.low)
-	raw = raw[:len(dst)]
-	for i, b := range raw {
-		v := int8(b)
-		if uint8(v-low) >= width {
-			v = badRange
-			bad++
-		}
-		dst[i] = C(v)
+// allWithin says whether every byte b has b+add, modulo 256, in [0, limit];
+// limit is below 128. It takes eight bytes at a time: the sum of bytes side by
+// side does not carry when the top bits are kept apart.
+func allWithin(raw []byte, add, limit int) bool {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	plus, slack := ones*uint64(add), ones*uint64(127-limit)
+	var out uint64
+	for len(raw) >= 8 {
+		x := binary.LittleEndian.Uint64(raw)
+		y := (x&^tops + plus) ^ x&tops
+		// Where the top bit of y is clear, y+slack has it set if y > limit.
+		out |= y | (y&^tops + slack)
+		raw = raw[8:]
 	}
-	return bad
+	for _, b := range raw {
+		y := b + byte(add)
+		out |= uint64(y | (y&0x7f + byte(127-limit)))
+	}
+	return out&tops == 0
+}
+
+// readWhole reads booleans and integers, little-endian. Numbers beyond int64
+// become the largest, and bytes that are no boolean too.
+func readWhole(dst []int64, raw []byte, t npyType) {
+	le := binary.LittleEndian
+	switch {
+	case t.kind == 'b':
+		for i := range dst {
+			if dst[i] = int64(raw[i]); raw[i] > 1 {
+				dst[i] = math.MaxInt64
+			}
+		}
+	case t.size == 1 && t.kind == 'i':
+		for i := range dst {
+			dst[i] = int64(int8(raw[i]))
+		}
+	case t.size == 1:
+		for i := range dst {
+			dst[i] = int64(raw[i])
+		}
+	case t.size == 2 && t.kind == 'i':
+		for i := range dst {
+			dst[i] = int64(int16(le.Uint16(raw[2*i:])))
+		}
+	case t.size == 2:
+		for i := range dst {
+			dst[i] = int64(le.Uint16(raw[2*i:]))
+		}
+	case t.size == 4 && t.kind == 'i':
+		for i := range dst {
+			dst[i] = int64(int32(le.Uint32(raw[4*i:])))
+		}
+	case t.size == 4:
+		for i := range dst {
+			dst[i] = int64(le.Uint32(raw[4*i:]))
+		}
+	case t.kind == 'i':
+		for i := range dst {
+			dst[i] = int64(le.Uint64(raw[8*i:]))
+		}
+	default:
+		for i := range dst {
+			dst[i] = int64(min(le.Uint64(raw[8*i:]), math.MaxInt64))
+		}
+	}
+}
+
+// readFloats reads floating-point numbers, little-endian.
+func readFloats(dst []float64, raw []byte, size int) {
+	le := binary.LittleEndian
+	switch size {
+	case 2:
+		for i := range dst {
+			dst[i] = halfFloat(le.Uint16(raw[2*i:]))
+		}
+	case 4:
+		for i := range dst {
+			dst[i] = float64(math.Float32frombits(le.Uint32(raw[4*i:])))
+		}
+	default:
+		for i := range dst {
+			dst[i] = math.Float64frombits(le.Uint64(raw[8*i:]))
+		}
+	}
 }
 
 // float is the cell for a floating-point number.
 func (d domain) float(v float64) int {
+	if v >= float64(d.low) && v < float64(d.limit) {
+		if whole := int(v); float64(whole) == v {
+			return whole
+		}
+		return badNumber
+	}
 	switch {
 	case v != v:
 		return badNaN
-	case math.Trunc(v) != v || math.IsInf(v, 0):
+	case math.IsInf(v, 0) || math.Trunc(v) != v:
 		return badNumber
-	case v < float64(d.low) || v >= float64(d.limit):
-		return badRange
 	}
-	return int(v)
+	return badRange
 }
 
 // swapBytes turns big-endian elements into little-endian ones.
 func swapBytes(raw []byte, size int) {
-	for i := 0; i+size <= len(raw); i += size {
-		e := raw[i : i+size]
-		for a, b := 0, size-1; a < b; a, b = a+1, b-1 {
-			e[a], e[b] = e[b], e[a]
+	le := binary.LittleEndian
+	switch size {
+	case 2:
+		for ; len(raw) >= 2; raw = raw[2:] {
+			le.PutUint16(raw, bits.ReverseBytes16(le.Uint16(raw)))
+		}
+	case 4:
+		for ; len(raw) >= 4; raw = raw[4:] {
+			le.PutUint32(raw, bits.ReverseBytes32(le.Uint32(raw)))
+		}
+	case 8:
+		for ; len(raw) >= 8; raw = raw[8:] {
+			le.PutUint64(raw, bits.ReverseBytes64(le.Uint64(raw)))
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package teachers
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,7 +19,7 @@ const Abstention = aggregate.Abstain
 // shape shows.
 type Votes struct {
 	queries, teachers, classes int
-	narrow                     []int8  // row-major, if classes <= 127
+	narrow                     []byte  // row-major, as int8, if classes <= 127
 	wide                       []int16 // row-major, otherwise
 }
 
@@ -33,10 +34,7 @@ func NewVotes(queries, teachers, classes int) (*Votes, error) {
 func newVotes(queries, teachers, classes int) *Votes {
 	v := &Votes{queries: queries, teachers: teachers, classes: classes}
 	if classes <= math.MaxInt8 {
-		v.narrow = make([]int8, queries*teachers)
-		for i := range v.narrow {
-			v.narrow[i] = Abstention
-		}
+		v.narrow = bytes.Repeat([]byte{0xff}, queries*teachers)
 	} else {
 		v.wide = make([]int16, queries*teachers)
 		for i := range v.wide {
@@ -71,7 +69,7 @@ func (v Votes) Classes() int { return v.classes }
 func (v Votes) At(query, teacher int) int {
 	i := v.index(query, teacher)
 	if v.narrow != nil {
-		return int(v.narrow[i])
+		return signed(v.narrow[i])
 	}
 	return int(v.wide[i])
 }
@@ -84,7 +82,7 @@ func (v Votes) Set(query, teacher, vote int) error {
 		return fmt.Errorf("teachers: vote of teacher %d on query %d is outside [-1, %d)", teacher, query, v.classes)
 	}
 	if v.narrow != nil {
-		v.narrow[i] = int8(vote)
+		v.narrow[i] = byte(vote)
 	} else {
 		v.wide[i] = int16(vote)
 	}
@@ -103,9 +101,12 @@ func (v Votes) index(query, teacher int) int {
 func (v Votes) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
-		return countVotes(dst, v.narrow[start:start+v.teachers])
+		var t tally
+		t.count(dst, v.narrow[start:start+v.teachers])
+	} else {
+		countWide(dst, v.wide[start:start+v.teachers])
 	}
-	return countVotes(dst, v.wide[start:start+v.teachers])
+	return dst
 }
 
 // Histogram returns the votes of one query as what package aggregate asks for.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// cell is how a vote or a count is held: labels in one byte or two, counts in four.
-type cell interface{ int8 | int16 | int32 }
+// cell is how a vote or a count is held: labels in one byte, as int8, or in two,
+// counts in four.
+type cell interface{ byte | int16 | int32 }
 
 // What a cell that holds no vote becomes.
 const (
@@ -57,8 +58,8 @@ func eachRow[C cell](ctx context.Context, s *VoteSource, from, to int, visit fun
 			row := cells[i*cols : (i+1)*cols]
 			if bad > 0 {
 				for col, v := range row {
-					if int(v) < dom.low {
-						return s.badCell(first+i, col, int(v))
+					if v := signed(v); v < dom.low {
+						return s.badCell(first+i, col, v)
 					}
 				}
 			}
@@ -127,7 +128,7 @@ func eachTile[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int,
 	lanes := append([]lane(nil), s.shape.lanes...)
 	high := min(to-from, max(1, tileCells/cols))
 	tile := make([]C, high*cols)
-	rows := min(high, max(1, (1<<16)/cols))
+	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
 	cells := make([]C, rows*cols)
 	for top := from; top < to; top += high {
 		high := min(high, to-top)

@@ -212,13 +212,13 @@ func (s *VoteSource) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 			})
 		case s.narrow():
 			var t tally
-			err = eachRow(ctx, s, s.from, s.to, func(query int, row []int8) error {
+			err = eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
 				t.count(counts, row)
 				return give(query)
 			})
 		default:
 			err = eachRow(ctx, s, s.from, s.to, func(query int, row []int16) error {
-				countVotes(counts, row)
+				countWide(counts, row)
 				return give(query)
 			})
 		}
@@ -239,7 +239,7 @@ func (s *VoteSource) Load(ctx context.Context) (*Votes, error) {
 	v := newVotes(s.Queries(), s.teachers, s.classes)
 	var err error
 	if s.narrow() {
-		err = eachRow(ctx, s, s.from, s.to, func(query int, row []int8) error {
+		err = eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
 			copy(v.narrow[(query-s.from)*s.teachers:], row)
 			return nil
 		})
@@ -274,7 +274,7 @@ func (s *VoteSource) read(ctx context.Context) error {
 			return nil
 		})
 	case s.narrow():
-		err = eachRow(ctx, s, 0, s.shape.rows, func(_ int, row []int8) error { buf = appendCells(buf[:0], row); h.Write(buf); return nil })
+		err = eachRow(ctx, s, 0, s.shape.rows, func(_ int, row []byte) error { buf = appendCells(buf[:0], row); h.Write(buf); return nil })
 	default:
 		err = eachRow(ctx, s, 0, s.shape.rows, func(_ int, row []int16) error { buf = appendCells(buf[:0], row); h.Write(buf); return nil })
 	}
