@@ -9,27 +9,58 @@
 //	l, err := ledger.Open("run.jsonl", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
 //	r, err := l.Reserve(mechanism.Event())
 //	session, err := mechanism.Start(r, key)
+//	…
+//	err = l.Commit(r, labels) // and only then they leave
+//
+// # Modes
+//
+// Rényi curves add, and each order gives an epsilon. Which order may be used
+// depends on who chose the costs, so a Config says it. In mode [Reserved], the
+// default, everything is reserved before anything is used; the first use writes
+// a seal, after which nothing can be reserved, and the order is chosen over the
+// whole. In mode [Filter] costs may be chosen while looking at earlier answers,
+// by several programs, one after the other; the orders are fixed when the ledger is
+// made and delta is split among them. "Go on while some order is still in budget",
+// without the split, cannot be expressed: there are mechanisms whose delta it
+// doubles.
+//
+// Costs are those of accountant events, worst cases over all data. A cost that
+// depends on the data is no event and no entry: even to stop by it would tell.
 //
 // # Guarantee
 //
 // Everything released under reservations of one ledger is together
-// (Epsilon, Delta)-differentially private for its unit and relation, because
-// the events are worst cases fixed before they ran, so their Rényi curves add
-// and the order may be chosen at the end (adaptive composition, Mironov 2017).
-// A crash may cost budget; it never returns any.
+// (Epsilon, Delta)-differentially private for its unit and relation. In mode
+// Reserved the curves do not depend on any answer, so they add up as curves
+// (Mironov 2017) and their sum, [Ledger.Epsilon], is the guarantee. In mode Filter
+// each order bounds the runs that end within it (Feldman, Zrnic 2021; with
+// interleaved sessions, Haney et al. 2023) and the shares of delta add up; the
+// guarantee is the budget, whether it was used up or not, since a total reached
+// by choice bounds nothing (Rogers et al. 2016).
+//
+// A crash may cost budget; it never returns any. Reserve and Commit return when
+// what they wrote is synced, so whatever left under them is in the file after any
+// crash. A last line that was cut off belongs to a call that never returned. When
+// the file is opened again it is read as reserved: a reservation that names its
+// event is charged; one that does not yet is charged when a resumable run repeats
+// it, or else is taken to be all of the budget that was left.
+// If that was a crash of this machine and its disk keeps its promises, the
+// fragment may instead be cut off by hand before opening: nothing ran under it.
 //
 // # Caveats
-//
-// Costs chosen while looking at answers need a filter with one order fixed in
-// advance, which this package does not offer yet.
 //
 // A budget is that of one ledger. Nothing accounts across ledgers: two over the
 // same people spend both budgets, and it is the caller who has to open one for all.
 //
-// The chain of hashes has no key. It shows accidents and careless edits inside the
-// file, not the removal of its last lines, and not a forger who hashes everything
-// again: where that matters keep the file, or the hash of its last line, where the
-// forger cannot write.
+// A change inside the file is found, with its line, by the chain of hashes; one
+// in the last line by its own check. Lines removed at the end leave a whole, shorter
+// ledger, and a forger can hash everything again: the chain has no key. Where that
+// matters keep [Ledger.Head], which the statement prints, where they cannot write,
+// and check with [VerifyHead].
+//
+// Data, in Config, is compared and not looked at. Sealing sees what reservations
+// are used for, not what their author has read: a worst case chosen by looking at
+// the private data themselves is covered by nothing.
 //
 // [Open] blocks while another process holds the file.
 package ledger

@@ -3,11 +3,11 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"reflect"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
@@ -19,83 +19,96 @@ var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 // BudgetError says what an event would have brought the total to. Nothing was
 // spent and nothing was written.
 type BudgetError struct {
-	Epsilon float64 // the total with the event, at Delta
+	Epsilon float64 // the total with the event, at Delta; may be +Inf
 	Spent   float64 // the total without it
 	Budget  float64
 	Delta   float64
+	Left    float64 // what composition leaves: see Ledger.Left
 }
 
 // Error implements error.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g",
-		e.Budget, e.Delta, e.Spent, e.Epsilon)
+	if math.IsInf(e.Epsilon, 1) {
+		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: it may fail with a chance that delta, or Config.FailureDelta, does not cover",
+			e.Budget, e.Delta, e.Spent)
+	}
+	return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g; a release of epsilon %.6g still fits",
+		e.Budget, e.Delta, e.Spent, e.Epsilon, e.Left)
 }
 
 // Is makes errors.Is(err, ErrBudgetExceeded) hold.
 func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded }
 
-// Config fixes what a ledger accounts for; it is written into the first line
-// of the file and compared when the file is opened again.
-type Config struct {
-	Unit     string              `json:"unit"`     // whose data one change is: "record", "user", "silo"; required
-	Relation accountant.Relation `json:"relation"` // required
-	Epsilon  float64             `json:"epsilon"`  // the budget, > 0, +Inf refused
-	Delta    float64             `json:"delta"`    // in (0, 1)
-	// Run identifies a resumable run: the same private input, the same secret
-	// key for all noise, the same program of reservations. When it is set and
-	// the file is opened again, a Reserve that repeats the next recorded entry
-	// returns that entry instead of charging twice: the answers it leads to
-	// are the same bit for bit, so nothing more is revealed. Leave it empty
-	// where noise is fresh.
-	Run string `json:"run,omitempty"`
-}
+// ErrSealed is returned by Reserve in mode Reserved when a reservation was used
+// before: from then on a new cost might have been chosen for an answer, and the
+// order may no longer be chosen at the end. Reserve everything first, or use mode
+// Filter.
+var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; costs chosen later need mode Filter")
 
-func (c Config) validate() error {
-	switch {
-	case c.Unit == "":
-		return errors.New("ledger: Config.Unit is empty: say whose data one change is, such as record or user")
-	case c.Relation != accountant.AddRemove && c.Relation != accountant.ReplaceOne:
-		return errors.New("ledger: Config.Relation must be AddRemove or ReplaceOne")
-	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
-		return fmt.Errorf("ledger: Config.Epsilon %v must be finite and above 0", c.Epsilon)
-	case !(c.Delta > 0 && c.Delta < 1):
-		return fmt.Errorf("ledger: Config.Delta %v must lie strictly between 0 and 1", c.Delta)
-	}
-	return nil
-}
+// errExhausted is a BudgetError whose asking price is of no matter.
+var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left", ErrBudgetExceeded)
 
-// Ledger charges events against one budget, before anything is released. Its
-// worst-case events are fixed when they are reserved, so the Rényi order is
-// chosen at the end over all of them. It is safe for concurrent use.
+// Ledger charges events against one budget, before anything is released. It is
+// safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
-	cfg    Config
-	events []accountant.Event // reserved so far, in order
-	replay int                // entries of an earlier session not yet asked for again
-	file   *file              // nil in memory
+	chain  *chain
+	file   *file // nil in memory
+	own    *Run  // the reservations of no named run
+	open   map[string]bool
+	find   *outcomes
 	closed bool
 }
 
 // Open makes or continues the ledger at path; an empty path keeps it in memory.
 // An existing file must have been made with the same Config and must be whole:
-// otherwise ErrOtherConfig or ErrCorrupt, and nothing is written. The file is
-// locked until Close, which must be called: Open blocks, without a limit, while
-// another process or another Ledger of this one holds it.
+// otherwise ErrOtherConfig or a *CorruptError, and nothing is written. Only a last
+// line that was cut off is mended; the package comment says how.
+//
+// The file is locked until Close, which must be called, or the end of the
+// process: Open blocks, without a limit, while another process or another Ledger
+// of this one holds it.
 func Open(path string, cfg Config) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	l := &Ledger{cfg: cfg}
 	if path == "" {
-		return l, nil
+		return openStore(nil, cfg)
 	}
-	f, events, err := openFile(path, cfg)
+	s, err := openDisk(path)
 	if err != nil {
 		return nil, err
 	}
-	l.file, l.events = f, events
+	l, err := openStore(s, cfg)
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%w (%s)", err, path)
+	}
+	return l, nil
+}
+
+// openStore opens a ledger on s, or in memory if that is nil.
+func openStore(s store, cfg Config) (*Ledger, error) {
+	l := &Ledger{chain: newChain(), open: map[string]bool{}}
+	l.own = &Run{ledger: l}
+	if s == nil {
+		h, err := newHeader(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return l, l.chain.start(h)
+	}
+	var err error
+	if l.file, err = openFile(s, l.chain, cfg); err != nil {
+		return nil, err
+	}
+	l.find = &outcomes{store: s, size: l.file.size}
 	if cfg.Run != "" {
-		l.replay = len(events)
+		named := int64(0)
+		for _, r := range l.chain.runs {
+			named += r.entries
+		}
+		l.own.resume(l.chain.entries - named)
 	}
 	return l, nil
 }
@@ -112,7 +125,7 @@ func (l *Ledger) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	return l.file.close()
+	return l.file.store.Close()
 }
 
 // usable reports why nothing can be reserved or committed any more.
@@ -128,100 +141,249 @@ func (l *Ledger) usable() error {
 
 // Reserve checks that e fits the budget together with all before it, writes it
 // to disk and only then hands out the reservation. Over budget it returns a
-// *BudgetError, and nothing is spent. If writing fails it returns ErrBroken, as do
-// all calls after it.
+// *BudgetError, and in mode Reserved, once something was used, ErrSealed; nothing
+// is spent then. If writing fails it returns ErrBroken, as do all calls after it.
+//
+// When Config.Run is set, entries that were in the file when it was opened are
+// handed out again, in order, for the same events and at no cost; another event
+// is an error.
 func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil {
+	return l.own.Reserve(e)
+}
+
+// ReserveBatch is Reserve for several events at the cost of one sync: all of
+// them, in order, or an error and none.
+func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
+	return l.own.ReserveBatch(events)
+}
+
+// reserve charges new entries of a run.
+func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, error) {
+	if err := l.chain.mayReserve(); err != nil {
 		return nil, err
 	}
-	if l.replay > 0 {
-		i := len(l.events) - l.replay
-		if !reflect.DeepEqual(l.events[i], e) {
-			return nil, fmt.Errorf("ledger: entry %d of this run is %+v, but the resumed program reserves %+v", i+1, l.events[i], e)
+	c := l.chain
+	declared := r.number
+	var lines []line
+	if r.id != "" && r.number == 0 {
+		id, err := json.Marshal(r.id)
+		if err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
 		}
-		l.replay--
-		return &Reservation{ledger: l, index: i + 1, event: e}, nil
+		declared = int64(len(c.runs)) + 1
+		lines = append(lines, line{kind: runLine, run: declared, text: id})
 	}
-	spent, err := l.total(nil)
-	if err != nil {
-		return nil, err
-	}
-	total, err := l.total(e)
-	if err != nil {
-		return nil, err
-	}
-	if !(total <= l.cfg.Epsilon) {
-		return nil, &BudgetError{Epsilon: total, Spent: spent, Budget: l.cfg.Epsilon, Delta: l.cfg.Delta}
+	before := c.balance.snapshot()
+	charges := make([]*charge, len(events))
+	for i, e := range events {
+		text, err := accountant.MarshalEvent(e)
+		if err == nil && len(text) > maxLine/2 {
+			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
+		}
+		var epsilon float64
+		if err == nil {
+			charges[i], epsilon, err = l.afford(text, e)
+		}
+		if err == nil {
+			err = c.balance.add(text, charges[i])
+		}
+		if err != nil {
+			c.balance.restore(before)
+			var over *BudgetError
+			if errors.As(err, &over) {
+				return nil, err
+			}
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		lines = append(lines, line{kind: reserveLine, run: declared, entry: c.entries + int64(i) + 1, text: text, epsilon: epsilon})
 	}
 	if l.file != nil {
-		if err := l.file.reserve(e, total); err != nil {
+		if err := l.file.append(c, lines...); err != nil {
 			return nil, err
 		}
 	}
-	l.events = append(l.events, e)
-	return &Reservation{ledger: l, index: len(l.events), event: e}, nil
+	if declared != r.number {
+		if err := c.declare(declared, r.id); err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		r.number = declared
+	}
+	reservations := make([]*Reservation, len(events))
+	for i, e := range events {
+		c.entries++
+		reservations[i] = &Reservation{ledger: l, index: c.entries, event: e}
+	}
+	if r.number > 0 {
+		c.runs[r.number-1].entries += int64(len(events))
+	}
+	return reservations, nil
+}
+
+// afford returns the charge of an event and the total with it, or a
+// *BudgetError.
+func (l *Ledger) afford(text []byte, e accountant.Event) (*charge, float64, error) {
+	b := l.chain.balance
+	more, err := b.chargeOf(text, e)
+	if err != nil {
+		return nil, 0, err
+	}
+	epsilon, err := b.price(more)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !(epsilon <= b.cfg.Epsilon) {
+		over := &BudgetError{Epsilon: epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
+		if over.Spent, err = b.total(); err != nil {
+			return nil, 0, err
+		}
+		return nil, 0, over
+	}
+	return more, epsilon, nil
+}
+
+// begin is told of the first use of a reservation, which seals mode Reserved.
+func (l *Ledger) begin() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.seal()
+}
+
+// seal writes, once, that the charges of mode Reserved are complete.
+func (l *Ledger) seal() error {
+	if err := l.usable(); err != nil {
+		return err
+	}
+	c := l.chain
+	if c.header.Mode != Reserved || c.sealed {
+		return nil
+	}
+	if l.file != nil {
+		total, err := c.total()
+		if err != nil {
+			return err
+		}
+		if err := l.file.append(c, line{kind: sealLine, entry: c.entries, epsilon: total}); err != nil {
+			return err
+		}
+	}
+	c.sealed = true
+	return nil
+}
+
+// Outcome is what a reservation led to.
+type Outcome struct {
+	Of    *Reservation
+	Bytes []byte // only their SHA-256 is written
 }
 
 // Commit records, before the outcome is handed out, that the reservation led
 // to an outcome with these bytes; only their hash is written. On an error, such as
-// ErrBroken, the outcome must not leave.
+// ErrBroken, the outcome must not leave. The same outcome may be committed again,
+// which writes nothing; another one is refused.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
+	return l.CommitBatch([]Outcome{{r, outcome}})
+}
+
+// CommitBatch is Commit for several outcomes at the cost of one sync. On an error
+// none of them may leave.
+func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r == nil || r.ledger != l {
-		return errors.New("ledger: commit of a reservation of another ledger")
-	}
 	if err := l.usable(); err != nil {
 		return err
 	}
-	if l.file == nil {
+	lines := make([]line, 0, len(outcomes))
+	inBatch := make(map[int64]bool, len(outcomes))
+	for _, o := range outcomes {
+		if o.Of == nil || o.Of.ledger != l {
+			return errors.New("ledger: commit of a reservation of another ledger")
+		}
+		sum := sha256.Sum256(o.Bytes)
+		entry := o.Of.index
+		if inBatch[entry] {
+			return fmt.Errorf("ledger: entry %d is twice in one batch", entry)
+		}
+		inBatch[entry] = true
+		if l.chain.commits.has(entry) {
+			before, err := l.outcome(o.Of)
+			if err != nil {
+				return err
+			}
+			if before != sum {
+				return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
+			}
+			continue
+		}
+		lines = append(lines, line{kind: commitLine, entry: entry, outcome: sum})
+	}
+	if len(lines) == 0 {
 		return nil
 	}
-	sum := sha256.Sum256(outcome)
-	return l.file.commit(r.index, hex.EncodeToString(sum[:]))
+	if err := l.seal(); err != nil {
+		return err
+	}
+	if l.file != nil {
+		if err := l.file.append(l.chain, lines...); err != nil {
+			return err
+		}
+	}
+	for i := range lines {
+		l.chain.commits.add(lines[i].entry)
+	}
+	for _, o := range outcomes {
+		o.Of.outcome = sha256.Sum256(o.Bytes)
+		o.Of.committed = true
+	}
+	return nil
 }
 
-// Epsilon is the total of everything reserved, at the ledger's delta.
+// outcome is the committed outcome of a reservation.
+func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
+	if r.committed || l.find == nil {
+		return r.outcome, nil
+	}
+	return l.find.of(r.index)
+}
+
+// Epsilon is the total of everything reserved, at the ledger's delta. In mode
+// Reserved it bounds what was and will be released. In mode Filter it says how
+// far the filter has let the total go, and is no bound of anything: what has been
+// released is covered by the budget as a whole.
 func (l *Ledger) Epsilon() (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.total(nil)
+	return l.chain.total()
 }
 
-// Events are the reserved events, in order.
-func (l *Ledger) Events() []accountant.Event {
+// Config is the configuration the ledger was made with.
+func (l *Ledger) Config() Config { return l.chain.header.config() }
+
+// Schedule is everything reserved, equal events together, in order of their
+// first appearance.
+func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]accountant.Event(nil), l.events...)
+	return l.chain.balance.schedule()
 }
 
-// total composes all reserved events and, if it is not nil, one more.
-func (l *Ledger) total(more accountant.Event) (float64, error) {
-	events := l.events
-	if more != nil {
-		events = append(events[:len(events):len(events)], more)
-	}
-	return epsilonOf(l.cfg, events)
+// Head identifies a ledger up to its last line. A file from which lines were cut
+// off at the end is a whole ledger with fewer lines, and cannot show it; one who
+// kept the head, where the cutter cannot write, can ask [VerifyHead].
+type Head struct {
+	Lines int64  `json:"lines"`
+	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
 }
 
-func epsilonOf(cfg Config, events []accountant.Event) (float64, error) {
-	if len(events) == 0 {
-		return 0, nil
+// Head is that of the file now; zero in memory.
+func (l *Ledger) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.head()
+}
+
+func (c *chain) head() Head {
+	if c.lines == 0 {
+		return Head{}
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: cfg.Relation})
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	for _, e := range events {
-		if err := account.Compose(e, 1); err != nil {
-			return 0, fmt.Errorf("ledger: %w", err)
-		}
-	}
-	b, err := account.Epsilon(cfg.Delta)
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
-	return b.Upper, nil
+	return Head{c.lines, hex.EncodeToString(c.prev[:])}
 }

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -79,48 +78,58 @@ func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
 }
 
 func TestAResumedRunPaysNothingTwice(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	run := config
-	run.Run = "votes and key"
-	open := func() *ledger.Ledger {
-		l, err := ledger.Open(path, run)
+	for _, mode := range []ledger.Mode{ledger.Reserved, ledger.Filter} {
+		path := filepath.Join(t.TempDir(), "ledger.jsonl")
+		run := config
+		run.Run, run.Mode = "votes and key", mode
+		open := func() *ledger.Ledger {
+			l, err := ledger.Open(path, run)
+			require.NoError(t, err)
+			return l
+		}
+		l := open()
+		_, err := l.Reserve(queries(60))
 		require.NoError(t, err)
-		return l
+		spent, _ := l.Epsilon()
+		require.NoError(t, l.Close())
+
+		l = open()
+		r, err := l.Reserve(queries(60))
+		require.NoError(t, err)
+		again, _ := l.Epsilon()
+		require.Equal(t, spent, again)
+		_, err = l.Reserve(queries(50)) // a second, new one
+		require.NoError(t, err)
+		require.NoError(t, r.Begin(queries(60)))
+		require.NoError(t, l.Commit(r, []byte("labels")))
+		more, _ := l.Epsilon()
+		require.Greater(t, more, spent)
+		require.NoError(t, l.Close())
+		before, err := os.ReadFile(path)
+		require.NoError(t, err)
+
+		l = open()
+		_, err = l.Reserve(queries(61))
+		require.ErrorContains(t, err, "resumed program")
+		r, err = l.Reserve(queries(60))
+		require.NoError(t, err, "after a wrong event the right one is still there")
+		require.NoError(t, r.Begin(queries(60)))
+		require.ErrorContains(t, l.Commit(r, []byte("other labels")), "second answer")
+		require.NoError(t, l.Commit(r, []byte("labels")))
+		require.NoError(t, l.Commit(r, []byte("labels")))
+		require.NoError(t, l.Close())
+		after, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after), "a repeated run writes nothing")
 	}
-	l := open()
-	_, err := l.Reserve(queries(60))
-	require.NoError(t, err)
-	spent, _ := l.Epsilon()
-	require.NoError(t, l.Close())
-
-	l = open()
-	r, err := l.Reserve(queries(60))
-	require.NoError(t, err)
-	require.NoError(t, r.Begin(queries(60)))
-	require.NoError(t, l.Commit(r, []byte("labels")))
-	again, _ := l.Epsilon()
-	require.Equal(t, spent, again)
-	_, err = l.Reserve(queries(60)) // a second, new one
-	require.NoError(t, err)
-	more, _ := l.Epsilon()
-	require.Greater(t, more, spent)
-	require.NoError(t, l.Close())
-
-	l = open()
-	r, err = l.Reserve(queries(60))
-	require.NoError(t, err)
-	require.NoError(t, l.Commit(r, []byte("labels")))
-	require.ErrorContains(t, l.Commit(r, []byte("other labels")), "second answer")
-	_, err = l.Reserve(queries(61))
-	require.ErrorContains(t, err, "resumed program")
-	require.NoError(t, l.Close())
 
 	// Without a run the same calls are new charges.
-	path = filepath.Join(t.TempDir(), "fresh.jsonl")
-	l, err = ledger.Open(path, config)
+	path := filepath.Join(t.TempDir(), "fresh.jsonl")
+	l, err := ledger.Open(path, config)
 	require.NoError(t, err)
 	_, err = l.Reserve(queries(60))
 	require.NoError(t, err)
+	spent, _ := l.Epsilon()
 	require.NoError(t, l.Close())
 	l, err = ledger.Open(path, config)
 	require.NoError(t, err)
@@ -131,57 +140,38 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-func TestATornLastLineOfAResumableRunIsWrittenAgain(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	run := config
-	run.Run = "r"
-	l, err := ledger.Open(path, run)
-	require.NoError(t, err)
-	_, err = l.Reserve(queries(10))
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
-	first := bytes.IndexByte(whole, '\n') + 1
-	for cut := 0; cut < len(whole); cut++ {
-		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
-		l, err := ledger.Open(path, run)
-		require.NoError(t, err, "cut at %d", cut)
-		_, err = l.Reserve(queries(10))
-		require.NoError(t, err, "cut at %d", cut)
-		require.NoError(t, l.Close())
-		got, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, string(whole), string(got), "cut at %d", cut)
+// TestReservedModeIsSealedByItsFirstUse: a cost chosen after an answer was seen
+// would choose the order after the fact.
+func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
+	use := map[string]func(l *ledger.Ledger, r *ledger.Reservation) error{
+		"begin":  func(_ *ledger.Ledger, r *ledger.Reservation) error { return r.Begin(queries(10)) },
+		"commit": func(l *ledger.Ledger, r *ledger.Reservation) error { return l.Commit(r, nil) },
 	}
-	require.NoError(t, os.WriteFile(path, whole[:first+5], 0o600))
-	_, err = ledger.Open(path, config)
-	require.Error(t, err)
-}
-
-func TestEveryFlippedByteIsFound(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	l, err := ledger.Open(path, config)
-	require.NoError(t, err)
-	for range 3 {
-		r, err := l.Reserve(queries(5))
-		require.NoError(t, err)
-		require.NoError(t, l.Commit(r, []byte("x")))
-	}
-	require.NoError(t, l.Close())
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
-	// The last line has no successor that hashes it.
-	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
-	for i := range last {
-		bad := bytes.Clone(whole)
-		bad[i] ^= 1
-		require.NoError(t, os.WriteFile(path, bad, 0o600))
-		l, err := ledger.Open(path, config)
-		if err == nil {
-			l.Close()
+	for name, use := range use {
+		for _, path := range []string{"", filepath.Join(t.TempDir(), "ledger.jsonl")} {
+			l, err := ledger.Open(path, config)
+			require.NoError(t, err)
+			first, err := l.Reserve(queries(10))
+			require.NoError(t, err)
+			second, err := l.Reserve(queries(20))
+			require.NoError(t, err, "nothing was used yet")
+			require.NoError(t, use(l, first), name)
+			_, err = l.Reserve(queries(1))
+			require.ErrorIs(t, err, ledger.ErrSealed, name)
+			_, err = l.Fits(t.Context(), queries(1))
+			require.ErrorIs(t, err, ledger.ErrSealed, name)
+			require.Zero(t, l.Left())
+			require.NoError(t, second.Begin(queries(20)), "what was reserved may still be used")
+			require.NoError(t, l.Close())
+			if path == "" {
+				continue
+			}
+			l, err = ledger.Open(path, config)
+			require.NoError(t, err)
+			_, err = l.Reserve(queries(1))
+			require.ErrorIs(t, err, ledger.ErrSealed, "also for the next process")
+			require.NoError(t, l.Close())
 		}
-		require.Error(t, err, "byte %d", i)
 	}
 }
 

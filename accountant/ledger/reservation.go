@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,18 +19,27 @@ var ErrNotReserved = errors.New("ledger: not reserved")
 // that was not charged cannot be written by accident.
 type Reservation struct {
 	ledger *Ledger
-	index  int
+	index  int64
 	event  accountant.Event
 
 	mu    sync.Mutex
 	begun bool
+
+	// Of a commit in this session; guarded by the ledger's lock.
+	committed bool
+	outcome   [sha256.Size]byte
 }
 
 // Event is what was charged.
 func (r *Reservation) Event() accountant.Event { return r.event }
 
+// Entry is the number of the reservation in its ledger, from 1.
+func (r *Reservation) Entry() int64 { return r.index }
+
 // Begin marks the reservation as used by a mechanism whose worst case is e.
-// It refuses an event that differs from the one charged, and a second use.
+// It refuses an event that differs from the one charged, and a second use. In
+// mode Reserved the first use seals the ledger, on disk: on an error the
+// mechanism must not start.
 func (r *Reservation) Begin(e accountant.Event) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
@@ -41,6 +51,9 @@ func (r *Reservation) Begin(e accountant.Event) error {
 	defer r.mu.Unlock()
 	if r.begun {
 		return fmt.Errorf("%w: entry %d was used before; reserve again", ErrNotReserved, r.index)
+	}
+	if err := r.ledger.begin(); err != nil {
+		return err
 	}
 	r.begun = true
 	return nil

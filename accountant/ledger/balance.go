@@ -1,0 +1,361 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// balance is what was reserved so far, as one divergence per order. It is kept
+// up to date by every reservation, so that a price costs the same however many
+// came before.
+type balance struct {
+	cfg     Config // Orders filled in
+	refine  bool   // between orders, in mode Reserved with default orders
+	log     float64
+	penalty []float64 // what conversion adds to each order, at the delta of log
+	sum     []float64 // divergence at each order, and what rounding took from it
+	carry   []float64
+	failure float64
+
+	kinds  []*charge // in order of first appearance
+	byText map[string]*charge
+}
+
+// charge is one event, and how often it was reserved.
+type charge struct {
+	event   accountant.Event
+	count   int64
+	curve   []float64 // divergence at each order; nil if not kept
+	failure float64
+}
+
+// maxCurves bounds how many events keep their curve; those of more are computed
+// again.
+const maxCurves = 1024
+
+func newBalance(h header) (*balance, error) {
+	b := &balance{cfg: h.config(), refine: h.Default && h.Mode == Reserved, byText: map[string]*charge{}}
+	b.cfg.Orders = h.orders()
+	n := len(b.cfg.Orders)
+	b.penalty, b.sum, b.carry = make([]float64, n), make([]float64, n), make([]float64, n)
+	delta := b.cfg.Delta
+	if b.cfg.Mode == Filter {
+		delta = share(b.cfg, delta)
+	}
+	b.log = math.Log(delta)
+	held := false
+	for i, a := range b.cfg.Orders {
+		var err error
+		if b.penalty[i], err = penalty(a, delta); err != nil {
+			return nil, err
+		}
+		held = held || b.penalty[i] < b.cfg.Epsilon
+	}
+	if !held {
+		return nil, fmt.Errorf("ledger: none of Config.Orders holds anything at epsilon %g and delta %g", b.cfg.Epsilon, b.cfg.Delta)
+	}
+	return b, nil
+}
+
+// share is the part of delta that each finite order of a filter gets. The
+// outcomes of a run fall into sets, one per order that stayed within its budget;
+// on each set the run is the one stopped by that order alone, so the sum of the
+// shares bounds the whole. Without the split, "some order is still in budget" is
+// no guarantee: testdata/filters.json has runs whose delta is twice the target.
+func share(c Config, delta float64) float64 {
+	finite := 0
+	for _, a := range c.Orders {
+		if !math.IsInf(a, 1) {
+			finite++
+		}
+	}
+	delta = mathx.Down(delta - c.FailureDelta)
+	if finite > 1 {
+		delta = mathx.Down(delta / float64(finite))
+	}
+	return delta
+}
+
+// penalty is what the conversion of order a adds to a divergence at delta. It
+// asks the accountant about a divergence that is known, so that the rule stands
+// in one place; the result is too large by at most 1e-11 of that divergence.
+func penalty(a, delta float64) (float64, error) {
+	if math.IsInf(a, 1) {
+		return 0, nil
+	}
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{a}})
+	if err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	for known := 1.0 / 1024; ; known *= 8 { // until no part of it is lost below zero
+		if err := account.Compose(accountant.ZCDP{Rho: known / a}, 1); err != nil {
+			return 0, fmt.Errorf("ledger: %w", err)
+		}
+		have, _, err := account.RDP([]float64{a})
+		if err != nil {
+			return 0, fmt.Errorf("ledger: %w", err)
+		}
+		bound, err := account.Epsilon(delta)
+		if err != nil {
+			return 0, fmt.Errorf("ledger: %w", err)
+		}
+		if bound.Upper > 0 {
+			return mathx.Up(bound.Upper - have[0]*(1-5e-12)), nil
+		}
+	}
+}
+
+// chargeOf finds or makes the charge of an event in its JSON form. A nil event
+// is read from the text. Nothing is counted yet.
+func (b *balance) chargeOf(text []byte, e accountant.Event) (*charge, error) {
+	if c, ok := b.byText[string(text)]; ok {
+		return c, nil
+	}
+	if e == nil {
+		var err error
+		if e, err = accountant.UnmarshalEvent(text); err != nil {
+			return nil, err
+		}
+	}
+	c := &charge{event: e}
+	curve, failure, err := b.curveOf(e)
+	if err != nil {
+		return nil, err
+	}
+	c.curve, c.failure = curve, failure
+	return c, nil
+}
+
+func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: b.cfg.Relation})
+	if err != nil {
+		return nil, 0, fmt.Errorf("ledger: %w", err)
+	}
+	if err := account.Compose(e, 1); err != nil {
+		return nil, 0, fmt.Errorf("ledger: %w", err)
+	}
+	curve, failure, err := account.RDP(b.cfg.Orders)
+	if err != nil {
+		return nil, 0, fmt.Errorf("ledger: %w", err)
+	}
+	return curve, failure, nil
+}
+
+// curve is c's, computed again if it is not kept.
+func (b *balance) curve(c *charge) ([]float64, error) {
+	if c.curve != nil {
+		return c.curve, nil
+	}
+	curve, _, err := b.curveOf(c.event)
+	return curve, err
+}
+
+// add counts one more run of c, whose event has this JSON form.
+func (b *balance) add(text []byte, c *charge) error {
+	curve, err := b.curve(c)
+	if err != nil {
+		return err
+	}
+	if c.count == 0 {
+		b.byText[string(text)] = c
+		if b.kinds = append(b.kinds, c); len(b.kinds) > maxCurves {
+			c.curve = nil
+		}
+	}
+	c.count++
+	for i, v := range curve {
+		s, t := b.sum[i], b.sum[i]+v
+		b.sum[i] = t
+		if !math.IsInf(t, 1) {
+			z := t - s
+			b.carry[i] += (s - (t - z)) + (v - z)
+		}
+	}
+	if c.failure > 0 {
+		b.failure = mathx.Up(b.failure + c.failure)
+	}
+	return nil
+}
+
+// sumSlack covers the rounding of a sum that carries what it rounds.
+const sumSlack = 1e-14
+
+// divergence is the total at the i-th order with more on top, rounded up.
+func (b *balance) divergence(i int, more float64) float64 {
+	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
+}
+
+// onOrders is the least epsilon over the orders of everything and, if it is not
+// nil, one run of more. In mode Filter that number is what the filter decides on,
+// not a bound of what has been released.
+func (b *balance) onOrders(more *charge) (float64, error) {
+	failure, curve := b.failure, []float64(nil)
+	if more != nil {
+		var err error
+		if curve, err = b.curve(more); err != nil {
+			return 0, err
+		}
+		if more.failure > 0 {
+			failure = mathx.Up(failure + more.failure)
+		}
+	} else if len(b.kinds) == 0 {
+		return 0, nil
+	}
+	if b.cfg.Mode == Filter && failure > b.cfg.FailureDelta {
+		return math.Inf(1), nil
+	}
+	shift := b.shift(failure)
+	least, at := math.Inf(1), -1
+	for i, p := range b.penalty {
+		eps := (b.sum[i] + b.carry[i]) + p
+		if curve != nil {
+			eps += curve[i]
+		}
+		if shift != 0 {
+			eps += atOrder(shift, b.cfg.Orders[i])
+		}
+		if eps < least {
+			least, at = eps, i
+		}
+	}
+	if at < 0 {
+		return math.Inf(1), nil
+	}
+	total := b.divergence(at, 0)
+	if curve != nil {
+		total = b.divergence(at, curve[at])
+	}
+	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
+}
+
+// shift is what failures take from log delta in mode Reserved; in mode Filter
+// they have their own part of delta.
+func (b *balance) shift(failure float64) float64 {
+	if b.cfg.Mode == Filter || failure == 0 {
+		return 0
+	}
+	left := mathx.Down(b.cfg.Delta - failure)
+	if left <= 0 {
+		return math.Inf(1)
+	}
+	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
+}
+
+// atOrder is what a shift of log delta adds to the penalty of order a, as every
+// conversion divides it by a-1. No delta is needed at order +Inf, unless none is
+// left.
+func atOrder(shift, a float64) float64 {
+	switch {
+	case math.IsInf(shift, 1):
+		return shift
+	case math.IsInf(a, 1):
+		return 0
+	}
+	return shift / (a - 1)
+}
+
+// price is the total with one run of more, as a line records it: the least over
+// the orders, or, where only that exceeds the budget, the least over all real
+// orders.
+func (b *balance) price(more *charge) (float64, error) {
+	eps, err := b.onOrders(more)
+	if err != nil || eps <= b.cfg.Epsilon || !b.refine {
+		return eps, err
+	}
+	return b.refined(more)
+}
+
+// refined is the total at the best real order, in mode Reserved.
+func (b *balance) refined(more *charge) (float64, error) {
+	bound, err := b.bound(more, b.cfg.Delta)
+	return bound.Upper, err
+}
+
+// bound asks the accountant for everything and, if it is not nil, more.
+func (b *balance) bound(more *charge, delta float64) (accountant.Bound, error) {
+	cfg := accountant.Config{Relation: b.cfg.Relation}
+	if !b.refine {
+		cfg.Orders = b.cfg.Orders
+	}
+	account, err := accountant.NewRDP(cfg)
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
+	}
+	for _, c := range b.kinds {
+		if err := account.Compose(c.event, c.count); err != nil {
+			return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
+		}
+	}
+	if more != nil {
+		if err := account.Compose(more.event, 1); err != nil {
+			return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
+		}
+	}
+	bound, err := account.Epsilon(delta)
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
+	}
+	return bound, nil
+}
+
+// total is epsilon of everything reserved: in mode Reserved a bound, at the best
+// order; in mode Filter what the filter has let through.
+func (b *balance) total() (float64, error) {
+	if b.cfg.Mode == Filter || len(b.kinds) == 0 {
+		return b.onOrders(nil)
+	}
+	eps, err := b.onOrders(nil)
+	if err != nil {
+		return 0, err
+	}
+	best, err := b.refined(nil)
+	return math.Min(eps, best), err
+}
+
+// snapshot is enough of a balance to go back.
+type snapshot struct {
+	sum, carry []float64
+	failure    float64
+	counts     []int64
+}
+
+func (b *balance) snapshot() snapshot {
+	s := snapshot{append([]float64(nil), b.sum...), append([]float64(nil), b.carry...), b.failure, make([]int64, len(b.kinds))}
+	for i, c := range b.kinds {
+		s.counts[i] = c.count
+	}
+	return s
+}
+
+func (b *balance) restore(s snapshot) {
+	copy(b.sum, s.sum)
+	copy(b.carry, s.carry)
+	b.failure = s.failure
+	for i, c := range b.kinds {
+		if i < len(s.counts) {
+			c.count = s.counts[i]
+			continue
+		}
+		c.count = 0
+	}
+	for text, c := range b.byText {
+		if c.count == 0 {
+			delete(b.byText, text)
+		}
+	}
+	b.kinds = b.kinds[:len(s.counts)]
+}
+
+// schedule is what was reserved, equal events together.
+func (b *balance) schedule() accountant.Schedule {
+	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
+	for i, c := range b.kinds {
+		if s.Events[i] = c.event; c.count > 1 {
+			s.Events[i] = accountant.Repeated{Event: c.event, Count: c.count}
+		}
+	}
+	return s
+}

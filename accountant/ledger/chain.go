@@ -1,0 +1,309 @@
+package ledger
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// ErrCorrupt is matched by every *CorruptError.
+var ErrCorrupt = errors.New("ledger: corrupt")
+
+// CorruptError says on which line a ledger stops being a whole chain of lines
+// that follow from each other. What the file charged can no longer be told.
+type CorruptError struct {
+	Line   int64 // from 1
+	Reason string
+}
+
+// Error implements error.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%v: line %d: %s", ErrCorrupt, e.Line, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrCorrupt) hold.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// chain is what the lines read or written so far add up to. Its size does not
+// grow with their number, but with that of different events, of runs, and of
+// gaps in what was committed.
+type chain struct {
+	header  header
+	balance *balance
+	lines   int64
+	prev    [sha256.Size]byte
+	entries int64
+	runs    []run
+	byID    map[string]int64 // number of a run, from 1
+	commits spans
+	sealed  bool
+	// exhausted: a reservation was cut off before it said what it charges, and
+	// nobody will repeat it, so it is taken to be all that was left.
+	exhausted bool
+}
+
+type run struct {
+	id      string
+	entries int64
+}
+
+func newChain() *chain { return &chain{byID: map[string]int64{}} }
+
+// next is a line that follows all before.
+func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
+
+// start begins a chain with its header.
+func (c *chain) start(h header) error {
+	b, err := newBalance(h)
+	if err != nil {
+		return err
+	}
+	c.header, c.balance = h, b
+	return nil
+}
+
+// follow appends a line to the chain, or says why it cannot be. The text is that
+// of the line without its newline.
+func (c *chain) follow(text []byte) (line, error) {
+	l, err := decode(text)
+	if err != nil {
+		return l, err
+	}
+	if err := c.link(l); err != nil {
+		return l, err
+	}
+	if err := c.apply(l); err != nil {
+		return l, err
+	}
+	c.append(text)
+	return l, nil
+}
+
+// append counts a line that was applied.
+func (c *chain) append(text []byte) {
+	c.lines++
+	c.prev = sha256.Sum256(text)
+}
+
+// link checks that l stands where it belongs.
+func (c *chain) link(l line) error {
+	switch {
+	case l.number != c.lines+1:
+		return fmt.Errorf("it says it is line %d: lines were removed, repeated or moved", l.number)
+	case l.prev != c.prev:
+		return errors.New("it does not follow the line before it")
+	case (l.kind == headerLine) != (c.lines == 0):
+		return errors.New("the first line, and no other, says what the ledger is")
+	}
+	return nil
+}
+
+// apply does what l says, if that follows from what stands before it.
+func (c *chain) apply(l line) error {
+	switch l.kind {
+	case headerLine:
+		h, err := parseHeader(l.text)
+		if err != nil {
+			return err
+		}
+		return c.start(h)
+	case runLine:
+		var id string
+		if err := json.Unmarshal(l.text, &id); err != nil {
+			return fmt.Errorf("its id: %w", err)
+		}
+		return c.declare(l.run, id)
+	case reserveLine:
+		return c.reserve(l)
+	case sealLine:
+		return c.seal(l)
+	case commitLine:
+		return c.commit(l.entry)
+	default: // tornLine
+		c.exhausted = true
+		return nil
+	}
+}
+
+func (c *chain) declare(number int64, id string) error {
+	switch {
+	case number != int64(len(c.runs))+1:
+		return fmt.Errorf("it declares run %d after %d runs", number, len(c.runs))
+	case id == "" || c.byID[id] != 0:
+		return fmt.Errorf("it declares run %q, which is empty or there already", id)
+	}
+	c.runs = append(c.runs, run{id: id})
+	c.byID[id] = number
+	return nil
+}
+
+// mayReserve says whether anything may still be charged.
+func (c *chain) mayReserve() error {
+	switch {
+	case c.exhausted:
+		return errExhausted
+	case c.sealed:
+		return ErrSealed
+	}
+	return nil
+}
+
+func (c *chain) reserve(l line) error {
+	if err := c.mayReserve(); err != nil {
+		return err
+	}
+	if l.entry != c.entries+1 || l.run > int64(len(c.runs)) {
+		return fmt.Errorf("it is entry %d of run %d, after %d entries and %d runs", l.entry, l.run, c.entries, len(c.runs))
+	}
+	more, err := c.balance.chargeOf(l.text, nil)
+	if err != nil {
+		return err
+	}
+	if err := c.sameEpsilon(l.epsilon, more); err != nil {
+		return err
+	}
+	return c.charge(l, more)
+}
+
+// charge counts a reservation whose price was found right.
+func (c *chain) charge(l line, more *charge) error {
+	if err := c.balance.add(l.text, more); err != nil {
+		return err
+	}
+	c.entries++
+	if l.run > 0 {
+		c.runs[l.run-1].entries++
+	}
+	return nil
+}
+
+// sameEpsilon checks the total that a reservation says it makes.
+func (c *chain) sameEpsilon(says float64, more *charge) error {
+	if says > c.balance.cfg.Epsilon {
+		return fmt.Errorf("it brings epsilon to %v, above the budget of %v", says, c.balance.cfg.Epsilon)
+	}
+	is, err := c.balance.onOrders(more)
+	if err != nil {
+		return err
+	}
+	if near(says, is) {
+		return nil
+	}
+	if c.balance.refine {
+		if is, err = c.balance.refined(more); err != nil {
+			return err
+		}
+		if near(says, is) {
+			return nil
+		}
+	}
+	return fmt.Errorf("it says epsilon %v, the events make %v", says, is)
+}
+
+// near allows for the rounding of another machine.
+func near(a, b float64) bool {
+	return !math.IsInf(a-b, 0) && math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b))
+}
+
+func (c *chain) seal(l line) error {
+	switch {
+	case c.header.Mode != Reserved:
+		return errors.New("it seals a filter, whose costs are chosen as it goes")
+	case c.sealed:
+		return errors.New("it seals what is sealed")
+	case l.entry != c.entries || c.entries == 0:
+		return fmt.Errorf("it seals %d entries, there are %d", l.entry, c.entries)
+	}
+	total, err := c.total()
+	if err != nil {
+		return err
+	}
+	if !near(l.epsilon, total) {
+		return fmt.Errorf("it says epsilon %v, the events make %v", l.epsilon, total)
+	}
+	c.sealed = true
+	return nil
+}
+
+func (c *chain) commit(entry int64) error {
+	switch {
+	case entry < 1 || entry > c.entries:
+		return fmt.Errorf("it commits entry %d of %d", entry, c.entries)
+	case c.commits.has(entry):
+		return fmt.Errorf("it commits entry %d a second time", entry)
+	case c.header.Mode == Reserved && !c.sealed:
+		return errors.New("it commits an outcome before the charges were sealed")
+	}
+	c.commits.add(entry)
+	return nil
+}
+
+// total is epsilon of everything; see balance.total.
+func (c *chain) total() (float64, error) {
+	if c.exhausted {
+		return c.balance.cfg.Epsilon, nil
+	}
+	return c.balance.total()
+}
+
+// lineReader hands out the lines of a file one by one.
+type lineReader struct {
+	r    *bufio.Reader
+	long []byte
+}
+
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<16)} }
+
+var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
+
+// next returns a line without its newline, valid until the next call. At the end
+// it returns io.EOF with what stands after the last newline, if anything does.
+func (r *lineReader) next() ([]byte, error) {
+	text, err := r.r.ReadSlice('\n')
+	if err == nil {
+		return text[:len(text)-1], nil
+	}
+	r.long = append(r.long[:0], text...)
+	for err == bufio.ErrBufferFull {
+		if len(r.long) > maxLine {
+			return nil, errLongLine
+		}
+		text, err = r.r.ReadSlice('\n')
+		r.long = append(r.long, text...)
+	}
+	if err != nil {
+		return r.long, err
+	}
+	return r.long[:len(r.long)-1], nil
+}
+
+// read follows all whole lines of r and hands each to visit, which may be nil.
+// What stands after the last newline is returned.
+func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
+	lines := newLineReader(r)
+	for {
+		text, err := lines.next()
+		switch {
+		case err == io.EOF:
+			return text, nil
+		case err == errLongLine:
+			return nil, &CorruptError{c.lines + 1, err.Error()}
+		case err != nil:
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		l, err := c.follow(text)
+		if err != nil {
+			return nil, &CorruptError{c.lines + 1, err.Error()}
+		}
+		if visit == nil {
+			continue
+		}
+		if err := visit(l); err != nil {
+			return nil, err
+		}
+	}
+}

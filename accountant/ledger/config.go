@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Mode says when costs are chosen, and so which total is a bound.
+type Mode int
+
+const (
+	// Reserved is for programs whose costs do not depend on any answer: all
+	// reservations are made before the first of them is used, which seals the
+	// ledger. The Rényi order is chosen at the end, over the whole. It is the
+	// default.
+	Reserved Mode = iota
+	// Filter is for costs chosen while looking at earlier answers, by one program
+	// or by several that share the ledger. The order, or a set of orders among
+	// which delta is split, is fixed when the ledger is made, and what the ledger
+	// promises is its whole budget, however much of it was used.
+	Filter
+)
+
+// String returns the name used in JSON.
+func (m Mode) String() string {
+	switch m {
+	case Reserved:
+		return "reserved"
+	case Filter:
+		return "filter"
+	}
+	return fmt.Sprintf("Mode(%d)", int(m))
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (m Mode) MarshalText() ([]byte, error) {
+	if m != Reserved && m != Filter {
+		return nil, fmt.Errorf("ledger: %v is neither Reserved nor Filter", m)
+	}
+	return []byte(m.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Mode) UnmarshalText(text []byte) error {
+	for _, known := range []Mode{Reserved, Filter} {
+		if string(text) == known.String() {
+			*m = known
+			return nil
+		}
+	}
+	return fmt.Errorf("ledger: mode %q is neither reserved nor filter", text)
+}
+
+// Noise says where the noise comes from of everything charged to a ledger.
+type Noise string
+
+const (
+	// UnknownNoise is noise about which the ledger makes no statement.
+	UnknownNoise Noise = ""
+	// SecretNoise comes from the operating system's randomness, or from a key
+	// that does, which nobody else knows: what is charged may be released.
+	SecretNoise Noise = "secret"
+	// SeededNoise can be drawn again by whoever knows a seed. It protects nothing,
+	// and nothing charged to the ledger may be released.
+	SeededNoise Noise = "seeded"
+)
+
+// Config fixes what a ledger accounts for; it is written into the first line of
+// the file and compared, field by field, when the file is opened again.
+type Config struct {
+	Unit     string              // whose data one change is: "record", "user", "silo"; required
+	Relation accountant.Relation // required
+	Epsilon  float64             // the budget, > 0, +Inf refused
+	Delta    float64             // in (0, 1)
+	Mode     Mode                // default Reserved
+	// Orders are the Rényi orders, each above 1. In mode Reserved they are tried
+	// at the end; nil means accountant.DefaultOrders, refined. In mode Filter they
+	// are fixed for good, and Delta is split evenly over those that are finite; nil
+	// means the one order at which the budget holds most Gaussian noise. +Inf is
+	// the sum of pure epsilons, and needs no share of Delta.
+	Orders []float64
+	// FailureDelta is, in mode Filter, the part of Delta kept for events that may
+	// fail, such as a stability release; 0 refuses them. Mode Reserved takes what
+	// the events need, and refuses the field.
+	FailureDelta float64
+	// Run identifies a resumable run: the same private input, the same secret key
+	// for all noise, the same program of reservations. When it is set and the file
+	// is opened again, a Reserve that repeats the next recorded entry returns that
+	// entry instead of charging twice: the answers it leads to are the same bit
+	// for bit, so nothing more is revealed. Leave it empty where noise is fresh,
+	// and where several runs share the ledger; those use [Ledger.Run].
+	Run string
+	// Data identifies the private input, such as the SHA-256 of a vote file.
+	// Optional.
+	Data string
+	// Noise is where all noise comes from. Optional; without it a statement
+	// cannot say that anything is fit for release.
+	Noise Noise
+}
+
+// maxText bounds the strings of a Config and the names of runs, in bytes.
+const maxText = 4096
+
+// maxOrders bounds Config.Orders.
+const maxOrders = 4096
+
+func (c Config) validate() error {
+	switch {
+	case c.Unit == "":
+		return errors.New("ledger: Config.Unit is empty: say whose data one change is, such as record or user")
+	case c.Relation != accountant.AddRemove && c.Relation != accountant.ReplaceOne:
+		return errors.New("ledger: Config.Relation must be AddRemove or ReplaceOne")
+	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
+		return fmt.Errorf("ledger: Config.Epsilon %v must be finite and above 0", c.Epsilon)
+	case !(c.Delta > 0 && c.Delta < 1):
+		return fmt.Errorf("ledger: Config.Delta %v must lie strictly between 0 and 1", c.Delta)
+	case c.Mode != Reserved && c.Mode != Filter:
+		return fmt.Errorf("ledger: Config.Mode %v must be Reserved or Filter", c.Mode)
+	case c.Mode == Reserved && c.FailureDelta != 0:
+		return errors.New("ledger: Config.FailureDelta is for mode Filter: in mode Reserved events take what they need")
+	case !(c.FailureDelta >= 0 && c.FailureDelta < c.Delta):
+		return fmt.Errorf("ledger: Config.FailureDelta %v must be at least 0 and below Delta", c.FailureDelta)
+	case c.Noise != UnknownNoise && c.Noise != SecretNoise && c.Noise != SeededNoise:
+		return fmt.Errorf("ledger: Config.Noise %q must be SecretNoise, SeededNoise or left out", string(c.Noise))
+	case len(c.Orders) > maxOrders:
+		return fmt.Errorf("ledger: Config.Orders has %d orders, at most %d are taken", len(c.Orders), maxOrders)
+	}
+	for _, field := range []struct{ name, value string }{{"Unit", c.Unit}, {"Run", c.Run}, {"Data", c.Data}} {
+		if err := checkText(field.value); err != nil {
+			return fmt.Errorf("ledger: Config.%s: %w", field.name, err)
+		}
+	}
+	for i, a := range c.Orders {
+		if !(a > 1) {
+			return fmt.Errorf("ledger: Config.Orders: order %v is not above 1", a)
+		}
+		if i > 0 && !(a > c.Orders[i-1]) {
+			return errors.New("ledger: Config.Orders must go up, each order once")
+		}
+	}
+	return nil
+}
+
+func checkText(s string) error {
+	switch {
+	case len(s) > maxText:
+		return fmt.Errorf("%d bytes, at most %d are taken", len(s), maxText)
+	case !utf8.ValidString(s):
+		return errors.New("it is not UTF-8")
+	}
+	return nil
+}
+
+// ErrOtherConfig is returned when a ledger file was made with another Config.
+var ErrOtherConfig = errors.New("ledger: another configuration")
+
+// sameConfig names every field in which a ledger was made otherwise than it is
+// opened. Orders left out mean those the ledger was made with by default.
+func sameConfig(made, opened Config) error {
+	var differ []string
+	for _, field := range []struct {
+		name         string
+		made, opened any
+	}{
+		{"Unit", made.Unit, opened.Unit},
+		{"Relation", made.Relation, opened.Relation},
+		{"Epsilon", made.Epsilon, opened.Epsilon},
+		{"Delta", made.Delta, opened.Delta},
+		{"Mode", made.Mode, opened.Mode},
+		{"FailureDelta", made.FailureDelta, opened.FailureDelta},
+		{"Run", made.Run, opened.Run},
+		{"Data", made.Data, opened.Data},
+		{"Noise", string(made.Noise), string(opened.Noise)},
+	} {
+		if field.made != field.opened {
+			differ = append(differ, fmt.Sprintf("%s is %v, opened with %v", field.name, quoted(field.made), quoted(field.opened)))
+		}
+	}
+	if !slices.Equal(made.Orders, opened.Orders) {
+		differ = append(differ, fmt.Sprintf("Orders are %v, opened with %v", made.Orders, opened.Orders))
+	}
+	if differ == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrOtherConfig, strings.Join(differ, "; "))
+}
+
+// quoted shows where a string begins and ends, also one that is empty.
+func quoted(v any) any {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return v
+}

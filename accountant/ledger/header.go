@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime/debug"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Schema names the file format.
+const Schema = "pate.ledger/2"
+
+// header is what the first line of a file says, enough to recompute every
+// epsilon below it.
+type header struct {
+	Unit     string              `json:"unit"`
+	Relation accountant.Relation `json:"relation"`
+	Epsilon  float64             `json:"epsilon"`
+	Delta    float64             `json:"delta"`
+	Mode     Mode                `json:"mode"`
+	// The orders on which every line's epsilon is computed. Refined: a total that
+	// only fits between two of them, and the total at the seal, is taken at the
+	// best real order.
+	Accountant   string                `json:"accountant"`
+	Conversion   accountant.Conversion `json:"conversion"`
+	Orders       []order               `json:"orders"`
+	Default      bool                  `json:"default_orders"` // Config.Orders was left out
+	FailureDelta float64               `json:"failure_delta"`
+	Run          string                `json:"run"`
+	Data         string                `json:"data"`
+	Noise        Noise                 `json:"noise"`
+	Library      string                `json:"library"`
+}
+
+// order is a Rényi order that JSON can hold when it is infinite.
+type order float64
+
+func (o order) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(o), 1) {
+		return []byte(`"inf"`), nil
+	}
+	return json.Marshal(float64(o))
+}
+
+func (o *order) UnmarshalJSON(text []byte) error {
+	if string(text) == `"inf"` {
+		*o = order(math.Inf(1))
+		return nil
+	}
+	return json.Unmarshal(text, (*float64)(o))
+}
+
+// accountantName is the only accountant so far.
+const accountantName = "rdp"
+
+// newHeader fills in what a valid Config leaves open.
+func newHeader(c Config) (header, error) {
+	h := header{
+		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
+		Accountant: accountantName, Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
+		Run: c.Run, Data: c.Data, Noise: c.Noise, Library: library(),
+	}
+	orders := c.Orders
+	if h.Default {
+		var err error
+		if orders, err = defaultOrders(c); err != nil {
+			return h, err
+		}
+	}
+	for _, a := range orders {
+		h.Orders = append(h.Orders, order(a))
+	}
+	return h, nil
+}
+
+// encode returns the header as JSON.
+func (h header) encode() ([]byte, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	return text, nil
+}
+
+// config is the Config that the ledger was made with.
+func (h header) config() Config {
+	c := Config{
+		Unit: h.Unit, Relation: h.Relation, Epsilon: h.Epsilon, Delta: h.Delta, Mode: h.Mode,
+		FailureDelta: h.FailureDelta, Run: h.Run, Data: h.Data, Noise: h.Noise,
+	}
+	if !h.Default {
+		c.Orders = h.orders()
+	}
+	return c
+}
+
+func (h header) orders() []float64 {
+	orders := make([]float64, len(h.Orders))
+	for i, a := range h.Orders {
+		orders[i] = float64(a)
+	}
+	return orders
+}
+
+// defaultOrders are the orders of a ledger that names none.
+func defaultOrders(c Config) ([]float64, error) {
+	if c.Mode == Reserved {
+		return accountant.DefaultOrders(), nil
+	}
+	// The order at which the budget holds the largest rho: the best for Gaussian
+	// noise, and fixed by the budget alone.
+	best, most := 0.0, 0.0
+	for _, a := range accountant.DefaultOrders() {
+		if math.IsInf(a, 1) {
+			continue
+		}
+		p, err := penalty(a, c.Delta-c.FailureDelta)
+		if err != nil {
+			return nil, err
+		}
+		if rho := (c.Epsilon - p) / a; rho > most {
+			best, most = a, rho
+		}
+	}
+	if best == 0 {
+		return nil, errors.New("ledger: no finite order holds anything at this Epsilon and Delta: set Config.Orders to +Inf for pure events")
+	}
+	return []float64{best}, nil
+}
+
+func parseHeader(text []byte) (header, error) {
+	var h header
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&h); err != nil {
+		return h, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return h, errors.New("something follows the header")
+	}
+	if h.Accountant != accountantName {
+		return h, fmt.Errorf("accountant %q is not known to this version", h.Accountant)
+	}
+	if h.Conversion != accountant.Improved {
+		return h, fmt.Errorf("conversion %v is not used by ledgers", h.Conversion)
+	}
+	if len(h.Orders) == 0 {
+		return h, errors.New("it names no orders")
+	}
+	c := h.config()
+	c.Orders = h.orders()
+	return h, c.validate()
+}
+
+// library is the version of this module in the running program.
+func library() string {
+	const module = "github.com/pate-go/pate"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return module + " (unknown)"
+	}
+	if i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == module }); i >= 0 {
+		return module + " " + info.Deps[i].Version
+	}
+	return module + " " + info.Main.Version
+}

@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Left is what composition leaves of a budget, which is more than the
+// difference of two epsilons: after 1.2 of 2, about 1.55.
+type Left struct {
+	// Rho is the largest Gaussian release that still fits, as zero-concentrated
+	// cost: one with noise multiplier 1/sqrt(2 Rho).
+	Rho float64
+	// Epsilon is what that release, or one of pure epsilon where that is more,
+	// would cost alone, at the ledger's delta.
+	Epsilon float64
+}
+
+// left rounds down: what it answers fits.
+func (b *balance) left() Left {
+	var out Left
+	pure, shift := 0.0, b.shift(b.failure)
+	for i, a := range b.cfg.Orders {
+		room := (b.cfg.Epsilon-b.penalty[i]-atOrder(shift, a))*(1-1e-12) - b.divergence(i, 0)
+		switch {
+		case !(room > 0): // also where the sum is infinite
+		case math.IsInf(a, 1):
+			pure = room
+		default:
+			out.Rho = math.Max(out.Rho, mathx.Down(room/a*(1-1e-11)))
+		}
+	}
+	for i, a := range b.cfg.Orders {
+		if out.Rho == 0 || math.IsInf(a, 1) {
+			continue
+		}
+		if eps := a*out.Rho + b.penalty[i]; out.Epsilon == 0 || eps < out.Epsilon {
+			out.Epsilon = math.Max(0, eps)
+		}
+	}
+	out.Epsilon = math.Max(out.Epsilon, pure)
+	return out
+}
+
+// Left is what composition leaves of the budget; zero once nothing more can be
+// reserved.
+func (l *Ledger) Left() Left {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.left()
+}
+
+func (c *chain) left() Left {
+	if c.mayReserve() != nil {
+		return Left{}
+	}
+	return c.balance.left()
+}
+
+// Fits is how often, at most, e could be reserved now, as one
+// accountant.Repeated: 0 if not once. Nothing is reserved.
+func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.chain.mayReserve(); err != nil {
+		return 0, err
+	}
+	n, _, err := accountant.CalibrateCount(ctx, l.trial, l.target(), func(count int64) accountant.Event {
+		return accountant.Repeated{Event: e, Count: count}
+	})
+	var bracket *accountant.NoBracketError
+	if errors.As(err, &bracket) {
+		if bracket.Epsilon > bracket.Target.Epsilon {
+			return 0, nil
+		}
+		return int64(bracket.Last), nil // more than anybody counts
+	}
+	if err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	return n, nil
+}
+
+// LeastNoise is the least noise, to 1e-8 relative, for which the event could be
+// reserved now; see accountant.CalibrateNoise. Nothing is reserved.
+func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) accountant.Event) (float64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.chain.mayReserve(); err != nil {
+		return 0, err
+	}
+	noise, _, err := accountant.CalibrateNoise(ctx, l.trial, l.target(), event)
+	if err != nil {
+		return 0, fmt.Errorf("ledger: %w", err)
+	}
+	return noise, nil
+}
+
+func (l *Ledger) target() accountant.Target {
+	return accountant.Target{Epsilon: l.chain.balance.cfg.Epsilon, Delta: l.chain.balance.cfg.Delta}
+}
+
+func (l *Ledger) trial() (accountant.Accountant, error) { return &trial{balance: l.chain.balance}, nil }
+
+// trial is an accountant that answers what one event would bring a balance to.
+type trial struct {
+	balance *balance
+	more    *charge
+}
+
+func (t *trial) Compose(e accountant.Event, count int64) error {
+	if t.more != nil || count != 1 {
+		return errors.New("ledger: a trial takes one event")
+	}
+	text, err := accountant.MarshalEvent(e)
+	if err != nil {
+		return err
+	}
+	t.more, err = t.balance.chargeOf(text, e)
+	return err
+}
+
+func (t *trial) Epsilon(float64) (accountant.Bound, error) {
+	epsilon, err := t.balance.price(t.more)
+	return accountant.Bound{Upper: epsilon}, err
+}
+
+func (t *trial) Delta(float64) (accountant.Bound, error) {
+	return accountant.Bound{}, errors.New("ledger: a trial has no delta of its own")
+}

@@ -1,0 +1,315 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"strconv"
+)
+
+// maxLine bounds one line, in bytes.
+const maxLine = 1 << 20
+
+type kind uint8
+
+const (
+	headerLine  kind = iota + 1 // {"line":1,"schema":"pate.ledger/2","header":{…},
+	runLine                     // {"line":2,"run":1,"id":"…",
+	reserveLine                 // {"line":3,"run":1,"reserve":1,"event":{…},"epsilon":…, (run only if it has one)
+	sealLine                    // {"line":4,"seal":1,"epsilon":…,
+	commitLine                  // {"line":5,"commit":1,"outcome":"…",
+	tornLine                    // {"line":6,"torn":"…",
+)
+
+// line is one line of the file. Each ends in
+//
+//	"prev":"…","check":"…"}
+//
+// the SHA-256 of the line before, and the CRC-32C of this one up to there: the
+// first shows what happened to lines that have a successor, the second what
+// happened to the last. A line is written in one way only, without spaces, and
+// what is written otherwise is not a line.
+type line struct {
+	number  int64
+	kind    kind
+	run     int64  // of runLine: its number; of reserveLine: whose it is, 0 of none
+	entry   int64  // of reserveLine: its number; commitLine: which; sealLine: how many there are
+	text    []byte // JSON of the header, the event, the id or the torn fragment
+	epsilon float64
+	outcome [sha256.Size]byte
+	prev    [sha256.Size]byte
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode appends the line to dst, without the newline.
+func (l *line) encode(dst []byte) []byte {
+	start := len(dst)
+	field := func(name string, n int64) {
+		dst = append(dst, name...)
+		dst = strconv.AppendInt(dst, n, 10)
+	}
+	field(`{"line":`, l.number)
+	switch l.kind {
+	case headerLine:
+		dst = append(append(dst, `,"schema":"`+Schema+`","header":`...), l.text...)
+	case runLine:
+		field(`,"run":`, l.run)
+		dst = append(append(dst, `,"id":`...), l.text...)
+	case reserveLine:
+		if l.run != 0 {
+			field(`,"run":`, l.run)
+		}
+		field(`,"reserve":`, l.entry)
+		dst = append(append(dst, `,"event":`...), l.text...)
+		dst = strconv.AppendFloat(append(dst, `,"epsilon":`...), l.epsilon, 'g', -1, 64)
+	case sealLine:
+		field(`,"seal":`, l.entry)
+		dst = strconv.AppendFloat(append(dst, `,"epsilon":`...), l.epsilon, 'g', -1, 64)
+	case commitLine:
+		field(`,"commit":`, l.entry)
+		dst = hex.AppendEncode(append(dst, `,"outcome":"`...), l.outcome[:])
+		dst = append(dst, '"')
+	case tornLine:
+		dst = append(append(dst, `,"torn":`...), l.text...)
+	}
+	dst = hex.AppendEncode(append(dst, `,"prev":"`...), l.prev[:])
+	dst = append(dst, '"')
+	sum := crc32.Checksum(dst[start:], castagnoli)
+	dst = append(dst, `,"check":"`...)
+	dst = hex.AppendEncode(dst, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+	return append(dst, `"}`...)
+}
+
+// errShort is returned by decode when the text is the beginning of a line.
+var errShort = errors.New("it is cut off")
+
+// decode reads one line without its newline. The slices of the result point into
+// text. On errShort what was read before the cut is filled in.
+func decode(text []byte) (line, error) {
+	s := scanner{rest: text}
+	var l line
+	s.literal(`{"line":`)
+	l.number = s.integer()
+	s.literal(`,"`)
+	switch s.key("schema", "run", "reserve", "seal", "commit", "torn") {
+	case "schema":
+		l.kind = headerLine
+		if s.quoted(); s.err == nil && string(s.last) != `"`+Schema+`"` {
+			return l, fmt.Errorf("its schema is %s, this version reads %q", s.last, Schema)
+		}
+		s.literal(`,"header":`)
+		l.text = s.object()
+	case "run":
+		l.run = s.integer()
+		s.literal(`,"`)
+		if s.key("id", "reserve") == "id" {
+			l.kind = runLine
+			l.text = s.quoted()
+			break
+		}
+		// The run of a reservation is known even where the rest is cut off.
+		l.kind = reserveLine
+		s.reservation(&l)
+	case "reserve":
+		l.kind = reserveLine
+		s.reservation(&l)
+	case "seal":
+		l.kind = sealLine
+		l.entry = s.integer()
+		s.literal(`,"epsilon":`)
+		l.epsilon = s.number()
+	case "commit":
+		l.kind = commitLine
+		l.entry = s.integer()
+		s.literal(`,"outcome":"`)
+		s.hex(l.outcome[:])
+		s.literal(`"`)
+	case "torn":
+		l.kind = tornLine
+		l.text = s.quoted()
+	}
+	s.literal(`,"prev":"`)
+	s.hex(l.prev[:])
+	s.literal(`"`)
+	checked := text[:len(text)-len(s.rest)]
+	var sum [4]byte
+	s.literal(`,"check":"`)
+	s.hex(sum[:])
+	s.literal(`"}`)
+	switch {
+	case s.err != nil:
+		return l, s.err
+	case len(s.rest) > 0:
+		return l, errors.New("something follows the entry")
+	}
+	want := crc32.Checksum(checked, castagnoli)
+	if got := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3]); got != want {
+		return l, errors.New("its check does not match: it was changed")
+	}
+	return l, nil
+}
+
+// scanner takes a line apart. After an error nothing more is taken; errShort
+// says that the text ended within something right.
+type scanner struct {
+	rest []byte
+	last []byte // of quoted
+	err  error
+}
+
+func (s *scanner) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+func (s *scanner) literal(want string) {
+	switch {
+	case s.err != nil:
+	case bytes.HasPrefix(s.rest, []byte(want)):
+		s.rest = s.rest[len(want):]
+	case len(s.rest) < len(want) && want[:len(s.rest)] == string(s.rest):
+		s.fail(errShort)
+	default:
+		s.fail(fmt.Errorf("expected %s, found %.20q", want, s.rest))
+	}
+}
+
+// key takes one of the names, with the quote and the colon after it.
+func (s *scanner) key(names ...string) string {
+	if s.err != nil {
+		return ""
+	}
+	end := bytes.IndexByte(s.rest, ':')
+	for _, name := range names {
+		want := name + `"`
+		switch {
+		case end >= 0 && string(s.rest[:end]) == want:
+			s.rest = s.rest[end+1:]
+			return name
+		case end < 0 && len(s.rest) <= len(want) && want[:len(s.rest)] == string(s.rest):
+			s.fail(errShort)
+			return ""
+		}
+	}
+	s.fail(fmt.Errorf("it is no known kind of line: %.20q", s.rest))
+	return ""
+}
+
+// integer takes a number that is not negative and has no leading zero.
+func (s *scanner) integer() int64 {
+	if s.err != nil {
+		return 0
+	}
+	n, i := int64(0), 0
+	for ; i < len(s.rest) && '0' <= s.rest[i] && s.rest[i] <= '9'; i++ {
+		if i > 0 && s.rest[0] == '0' || n > (math.MaxInt64-9)/10 {
+			s.fail(errors.New("a whole number is out of range or has leading zeros"))
+			return 0
+		}
+		n = 10*n + int64(s.rest[i]-'0')
+	}
+	switch {
+	case i == len(s.rest):
+		s.fail(errShort)
+		return 0
+	case i == 0:
+		s.fail(fmt.Errorf("expected a whole number, found %.20q", s.rest))
+		return 0
+	}
+	s.rest = s.rest[i:]
+	return n
+}
+
+// number takes a float64, not negative and finite, in its shortest form.
+func (s *scanner) number() float64 {
+	if s.err != nil {
+		return 0
+	}
+	end := bytes.IndexByte(s.rest, ',')
+	if end < 0 {
+		if end = len(s.rest); end < 32 {
+			s.fail(errShort)
+			return 0
+		}
+	}
+	text := s.rest[:end]
+	x, err := strconv.ParseFloat(string(text), 64)
+	var buf [32]byte
+	if err != nil || !(x >= 0) || math.IsInf(x, 1) || !bytes.Equal(strconv.AppendFloat(buf[:0], x, 'g', -1, 64), text) {
+		s.fail(fmt.Errorf("expected a number, found %.30q", text))
+		return 0
+	}
+	s.rest = s.rest[end:]
+	return x
+}
+
+func (s *scanner) hex(dst []byte) {
+	if s.err != nil {
+		return
+	}
+	n := hex.EncodedLen(len(dst))
+	src := s.rest[:min(n, len(s.rest))]
+	for _, c := range src {
+		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+			s.fail(fmt.Errorf("expected %d hexadecimal digits, found %.20q", n, src))
+			return
+		}
+	}
+	if len(src) < n {
+		s.fail(errShort)
+		return
+	}
+	_, _ = hex.Decode(dst, src) // digits all
+	s.rest = s.rest[n:]
+}
+
+// quoted takes a JSON string, quotes included.
+func (s *scanner) quoted() []byte { return s.extent('"') }
+
+// object takes a JSON object, as far as braces and strings tell.
+func (s *scanner) object() []byte { return s.extent('{') }
+
+func (s *scanner) extent(open byte) []byte {
+	if s.err != nil {
+		return nil
+	}
+	if len(s.rest) > 0 && s.rest[0] != open {
+		s.fail(fmt.Errorf("expected %q, found %.20q", open, s.rest))
+		return nil
+	}
+	depth, inside := 0, false
+	for i := 0; i < len(s.rest); i++ {
+		switch c := s.rest[i]; {
+		case inside && c == '\\':
+			i++
+			continue
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		}
+		if depth == 0 && !inside {
+			s.last, s.rest = s.rest[:i+1], s.rest[i+1:]
+			return s.last
+		}
+	}
+	s.fail(errShort)
+	return nil
+}
+
+func (s *scanner) reservation(l *line) {
+	l.entry = s.integer()
+	s.literal(`,"event":`)
+	l.text = s.object()
+	s.literal(`,"epsilon":`)
+	l.epsilon = s.number()
+}

@@ -1,0 +1,280 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// corruptAt asserts that both readers name the line.
+func corruptAt(t *testing.T, data []byte, cfg Config, lines ...int64) {
+	t.Helper()
+	_, verifyErr := verify(data)
+	before := bytes.Clone(data)
+	m := &memory{data: data}
+	_, openErr := openStore(m, cfg)
+	require.True(t, bytes.Equal(before, m.data), "a corrupt file is left as it is")
+	for _, err := range []error{verifyErr, openErr} {
+		var corrupt *CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Contains(t, lines, corrupt.Line, err)
+	}
+}
+
+func TestEveryChangedByteIsFoundWithItsLine(t *testing.T) {
+	for _, cfg := range []Config{testConfig, filterConfig()} {
+		cfg.Orders = []float64{4, 16} // few, for speed
+		whole := sample(t, cfg)
+		_, err := verify(whole)
+		require.NoError(t, err)
+		line := int64(1)
+		for i := range whole {
+			bad := bytes.Clone(whole)
+			bad[i] ^= 1 << (i % 8)
+			corruptAt(t, bad, cfg, line)
+			for _, to := range []byte{'\n', ' ', '"', '0', '}'} {
+				if bad := bytes.Clone(whole); bad[i] != to {
+					bad[i] = to
+					corruptAt(t, bad, cfg, line)
+				}
+			}
+			if whole[i] == '\n' {
+				line++
+			}
+		}
+	}
+}
+
+func TestMovedLinesAreFound(t *testing.T) {
+	for _, cfg := range []Config{testConfig, filterConfig()} {
+		lines := bytes.SplitAfter(sample(t, cfg), []byte("\n"))
+		lines = lines[:len(lines)-1]
+		require.GreaterOrEqual(t, len(lines), 8)
+		join := func(l [][]byte) []byte { return bytes.Join(l, nil) }
+		for i := range lines {
+			at := int64(i) + 1
+			if i < len(lines)-1 { // the last is for TestACutAtALineEnd
+				corruptAt(t, join(slices.Delete(slices.Clone(lines), i, i+1)), cfg, at)
+			}
+			corruptAt(t, join(slices.Insert(slices.Clone(lines), i, lines[i])), cfg, at, at+1)
+			for j := i + 1; j < len(lines); j++ {
+				swapped := slices.Clone(lines)
+				swapped[i], swapped[j] = swapped[j], swapped[i]
+				corruptAt(t, join(swapped), cfg, at)
+			}
+		}
+	}
+}
+
+// TestACutAtALineEnd: a file with fewer lines is a whole ledger, which only who
+// knows its head can tell.
+func TestACutAtALineEnd(t *testing.T) {
+	whole := sample(t, filterConfig())
+	full, err := verify(whole)
+	require.NoError(t, err)
+	_, err = VerifyHead(bytes.NewReader(whole), full.Head, nil)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for n := 1; n < len(lines)-1; n++ {
+		cut := bytes.Join(lines[:n], nil)
+		s, err := verify(cut)
+		require.NoError(t, err)
+		require.EqualValues(t, n, s.Head.Lines)
+		_, err = VerifyHead(bytes.NewReader(cut), full.Head, nil)
+		var corrupt *CorruptError
+		require.ErrorAs(t, err, &corrupt)
+		require.EqualValues(t, n+1, corrupt.Line)
+		_, err = VerifyHead(bytes.NewReader(whole), s.Head, nil)
+		require.NoError(t, err, "a head that was outgrown")
+		s.Head.Hash = full.Head.Hash
+		_, err = VerifyHead(bytes.NewReader(whole), s.Head, nil)
+		require.ErrorIs(t, err, ErrCorrupt, "a line that was replaced")
+	}
+}
+
+// chained writes lines with the right numbers and hashes: what a forger with
+// this package at hand could make.
+func chained(t *testing.T, cfg Config, lines ...line) []byte {
+	t.Helper()
+	m := &memory{}
+	l, err := openStore(m, cfg)
+	require.NoError(t, err)
+	for _, one := range lines {
+		require.NoError(t, l.file.append(l.chain, one))
+	}
+	return m.data
+}
+
+func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
+	event, err := accountant.MarshalEvent(votes(5))
+	require.NoError(t, err)
+	price := func(cfg Config, n int) float64 {
+		l, err := openStore(nil, cfg)
+		require.NoError(t, err)
+		var total float64
+		for range n {
+			_, total, err = l.afford(event, votes(5))
+			require.NoError(t, err)
+			_, err = l.Reserve(votes(5))
+			require.NoError(t, err)
+		}
+		return total
+	}
+	run := line{kind: runLine, run: 1, text: []byte(`"a"`)}
+	for _, cfg := range []Config{testConfig, filterConfig()} {
+		total := price(cfg, 1)
+		refined := total
+		if cfg.Mode == Reserved {
+			l, err := openStore(nil, cfg)
+			require.NoError(t, err)
+			_, err = l.Reserve(votes(5))
+			require.NoError(t, err)
+			refined, err = l.Epsilon()
+			require.NoError(t, err)
+		}
+		reserve := line{kind: reserveLine, entry: 1, text: event, epsilon: total}
+		second := line{kind: reserveLine, entry: 2, text: event, epsilon: price(cfg, 2)}
+		seal := line{kind: sealLine, entry: 1, epsilon: refined}
+		commit := line{kind: commitLine, entry: 1}
+		with := func(l line, change func(*line)) line { change(&l); return l }
+		sealed := []line{reserve, seal}
+		if cfg.Mode == Filter {
+			sealed = []line{reserve}
+		}
+		after := func(more ...line) []line { return append(slices.Clone(sealed), more...) }
+
+		_, err := verify(chained(t, cfg, after(commit)...))
+		require.NoError(t, err)
+		bad := map[string][]line{
+			"committed twice":     after(commit, commit),
+			"commits nothing":     after(with(commit, func(l *line) { l.entry = 0 })),
+			"commits a later one": after(with(commit, func(l *line) { l.entry = 2 })),
+			"entry left out":      {with(reserve, func(l *line) { l.entry = 2 })},
+			"less epsilon":        {with(reserve, func(l *line) { l.epsilon *= 1 - 1e-8 })},
+			"more epsilon":        {with(reserve, func(l *line) { l.epsilon *= 1.5 })},
+			"second not composed": {reserve, with(second, func(l *line) { l.epsilon = total })},
+			"unknown run":         {with(reserve, func(l *line) { l.run = 1 })},
+			"run left out":        {with(run, func(l *line) { l.run = 2 })},
+			"same run twice":      {run, with(run, func(l *line) { l.run = 2 })},
+			"run without a name":  {with(run, func(l *line) { l.text = []byte(`""`) })},
+			"charge after all":    {{kind: tornLine, text: []byte(`"x"`)}, reserve},
+			"second header":       {{kind: headerLine, text: []byte(`{}`)}},
+			"not private": {with(reserve, func(l *line) {
+				l.text = []byte(`{"type":"non_private"}`)
+			})},
+			// What depends on the data has no event, so it cannot be an entry.
+			"data dependent": {with(reserve, func(l *line) {
+				l.text = []byte(`{"type":"data_dependent","epsilon":0.1}`)
+			})},
+		}
+		if cfg.Mode == Reserved {
+			bad["charge after the seal"] = after(second)
+			bad["commit before the seal"] = []line{reserve, commit}
+			bad["two seals"] = after(seal)
+			bad["seals less"] = []line{reserve, second, seal}
+			bad["seals nothing"] = []line{with(seal, func(l *line) { l.entry = 0; l.epsilon = 0 })}
+			bad["seal with another epsilon"] = []line{reserve, with(seal, func(l *line) { l.epsilon *= 0.999 })}
+		} else {
+			bad["seal of a filter"] = []line{reserve, seal}
+		}
+		for name, lines := range bad {
+			_, err := verify(chained(t, cfg, lines...))
+			var corrupt *CorruptError
+			require.ErrorAs(t, err, &corrupt, name)
+			require.EqualValues(t, len(lines)+1, corrupt.Line, name)
+		}
+	}
+}
+
+func TestAHeaderMustBeWhole(t *testing.T) {
+	h, err := newHeader(testConfig)
+	require.NoError(t, err)
+	for name, change := range map[string]func(*header){
+		"accountant": func(h *header) { h.Accountant = "guess" },
+		"conversion": func(h *header) { h.Conversion = accountant.Classic },
+		"no orders":  func(h *header) { h.Orders = nil },
+		"order":      func(h *header) { h.Orders = []order{1} },
+		"unit":       func(h *header) { h.Unit = "" },
+		"epsilon":    func(h *header) { h.Epsilon = 0 },
+	} {
+		bad := h
+		change(&bad)
+		text, err := json.Marshal(bad)
+		require.NoError(t, err)
+		l := line{number: 1, kind: headerLine, text: text}
+		_, err = verify(append(l.encode(nil), '\n'))
+		require.ErrorIs(t, err, ErrCorrupt, name)
+	}
+	text, err := h.encode()
+	require.NoError(t, err)
+	first := line{number: 1, kind: headerLine, text: text}
+	other := bytes.Replace(first.encode(nil), []byte(Schema), []byte("pate.ledger/1"), 1)
+	_, err = verify(append(other, '\n'))
+	require.ErrorContains(t, err, `its schema is "pate.ledger/1"`)
+	_, err = verify(nil)
+	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// TestAForeignFileIsNotOverwritten: what never was a ledger stays as it is.
+func TestAForeignFileIsNotOverwritten(t *testing.T) {
+	for _, data := range []string{"secret", "a,b\n1,2\n", "{}", "\n", `{"line":1,"schema":"other/1"`, `{"line":2,`} {
+		m := &memory{data: []byte(data)}
+		_, err := openStore(m, testConfig)
+		require.Error(t, err, data)
+		require.Equal(t, data, string(m.data))
+	}
+	var corrupt *CorruptError
+	_, err := openStore(&memory{data: bytes.Repeat([]byte("x"), 3*maxLine)}, testConfig)
+	require.True(t, errors.As(err, &corrupt))
+}
+
+func FuzzVerify(f *testing.F) {
+	for _, cfg := range []Config{testConfig, filterConfig()} {
+		whole := sample(f, cfg)
+		f.Add(whole)
+		f.Add(whole[:len(whole)-20])
+	}
+	f.Add([]byte(`{"line":1,"schema":"` + Schema))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := verify(data)
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		// What passes can be opened with the configuration it names, says the
+		// same, and stays what it was but for a mended last line.
+		m := &memory{data: bytes.Clone(data)}
+		l, err := openStore(m, s.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := data[:bytes.LastIndexByte(data, '\n')+1]
+		if !bytes.HasPrefix(m.data, whole) {
+			t.Fatal("whole lines were changed")
+		}
+		if got, err := l.Epsilon(); err != nil || got != s.Epsilon {
+			t.Fatal(got, s.Epsilon, err)
+		}
+	})
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, text := range bytes.Split(sample(f, testConfig), []byte("\n")) {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l, err := decode(text)
+		if err == nil && !bytes.Equal(l.encode(nil), text) {
+			t.Fatalf("%q is read as %q", text, l.encode(nil))
+		}
+	})
+}

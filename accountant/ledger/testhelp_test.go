@@ -1,0 +1,67 @@
+package ledger
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+var testConfig = Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5}
+
+func filterConfig() Config {
+	c := testConfig
+	c.Mode = Filter
+	return c
+}
+
+func votes(n int64) accountant.Event {
+	return accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: n}
+}
+
+// memory is a store that keeps everything.
+type memory struct{ data []byte }
+
+func (m *memory) ReadAt(p []byte, off int64) (int, error) {
+	return bytes.NewReader(m.data).ReadAt(p, off)
+}
+
+func (m *memory) WriteAt(p []byte, off int64) (int, error) {
+	if need := int(off) + len(p); need > len(m.data) {
+		m.data = append(m.data, make([]byte, need-len(m.data))...)
+	}
+	return copy(m.data[off:], p), nil
+}
+
+func (m *memory) Size() (int64, error) { return int64(len(m.data)), nil }
+
+func (m *memory) Truncate(size int64) error {
+	m.data = m.data[:size]
+	return nil
+}
+
+func (m *memory) Sync() error       { return nil }
+func (m *memory) SyncFolder() error { return nil }
+func (m *memory) Close() error      { return nil }
+
+// sample is the file of a ledger with a bit of everything in it.
+func sample(t testing.TB, cfg Config) []byte {
+	t.Helper()
+	var m memory
+	l, err := openStore(&m, cfg)
+	require.NoError(t, err)
+	run, err := l.Run("ρ \"1\"")
+	require.NoError(t, err)
+	first, err := l.Reserve(votes(5))
+	require.NoError(t, err)
+	rest, err := run.ReserveBatch([]accountant.Event{votes(5), accountant.Gaussian{NoiseMultiplier: 10}})
+	require.NoError(t, err)
+	require.NoError(t, l.Commit(rest[1], []byte("model")))
+	require.NoError(t, l.CommitBatch([]Outcome{{first, []byte("a")}, {rest[0], []byte("b")}}))
+	require.NoError(t, l.Close())
+	return m.data
+}
+
+func verify(data []byte) (Summary, error) { return Verify(bytes.NewReader(data), nil) }

@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// repair is what becomes of a last line that was cut off.
+type repair struct {
+	// write replaces the fragment; empty drops it. It begins with the fragment's
+	// own bytes as far as they tell what kind of line it is, so that a crash in the
+	// middle of writing leaves a fragment that is read the same way again.
+	write []byte
+	what  string
+}
+
+// mend reads a fragment at the end of a file. Its append never returned, so under
+// it nothing ran and nothing was released; still no charge is dropped that might
+// have been one, for the fragment may also be all that a bad disk or a bad copy
+// kept of a line that was whole. So
+//
+//   - a whole line that lacks its newline is a line,
+//   - a reservation that names its event is that reservation,
+//   - a reservation of a resumable run is dropped, as the run will ask for it
+//     again before it goes on, and be charged for it then,
+//   - another reservation, or what may be one, is all of the budget that was
+//     left: nothing more can be reserved,
+//   - any other line charges nothing, and is dropped,
+//   - and what no append can have left is corrupt.
+//
+// The chain is not changed.
+func (c *chain) mend(fragment []byte) (repair, error) {
+	l, err := decode(fragment)
+	if err == nil {
+		return repair{append(append([]byte(nil), fragment...), '\n'), "it lacked its newline"}, nil
+	}
+	if !errors.Is(err, errShort) {
+		return repair{}, err
+	}
+	if l.number != 0 && l.number != c.lines+1 { // 0 is one that was cut off itself
+		return repair{}, errors.New("it is cut off, and not the next line either")
+	}
+	resumes := c.lines > 0 && (c.header.Run != "" || l.run != 0)
+	switch {
+	case c.lines == 0:
+		return repair{what: "it never became a ledger"}, nil
+	case l.kind == reserveLine && l.text != nil && l.run <= int64(len(c.runs)) && c.mayReserve() == nil && l.entry == c.entries+1:
+		more, err := c.balance.chargeOf(l.text, nil)
+		if err != nil {
+			return repair{}, err
+		}
+		whole := c.next(reserveLine)
+		whole.run, whole.entry, whole.text = l.run, l.entry, l.text
+		if whole.epsilon, err = c.balance.price(more); err != nil {
+			return repair{}, err
+		}
+		return repair{append(whole.encode(nil), '\n'), "a reservation, cut off after its event: charged"}, nil
+	case c.exhausted || c.sealed,
+		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
+		return repair{what: "it charged nothing: dropped"}, nil
+	case resumes && l.kind != tornLine:
+		return repair{what: "a reservation of a run that will repeat it: dropped"}, nil
+	}
+	torn := c.next(tornLine)
+	torn.text, err = json.Marshal(string(fragment[:min(len(fragment), 256)]))
+	if err != nil {
+		return repair{}, err
+	}
+	return repair{append(torn.encode(nil), '\n'), "a reservation of unknown cost: taken to be all that was left"}, nil
+}

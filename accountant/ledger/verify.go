@@ -1,0 +1,181 @@
+package ledger
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Entry is a reservation, as Verify meets it.
+type Entry struct {
+	Number  int64 // from 1
+	Line    int64
+	Run     string // "" of the ledger's own
+	Event   accountant.Event
+	Epsilon float64 // the total with it, recomputed
+	Left    Left    // after it
+}
+
+// Summary is what a whole ledger says.
+type Summary struct {
+	Config    Config
+	Orders    []float64 // on which every epsilon is computed
+	Library   string    // that made the file
+	Entries   int64
+	Commits   int64
+	Sealed    bool // mode Reserved: the charges are complete
+	Exhausted bool // an unreadable reservation took what was left
+	// Torn says what a last line that is cut off is taken for; empty if none is.
+	// The numbers here count it the way opening the file will.
+	Torn     string
+	Head     Head
+	Epsilon  float64             // see Ledger.Epsilon
+	Left     Left                // see Ledger.Left
+	Schedule accountant.Schedule // see Ledger.Schedule
+
+	balance *balance
+	commits spans
+}
+
+// Verify reads a ledger in one pass, in memory that does not grow with its
+// length: it checks the chain, recomputes every epsilon with package accountant
+// and hands each reservation to visit, which may be nil. Anything that does not
+// follow is a *CorruptError with its line. Verify changes nothing and takes no
+// lock; of a file that is being written it sees a beginning.
+func Verify(r io.Reader, visit func(Entry) error) (Summary, error) {
+	return VerifyHead(r, Head{}, visit)
+}
+
+// VerifyHead is Verify for a ledger that once ended in head: if the file does
+// not contain that line any more, lines were cut off at its end, and the error is a
+// *CorruptError.
+func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error) {
+	c := newChain()
+	seen := head == Head{}
+	fragment, err := c.read(r, func(l line) error {
+		if l.number == head.Lines {
+			if seen = hex.EncodeToString(c.prev[:]) == head.Hash; !seen {
+				return &CorruptError{l.number, "its hash is not that of the head that was kept"}
+			}
+		}
+		if l.kind != reserveLine || visit == nil {
+			return nil
+		}
+		return c.visit(l, visit)
+	})
+	if err != nil {
+		return Summary{}, err
+	}
+	torn := ""
+	if len(fragment) > 0 || c.lines == 0 {
+		repair, err := c.mend(fragment)
+		if err == nil && len(repair.write) > 0 {
+			var l line
+			if l, err = c.follow(repair.write[:len(repair.write)-1]); err == nil && l.kind == reserveLine && visit != nil {
+				if err := c.visit(l, visit); err != nil {
+					return Summary{}, err
+				}
+			}
+		}
+		if err == nil && c.lines == 0 {
+			err = errors.New("the file holds no ledger")
+		}
+		if err != nil {
+			return Summary{}, &CorruptError{c.lines + 1, err.Error()}
+		}
+		torn = repair.what
+	}
+	if !seen {
+		return Summary{}, &CorruptError{c.lines + 1, fmt.Sprintf("it is missing: the file once had %d lines", head.Lines)}
+	}
+	s, err := c.summary()
+	s.Torn = torn
+	return s, err
+}
+
+func (c *chain) visit(l line, visit func(Entry) error) error {
+	e := Entry{Number: l.entry, Line: l.number, Epsilon: l.epsilon, Left: c.balance.left()}
+	if l.run > 0 {
+		e.Run = c.runs[l.run-1].id
+	}
+	more, err := c.balance.chargeOf(l.text, nil)
+	if err != nil {
+		return err
+	}
+	e.Event = more.event
+	return visit(e)
+}
+
+func (c *chain) summary() (Summary, error) {
+	s := Summary{
+		Config: c.header.config(), Orders: c.header.orders(), Library: c.header.Library,
+		Entries: c.entries, Commits: c.commits.n, Sealed: c.sealed, Exhausted: c.exhausted,
+		Head: c.head(), Left: c.left(), Schedule: c.balance.schedule(),
+		balance: c.balance, commits: c.commits,
+	}
+	var err error
+	s.Epsilon, err = c.total()
+	return s, err
+}
+
+// Committed reports whether the outcome of a reservation was committed.
+func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
+
+// Claim is the epsilon that holds, at any delta in (0, 1), for everything
+// released under the ledger; +Inf if none is known. In mode Reserved it is that of
+// everything reserved, used or not. In mode Filter it is that of the whole budget,
+// used or not, since a total that was reached by choice is no bound.
+func (s Summary) Claim(delta float64) (float64, error) {
+	if !(delta > 0 && delta < 1) {
+		return 0, fmt.Errorf("ledger: delta %v must lie strictly between 0 and 1", delta)
+	}
+	b := s.balance
+	switch {
+	case s.Exhausted && b.cfg.Mode == Reserved && delta < b.cfg.Delta:
+		return math.Inf(1), nil
+	case s.Exhausted && b.cfg.Mode == Reserved:
+		return b.cfg.Epsilon, nil
+	case b.cfg.Mode == Reserved && s.Entries == 0:
+		return 0, nil
+	case b.cfg.Mode == Reserved && delta == b.cfg.Delta:
+		return s.Epsilon, nil
+	case b.cfg.Mode == Reserved:
+		bound, err := b.bound(nil, delta)
+		return bound.Upper, err
+	case b.cfg.Mode == Filter && delta == b.cfg.Delta:
+		return b.cfg.Epsilon, nil
+	case delta <= b.cfg.FailureDelta:
+		return math.Inf(1), nil
+	}
+	// Each set of outcomes is within the divergence of one order; the worst
+	// order decides.
+	part, most := share(b.cfg, delta), 0.0
+	for i, a := range b.cfg.Orders {
+		p, err := penalty(a, part)
+		if err != nil {
+			return 0, err
+		}
+		if room := b.cfg.Epsilon - b.penalty[i]; room > 0 { // no run ends within another order
+			most = math.Max(most, room+p)
+		}
+	}
+	return most * (1 + 1e-14), nil
+}
+
+// ReadConfig is the Config in the first line of a ledger, with which it can be
+// opened; the rest is not read.
+func ReadConfig(r io.Reader) (Config, error) {
+	text, err := newLineReader(r).next()
+	if err != nil {
+		return Config{}, &CorruptError{1, "it is cut off or too long"}
+	}
+	c := newChain()
+	if _, err := c.follow(text); err != nil {
+		return Config{}, &CorruptError{1, err.Error()}
+	}
+	return c.header.config(), nil
+}
