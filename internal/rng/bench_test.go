@@ -13,7 +13,7 @@ func reportDraws(b *testing.B) {
 }
 
 func BenchmarkDiscreteGaussian(b *testing.B) {
-	for _, sigma := range []float64{0.5, 4, 40, 1e3, 1e6, 1e8} {
+	for _, sigma := range []float64{0.5, 2.5, 10, 40, 150, 1e3, 1e6, 1e9} {
 		d, err := NewDiscreteGaussian(sigma)
 		if err != nil {
 			b.Fatal(err)
@@ -29,19 +29,82 @@ func BenchmarkDiscreteGaussian(b *testing.B) {
 }
 
 func BenchmarkDiscreteLaplace(b *testing.B) {
-	d, err := NewDiscreteLaplace(40)
+	for _, scale := range []float64{20, 40, 1e3} {
+		d, err := NewDiscreteLaplace(scale)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("scale=%g", scale), func(b *testing.B) {
+			s := SeedKey(1).Stream()
+			for b.Loop() {
+				d.Sample(s)
+			}
+			reportDraws(b)
+		})
+	}
+}
+
+// BenchmarkBernoulliExp decides on the score n below the best, at a rate of 0.1.
+func BenchmarkBernoulliExp(b *testing.B) {
+	for _, n := range []uint64{1, 30, 200} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			s := SeedKey(1).Stream()
+			for b.Loop() {
+				BernoulliExpProduct(s, 0.1, n)
+			}
+			reportDraws(b)
+		})
+	}
+}
+
+// BenchmarkQuery is the randomness of one Confident-GNMax query on ten classes:
+// its key and stream, and eleven draws.
+func BenchmarkQuery(b *testing.B) {
+	threshold, err := NewDiscreteGaussian(150)
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := SeedKey(1).Stream()
-	for b.Loop() {
-		d.Sample(s)
+	counts, err := NewDiscreteGaussian(40)
+	if err != nil {
+		b.Fatal(err)
 	}
-	reportDraws(b)
+	key := SeedKey(1)
+	for _, c := range []struct {
+		name  string
+		draws int
+	}{{"key alone", -1}, {"key and stream", 0}, {"eleven draws", 10}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var query uint64
+			for b.Loop() {
+				query++
+				k := key.Derive("query", query)
+				if c.draws < 0 {
+					continue
+				}
+				s := k.Stream()
+				threshold.Sample(s)
+				for range c.draws {
+					counts.Sample(s)
+				}
+			}
+		})
+	}
 }
 
-// BenchmarkRatio compares with Algorithms 1-3 written down in math/big: how many
-// times faster, in one run.
+// BenchmarkTable is the cost of the first draw of a sampler.
+func BenchmarkTable(b *testing.B) {
+	for _, sigma := range []float64{1, 40, 255} {
+		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
+			for b.Loop() {
+				newTable(gaussianLaw(sigma))
+			}
+		})
+	}
+}
+
+// BenchmarkRatio compares with Algorithms 1-3 of Canonne, Kamath, Steinke (2020)
+// written down in math/big: how many times faster, in one run.
 func BenchmarkRatio(b *testing.B) {
 	d, err := NewDiscreteGaussian(40)
 	if err != nil {

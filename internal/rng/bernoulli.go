@@ -1,45 +1,10 @@
 package rng
 
 import (
+	"math"
 	"math/big"
 	"math/bits"
 )
-
-// bernoulli is true with probability exactly n/d, clipped to [0, 1]; d > 0.
-//
-//	loop:  if n >= d: true
-//	       u = next word;  n = 2^64 n - u d;  if n <= 0: false
-//
-// It compares a uniform real U, of which u is the next 64 bits, with n/d: with
-// U = (u+V)/2^64 and V uniform on [0,1) again, U < n/d iff V < (2^64 n - u d)/d.
-// Nearly always the first word decides. Certain success reads no word.
-func bernoulli(s *Stream, n, d uint64) bool {
-	for n < d {
-		hi, lo := bits.Mul64(s.src.Uint64(), d)
-		if hi >= n { // 2^64 n - u d <= 0
-			return false
-		}
-		if n-hi > 1 || lo == 0 { // 2^64 n - u d >= 2^64 > d
-			return true
-		}
-		n = -lo // 2^64 - lo, which is below 2^64
-	}
-	return true
-}
-
-// bernoulliBig is bernoulli on integers of any size. It reads the same words
-// and gives the same answers.
-func bernoulliBig(s *Stream, n, d *big.Int) bool {
-	n = new(big.Int).Set(n)
-	var u big.Int
-	for n.Cmp(d) < 0 {
-		u.SetUint64(s.src.Uint64())
-		if n.Sub(n.Lsh(n, 64), u.Mul(&u, d)); n.Sign() <= 0 {
-			return false
-		}
-	}
-	return true
-}
 
 // BernoulliExp is true with probability exactly exp(-p/q); q must be positive,
 // or it panics (Canonne, Kamath, Steinke 2020, Algorithm 1).
@@ -54,68 +19,114 @@ func BernoulliExp(s *Stream, p, q uint64) bool {
 	if q == 0 {
 		panic("rng: BernoulliExp: q is 0")
 	}
-	for ; p >= q; p -= q {
+	frac, _ := bits.Div64(p%q, 0, q)
+	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
+		return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q)
+	})
+}
+
+// BernoulliExpProduct is true with probability exactly exp(-rate n), rate taken
+// as the dyadic rational the float64 is: the acceptance of a score n below the
+// best under permute-and-flip or the exponential mechanism. It panics unless
+// rate is finite and not negative.
+func BernoulliExpProduct(s *Stream, rate float64, n uint64) bool {
+	if !(rate >= 0 && rate <= math.MaxFloat64) {
+		panic("rng: BernoulliExpProduct: rate must be finite and not negative")
+	}
+	mantissa, exp := math.Frexp(rate)
+	m := uint64(math.Ldexp(mantissa, 53)) // rate = m 2^(exp-53)
+	exp -= 53
+	exact := func() (p, q *big.Int) {
+		p = new(big.Int).SetUint64(m)
+		p.Lsh(p.Mul(p, new(big.Int).SetUint64(n)), uint(max(exp, 0)))
+		return p, new(big.Int).Lsh(big.NewInt(1), uint(max(-exp, 0)))
+	}
+	hi, lo := bits.Mul64(m, n)
+	if exp > 0 || -exp < 64 && hi>>-exp != 0 {
+		return bernoulliExpBig(s, exact) // rate n > 2^53, if it is not 0
+	}
+	x := exponent{slack: 1}
+	switch shift := uint(-exp); {
+	case shift <= 64:
+		x.whole, x.frac = hi<<(64-shift)|lo>>shift, lo<<(64-shift)
+	default:
+		shift -= 64
+		x.whole, x.frac = hi>>shift, hi<<(64-shift)|lo>>shift
+		if shift > 64 {
+			x.frac = hi >> (shift - 64)
+		}
+	}
+	return bernoulliExp(s, x, exact)
+}
+
+// exponent encloses an exponent x >= 0: the integer part is whole, and 2^64
+// times the rest lies in [frac, frac+slack].
+type exponent struct{ whole, frac, slack uint64 }
+
+// bernoulliExp is true with probability exp(-x). It runs Algorithm 1 in machine
+// words on the enclosure of x, and hands over to exact integers, p/q = x, in the
+// middle and without losing a word, whenever the enclosure cannot decide. So it
+// reads the same words and gives the same answers as bernoulliExpBig, always.
+//
+// Trial k succeeds iff k U < x; the word u says that 2^64 k U is in
+// [k u, k u + k).
+func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
+	for range x.whole {
 		if !bernoulliExp1(s) {
 			return false
 		}
 	}
-	return bernoulliExpFraction(s, p, q)
-}
-
-// bernoulliExpFraction is BernoulliExp for p < q.
-func bernoulliExpFraction(s *Stream, p, q uint64) bool {
 	for k := uint64(1); ; k++ {
-		hi, d := bits.Mul64(q, k)
-		if hi != 0 {
-			return bernoulliExpFractionBig(s, new(big.Int).SetUint64(p), new(big.Int).SetUint64(q), k)
+		u := s.src.Uint64()
+		hi, lo := bits.Mul64(k, u)
+		if top, carry := bits.Add64(x.frac, x.slack, 0); hi > 0 || carry == 0 && lo >= top {
+			return k&1 == 1 // k U >= x
 		}
-		if !bernoulli(s, p, d) {
-			return k&1 == 1
+		if next, carry := bits.Add64(lo, k, 0); carry == 0 && next <= x.frac {
+			continue // k U < x
 		}
+		p, q := exact()
+		return resumeBernoulliExp(s, p.Mod(p, q), q, k, u)
 	}
 }
 
-// bernoulliExp1 is true with probability exp(-1). The trial k = 1 always
-// succeeds and reads nothing.
-func bernoulliExp1(s *Stream) bool {
-	for k := uint64(2); ; k++ {
-		if !bernoulli(s, 1, k) {
-			return k&1 == 1
-		}
-	}
-}
-
-// bernoulliExpBig is BernoulliExp on integers of any size. It reads the same
-// words and gives the same answers.
-func bernoulliExpBig(s *Stream, p, q *big.Int) bool {
-	p = new(big.Int).Set(p)
+// bernoulliExpBig is bernoulliExp in exact arithmetic, and takes any x.
+func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
+	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {
 		if !bernoulliExp1(s) {
 			return false
 		}
 	}
-	return bernoulliExpFractionBig(s, p, q, 1)
+	return resumeBernoulliExp(s, p, q, 1, s.src.Uint64())
 }
 
-// bernoulliExpFractionBig runs the loop of Algorithm 1 from trial k on, p < q.
-func bernoulliExpFractionBig(s *Stream, p, q *big.Int, k uint64) bool {
-	var d big.Int
+// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, whose
+// first word u has been read; p < q. With d = q k a trial compares the uniform
+// real U = (u+V)/2^64 with p/d: U < p/d iff V < (2^64 p - u d)/d, and V is
+// uniform on [0, 1) again.
+func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
+	var d, n, word big.Int
 	for ; ; k++ {
-		if !bernoulliBig(s, p, d.Mul(q, d.SetUint64(k))) {
-			return k&1 == 1
+		d.Mul(q, d.SetUint64(k))
+		for n.Set(p); n.Cmp(&d) < 0; u = s.src.Uint64() {
+			n.Sub(n.Lsh(&n, 64), word.Mul(word.SetUint64(u), &d))
+			if n.Sign() <= 0 {
+				return k&1 == 1
+			}
 		}
 	}
 }
 
-// resumeBernoulliExp continues that loop inside trial k, whose first word u has
-// been read.
-func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
-	d := new(big.Int).SetUint64(k)
-	d.Mul(d, q)
-	n := new(big.Int).SetUint64(u)
-	n.Sub(new(big.Int).Lsh(p, 64), n.Mul(n, d)) // as in bernoulli
-	if n.Sign() <= 0 || !bernoulliBig(s, n, d) {
-		return k&1 == 1
+// inverseE is floor(2^64 exp(-1)).
+const inverseE = 6786177901268885274
+
+// bernoulliExp1 is true with probability exp(-1). A word that is not inverseE
+// itself tells on which side of exp(-1) the uniform real lies.
+func bernoulliExp1(s *Stream) bool {
+	u := s.src.Uint64()
+	if u == inverseE {
+		return extend(s, coin{}, u, 64) == 1
 	}
-	return bernoulliExpFractionBig(s, p, q, k+1)
+	return u < inverseE
 }

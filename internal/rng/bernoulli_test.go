@@ -10,22 +10,68 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Denominators near 2^64 leave one comparison in two undecided by its first
-// word, so the long comparison runs as well.
-func TestBernoulliAgreesWithBig(t *testing.T) {
+func fraction(p, q uint64) func() (*big.Int, *big.Int) {
+	return func() (*big.Int, *big.Int) { return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q) }
+}
+
+// Enclosures made wider than they need be send many trials to the exact
+// integers halfway, at every place where that can happen.
+func TestBernoulliExpAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := rapid.OneOf(rapid.Uint64Range(1, 20), rapid.Uint64Min(math.MaxUint64/2)).Draw(t, "d")
-		n := rapid.OneOf(rapid.Uint64Max(20), rapid.Uint64Max(d), rapid.Uint64()).Draw(t, "n")
+		q := rapid.OneOf(rapid.Uint64Range(1, 20), rapid.Uint64Min(1)).Draw(t, "q")
+		p := rapid.OneOf(rapid.Uint64Max(20), rapid.Uint64Max(4*min(q, 1<<60)), rapid.Just(q-1), rapid.Just(q)).Draw(t, "p")
+		slack := uint64(1) << rapid.UintRange(0, 63).Draw(t, "log2 slack")
 		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
 		a, b := key.Stream(), key.Stream()
-		bigN, bigD := new(big.Int).SetUint64(n), new(big.Int).SetUint64(d)
+		exact := fraction(p, q)
+		wide := exponent{whole: p / q, slack: slack}
+		frac := new(big.Int).Lsh(new(big.Int).SetUint64(p%q), 64)
+		wide.frac = frac.Quo(frac, new(big.Int).SetUint64(q)).Uint64()
+		wide.frac -= min(wide.frac, slack/2)
 		for range 20 {
-			require.Equal(t, bernoulliBig(b, bigN, bigD), bernoulli(a, n, d))
-			p := n % (4 * min(d, 1<<60))
-			require.Equal(t, bernoulliExpBig(b, new(big.Int).SetUint64(p), bigD), BernoulliExp(a, p, d))
+			require.Equal(t, bernoulliExpBig(b, exact), BernoulliExp(a, p, q))
+			require.Equal(t, bernoulliExpBig(b, exact), bernoulliExp(a, wide, exact))
 			require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 		}
 	})
+}
+
+// Rates of every size, integers and subnormal numbers among them.
+func TestBernoulliExpProductAgreesWithBig(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.OneOf(
+			rapid.Float64Range(0, 3), rapid.Float64Range(0, math.MaxFloat64),
+			rapid.SampledFrom([]float64{0, 1, 2, 0x1p-1074, 0x1p53, math.MaxFloat64, 0x1p-64, 0x1.fffffffffffffp-12, 0x1.fffffffffffffp-60}),
+			rapid.Custom(func(t *rapid.T) float64 {
+				return math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "mantissa"), rapid.IntRange(-200, 70).Draw(t, "exponent"))
+			}),
+		).Draw(t, "rate")
+		n := rapid.OneOf(rapid.Uint64Max(300), rapid.Uint64()).Draw(t, "n")
+		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		a, b := key.Stream(), key.Stream()
+		x := new(big.Rat).SetFloat64(rate)
+		x.Mul(x, new(big.Rat).SetInt(new(big.Int).SetUint64(n)))
+		exact := func() (p, q *big.Int) { return new(big.Int).Set(x.Num()), new(big.Int).Set(x.Denom()) }
+		for range 20 {
+			require.Equal(t, bernoulliExpBig(b, exact), BernoulliExpProduct(a, rate, n))
+			require.Equal(t, b.Uint64(), a.Uint64(), "words read")
+		}
+	})
+	for _, bad := range []float64{-1, math.NaN(), math.Inf(1), -0x1p-1074} {
+		require.Panics(t, func() { BernoulliExpProduct(SeedKey(1).Stream(), bad, 1) })
+	}
+}
+
+func requireFrequency(t *testing.T, want float64, event func() bool, n int) {
+	t.Helper()
+	hits := 0
+	for range n {
+		if event() {
+			hits++
+		}
+	}
+	sd := math.Sqrt(want * (1 - want) * float64(n))
+	require.InDelta(t, want*float64(n), hits, 6.2*sd+0.5, "6.2 standard deviations: two-sided 6e-10")
 }
 
 func TestBernoulliExpLaw(t *testing.T) {
@@ -34,16 +80,27 @@ func TestBernoulliExpLaw(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d over %d", c.p, c.q), func(t *testing.T) {
 			s := SeedKey(1).Derive("bernoulli", c.p, c.q).Stream()
-			hits := 0
-			for range int(draws) {
-				if BernoulliExp(s, c.p, c.q) {
-					hits++
-				}
-			}
 			want := math.Exp(-float64(c.p) / float64(c.q))
-			sd := math.Sqrt(want * (1 - want) * draws)
-			require.InDelta(t, want*draws, hits, 6.2*sd+0.5, "6.2 standard deviations: two-sided 6e-10")
+			requireFrequency(t, want, func() bool { return BernoulliExp(s, c.p, c.q) }, int(draws))
+		})
+	}
+	for _, c := range []struct {
+		rate float64
+		n    uint64
+	}{{0.1, 0}, {0.1, 1}, {0.1, 31}, {0.05, 200}, {0x1p-70, 1 << 62}, {1.5, 3}} {
+		t.Run(fmt.Sprintf("%g times %d", c.rate, c.n), func(t *testing.T) {
+			s := SeedKey(1).Derive("product", math.Float64bits(c.rate), c.n).Stream()
+			requireFrequency(t, math.Exp(-c.rate*float64(c.n)), func() bool { return BernoulliExpProduct(s, c.rate, c.n) }, int(draws))
 		})
 	}
 	require.Panics(t, func() { BernoulliExp(SeedKey(1).Stream(), 1, 0) })
+}
+
+// The word that does not decide exp(-1): the further bits have to fall below
+// those of 2^64/e, 0.72996...
+func TestBernoulliExpOnTheEdge(t *testing.T) {
+	s := SeedKey(2).Stream()
+	requireFrequency(t, 0.729961842895438, func() bool { return extend(s, coin{}, inverseE, 64) == 1 }, few(20_000))
+	require.EqualValues(t, 1, extend(s, coin{}, inverseE-1, 64))
+	require.EqualValues(t, 0, extend(s, coin{}, inverseE+1, 64))
 }

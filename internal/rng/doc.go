@@ -9,10 +9,13 @@
 // noise for a question it has already answered.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp],
-// [DiscreteLaplace] (with its geometric half) and [DiscreteGaussian] read a
-// stream of uniform bits and return integers; given uniform bits their laws are
-// exact. No floating-point number is touched while sampling, so the attacks on
-// floating-point noise (Mironov 2012; Jin et al. 2022) have nothing to hold.
+// [BernoulliExpProduct], [DiscreteLaplace] (with its geometric half) and
+// [DiscreteGaussian] read a stream of uniform bits and return integers; given
+// uniform bits their laws are exact. No floating-point number is touched while
+// sampling, so the attacks on floating-point noise (Mironov 2012; Jin et al.
+// 2022) have nothing to hold. Machine words are compared with integers proven to
+// enclose what they stand for; where that leaves a doubt, big integers and
+// further bits of the stream settle it. Nowhere is a probability rounded.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
@@ -28,7 +31,9 @@
 //
 // Keys from [SeedKey] have at most 64 bits of entropy and are usually written
 // in a script: whoever knows the seed subtracts the noise. Such keys, and every
-// key derived from them, say Releasable() == false, for ever. The samplers use
-// rejection, so the time they take depends on the noise drawn; draw all noise
-// before the protected values are read, and the time says nothing about those.
+// key derived from them, say Releasable() == false, for ever. The samplers look
+// things up and reject, so the time they take and the memory they touch depend on
+// the noise drawn; draw all noise before the protected values are read, and the
+// time says nothing about those. The first draw of a sampler makes its table, in
+// up to 5 ms.
 package rng

@@ -13,21 +13,23 @@ import (
 // continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020,
 // Proposition 5).
 //
-// A DiscreteGaussian is read-only and safe for concurrent use, each goroutine
-// with its own Stream.
+// A DiscreteGaussian is safe for concurrent use, each goroutine with its own
+// Stream.
 type DiscreteGaussian struct {
-	sigma   float64
-	logNorm float64 // log of the sum of exp(-k^2/(2 sigma^2))
-	t       uint64  // scale of the proposals, floor(sigma)+1
-
-	// Fixed point with 60 fractional bits, see exponent.
-	inverse uint64 // floor(2^(60+shift)/sigma), or 2^64-1 if that is less
+	sigma   float64 // num/2^shift, exactly
+	num     uint64
 	shift   uint
-	ratio   uint64 // floor(2^60 sigma/t)
-	slack   uint64 // bound on the error of the exponent, in 2^-64
+	logNorm float64 // log of the sum of exp(-k^2/(2 sigma^2))
 
-	exact exactExponent
+	fine  uint      // 2^fine integers to a cell
+	cells inversion // |Y| / 2^fine, before the choice within the cell
+	curve uint64    // floor(2^77/s^2) for s = sigma/2^fine; fine > 0 only
+	slack uint64    // of exponent
 }
+
+// A cell is as wide as leaves sigma in [2^7, 2^8) cells: the table fits the
+// first cache, and more than 99 choices in a cell in 100 are accepted.
+const gaussianCells = 7
 
 // NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. Sigma is
 // taken exactly as the dyadic rational the float64 is; nothing is rounded.
@@ -35,22 +37,14 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
 	}
-	d := &DiscreteGaussian{sigma: sigma, logNorm: logTheta(sigma), t: uint64(sigma) + 1, slack: 1 << 11}
-	num, qBits := dyadic(sigma)
-	d.exact = newExactExponent(num, qBits, d.t)
-
-	_, exp := math.Frexp(sigma)
-	d.shift = uint(max(exp+2, 0)) // 3 + floor(log2 sigma)
-	p := new(big.Int).SetUint64(num)
-	inv := new(big.Int).Lsh(big.NewInt(1), 60+d.shift+qBits)
-	if inv.Quo(inv, p).IsUint64() {
-		d.inverse = inv.Uint64()
-	} else {
-		d.inverse = math.MaxUint64
+	d := &DiscreteGaussian{sigma: sigma, logNorm: logTheta(sigma), fine: cellBits(sigma, gaussianCells), slack: 3}
+	d.num, d.shift = dyadic(sigma)
+	d.cells.law = halfGaussian{d.num, d.shift + d.fine}
+	if d.fine > 0 {
+		s2 := new(big.Int).SetUint64(d.num)
+		curve := new(big.Int).Lsh(big.NewInt(1), 77+2*(d.shift+d.fine))
+		d.curve = curve.Quo(curve, s2.Mul(s2, s2)).Uint64()
 	}
-	ratio := new(big.Int).Lsh(p, 60)
-	ratio.Rsh(ratio.Quo(ratio, new(big.Int).SetUint64(d.t)), qBits)
-	d.ratio = ratio.Uint64()
 	return d, nil
 }
 
@@ -63,122 +57,79 @@ func (d *DiscreteGaussian) LogProb(k int64) float64 {
 	return -z*z/2 - d.logNorm
 }
 
-// Sample draws one value (Canonne, Kamath, Steinke 2020, Algorithm 3).
+// Sample draws one value.
 //
-//	t = floor(sigma) + 1
-//	loop:  Y = discrete Laplace of scale t
-//	       if Bernoulli(exp(-(|Y| - sigma^2/t)^2 / (2 sigma^2))): return Y
+//	s = sigma/2^fine
+//	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
+//	       B = fair coin
+//	       J uniform in {0..2^fine-1};  j = J/2^fine
+//	       unless Bernoulli(exp(-j (2X + j)/(2 s^2))): again
+//	       M = 2^fine X + J
+//	       unless B = - and M = 0:  return B M
 //
-// Y is returned with probability proportional to
-// exp(-|Y|/t) exp(-(|Y| - sigma^2/t)^2/(2 sigma^2)), and completing the square
-// that is exp(-Y^2/(2 sigma^2)) times exp(-sigma^2/(2 t^2)), a constant. This
-// holds for any t; about three proposals in four are accepted with this one.
+// M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2))
+// = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2 sigma^2)). Zero can come from B = +
+// alone, otherwise it would count twice. Up to sigma = 2^8 there is one integer
+// to a cell, J = 0, and nothing is rejected there.
 func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 	for {
-		y := laplace(s, d.t, 0)
-		if d.accept(s, uint64(max(y, -y))) {
+		w := s.src.Uint64()
+		m := d.cells.find(s, w>>1)
+		if d.fine > 0 {
+			j := s.src.Uint64() >> (64 - d.fine)
+			if !d.accept(s, m, j) {
+				continue
+			}
+			m = m<<d.fine | j
+		}
+		if y, ok := signed(m, w&1); ok {
 			return y
 		}
 	}
 }
 
-// accept is true with probability exp(-g), g = z^2/2, z = y/sigma - sigma/t.
+// signed gives m the sign that bit stands for; minus zero is not ok.
+func signed(m, bit uint64) (y int64, ok bool) {
+	return int64((m ^ -bit) + bit), m|(bit^1) != 0
+}
+
+// accept is true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2).
+func (d *DiscreteGaussian) accept(s *Stream, x, j uint64) bool {
+	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
+	if x >= 1<<12 {
+		return bernoulliExpBig(s, exact)
+	}
+	return bernoulliExp(s, d.exponent(x, j), exact)
+}
+
+// exponent encloses g for x < 2^12.
 //
-// It works in machine words on an enclosure of g, and hands over to exact
-// integers, in the middle of the algorithm and without losing a word, whenever
-// the enclosure cannot decide. So it reads the same words and gives the same
-// answers as exact arithmetic throughout (acceptBig), always.
-func (d *DiscreteGaussian) accept(s *Stream, y uint64) bool {
-	whole, frac, ok := d.exponent(y)
-	if !ok {
-		return d.acceptBig(s, y)
-	}
-	for range whole {
-		if !bernoulliExp1(s) {
-			return false
-		}
-	}
-	if whole == tailWhole { // a lower bound of g: the rest is exact
-		p, q := d.exact.of(y)
-		return bernoulliExpBig(s, p.Sub(p, new(big.Int).Mul(q, big.NewInt(tailWhole))), q)
-	}
-	// BernoulliExp's loop with x = g - whole in frac/2^64 +- slack/2^64. Trial k
-	// succeeds iff k U < x; the word u says that 2^64 k U is in [k u, k u + k).
-	for k := uint64(1); ; k++ {
-		u := s.src.Uint64()
-		hi, lo := bits.Mul64(k, u)
-		if hi > 0 || lo >= frac+d.slack {
-			return k&1 == 1 // k U >= x
-		}
-		if next, carry := bits.Add64(lo, k+d.slack, 0); carry == 0 && next <= frac {
-			continue // k U < x
-		}
-		p, q := d.exact.of(y)
-		return resumeBernoulliExp(s, p.Mod(p, q), q, k, u)
-	}
+// With i = j/2^fine, g = i (2x+i) 2^14/2^64 c 2^50 for c = 2^78/(2 s^2), which is
+// at most 2^63 as s >= 2^7. So 2^64 g = v c/2^64, where v = 2^50 i (2x+i) < 2^63.
+// Rounding 2^50 (2x+i) down and then the product with i takes less than 2 off v,
+// hence at most 1 off the result; rounding c down takes off less than 1/2, and
+// rounding the result less than 1: 3 in all. As v < 2^63 and c <= 2^63, g < 1/4.
+func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
+	i := j << (64 - d.fine)
+	v, _ := bits.Mul64(i, x<<51+i>>14)
+	g, _ := bits.Mul64(v, d.curve)
+	return exponent{0, g, d.slack}
 }
 
-// acceptBig is accept in exact arithmetic.
-func (d *DiscreteGaussian) acceptBig(s *Stream, y uint64) bool {
-	p, q := d.exact.of(y)
-	return bernoulliExpBig(s, p, q)
+// exactExponent is g as a fraction, J (2 2^fine X + J)/(2 sigma^2).
+func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
+	bigJ := new(big.Int).SetUint64(j)
+	p = new(big.Int).SetUint64(x)
+	p.Add(p.Lsh(p, d.fine+1), bigJ)
+	p.Lsh(p.Mul(p, bigJ), 2*d.shift)
+	q = new(big.Int).SetUint64(d.num)
+	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// Where |z| >= 8 the exponent is at least tailWhole.
-const tailWhole = 32
-
-// exponent encloses g = z^2/2 for z = y/sigma - sigma/t: whole 2^64 + frac is
-// within slack of 2^64 g and on the same side of every integer; or ok is false.
-// If whole = tailWhole, that is a lower bound of g and frac says nothing.
-//
-// The error, in units of 2^-60, with R = 2^(60+shift)/sigma and inverse =
-// floor(R) >= 2^62: a = floor(y inverse/2^shift) falls short of y/sigma by less
-// than y/2^shift + 1, which is below 9 2^60/2^62 + 1 < 4 while a < 9 2^60, and
-// ratio falls short of sigma/t by less than 1. So m = |a - ratio| is within 4 of
-// 2^60 |z|, and m^2/2^57 within 8 m/2^57 + 1 < 2^10 + 2 < slack of 2^64 g.
-// Should inverse be cut at 2^64-1, then sigma <= 1/16 and a = 0 exactly if y = 0
-// and a >= 9 2^60 otherwise; then z > 9 - 1.
-func (d *DiscreteGaussian) exponent(y uint64) (whole, frac uint64, ok bool) {
-	const tail = 9 << 60
-	hi, lo := bits.Mul64(y, d.inverse)
-	if hi>>d.shift != 0 {
-		return tailWhole, 0, true
-	}
-	a := hi<<(64-d.shift) | lo>>d.shift
-	if a >= tail {
-		return tailWhole, 0, true
-	}
-	m := max(a, d.ratio) - min(a, d.ratio)
-	hi, lo = bits.Mul64(m, m)
-	whole, frac = hi>>57, hi<<7|lo>>57
-	switch {
-	case whole > tailWhole:
-		return tailWhole, 0, true
-	case whole == tailWhole, frac >= -d.slack, whole > 0 && frac < d.slack:
-		return 0, 0, false // frac +- slack must not reach another integer
-	}
-	return whole, frac, true
-}
-
-// exactExponent gives g = (y t Q^2 - P^2)^2 / (2 P^2 Q^2 t^2) for sigma = P/Q.
-type exactExponent struct {
-	tQ2, p2, q *big.Int
-}
-
-func newExactExponent(num uint64, qBits uint, t uint64) exactExponent {
-	p2 := new(big.Int).SetUint64(num)
-	p2.Mul(p2, p2)
-	bigT := new(big.Int).SetUint64(t)
-	q := new(big.Int).Mul(bigT, bigT)
-	q.Lsh(q.Mul(q, p2), 1+2*qBits)
-	return exactExponent{tQ2: bigT.Lsh(bigT, 2*qBits), p2: p2, q: q}
-}
-
-// of returns numerator, for the caller to change, and denominator, shared.
-func (e exactExponent) of(y uint64) (p, q *big.Int) {
-	p = new(big.Int).SetUint64(y)
-	p.Sub(p.Mul(p, e.tQ2), e.p2)
-	return p.Mul(p, p), e.q
+// cellBits is how often to halve scale until it is below 2^(cells+1).
+func cellBits(scale float64, cells int) uint {
+	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
+	return uint(max(0, exp-1-cells))
 }
 
 // logTheta is log sum_k exp(-k^2/(2 sigma^2)), to the last digit: the sum itself

@@ -19,7 +19,7 @@ func gaussian(t require.TestingT, sigma float64) *DiscreteGaussian {
 }
 
 func TestDiscreteGaussianLaw(t *testing.T) {
-	for _, sigma := range []float64{0.3, 1, math.Sqrt2, 40, 1234.5} {
+	for _, sigma := range []float64{0.3, 1, math.Sqrt2, 2.5, 10, 40, 150, 256, 1000, 1234.5} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
 			d := gaussian(t, sigma)
 			s := SeedKey(5).Derive("gaussian", math.Float64bits(sigma)).Stream()
@@ -61,36 +61,58 @@ func TestDiscreteGaussianNarrow(t *testing.T) {
 
 func TestDiscreteGaussianControls(t *testing.T) {
 	d := gaussian(t, 2.5)
-	sampler := func(seed uint64, propose func(*Stream) int64, accept *DiscreteGaussian) func() int64 {
-		s := SeedKey(seed).Stream()
-		return func() int64 {
+	wide := gaussian(t, 300) // two integers to a cell
+	require.EqualValues(t, 1, wide.fine)
+	t.Run("zero with either sign", func(t *testing.T) {
+		s := SeedKey(10).Stream()
+		requireCaught(t, func() int64 {
+			w := s.Uint64()
+			y, _ := signed(d.cells.find(s, w>>1), w&1)
+			return y
+		}, expOf(d.LogProb))
+	})
+	t.Run("one integer's tail for the next", func(t *testing.T) {
+		d.cells.find(nil, 1<<62) // makes the table
+		s := SeedKey(8).Stream()
+		broken := *d.cells.made.Load()
+		broken.tails = broken.tails[1:]
+		broken.guide = [1 << guideBits]uint16{}
+		requireCaught(t, func() int64 {
 			for {
-				y := propose(s)
-				if accept.accept(s, uint64(max(y, -y))) {
+				w := s.Uint64()
+				x, _ := broken.find(w >> 1)
+				if y, ok := signed(x, w&1); ok {
 					return y
 				}
 			}
-		}
-	}
-	t.Run("unbroken", func(t *testing.T) {
-		requireFits(t, sampler(8, func(s *Stream) int64 { return laplace(s, d.t, 0) }, d), expOf(d.LogProb))
+		}, expOf(d.LogProb))
 	})
-	t.Run("wrong t", func(t *testing.T) {
-		requireCaught(t, sampler(9, func(s *Stream) int64 { return laplace(s, d.t+1, 0) }, d), expOf(d.LogProb))
-	})
-	t.Run("zero proposed with either sign", func(t *testing.T) {
-		requireCaught(t, sampler(10, func(s *Stream) int64 {
-			g := int64(geometric(s, d.t, 0))
-			if s.Uint64()>>63 == 0 {
-				return g
+	t.Run("every place in a cell accepted", func(t *testing.T) {
+		coarse := gaussian(t, 3) // cells of 4 integers, s = 3/4
+		coarse.fine, coarse.cells.law = 2, halfGaussian{3, 2}
+		sampler := func(seed uint64, accept bool) func() int64 {
+			s := SeedKey(seed).Stream()
+			return func() int64 {
+				for {
+					w := s.Uint64()
+					x, j := coarse.cells.find(s, w>>1), s.Uint64N(4)
+					if accept && !bernoulliExpBig(s, func() (p, q *big.Int) { return coarse.exactExponent(x, j) }) {
+						continue
+					}
+					if y, ok := signed(x<<2|j, w&1); ok {
+						return y
+					}
+				}
 			}
-			return -g
-		}, d), expOf(d.LogProb))
+		}
+		requireFits(t, sampler(9, true), expOf(coarse.LogProb))
+		requireCaught(t, sampler(9, false), expOf(coarse.LogProb))
 	})
-	t.Run("sigma 1 percent short", func(t *testing.T) {
-		short := gaussian(t, 2.475)
-		s := SeedKey(11).Stream()
-		requireCaught(t, func() int64 { return short.Sample(s) }, expOf(d.LogProb))
+	t.Run("sigma short", func(t *testing.T) { // by 1 percent in few cells, 5 in many
+		for _, c := range []struct{ short, right *DiscreteGaussian }{{gaussian(t, 2.475), d}, {gaussian(t, 285), wide}} {
+			s := SeedKey(11).Stream()
+			requireCaught(t, func() int64 { return c.short.Sample(s) }, expOf(c.right.LogProb))
+		}
 	})
 	t.Run("rounded continuous noise", func(t *testing.T) {
 		normal := distuv.Normal{Sigma: 2.5, Src: SeedKey(12).Stream()}
@@ -98,79 +120,112 @@ func TestDiscreteGaussianControls(t *testing.T) {
 	})
 }
 
-// The words decide almost always; a slack made larger than it need be sends
+// exactGaussian is Sample without a table and without an enclosure: big integers
+// alone.
+func exactGaussian(d *DiscreteGaussian, s *Stream) int64 {
+	for {
+		w := s.Uint64()
+		m := extend(s, d.cells.law, w>>1, uBits)
+		if d.fine > 0 {
+			j := s.Uint64() >> (64 - d.fine)
+			if !bernoulliExpBig(s, func() (p, q *big.Int) { return d.exactExponent(m, j) }) {
+				continue
+			}
+			m = m<<d.fine | j
+		}
+		if w&1 == 0 {
+			return int64(m)
+		}
+		if m != 0 {
+			return -int64(m)
+		}
+	}
+}
+
+// The words decide almost always; enclosures made wider than they need be send
 // many draws to the exact integers halfway, at every place where that can
 // happen.
-func TestWordsAgreeWithBig(t *testing.T) {
+func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	check := func(t require.TestingT, sigma float64, slack, seed uint64, n int) {
 		d := gaussian(t, sigma)
-		d.slack = slack
+		d.slack = max(d.slack, slack)
+		d.cells.made.Store(coarse(d.cells.law, slack).made.Load())
 		key := SeedKey(seed)
 		a, b := key.Stream(), key.Stream()
 		for range n {
-			got := d.Sample(a)
-			var want int64
-			for {
-				want = laplace(b, d.t, 0)
-				if d.acceptBig(b, uint64(max(want, -want))) {
-					break
-				}
-			}
-			require.Equal(t, want, got, "sigma %v slack %d", sigma, slack)
-			require.Equal(t, b.Uint64(), a.Uint64(), "words read")
+			require.Equal(t, exactGaussian(d, b), d.Sample(a), "sigma %v slack %d", sigma, slack)
 		}
+		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	}
-	for _, sigma := range []float64{minScale, 0.01, 1.0 / 16, 0.0626, 0.1, 0.5, 1, 1.5, 2, 40, 999.75, 1e6, 1e8 / 3, 1e9, maxScale} {
-		for _, slack := range []uint64{1 << 11, 1 << 45, 1 << 58, 1 << 62} {
-			check(t, sigma, slack, uint64(sigma), 1000)
+	for _, sigma := range []float64{minScale, 0.01, 1.0 / 16, 0.5, 1, 2.5, 40, 300, 999.75, 1e8 / 3, maxScale} {
+		for _, slack := range []uint64{0, 1 << 45, 1 << 58} {
+			check(t, sigma, slack, uint64(sigma), few(10))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		sigma := math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 sigma"))
-		check(t, sigma, 1<<rapid.IntRange(11, 62).Draw(t, "slack"), rapid.Uint64().Draw(t, "seed"), 20)
+		sigma := math.Exp2(rapid.Float64Range(-10, 6).Draw(t, "log2 sigma"))
+		check(t, sigma, 1<<rapid.IntRange(2, 60).Draw(t, "slack"), rapid.Uint64().Draw(t, "seed"), 2)
 	})
 }
 
-// The words' enclosure of the exponent holds for proposals of every size, near
-// the middle, where the exponent vanishes, and far out.
-func TestExponentIsEnclosed(t *testing.T) {
+// The choice within a cell, on its own and for every size of cell.
+func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sigma := math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 sigma"))
-		d := gaussian(t, sigma)
-		y := rapid.OneOf(
-			rapid.Uint64Max(4),
-			rapid.Uint64Max(uint64(12*sigma)),
-			rapid.Uint64Range(uint64(sigma*sigma/float64(d.t)), uint64(sigma*sigma/float64(d.t))+2),
-			rapid.Uint64(),
-		).Draw(t, "y")
-		whole, frac, ok := d.exponent(y)
-		if !ok {
-			return
+		d := gaussian(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma")))
+		x := rapid.OneOf(rapid.Uint64Max(3000), rapid.Uint64Max(1<<13)).Draw(t, "x")
+		j := rapid.Uint64Max(1<<d.fine-1).Draw(t, "j")
+
+		p, q := d.exactExponent(x, j)
+		if x < 1<<12 {
+			requireEncloses(t, d.exponent(x, j), p, q)
 		}
-		p, q := d.exact.of(y)
-		got := new(big.Int).Lsh(new(big.Int).SetUint64(whole), 64)
-		if whole == tailWhole {
-			require.GreaterOrEqual(t, p.Lsh(p, 64).Cmp(got.Mul(got, q)), 0)
-			return
+		d.slack = 1 << rapid.UintRange(2, 62).Draw(t, "log2 slack")
+		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		a, b := key.Stream(), key.Stream()
+		for range 20 {
+			want := bernoulliExpBig(b, func() (*big.Int, *big.Int) { return d.exactExponent(x, j) })
+			require.Equal(t, want, d.accept(a, x, j))
 		}
-		got.Add(got, new(big.Int).SetUint64(frac))
-		diff := got.Sub(got.Mul(got, q), p.Lsh(p, 64)) // in 2^-64 / q
-		limit := new(big.Int).Mul(new(big.Int).SetUint64(d.slack), q)
-		require.Negative(t, diff.CmpAbs(limit))
+		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	})
 }
 
-// The path in exact integers is rare: a fallback that ran often would be slow.
-func TestBigPathIsRare(t *testing.T) {
-	for _, sigma := range []float64{0.5, 40, 1e6, 1e9} {
-		d := gaussian(t, sigma)
-		s := SeedKey(13).Stream()
-		for range 100_000 {
-			y := laplace(s, d.t, 0)
-			if abs := uint64(max(y, -y)); float64(abs) < 7*sigma {
-				_, _, ok := d.exponent(abs)
-				require.True(t, ok, "sigma %v y %d", sigma, y)
-			}
+// requireEncloses: whole + frac/2^64 <= p/q <= whole + (frac+slack)/2^64, and
+// whole is the integer part.
+func requireEncloses(t require.TestingT, x exponent, p, q *big.Int) {
+	p = new(big.Int).Lsh(p, 64)
+	lo := new(big.Int).SetUint64(x.whole)
+	require.Zero(t, lo.Cmp(new(big.Int).Quo(p, new(big.Int).Lsh(q, 64))))
+	lo.Add(lo.Lsh(lo, 64), new(big.Int).SetUint64(x.frac))
+	hi := new(big.Int).Add(lo, new(big.Int).SetUint64(x.slack))
+	require.LessOrEqual(t, lo.Mul(lo, q).Cmp(p), 0)
+	require.LessOrEqual(t, p.Cmp(hi.Mul(hi, q)), 0)
+}
+
+// An enclosure without its slack is wrong, and the test above notices.
+func TestEnclosureControl(t *testing.T) {
+	d := gaussian(t, 1234.5)
+	missed := 0
+	for j := range uint64(1) << d.fine {
+		p, q := d.exactExponent(500, j)
+		x := d.exponent(500, j)
+		top := new(big.Int).SetUint64(x.frac)
+		if top.Mul(top, q).Cmp(p.Lsh(p, 64)) < 0 {
+			missed++
 		}
+	}
+	require.Positive(t, missed)
+}
+
+// Goroutines that all find the table missing.
+func TestConcurrentFirstDraw(t *testing.T) {
+	d := gaussian(t, 40)
+	got := make(chan int64)
+	for range 8 {
+		go func() { got <- d.Sample(SeedKey(14).Stream()) }()
+	}
+	want := gaussian(t, 40).Sample(SeedKey(14).Stream())
+	for range 8 {
+		require.Equal(t, want, <-got)
 	}
 }

@@ -19,6 +19,14 @@ var draws = func() float64 {
 	return 1_000_000
 }()
 
+// few is n, or a tenth under the race detector.
+func few(n int) int {
+	if raceDetector {
+		return n / 10
+	}
+	return n
+}
+
 // pValue is Pearson's chi-square test of draws from sample against prob, the
 // cells with fewer than 20 draws expected put together on either side.
 func pValue(sample func() int64, prob func(k int64) float64, center int64) float64 {

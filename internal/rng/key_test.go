@@ -2,6 +2,9 @@ package rng
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -26,6 +29,29 @@ func TestDerivationIsFrozen(t *testing.T) {
 	require.Equal(t, "pate-key-1:seeded:c4862gql-jhsqfq1dCi0P4WG3rCnJxKqgNLwF0zq-jo", secretOf(t, k.Derive("gnmax", 7)))
 	require.Equal(t, "pate-key-1:seeded:UMUA582Y7vQh-DJ0qOG8_4AjEaHz9v-7joNNX4b9wBE", secretOf(t, k.DeriveBytes("votes", []byte("abc"))))
 	require.Equal(t, uint64(12465371309567304653), k.Stream().Uint64())
+}
+
+// Names of every length, among them those that fill the buffer on the stack.
+func TestDerivationIsHMAC(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		label := rapid.StringN(0, 300, 300).Draw(t, "label")
+		ids := rapid.SliceOfN(rapid.Uint64(), 0, 40).Draw(t, "ids")
+		data := rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "data")
+		reference := func(domain byte, rest []byte) Key {
+			mac := hmac.New(sha256.New, k.secret.bytes[:])
+			mac.Write(binary.BigEndian.AppendUint64([]byte{domain}, uint64(len(label))))
+			mac.Write([]byte(label))
+			mac.Write(rest)
+			return Key{secret: seal([sha256.Size]byte(mac.Sum(nil)))}
+		}
+		encoded := binary.BigEndian.AppendUint64(nil, uint64(len(ids)))
+		for _, id := range ids {
+			encoded = binary.BigEndian.AppendUint64(encoded, id)
+		}
+		require.Equal(t, reference(domainIDs, encoded), k.Derive(label, ids...))
+		require.Equal(t, reference(domainBytes, data), k.DeriveBytes(label, data))
+	})
 }
 
 func TestReleasableIsInherited(t *testing.T) {
@@ -130,23 +156,4 @@ func FuzzKeyText(f *testing.F) {
 			require.Equal(t, k, again)
 		}
 	})
-}
-
-func TestUint64N(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.Uint64Min(1).Draw(t, "n")
-		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
-		for range 20 {
-			require.Less(t, s.Uint64N(n), n)
-		}
-	})
-	// A modulus would give the lower half of this range twice the mass.
-	const n, draws = 3 << 62, 20_000
-	s, low := SeedKey(1).Stream(), 0
-	for range draws {
-		if s.Uint64N(n) < 1<<62 {
-			low++
-		}
-	}
-	require.InDelta(t, draws/3.0, low, 6*66.7, "six standard deviations")
 }

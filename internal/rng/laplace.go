@@ -3,6 +3,7 @@ package rng
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/bits"
 )
 
@@ -17,10 +18,18 @@ const (
 // tanh(1/(2b)) exp(-|k|/b), b the scale: the discrete Laplace, or two-sided
 // geometric, distribution. Shifting it by s costs s/b of pure privacy loss.
 type DiscreteLaplace struct {
-	scale float64
-	t     uint64 // scale = t / 2^shift, exactly
+	scale float64 // num/2^shift, exactly
+	num   uint64
 	shift uint
+
+	fine  uint      // 2^fine integers to a cell
+	cells inversion // G / 2^fine for a geometric G, exactly its law
+	slope uint64    // floor(2^64/s) for s = scale/2^fine; fine > 0 only
+	slack uint64    // of exponent
 }
+
+// A cell is as wide as leaves the scale in [2^4, 2^5) cells.
+const laplaceCells = 4
 
 // NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. The scale
 // is taken exactly as the dyadic rational the float64 is.
@@ -28,8 +37,14 @@ func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
 	}
-	t, shift := dyadic(scale)
-	return &DiscreteLaplace{scale: scale, t: t, shift: shift}, nil
+	d := &DiscreteLaplace{scale: scale, fine: cellBits(scale, laplaceCells), slack: 2}
+	d.num, d.shift = dyadic(scale)
+	d.cells.law = geometric{d.num, d.shift + d.fine}
+	if d.fine > 0 {
+		slope := new(big.Int).Lsh(big.NewInt(1), 64+d.shift+d.fine)
+		d.slope = slope.Quo(slope, new(big.Int).SetUint64(d.num)).Uint64()
+	}
+	return d, nil
 }
 
 // Scale is the scale sampled, as given to NewDiscreteLaplace.
@@ -40,58 +55,61 @@ func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws one value (Canonne, Kamath, Steinke 2020, Algorithm 2).
-func (d *DiscreteLaplace) Sample(s *Stream) int64 { return laplace(s, d.t, d.shift) }
-
-// Geometric draws from P[G = k] = (1-r) r^k, k = 0, 1, ..., with
-// r = exp(-1/scale).
-func (d *DiscreteLaplace) Geometric(s *Stream) int64 { return int64(geometric(s, d.t, d.shift)) }
-
-// laplace is the discrete Laplace of scale t/2^shift.
-//
-//	loop:  G = geometric;  B = fair coin
-//	       unless B = - and G = 0:  return B G
-//
-// Zero can come from B = + alone, otherwise it would count twice.
-func laplace(s *Stream, t uint64, shift uint) int64 {
+// Sample draws one value: a geometric one with a sign, drawn again if it is
+// minus zero, which would count zero twice.
+func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
-		g := int64(geometric(s, t, shift))
-		if s.src.Uint64()>>63 == 0 {
-			return g
-		}
-		if g != 0 {
-			return -g
+		if y, ok := signed(d.geometric(s)); ok {
+			return y
 		}
 	}
 }
 
-// geometric draws from P[G = k] = (1-r) r^k with r = exp(-2^shift/t).
+// Geometric draws from P[G = k] = (1-r) r^k, k = 0, 1, ..., with
+// r = exp(-1/scale).
+func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
+	g, _ := d.geometric(s)
+	return int64(g)
+}
+
+// geometric draws a geometric value and a fair bit independent of it.
 //
-//	loop:  U uniform in {0..t-1};  until Bernoulli(exp(-U/t))
-//	V = number of successes of Bernoulli(exp(-1)) before the first failure
-//	return floor((U + t V) / 2^shift)
+//	s = scale/2^fine
+//	X by inversion of P[X >= m] = exp(-m/s)
+//	loop:  J uniform in {0..2^fine-1};  until Bernoulli(exp(-J/(2^fine s)))
+//	return 2^fine X + J
 //
-// P[U = u, V = v] is proportional to exp(-u/t) exp(-v) = exp(-(u + t v)/t), so
-// U + tV is geometric with ratio exp(-1/t), and its quotient by 2^shift is
-// geometric with that ratio to the power 2^shift. The result saturates at
-// 2^63-1; as the scale is at most 2^40 that takes 2^22 successes, which have
-// probability exp(-2^22): guessing the key is far easier.
-func geometric(s *Stream, t uint64, shift uint) uint64 {
-	u := s.Uint64N(t)
-	for !bernoulliExpFraction(s, u, t) {
-		u = s.Uint64N(t)
+// P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) =
+// exp(-(2^fine x + j)/scale).
+func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
+	w := s.src.Uint64()
+	g = d.cells.find(s, w>>1)
+	if d.fine > 0 {
+		j := s.src.Uint64() >> (64 - d.fine)
+		for !d.accept(s, j) {
+			j = s.src.Uint64() >> (64 - d.fine)
+		}
+		g = g<<d.fine | j
 	}
-	var v uint64
-	for bernoulliExp1(s) {
-		v++
-	}
-	hi, lo := bits.Mul64(t, v)
-	lo, carry := bits.Add64(lo, u, 0)
-	hi += carry
-	if hi>>shift != 0 {
-		return math.MaxInt64
-	}
-	return min(hi<<(64-shift)|lo>>shift, math.MaxInt64)
+	return g, w & 1
+}
+
+// accept is true with probability exp(-j/scale).
+func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
+	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
+}
+
+// exponent encloses j/scale = (j/2^fine)/s, which is at most 1/16: rounding 1/s
+// and then the product takes off less than 1 each.
+func (d *DiscreteLaplace) exponent(j uint64) exponent {
+	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
+	return exponent{0, x, d.slack}
+}
+
+// exactExponent is j/scale as a fraction.
+func (d *DiscreteLaplace) exactExponent(j uint64) (p, q *big.Int) {
+	p = new(big.Int).SetUint64(j)
+	return p.Lsh(p, d.shift), new(big.Int).SetUint64(d.num)
 }
 
 // dyadic writes x in [2^-10, 2^40] as m/2^shift with m odd or shift = 0;

@@ -3,6 +3,7 @@ package rng
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,7 +11,7 @@ import (
 )
 
 func TestDiscreteLaplaceLaw(t *testing.T) {
-	for _, scale := range []float64{0.1, 2.3, 40} {
+	for _, scale := range []float64{0.1, 2.3, 20, 40, 1000.5} {
 		t.Run(fmt.Sprint(scale), func(t *testing.T) {
 			d, err := NewDiscreteLaplace(scale)
 			require.NoError(t, err)
@@ -45,6 +46,39 @@ func TestDiscreteLaplaceControls(t *testing.T) {
 		require.NoError(t, err)
 		s := SeedKey(4).Stream()
 		requireCaught(t, func() int64 { return short.Sample(s) }, expOf(d.LogProb))
+	})
+}
+
+// The words against big integers alone, as for the discrete Gaussian.
+func TestLaplaceWordsAgreeWithBig(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, err := NewDiscreteLaplace(math.Exp2(rapid.Float64Range(-10, 40).Draw(t, "log2 scale")))
+		require.NoError(t, err)
+		if d.fine > 0 {
+			j := rapid.Uint64Max(1<<d.fine-1).Draw(t, "j")
+			p, q := d.exactExponent(j)
+			requireEncloses(t, d.exponent(j), p, q)
+		}
+		slack := uint64(1) << rapid.UintRange(2, 60).Draw(t, "log2 slack")
+		d.slack = slack
+		d.cells.made.Store(coarse(d.cells.law, slack).made.Load())
+		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		a, b := key.Stream(), key.Stream()
+		for range 3 {
+			w := b.Uint64()
+			want := extend(b, d.cells.law, w>>1, uBits)
+			if d.fine > 0 {
+				j := b.Uint64() >> (64 - d.fine)
+				for !bernoulliExpBig(b, func() (p, q *big.Int) { return d.exactExponent(j) }) {
+					j = b.Uint64() >> (64 - d.fine)
+				}
+				want = want<<d.fine | j
+			}
+			got, bit := d.geometric(a)
+			require.Equal(t, want, got)
+			require.Equal(t, w&1, bit)
+		}
+		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	})
 }
 

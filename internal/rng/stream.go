@@ -13,7 +13,7 @@ import (
 // package instead. A Stream is not safe for concurrent use: derive one key for
 // each goroutine.
 type Stream struct {
-	src *rand.ChaCha8
+	src rand.ChaCha8
 }
 
 var _ rand.Source = (*Stream)(nil)
@@ -25,7 +25,9 @@ func (k Key) Stream() *Stream {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
 	}
-	return &Stream{src: rand.NewChaCha8(*k.secret.bytes)}
+	s := new(Stream)
+	s.src.Seed(*k.secret.bytes)
+	return s
 }
 
 // Uint64 returns 64 uniform bits.
@@ -47,6 +49,18 @@ func (s *Stream) Uint64N(n uint64) uint64 {
 		}
 	}
 	return hi
+}
+
+// Perm fills dst with a uniform permutation of 0, 1, ..., len(dst)-1 (Fisher,
+// Yates), all equally probable.
+//
+//	for i = 0 .. n-1:  j uniform in {0..i};  dst[i] = dst[j];  dst[j] = i
+func (s *Stream) Perm(dst []int) {
+	for i := range dst {
+		j := s.Uint64N(uint64(i) + 1)
+		dst[i] = dst[j]
+		dst[j] = i
+	}
 }
 
 // Format writes a redacted word, whatever the verb: the state tells all noise.

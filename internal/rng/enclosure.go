@@ -1,0 +1,158 @@
+package rng
+
+import "math/big"
+
+// interval encloses a real number x of [0, 1]: lo <= 2^prec x <= hi, for the
+// prec it was asked for.
+type interval struct{ lo, hi *big.Int }
+
+// expNeg encloses exp(-p/q) for integers p >= 0, q > 0.
+//
+// It halves the argument h times, to y <= 1/2, and sums the series of exp(y),
+// whose terms are positive: rounded down for one bound, up for the other. The
+// terms left out are together less than the last one, as each is at most half
+// its predecessor. The reciprocal changes the bounds over; h squarings follow.
+// Every step is monotone and rounds outwards, so the bounds hold whatever the
+// working precision; that only sets how far they are apart.
+func expNeg(p, q *big.Int, prec uint) interval {
+	h := uint(max(0, p.BitLen()-q.BitLen()+2))
+	work := prec + 2*h + 32
+	one := new(big.Int).Lsh(big.NewInt(1), work)
+	term := interval{new(big.Int).Set(one), new(big.Int).Set(one)}
+	sum := interval{new(big.Int).Set(one), new(big.Int).Set(one)}
+	for j := int64(1); term.hi.Cmp(big.NewInt(1)) > 0; j++ {
+		div := new(big.Int).Mul(new(big.Int).Lsh(q, h), big.NewInt(j))
+		term.lo.Quo(term.lo.Mul(term.lo, p), div)
+		quoUp(term.hi, term.hi.Mul(term.hi, p), div)
+		sum.lo.Add(sum.lo, term.lo)
+		sum.hi.Add(sum.hi, term.hi)
+	}
+	sum.hi.Add(sum.hi, term.hi)
+
+	square := new(big.Int).Lsh(one, work)
+	x := interval{new(big.Int).Quo(square, sum.hi), quoUp(new(big.Int), square, sum.lo)}
+	for range h {
+		x.lo.Rsh(x.lo.Mul(x.lo, x.lo), work)
+		rshUp(x.hi.Mul(x.hi, x.hi), work)
+	}
+	x.lo.Rsh(x.lo, work-prec)
+	rshUp(x.hi, work-prec)
+	return x
+}
+
+// quoUp sets z to x/y rounded up, for x >= 0 and y > 0; z may be x.
+func quoUp(z, x, y *big.Int) *big.Int {
+	var rest big.Int
+	if z.QuoRem(x, y, &rest); rest.Sign() > 0 {
+		z.Add(z, big.NewInt(1))
+	}
+	return z
+}
+
+// rshUp divides x >= 0 by 2^n and rounds up.
+func rshUp(x *big.Int, n uint) *big.Int {
+	up := x.TrailingZeroBits() < n && x.Sign() > 0
+	if x.Rsh(x, n); up {
+		x.Add(x, big.NewInt(1))
+	}
+	return x
+}
+
+// law is the law of an integer X >= 0, given by its tails.
+type law interface {
+	// tails encloses P[X >= 1], P[X >= 2], ... to the given precision. The
+	// last one is [0, hi] and bounds all further ones too.
+	tails(prec uint) []interval
+}
+
+// What tails compute with beyond the precision asked for, in bits, and where
+// they stop: at terms below 2^-(prec+spare).
+const (
+	guard = 64
+	spare = 16
+)
+
+// halfGaussian has P[X = k] proportional to exp(-k^2/(2 s^2)), k = 0, 1, ...,
+// for s = num/2^shift.
+type halfGaussian struct {
+	num   uint64
+	shift uint
+}
+
+// tails sums the weights w_k = exp(-k^2/(2 s^2)) from the far end. With
+// q = exp(-1/(2 s^2)) the ratio w_(k+1)/w_k = q^(2k+1) falls by q^2 each time:
+// two products a weight, rounded down for one bound, up for the other. As the
+// ratios fall, all weights beyond w_K are together at most w_K r/(1-r), where r
+// is the ratio there.
+func (l halfGaussian) tails(prec uint) []interval {
+	work := prec + guard
+	den := new(big.Int).SetUint64(l.num)
+	den.Lsh(den.Mul(den, den), 1)
+	q := expNeg(new(big.Int).Lsh(big.NewInt(1), 2*l.shift), den, work)
+	lo, _ := gaussianWeights(q.lo, work, guard-spare, func(x *big.Int) *big.Int { return x.Rsh(x, work) })
+	hi, ratio := gaussianWeights(q.hi, work, guard-spare, func(x *big.Int) *big.Int { return rshUp(x, work) })
+	for len(lo) < len(hi) {
+		lo = append(lo, new(big.Int))
+	}
+	last := hi[len(hi)-1]
+	one := new(big.Int).Lsh(big.NewInt(1), work)
+	rest := quoUp(new(big.Int), new(big.Int).Mul(last, ratio), one.Sub(one, ratio))
+
+	hi[len(hi)-1] = new(big.Int).Add(last, rest)
+	for k := len(hi) - 2; k >= 0; k-- { // sums of w_k, w_(k+1), ...
+		lo[k].Add(lo[k], lo[k+1])
+		hi[k].Add(hi[k], hi[k+1])
+	}
+	all := interval{lo[0], hi[0]}
+	tails := make([]interval, 0, len(hi))
+	for k := 1; k < len(hi); k++ {
+		tails = append(tails, interval{
+			lo[k].Quo(lo[k].Lsh(lo[k], prec), all.hi),
+			quoUp(new(big.Int), hi[k].Lsh(hi[k], prec), all.lo),
+		})
+	}
+	return append(tails, interval{new(big.Int), quoUp(new(big.Int), rest.Lsh(rest, prec), all.lo)})
+}
+
+// gaussianWeights returns the weights w_0, w_1, ... 2^work down to the first
+// below 2^stop, and the ratio of the next one to that, all rounded by round,
+// which divides by 2^work.
+func gaussianWeights(q *big.Int, work, stop uint, round func(*big.Int) *big.Int) (w []*big.Int, ratio *big.Int) {
+	weight := new(big.Int).Lsh(big.NewInt(1), work)
+	ratio = new(big.Int).Set(q)
+	q2 := round(new(big.Int).Mul(q, q))
+	for {
+		w = append(w, weight)
+		if uint(weight.BitLen()) <= stop {
+			return w, ratio
+		}
+		weight = round(new(big.Int).Mul(weight, ratio))
+		round(ratio.Mul(ratio, q2))
+	}
+}
+
+// geometric has P[X >= m] = exp(-m 2^shift/num).
+type geometric struct {
+	num   uint64
+	shift uint
+}
+
+func (l geometric) tails(prec uint) (tails []interval) {
+	work := prec + guard
+	r := expNeg(new(big.Int).Lsh(big.NewInt(1), l.shift), new(big.Int).SetUint64(l.num), work)
+	x := interval{r.lo, r.hi}
+	for uint(x.hi.BitLen()) > guard-spare {
+		tails = append(tails, interval{new(big.Int).Rsh(x.lo, guard), rshUp(new(big.Int).Set(x.hi), guard)})
+		lo, hi := new(big.Int).Mul(x.lo, r.lo), new(big.Int).Mul(x.hi, r.hi)
+		x = interval{lo.Rsh(lo, work), rshUp(hi, work)}
+	}
+	return append(tails, interval{new(big.Int), rshUp(x.hi, guard)})
+}
+
+// coin has P[X >= 1] = exp(-1), and never X >= 2.
+type coin struct{}
+
+func (coin) tails(prec uint) []interval {
+	one := big.NewInt(1)
+	return []interval{expNeg(one, one, prec), {new(big.Int), new(big.Int)}}
+}

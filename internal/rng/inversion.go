@@ -1,0 +1,110 @@
+package rng
+
+import (
+	"math/big"
+	"sort"
+	"sync/atomic"
+)
+
+// inversion samples a law by comparing one uniform real U of [0, 1) with the
+// tails of the law:
+//
+//	X = number of m >= 1 with U < P[X >= m]
+//
+// is at least m with just that probability. U is never written down: its bits
+// are read as long as the comparison needs them. The first 63 bits, the integer
+// u, place U in [u, u+1)/2^63; a table holds for every tail T an integer e with
+// e <= 2^63 T <= e + slack. If u < e then U < T; if u >= e + slack then U >= T;
+// and in between, once in about 2^60 draws, extend settles it exactly.
+// So the table decides only what is certain, and nothing is rounded.
+//
+// The table is made when it is first needed.
+type inversion struct {
+	law  law
+	made atomic.Pointer[table]
+}
+
+type table struct {
+	tails []uint64 // e of P[X >= 1], P[X >= 2], ..., falling; the last is 0
+	slack uint64
+	guide [1 << guideBits]uint16 // where the search starts, by the first bits of u
+}
+
+const (
+	uBits     = 63
+	guideBits = 10
+)
+
+// find returns X for a U that starts with the 63 bits u.
+func (v *inversion) find(s *Stream, u uint64) uint64 {
+	t := v.made.Load()
+	if t == nil {
+		t = newTable(v.law)
+		v.made.Store(t) // another goroutine may have stored the same
+	}
+	if x, ok := t.find(u); ok {
+		return x
+	}
+	return extend(s, v.law, u, uBits)
+}
+
+// find counts the tails above u. The last one, 0, ends the loop.
+func (t *table) find(u uint64) (x uint64, ok bool) {
+	m := int(t.guide[u>>(uBits-guideBits)])
+	tails := t.tails[m:]
+	for i, e := range tails {
+		if u >= e {
+			return uint64(m + i), u-e >= t.slack
+		}
+	}
+	panic("rng: table does not end with 0")
+}
+
+// newTable rounds the enclosures outwards to integers and keeps the widest.
+func newTable(l law) *table {
+	const extra = 32
+	t := &table{slack: 1}
+	for _, tail := range l.tails(uBits + extra) {
+		e := new(big.Int).Rsh(tail.lo, extra).Uint64()
+		t.tails = append(t.tails, e)
+		t.slack = max(t.slack, rshUp(tail.hi, extra).Uint64()-e)
+		if e == 0 {
+			break // further tails are in [0, slack] as well
+		}
+	}
+	for g := range t.guide {
+		largest := uint64(g+1)<<(uBits-guideBits) - 1
+		t.guide[g] = uint16(sort.Search(len(t.tails), func(i int) bool { return t.tails[i] <= largest }))
+	}
+	return t
+}
+
+// extend returns X for a U that starts with the n bits u, reading as many more
+// words as it takes.
+//
+//	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
+//	                           if U >= P[X >= m] for certain: return m-1
+//	                           else leave this loop
+//	       u = 2^64 u + next word;  n = n + 64
+//
+// The enclosures shrink with n, so it ends unless U equals a tail in all its
+// bits, which has probability 0.
+func extend(s *Stream, l law, u uint64, n uint) uint64 {
+	const extra = 32
+	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)
+	low.Lsh(low, extra)
+	for ; ; n += 64 {
+		high.Add(low, new(big.Int).Lsh(big.NewInt(1), extra))
+		for i, tail := range l.tails(n + extra) {
+			if high.Cmp(tail.lo) <= 0 {
+				continue
+			}
+			if low.Cmp(tail.hi) >= 0 {
+				return uint64(i)
+			}
+			break
+		}
+		word := new(big.Int).SetUint64(s.src.Uint64())
+		low.Add(low.Lsh(low, 64), word.Lsh(word, extra))
+	}
+}

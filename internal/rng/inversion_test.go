@@ -1,0 +1,105 @@
+package rng
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// coarse is the inversion of l with a table that claims less than it knows, so
+// that it asks for the exact comparison often.
+func coarse(l law, slack uint64) *inversion {
+	v := &inversion{law: l}
+	t := newTable(l)
+	if slack > t.slack {
+		for i, e := range t.tails {
+			t.tails[i] = e - min(e, slack/2)
+		}
+		t.slack = slack
+		for g := range t.guide {
+			for t.guide[g] > 0 && t.tails[t.guide[g]-1] <= uint64(g+1)<<(uBits-guideBits)-1 {
+				t.guide[g]--
+			}
+		}
+	}
+	v.made.Store(t)
+	return v
+}
+
+// The first bits of U are forced to where the table must be right: around every
+// entry, at both ends, in the far tail.
+func TestTableAgreesWithExact(t *testing.T) {
+	for name, l := range laws {
+		t.Run(name, func(t *testing.T) {
+			exact := newTable(l)
+			forced := []uint64{0, 1, 2, 3, 1 << 10, 1 << 30, 1<<62 - 1, 1 << 62, 1<<63 - 1}
+			step := 1 + len(exact.tails)/few(20)
+			for i := 0; i < len(exact.tails); i += step {
+				e := exact.tails[i]
+				forced = append(forced, e-min(e, 2), e-min(e, 1), e, e+1, e+2, e+3)
+			}
+			for _, slack := range []uint64{0, 1 << 40, 1 << 58} {
+				v := coarse(l, slack)
+				fallbacks := 0
+				for i, u := range forced {
+					u = min(u, 1<<uBits-1)
+					key := SeedKey(uint64(i))
+					a, b := key.Stream(), key.Stream()
+					if _, ok := v.made.Load().find(u); !ok {
+						fallbacks++
+					}
+					require.Equal(t, extend(b, l, u, uBits), v.find(a, u), "u %d slack %d", u, slack)
+					require.Equal(t, b.Uint64(), a.Uint64(), "words read")
+				}
+				require.Positive(t, fallbacks)
+			}
+		})
+	}
+}
+
+// extend needs no first bits: from none it is the sampler, in big integers
+// alone, and reads the same word.
+func TestExtendFromNothing(t *testing.T) {
+	for name, l := range laws {
+		v := inversion{law: l}
+		key := SeedKey(3)
+		a, b := key.Stream(), key.Stream()
+		for range few(200) {
+			require.Equal(t, extend(b, l, 0, 0), v.find(a, a.Uint64()>>1), name)
+		}
+	}
+}
+
+// The part of the law beyond 6 sigma, which no sample reaches: U is drawn below
+// P[X >= 241].
+func TestTailLaw(t *testing.T) {
+	d := gaussian(t, 40)
+	const from = 241
+	d.cells.find(SeedKey(0).Stream(), 0) // makes the table
+	entries := d.cells.made.Load().tails
+	mass := math.Ldexp(float64(entries[from-1]), -uBits) / 2 * (1 + math.Exp(d.LogProb(0))) // P[Y >= 241]
+	s := SeedKey(4).Stream()
+	prob := func(k int64) float64 {
+		if k < 0 {
+			return 0
+		}
+		return math.Exp(d.LogProb(k+from)) / mass
+	}
+	draw := func() int64 { return int64(d.cells.find(s, s.Uint64N(entries[from-1]))) - from }
+	requireFits(t, draw, prob)
+	requireCaught(t, func() int64 { return max(0, draw()-1) }, prob)
+}
+
+func TestSearchFindsEveryEntry(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := gaussianLaw(math.Exp2(rapid.Float64Range(-10, 5).Draw(t, "log2 sigma")))
+		made := newTable(l)
+		u := rapid.OneOf(rapid.Uint64Max(1<<uBits-1), rapid.Uint64Max(1<<20), rapid.SampledFrom(made.tails)).Draw(t, "u")
+		x, _ := made.find(u)
+		for i, e := range made.tails {
+			require.Equal(t, uint64(i) < x, u < e)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package rng
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestUint64N(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.Uint64Min(1).Draw(t, "n")
+		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
+		for range 20 {
+			require.Less(t, s.Uint64N(n), n)
+		}
+	})
+	// A modulus would give the lower half of this range twice the mass.
+	const n, draws = 3 << 62, 20_000
+	s, low := SeedKey(1).Stream(), 0
+	for range draws {
+		if s.Uint64N(n) < 1<<62 {
+			low++
+		}
+	}
+	require.InDelta(t, draws/3.0, low, 6*66.7, "six standard deviations")
+}
+
+func TestPerm(t *testing.T) {
+	code := func(p []int) (c int64) { // the permutation as a number in base len(p)
+		for _, x := range p {
+			c = c*int64(len(p)) + int64(x)
+		}
+		return c
+	}
+	s := SeedKey(2).Stream()
+	s.Perm(nil)
+	rank := map[int64]int64{} // permutations of four, numbered
+	for a := range 4 {
+		for b := range 4 {
+			for c := range 4 {
+				if d := 6 - a - b - c; a != b && b != c && a != c {
+					rank[code([]int{a, b, c, d})] = int64(len(rank))
+				}
+			}
+		}
+	}
+	require.Len(t, rank, 24)
+	uniform := func(k int64) float64 {
+		if k < 0 || k >= 24 {
+			return 0
+		}
+		return 1.0 / 24
+	}
+	p := make([]int, 4)
+	number := func() int64 {
+		r, ok := rank[code(p)]
+		require.True(t, ok, "%v is no permutation", p)
+		return r
+	}
+	requireFits(t, func() int64 { s.Perm(p); return number() }, uniform)
+	requireCaught(t, func() int64 { // swapping with any place favours some
+		for i := range p {
+			p[i] = i
+		}
+		for i := range p {
+			j := s.Uint64N(4)
+			p[i], p[j] = p[j], p[i]
+		}
+		return number()
+	}, uniform)
+}
