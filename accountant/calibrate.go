@@ -99,12 +99,13 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		return 0, Bound{}, err
 	}
 	lo := hi
+	over := best.Upper // epsilon at lo
 	if best.Upper > target.Epsilon {
 		for factor := 2.0; best.Upper > target.Epsilon; factor = math.Min(factor*factor, 1024) {
 			if hi == maxNoise {
 				return fail(hi, best)
 			}
-			lo, hi = hi, math.Min(hi*factor, maxNoise)
+			lo, over, hi = hi, best.Upper, math.Min(hi*factor, maxNoise)
 			if best, err = try(hi); err != nil {
 				return 0, Bound{}, err
 			}
@@ -119,23 +120,37 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 			if err != nil {
 				return 0, Bound{}, err
 			}
-			if b.Upper > target.Epsilon {
+			if over = b.Upper; over > target.Epsilon {
 				break
 			}
 			hi, best = lo, b
 		}
 	}
-	// Invariant: hi was tried and meets the target, with best.
-	for hi > lo*(1+noiseTolerance) {
+	// Invariant: hi was tried and meets the target, with best; lo does not. Log
+	// epsilon is nearly linear in log noise, so this is regula falsi (Illinois)
+	// there, with a halving now and then.
+	above, below := math.Log(over/target.Epsilon), math.Log(best.Upper/target.Epsilon)
+	side := 0
+	for i := 0; hi > lo*(1+noiseTolerance); i++ {
 		mid := math.Sqrt(lo * hi)
+		if x := lo * math.Pow(hi/lo, above/(above-below)); i%4 != 3 && x > lo && x < hi {
+			mid = x
+		}
 		b, err := try(mid)
 		if err != nil {
 			return 0, Bound{}, err
 		}
+		f := math.Log(b.Upper / target.Epsilon)
 		if b.Upper <= target.Epsilon {
-			hi, best = mid, b
+			if hi, best, below = mid, b, f; side < 0 {
+				above /= 2
+			}
+			side = -1
 		} else {
-			lo = mid
+			if lo, above = mid, f; side > 0 {
+				below /= 2
+			}
+			side = 1
 		}
 	}
 	return hi, best, nil

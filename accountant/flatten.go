@@ -179,8 +179,8 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 	return t.curves.add(PoissonSampled{e.Probability, inner}, count)
 }
 
-// sampledForm returns a Gaussian or a PureDP that dominates one run of what e
-// samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
+// sampledForm returns a Gaussian, DiscreteGaussian or PureDP that dominates one
+// run of what e samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
 // reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
 // Gaussians on one sample are one Gaussian.
 func sampledForm(e PoissonSampled) (Event, error) {
@@ -188,13 +188,24 @@ func sampledForm(e PoissonSampled) (Event, error) {
 	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
 		return nil, err
 	}
-	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single mechanism of pure epsilon"
+	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"
 	leaves := inner.curves.keys
 	if len(inner.failures.keys) > 0 || len(leaves) == 0 {
 		return nil, &UnsupportedEventError{e, one}
 	}
-	if g, ok := leaves[0].(Gaussian); ok && len(leaves) == 1 && inner.curves.counts[0] == 1 {
-		return g, nil
+	if len(leaves) == 1 && inner.curves.counts[0] == 1 {
+		switch e := leaves[0].(type) {
+		case Gaussian, DiscreteGaussian:
+			return e, nil
+		case GNMax:
+			if e.Discrete {
+				return DiscreteGaussian{e.Sigma, math.Sqrt2}, nil
+			}
+		case Threshold:
+			if e.Discrete {
+				return DiscreteGaussian{e.Sigma, 1}, nil
+			}
+		}
 	}
 	mu2 := 0.0 // sum of (sensitivity/sigma)^2
 	for i, leaf := range leaves {
@@ -314,10 +325,14 @@ func curveOf(e Event) curve {
 	case groupedSample:
 		return e.curve()
 	case PoissonSampled: // see sampledForm
-		if pure, ok := e.Event.(PureDP); ok {
-			return sampledPureCurve(e.Probability, pure.Epsilon)
+		switch inner := e.Event.(type) {
+		case PureDP:
+			return sampledPureCurve(e.Probability, inner.Epsilon)
+		case DiscreteGaussian:
+			return sampledDiscreteGaussianCurve(e.Probability, inner.Sigma/inner.Sensitivity)
+		case Gaussian:
+			return sampledGaussianCurve(e.Probability, inner.NoiseMultiplier)
 		}
-		return sampledGaussianCurve(e.Probability, e.Event.(Gaussian).NoiseMultiplier)
 	}
 	return infiniteCurve // NonPrivate
 }

@@ -141,7 +141,7 @@ func epsilonOfLaw(atoms []lossAtom, delta float64) float64 {
 		if math.IsInf(ref, 1) {
 			ref = a.loss
 		}
-		if ref-a.loss > 300 {
+		if ref-a.loss > 20 { // in units of delta >= 1e-290 more would overflow
 			second.scale(math.Exp(a.loss - ref))
 			ref = a.loss
 		}

@@ -87,10 +87,13 @@ func (s *schedule) dominating(e Event, n int64) error {
 	case DiscreteGaussian:
 		return s.discreteGaussian(e, n)
 	case PoissonSampled: // see sampledForm
-		if pure, ok := e.Event.(PureDP); ok {
-			s.add(pairKey{pairSampledResponse, e.Probability, pure.Epsilon}, n)
-		} else {
-			s.add(pairKey{pairSampled, e.Probability, e.Event.(Gaussian).NoiseMultiplier}, n)
+		switch inner := e.Event.(type) {
+		case PureDP:
+			s.add(pairKey{pairSampledResponse, e.Probability, inner.Epsilon}, n)
+		case Gaussian:
+			s.add(pairKey{pairSampled, e.Probability, inner.NoiseMultiplier}, n)
+		default:
+			return &UnsupportedEventError{e, "the losses of sampled integer noise lie on no lattice; rdp holds it"}
 		}
 	case NonPrivate:
 		s.nonPrivate = true

@@ -3,8 +3,6 @@ package accountant
 import (
 	"context"
 	"math"
-	"math/rand/v2"
-	"sort"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -191,111 +189,6 @@ func TestPLDNegativeControls(t *testing.T) {
 		eps := newProfile(law, q.lambda, true).epsilon(delta)
 		assert.Greater(t, math.Abs(eps-2.2111), 0.02, "a window too short")
 	})
-}
-
-// worlds composes discrete losses by enumeration.
-type worlds struct{ loss, mass []float64 }
-
-func (w worlds) times(loss, mass []float64) worlds {
-	sums := map[float64]float64{}
-	for i, a := range w.loss {
-		for j, b := range loss {
-			key := math.Round((a+b)*1e12) / 1e12
-			sums[key] += w.mass[i] * mass[j]
-		}
-	}
-	var out worlds
-	for l := range sums {
-		out.loss = append(out.loss, l)
-	}
-	sort.Float64s(out.loss)
-	for _, l := range out.loss {
-		out.mass = append(out.mass, sums[l])
-	}
-	return out
-}
-
-func (w worlds) delta(eps float64) float64 {
-	d := 0.0
-	for i, l := range w.loss {
-		if l > eps {
-			d += -math.Expm1(eps-l) * w.mass[i]
-		}
-	}
-	return d
-}
-
-// TestPLDNeverBelowEnumeration: random compositions of randomised response,
-// discrete Laplace and discrete Gaussian noise against enumeration of all
-// outcomes, at random epsilon. Nothing is below the truth, no lower bound above.
-func TestPLDNeverBelowEnumeration(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(7, 11))
-	cases := 100
-	if testing.Short() {
-		cases = 50
-	}
-	const rounded = 1e-11 // of losses, when outcomes of one loss are merged
-	worst, loosest := math.Inf(1), 1.0
-	for range cases {
-		p := newPLD(t, PLDConfig{})
-		w := worlds{[]float64{0}, []float64{1}}
-		for range 1 + rnd.IntN(3) {
-			n := 1 + rnd.IntN(4)
-			var a *atoms
-			switch rnd.IntN(3) {
-			case 0:
-				e := RandomizedResponse{math.Exp(rnd.Float64()*4 - 3)}
-				require.NoError(t, p.Compose(e, int64(n)))
-				hi := 1 / (1 + math.Exp(-e.Epsilon))
-				for range n {
-					w = w.times([]float64{-e.Epsilon, e.Epsilon}, []float64{1 - hi, hi})
-				}
-				continue
-			case 1:
-				e := DiscreteLaplace{Scale: 0.5 + 5*rnd.Float64(), Sensitivity: 1 + rnd.Int64N(4)}
-				require.NoError(t, p.Compose(e, int64(n)))
-				s, r := int(e.Sensitivity), math.Exp(-1/e.Scale)
-				var loss, mass []float64
-				for x := -400; x <= 400; x++ { // from the definition
-					loss = append(loss, (math.Abs(float64(x-s))-math.Abs(float64(x)))/e.Scale)
-					mass = append(mass, (1-r)/(1+r)*math.Pow(r, math.Abs(float64(x))))
-				}
-				one := worlds{[]float64{0}, []float64{1}}.times(loss, mass)
-				for range n {
-					w = w.times(one.loss, one.mass)
-				}
-				continue
-			default:
-				e := DiscreteGaussian{Sigma: 0.5 + rnd.Float64(), Sensitivity: 1}
-				require.NoError(t, p.Compose(e, 1))
-				a = discreteGaussian(e.Sigma)
-			}
-			var loss, mass []float64
-			for i, l := range a.logp {
-				if l > -80 {
-					loss = append(loss, a.off+a.h*float64(i))
-					mass = append(mass, math.Exp(l))
-				}
-			}
-			w = w.times(loss, mass)
-		}
-		eps := rnd.Float64() * 0.95 * math.Min(6, w.loss[len(w.loss)-1])
-		want := w.delta(eps)
-		if want < 1e-6 { // the enumeration has rounding of its own
-			continue
-		}
-		got, err := p.DeltaContext(t.Context(), eps)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, got.Upper, want*(1-1e-11)-rounded, "%v at %v", p.terms, eps)
-		require.LessOrEqual(t, got.Lower, want*(1+1e-11)+rounded, "%v at %v", p.terms, eps)
-		worst = math.Min(worst, (got.Upper+rounded)/want)
-		loosest = math.Max(loosest, got.Upper/want)
-		b, err := p.EpsilonContext(t.Context(), want)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, b.Upper, eps-1e-9, "%v at %v", p.terms, eps)
-		require.LessOrEqual(t, b.Lower, eps+1e-9, "%v at %v", p.terms, eps)
-	}
-	t.Logf("upper delta / exact delta from 1%+.2g to %.4f in %d cases", worst-1, loosest, cases)
 }
 
 func drawPLDEvent(t *rapid.T) Event {

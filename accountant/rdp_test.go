@@ -96,7 +96,7 @@ func TestUnsupportedIsSaidNotGuessed(t *testing.T) {
 		"sampling under replace-one":   {PoissonSampled{0.1, Gaussian{1}}, []Relation{ReplaceOne}},
 		"sampled zCDP":                 {PoissonSampled{0.1, ZCDP{1}}, both},
 		"sampled mixture":              {PoissonSampled{0.1, Composed{[]Event{Gaussian{1}, PureDP{1}}}}, both},
-		"sampled integer noise":        {PoissonSampled{0.1, GNMax{Sigma: 1, Discrete: true}}, both},
+		"sampled integer noises":       {PoissonSampled{0.1, Repeated{GNMax{Sigma: 1, Discrete: true}, 2}}, both},
 		"sampled failure":              {PoissonSampled{0.1, WithFailure{PureDP{1}, 0.1}}, both},
 		"sampled vote, never drawn":    {PoissonSampled{0, PoissonSampled{0.5, ZCDP{1}}}, both},
 		"hidden in a tree, after good": {Composed{[]Event{GNMax{Sigma: 1}, Repeated{PoissonSampled{0.1, ZCDP{1}}, 3}}}, both},

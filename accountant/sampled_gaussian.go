@@ -21,6 +21,23 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
+// sampledDiscreteGaussianCurve is discrete Gaussian noise of sigma, relative to
+// the length of an integer shift, on a Poisson sample. At an integer order the
+// moments that the binomial sum mixes are exactly those of continuous noise
+// (Canonne, Kamath, Steinke 2020), so the sum is; between integers the log
+// moment is convex. Reflection at half the shift swaps both laws, so the mixture
+// over its base dominates here too (Mironov, Talwar, Zhang 2019, Theorem 5).
+func sampledDiscreteGaussianCurve(q, sigma float64) curve {
+	g := newSampledGaussian(q, sigma)
+	plain := gaussianCurve(1 / sigma)
+	return func(a float64) float64 {
+		if a > maxBinomial {
+			return plain(a)
+		}
+		return math.Min(math.Max(g.betweenIntegers(a)/(a-1), math.SmallestNonzeroFloat64), plain(a))
+	}
+}
+
 // Below smallSigma, where no one trains, the quadrature would need very many
 // nodes; interpolating the convex log moment between integers is a valid bound.
 const smallSigma = 0.04
@@ -67,7 +84,16 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	if a >= maxBinomial {
 		return a * (a - 1) / (2 * g.sigma * g.sigma) // unsampled
 	}
+	return g.betweenIntegers(a)
+}
+
+// betweenIntegers is a bound of the moment at a real order in (1, maxBinomial],
+// exact at integers.
+func (g *sampledGaussian) betweenIntegers(a float64) float64 {
 	lo := math.Floor(a)
+	if a == lo {
+		return g.binomial(int(a))
+	}
 	below := 0.0
 	if lo > 1 {
 		below = g.binomial(int(lo))
