@@ -83,8 +83,13 @@ func (m *ConfidentGNMax) draw(s *rng.Stream, classes int) []int64 {
 }
 
 func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {
+	return m.answer(counts, noise, slices.Max(counts))
+}
+
+// answer declines unless statistic and its noise reach the threshold.
+func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	label := argmax(counts, noise)
-	if slices.Max(counts)+noise[len(counts)] < m.threshold {
+	if statistic+noise[len(counts)] < m.threshold {
 		return Answer{Label: NoLabel}
 	}
 	return Answer{Label: label, Answered: true}

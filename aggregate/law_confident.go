@@ -40,8 +40,14 @@ func (m *ConfidentGNMax) continuousLawOf(counts []int64, statistic float64) (Law
 	if err != nil {
 		return Law{}, err
 	}
+	pass, fail := m.continuousTest(statistic)
+	return gate(labels, pass, fail), nil
+}
+
+// continuousTest is log P[statistic + N(0, Sigma1^2) >= Threshold], and of less.
+func (m *ConfidentGNMax) continuousTest(statistic float64) (pass, fail float64) {
 	z := (statistic - m.cfg.Threshold) / m.largest.Sigma()
-	return gate(labels, mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)), nil
+	return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)
 }
 
 // gate is the law of an argmax behind an independent test.

@@ -5,20 +5,35 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
 )
 
-func gnmax(t require.TestingT, sigma float64) *GNMax {
-	m, err := NewGNMax(GNMaxConfig{Sigma: sigma, Queries: 1})
-	require.NoError(t, err)
-	return m
+func gnmax(t require.TestingT, sigma float64) *GNMax { return newGNMax(t, sigma, 1) }
+
+func lnmax(t require.TestingT, scale float64) *LNMax { return newLNMax(t, scale, 1) }
+
+func exponential(t require.TestingT, scale float64) *Exponential { return newExponential(t, scale, 1) }
+
+func permuteAndFlip(t require.TestingT, scale float64) *PermuteAndFlip {
+	return newPermuteAndFlip(t, scale, 1)
 }
 
 func confident(t require.TestingT, threshold, sigma1, sigma2 float64) *ConfidentGNMax {
 	m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: 1, Answers: 1})
+	require.NoError(t, err)
+	return m
+}
+
+func interactive(t require.TestingT, teachers int, threshold, sigma1, sigma2 float64) *InteractiveGNMax {
+	m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
+		Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Teachers: teachers, Confidence: 0.8, Queries: 1, Answers: 1,
+	})
 	require.NoError(t, err)
 	return m
 }
@@ -48,32 +63,50 @@ func requireProbs(t *testing.T, want, gotLogs []float64, name string) {
 func TestLawsReference(t *testing.T) {
 	var ref struct {
 		Entries []struct {
-			Counts  []int     `json:"counts"`
-			Scale   float64   `json:"scale"`
-			GNMax   []float64 `json:"gnmax_sigma_eq_scale"`
-			Log     []float64 `json:"gnmax_log"`
-			Lowest  []float64 `json:"discrete_gaussian_sigma_eq_scale_lowest_index_ties"`
-			Uniform []float64 `json:"discrete_gaussian_sigma_eq_scale_uniform_ties"`
+			Counts         []int     `json:"counts"`
+			Scale          float64   `json:"scale"`
+			GNMax          []float64 `json:"gnmax_sigma_eq_scale"`
+			Log            []float64 `json:"gnmax_log"`
+			LNMax          []float64 `json:"lnmax_b_eq_scale"`
+			Exponential    []float64 `json:"exponential_mechanism_s_eq_1_over_scale"`
+			PermuteAndFlip []float64 `json:"permute_and_flip_s_eq_1_over_scale"`
+			Gaussian       []float64 `json:"discrete_gaussian_sigma_eq_scale_lowest_index_ties"`
+			GaussianTies   []float64 `json:"discrete_gaussian_sigma_eq_scale_uniform_ties"`
+			Laplace        []float64 `json:"discrete_laplace_t_eq_scale_lowest_index_ties"`
+			LaplaceTies    []float64 `json:"discrete_laplace_t_eq_scale_uniform_ties"`
 		} `json:"entries"`
 	}
 	readReference(t, "noisy_argmax_probabilities.json", &ref)
 	require.NotEmpty(t, ref.Entries)
 	for _, e := range ref.Entries {
 		t.Run(fmt.Sprint(e.Counts, e.Scale), func(t *testing.T) {
-			m, h := gnmax(t, e.Scale), histogram(t, e.Counts...)
-			law, err := m.ContinuousLaw(h)
-			require.NoError(t, err)
-			requireProbs(t, e.GNMax, law.LogLabels, "continuous")
+			h := histogram(t, e.Counts...)
+			check := func(name string, want []float64, law Law, err error) {
+				t.Helper()
+				require.NoError(t, err)
+				requireProbs(t, want, law.LogLabels, name)
+				require.Equal(t, math.Inf(-1), law.LogDeclined)
+			}
+			g, l := gnmax(t, e.Scale), lnmax(t, e.Scale)
+			law, err := g.ContinuousLaw(h)
+			check("gnmax, continuous", e.GNMax, law, err)
 			for i, want := range e.Log {
 				require.InDelta(t, want, law.LogLabels[i], 1e-9*(1+math.Abs(want)/100), "log of class %d", i)
 			}
-			law, err = m.Law(h)
-			require.NoError(t, err)
-			requireProbs(t, e.Lowest, law.LogLabels, "lowest index")
-			require.Equal(t, math.Inf(-1), law.LogDeclined)
-			law, err = m.LawWithTies(h, UniformTies)
-			require.NoError(t, err)
-			requireProbs(t, e.Uniform, law.LogLabels, "uniform ties")
+			law, err = g.Law(h)
+			check("gnmax", e.Gaussian, law, err)
+			law, err = g.LawWithTies(h, UniformTies)
+			check("gnmax, uniform ties", e.GaussianTies, law, err)
+			law, err = l.ContinuousLaw(h)
+			check("lnmax, continuous", e.LNMax, law, err)
+			law, err = l.Law(h)
+			check("lnmax", e.Laplace, law, err)
+			law, err = l.LawWithTies(h, UniformTies)
+			check("lnmax, uniform ties", e.LaplaceTies, law, err)
+			law, err = exponential(t, e.Scale).Law(h)
+			check("exponential", e.Exponential, law, err)
+			law, err = permuteAndFlip(t, e.Scale).Law(h)
+			check("permute-and-flip", e.PermuteAndFlip, law, err)
 		})
 	}
 }
@@ -100,17 +133,171 @@ func TestConfidentLawReference(t *testing.T) {
 	}
 }
 
-// Two classes have a closed form far into the tail: Phi(-gap/(sqrt 2 sigma)).
-func TestContinuousLawFarTail(t *testing.T) {
+// The threshold step alone, in both tails, and its data-independent cost.
+func TestThresholdStepReference(t *testing.T) {
+	var ref struct {
+		Orders []float64 `json:"orders"`
+		Cases  []struct {
+			Largest   float64   `json:"rounded"`
+			Threshold float64   `json:"T"`
+			Sigma     float64   `json:"sigma1"`
+			Answered  float64   `json:"log_pr_answered"`
+			Refused   float64   `json:"log_pr_refused"`
+			Cost      []float64 `json:"rdp_data_independent"`
+			Exact     []float64 `json:"rdp_exact_bernoulli"`
+		} `json:"cases"`
+	}
+	readReference(t, "threshold_step.json", &ref)
+	require.NotEmpty(t, ref.Cases)
+	for _, c := range ref.Cases {
+		m := confident(t, c.Threshold, c.Sigma, 1)
+		bit := func(largest float64) Law {
+			pass, fail := m.continuousTest(largest)
+			return Law{LogLabels: []float64{pass}, LogDeclined: fail}
+		}
+		here := bit(c.Largest)
+		// absolute below 1e-16, where 60 digits were too few for the reference
+		require.InDelta(t, c.Answered, here.LogLabels[0], 1e-12*math.Abs(c.Answered)+1e-16, "%+v", c)
+		require.InDelta(t, c.Refused, here.LogDeclined, 1e-12*math.Abs(c.Refused)+1e-16, "%+v", c)
+		for i, cost := range charged(t, accountant.Threshold{Sigma: c.Sigma}, ref.Orders) {
+			require.InEpsilon(t, c.Cost[i], cost, 1e-11, "claims round outwards")
+			exact := max(renyi(ref.Orders[i], here, bit(c.Largest-1)), renyi(ref.Orders[i], here, bit(c.Largest+1)))
+			require.InDelta(t, c.Exact[i], exact, 1e-11+1e-8*exact, "%+v order %v", c, ref.Orders[i])
+			require.LessOrEqual(t, exact, cost*(1+1e-9)+1e-15)
+		}
+	}
+}
+
+func TestNoiseReference(t *testing.T) {
+	type reference struct {
+		Sigma2 float64            `json:"sigma2"`
+		T      float64            `json:"t"`
+		PMF    map[string]float64 `json:"pmf"`
+		TailGE map[string]float64 `json:"tail_ge"`
+		Shifts map[string]struct {
+			Exact float64 `json:"exact"`
+			Bound float64 `json:"bound"`
+		} `json:"renyi"`
+		Pure map[string]float64 `json:"eps_for_shift"`
+	}
+	var ref struct {
+		Gaussian []reference `json:"discrete_gaussian"`
+		Laplace  []reference `json:"discrete_laplace"`
+	}
+	readReference(t, "discrete_noise.json", &ref)
+	require.NotEmpty(t, ref.Gaussian)
+	require.NotEmpty(t, ref.Laplace)
+	check := func(r reference, noise integerNoise) {
+		for k, want := range r.PMF {
+			at, err := strconv.ParseInt(k, 10, 64)
+			require.NoError(t, err)
+			require.InEpsilon(t, want, math.Exp(noise.LogProb(at)), 1e-9)
+		}
+		require.NotEmpty(t, r.TailGE)
+		for k, want := range r.TailGE {
+			from, err := strconv.ParseInt(k, 10, 64)
+			require.NoError(t, err)
+			cdf := noise.cdf(from + 1)
+			require.InEpsilon(t, want, math.Exp(cdf.at(-from)), 1e-9)
+			require.InEpsilon(t, -math.Expm1(cdf.at(from-1)), -math.Expm1(math.Log1p(-want)), 1e-9)
+			require.InDelta(t, math.Log1p(-want), cdf.at(from-1), 1e-15)
+		}
+	}
+	for _, r := range ref.Gaussian {
+		m := gnmax(t, math.Sqrt(r.Sigma2))
+		check(r, gaussianNoise{m.counts})
+		for k, want := range r.TailGE {
+			from, err := strconv.ParseInt(k, 10, 64)
+			require.NoError(t, err)
+			require.InEpsilon(t, want, math.Exp(logAtLeast(m.counts, from)), 1e-9)
+		}
+		require.NotEmpty(t, r.Shifts)
+		for name, want := range r.Shifts {
+			var shift int64
+			var order float64
+			_, err := fmt.Sscanf(name, "shift%d_alpha%g", &shift, &order)
+			require.NoError(t, err)
+			reach := int64(40*m.counts.Sigma()*order) + 40
+			p, q := make([]float64, 0, 2*reach), make([]float64, 0, 2*reach)
+			for x := -reach; x < reach; x++ {
+				p, q = append(p, m.counts.LogProb(x)), append(q, m.counts.LogProb(x-shift))
+			}
+			none := math.Inf(-1)
+			require.InEpsilon(t, want.Exact, renyi(order, Law{p, none}, Law{q, none}), 1e-9)
+			if shift == 1 { // what one moved vote does to one count
+				require.InEpsilon(t, want.Bound, charged(t, accountant.Threshold{Sigma: m.counts.Sigma(), Discrete: true}, []float64{order})[0], 1e-9)
+			}
+		}
+	}
+	for _, r := range ref.Laplace {
+		m := lnmax(t, r.T)
+		check(r, laplaceNoise{m.counts})
+		for k, want := range r.Pure {
+			shift, err := strconv.ParseInt(k, 10, 64)
+			require.NoError(t, err)
+			require.InEpsilon(t, want, m.counts.LogProb(0)-m.counts.LogProb(shift), 1e-9)
+		}
+	}
+}
+
+// Probabilities from 1 down to 1e-340, to nine digits: logarithms by 60-digit
+// summation, quadrature and polynomial integration.
+func TestLawsFarTail(t *testing.T) {
+	type row struct {
+		counts []int
+		param  float64
+		want   []float64
+	}
+	laplace, gaussian, none := lnmax, gnmax, math.Inf(-1)
 	for _, c := range []struct {
-		gap  int
-		want float64 // log Phi(-gap/sqrt 2), 60-digit arithmetic
+		name string
+		law  func(param float64, h Histogram) (Law, error)
+		rows []row
 	}{
-		{0, -0.693147180559945309}, {10, -27.8940367260973797}, {30, -228.975772334366331}, {51, -654.754958038097944}, {52, -680.524346943754176},
+		{"lnmax", func(b float64, h Histogram) (Law, error) { return laplace(t, b).Law(h) }, []row{
+			{[]int{690, 0}, 1, []float64{0, -685.544320030557092}},
+			{[]int{690, 3, 0}, 1, []float64{0, -682.54870095321258, -685.550347160882531}},
+			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.040031079215786324, -3.23804791636177257, -481.621154644114214, -501.621154644114214}},
+			{[]int{3, 1700, 1690}, 2.5, []float64{-678.306926199700723, -0.0229887376617019408, -3.7842231987035141}},
+		}},
+		{"lnmax, continuous", func(b float64, h Histogram) (Law, error) { return laplace(t, b).ContinuousLaw(h) }, []row{
+			{[]int{690, 0}, 1, []float64{0, -684.846708405502159}},
+			{[]int{690, 3, 0}, 1, []float64{0, -681.851124752968529, -684.851803147365779}},
+			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.145413457868859057, -2, -480.127107532572871, -500.127107532572871}},
+			{[]int{3, 1700, 1690}, 2.5, []float64{-678.480991403487713, -0.0278579116594945156, -3.59453489189183562}},
+		}},
+		{"permute-and-flip", func(b float64, h Histogram) (Law, error) { return permuteAndFlip(t, b).Law(h) }, []row{
+			{[]int{690, 0}, 1, []float64{0, -690.693147180559945}},
+			{[]int{690, 3, 0}, 1, []float64{0, -687.693147180559945, -690.693147180559945}},
+			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.0700659201602814102, -2.69314718055994531, -480.7393081532173, -500.7393081532173}},
+			{[]int{3, 1700, 1690}, 2.5, []float64{-679.499271106539027, -0.00920001005304636332, -4.69314718055994531}},
+		}},
+		{"exponential", func(b float64, h Histogram) (Law, error) { return exponential(t, b).Law(h) }, []row{
+			{[]int{690, 3, 0}, 1, []float64{0, -687, -690}},
+			{[]int{250, 249, 10, 0}, 0.5, []float64{-0.126928011042972496, -2.1269280110429725, -480.126928011042972, -500.126928011042972}},
+			{[]int{3, 1700, 1690}, 2.5, []float64{-678.81814992791781, -0.0181499279178097404, -4.01814992791780974}},
+		}},
+		{"gnmax", func(sigma float64, h Histogram) (Law, error) { return gaussian(t, sigma).Law(h) }, []row{
+			{[]int{51, 0}, 1, []float64{0, -677.265408693159619}},
+			{[]int{36, 1, 0}, 0.75, []float64{0, -576.970158192213743, -609.430127102918198}},
+			{[]int{200, 190, 80, 3}, 4, []float64{-0.0320518023352211912, -3.45638495870430475, -286.86308717246971, -782.705887766675511}},
+		}},
+		{"gnmax, continuous", func(sigma float64, h Histogram) (Law, error) { return gaussian(t, sigma).ContinuousLaw(h) }, []row{
+			// log Phi(-gap/sqrt 2)
+			{[]int{0, 0}, 1, []float64{-math.Ln2, -math.Ln2}},
+			{[]int{10, 0}, 1, []float64{0, -27.8940367260973797}},
+			{[]int{52, 0}, 1, []float64{0, -680.524346943754176}},
+		}},
 	} {
-		law, err := gnmax(t, 1).ContinuousLaw(histogram(t, c.gap, 0))
-		require.NoError(t, err)
-		require.InDelta(t, c.want, law.LogLabels[1], 1e-9, "gap %d", c.gap)
+		for _, r := range c.rows {
+			law, err := c.law(r.param, histogram(t, r.counts...))
+			require.NoError(t, err)
+			require.Equal(t, none, law.LogDeclined)
+			for i, want := range r.want {
+				// 0 stands for a probability of 1 but for less than a rounding
+				require.InDelta(t, want, law.LogLabels[i], 1e-9, "%s %v class %d", c.name, r, i)
+			}
+		}
 	}
 }
 
@@ -142,10 +329,13 @@ func TestLawsSumToOne(t *testing.T) {
 		sigma := math.Exp2(rapid.Float64Range(-10, 5).Draw(t, "log2 sigma"))
 		g := gnmax(t, sigma)
 		c := confident(t, rapid.Float64Range(-10, 80).Draw(t, "threshold"), 2*sigma, sigma)
-		laws := []func(Histogram) (Law, error){g.Law, c.Law}
-		laws = append(laws, func(h Histogram) (Law, error) { return g.LawWithTies(h, UniformTies) })
+		l := lnmax(t, sigma)
+		laws := []func(Histogram) (Law, error){g.Law, c.Law, l.Law, exponential(t, sigma).Law, permuteAndFlip(t, sigma).Law}
+		laws = append(laws,
+			func(h Histogram) (Law, error) { return g.LawWithTies(h, UniformTies) },
+			func(h Histogram) (Law, error) { return l.LawWithTies(h, UniformTies) })
 		if sigma > 0.1 {
-			laws = append(laws, g.ContinuousLaw, c.ContinuousLaw)
+			laws = append(laws, g.ContinuousLaw, c.ContinuousLaw, l.ContinuousLaw)
 		}
 		for _, law := range laws {
 			l, err := law(h)
@@ -159,10 +349,14 @@ func TestLawsSumToOne(t *testing.T) {
 func TestLawManyClasses(t *testing.T) {
 	counts := make([]int, 300)
 	counts[7] = 1
-	for _, law := range []func(Histogram) (Law, error){gnmax(t, 1).ContinuousLaw, gnmax(t, 1).Law} {
+	for _, law := range []func(Histogram) (Law, error){
+		gnmax(t, 1).ContinuousLaw, gnmax(t, 1).Law, lnmax(t, 1).ContinuousLaw, lnmax(t, 1).Law,
+		exponential(t, 1).Law, permuteAndFlip(t, 1).Law,
+	} {
 		l, err := law(histogram(t, counts...))
 		require.NoError(t, err)
 		require.InDelta(t, 1, total(l), 1e-11)
+		require.InDelta(t, l.LogLabels[298], l.LogLabels[299], 0.02, "equal counts, up to ties")
 	}
 }
 
@@ -171,7 +365,7 @@ func TestLawRefusesWhatIsTooWide(t *testing.T) {
 	for _, m := range []interface {
 		Law(Histogram) (Law, error)
 		ContinuousLaw(Histogram) (Law, error)
-	}{gnmax(t, 1), confident(t, 1, 1, 1)} {
+	}{gnmax(t, 1), lnmax(t, 1), confident(t, 1, 1, 1)} {
 		_, err := m.Law(h)
 		require.Error(t, err)
 		_, err = m.ContinuousLaw(h)
@@ -183,4 +377,13 @@ func TestLawRefusesWhatIsTooWide(t *testing.T) {
 	require.Error(t, err)
 	_, err = gnmax(t, 1e9).Law(histogram(t, 1, 0))
 	require.Error(t, err)
+	_, err = lnmax(t, 1e9).Law(histogram(t, 1, 0))
+	require.Error(t, err)
+	for _, law := range []func(Histogram) (Law, error){exponential(t, 1e-3).Law, permuteAndFlip(t, 1e-3).Law} {
+		l, err := law(h)
+		require.NoError(t, err, "closed forms refuse nothing")
+		require.InEpsilon(t, -0x1p40*1e3, l.LogLabels[1], 1e-9)
+		_, err = law(Histogram{})
+		require.Error(t, err)
+	}
 }

@@ -28,6 +28,7 @@ const NoLabel = -1
 type Answer struct {
 	Label    int  // class, or NoLabel
 	Answered bool // false: the mechanism declined
+	Reused   bool // the label is the student's own, confirmed by the teachers, which costs no answer
 }
 
 // ErrExhausted is returned by Session.Ask when a cap is used up.
@@ -58,6 +59,18 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	d, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %s (standard deviation of the noise, in votes): %w", field, err)
+	}
+	return d, nil
+}
+
+// scaled makes the noise of a mechanism that has a Scale and Queries.
+func scaled(scale float64, queries int) (*rng.DiscreteLaplace, error) {
+	d, err := rng.NewDiscreteLaplace(scale)
+	if err != nil {
+		return nil, fmt.Errorf("aggregate: Scale (of the noise, in votes): %w", err)
+	}
+	if err := checkCap("Queries", queries, maxQueries); err != nil {
+		return nil, err
 	}
 	return d, nil
 }

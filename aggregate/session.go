@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
@@ -24,7 +25,7 @@ type Session struct {
 }
 
 // start checks the charge before anything else.
-func start(m Mechanism, rule rule, r *ledger.Reservation, key Key, queries, answers int) (*Session, error) {
+func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key Key, queries, answers int) (*Session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
 	}
@@ -52,21 +53,27 @@ func (s *Session) Ask(query uint64, h Histogram) (Answer, error) {
 	if err := h.check(); err != nil {
 		return Answer{Label: NoLabel}, err
 	}
+	return s.ask(query, h, s.rule)
+}
+
+// ask answers a query by a rule that depends on what else is public about it, as
+// the noise then does.
+func (s *Session) ask(query uint64, h Histogram, rule rule, public ...uint64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
 	}
 	// Noise first, outside the lock and without the votes. If another goroutine
 	// asks the same number, both draw the same noise and the first one decides.
-	noise := s.rule.draw(s.key.Derive("query", query).Stream(), h.Classes())
+	noise := rule.draw(s.key.Derive("query", append([]uint64{query}, public...)...).Stream(), h.Classes())
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, done, err := s.admitLocked(query, h.Classes()); done || err != nil {
 		return a, err
 	}
-	a := s.rule.decide(h.counts(), noise)
+	a := rule.decide(h.counts(), noise)
 	s.given[query] = a
-	if a.Answered {
+	if a.Answered && !a.Reused {
 		s.answered++
 	}
 	return a, nil

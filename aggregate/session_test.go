@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -33,116 +32,22 @@ func newGNMax(t require.TestingT, sigma float64, queries int) *GNMax {
 	return m
 }
 
-// falseAlarm is the probability that a correct mechanism fails a chi-square
-// test. Seeds are fixed, so a test fails always or never.
-const falseAlarm = 1e-9
-
-var asked = func() int {
-	if raceDetector {
-		return 100_000
-	}
-	return 1_000_000
-}()
-
-// answersOf counts labels, and declined queries last, over a whole session on
-// one histogram.
-func answersOf(t *testing.T, m Mechanism, h Histogram) []float64 {
-	s := begin(t, m, SeedKey(1))
-	observed := make([]float64, h.Classes()+1)
-	for q := range uint64(asked) {
-		a, err := s.Ask(q, h)
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case a.Answered:
-			observed[a.Label]++
-		case a.Label == NoLabel:
-			observed[h.Classes()]++
-		default:
-			t.Fatal("declined with a label")
-		}
-	}
-	return observed
-}
-
-func pValue(observed []float64, law Law) float64 {
-	var chi2, rest, restExpected float64
-	cells := 0
-	add := func(o, e float64) {
-		chi2 += (o - e) * (o - e) / e
-		cells++
-	}
-	for i, o := range observed {
-		expected := float64(asked) * math.Exp(law.LogDeclined)
-		if i < len(law.LogLabels) {
-			expected = float64(asked) * math.Exp(law.LogLabels[i])
-		}
-		if expected >= 20 {
-			add(o, expected)
-		} else {
-			rest, restExpected = rest+o, restExpected+expected
-		}
-	}
-	if restExpected >= 5 {
-		add(rest, restExpected)
-	} else if rest > restExpected+45 { // Poisson(5): probability below 1e-22
-		return 0
-	}
-	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2)
-}
-
-func TestGNMaxFollowsItsLaw(t *testing.T) {
-	m, h := newGNMax(t, 3, asked), histogram(t, 5, 9, 8, 8, 1)
-	observed := answersOf(t, m, h)
-	law, err := m.Law(h)
+func newLNMax(t require.TestingT, scale float64, queries int) *LNMax {
+	m, err := NewLNMax(LNMaxConfig{Scale: scale, Queries: queries})
 	require.NoError(t, err)
-	require.Greater(t, pValue(observed, law), falseAlarm)
-
-	t.Run("controls", func(t *testing.T) {
-		if raceDetector {
-			t.Skip("too few draws")
-		}
-		for name, wrong := range map[string]func() (Law, error){
-			"continuous noise":    func() (Law, error) { return m.ContinuousLaw(h) },
-			"ties at random":      func() (Law, error) { return m.LawWithTies(h, UniformTies) },
-			"sigma 2 percent off": func() (Law, error) { return newGNMax(t, 3.06, 1).Law(h) },
-			"one vote moved":      func() (Law, error) { return m.Law(histogram(t, 5, 10, 7, 8, 1)) },
-		} {
-			law, err := wrong()
-			require.NoError(t, err)
-			require.Less(t, pValue(observed, law), falseAlarm, name)
-		}
-	})
+	return m
 }
 
-func TestConfidentGNMaxFollowsItsLaw(t *testing.T) {
-	make := func(threshold, sigma1, sigma2 float64) *ConfidentGNMax {
-		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{
-			Threshold: threshold, Sigma1: sigma1, Sigma2: sigma2, Queries: asked, Answers: asked,
-		})
-		require.NoError(t, err)
-		return m
-	}
-	m, h := make(11.5, 6, 2.5), histogram(t, 3, 9, 8)
-	observed := answersOf(t, m, h)
-	law, err := m.Law(h)
+func newExponential(t require.TestingT, scale float64, queries int) *Exponential {
+	m, err := NewExponential(ExponentialConfig{Scale: scale, Queries: queries})
 	require.NoError(t, err)
-	require.Greater(t, pValue(observed, law), falseAlarm)
+	return m
+}
 
-	t.Run("controls", func(t *testing.T) {
-		if raceDetector {
-			t.Skip("too few draws")
-		}
-		for name, wrong := range map[string]*ConfidentGNMax{
-			"threshold rounded down": make(11, 6, 2.5),
-			"sigma 2 percent off":    make(11.5, 6.12, 2.5),
-			"sigmas exchanged":       make(11.5, 2.5, 6),
-		} {
-			law, err := wrong.Law(h)
-			require.NoError(t, err)
-			require.Less(t, pValue(observed, law), falseAlarm, name)
-		}
-	})
+func newPermuteAndFlip(t require.TestingT, scale float64, queries int) *PermuteAndFlip {
+	m, err := NewPermuteAndFlip(PermuteAndFlipConfig{Scale: scale, Queries: queries})
+	require.NoError(t, err)
+	return m
 }
 
 func TestSessionCaps(t *testing.T) {

@@ -11,105 +11,18 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// orders at which divergences are compared, from 1.1 to 64.
+// orders at which divergences are compared, from 1.1 to 64, and the largest
+// log-ratio.
 func orders() []float64 {
 	var out []float64
 	for a := 1.1; a < 64; a *= 1.06 {
 		out = append(out, a)
 	}
-	return append(out, 2, 3, 4, 8, 16, 32, 64)
-}
-
-// renyi is D_a(p || q), every answer, declining included, an outcome.
-func renyi(a float64, p, q Law) float64 {
-	sum := newLogSums(1)
-	add := func(lp, lq float64) {
-		if !math.IsInf(lp, -1) {
-			sum[0].add(a*lp + (1-a)*lq)
-		}
-	}
-	for i := range p.LogLabels {
-		add(p.LogLabels[i], q.LogLabels[i])
-	}
-	add(p.LogDeclined, q.LogDeclined)
-	return sum[0].log() / (a - 1)
-}
-
-// histograms lists every way the given number of teachers can vote, each for a
-// class or abstaining; without abstentions if all must vote.
-func histograms(teachers, classes int, allVote bool) [][]int {
-	if classes == 0 {
-		if allVote && teachers > 0 {
-			return nil
-		}
-		return [][]int{{}}
-	}
-	var out [][]int
-	for n := 0; n <= teachers; n++ {
-		for _, rest := range histograms(teachers-n, classes-1, allVote) {
-			out = append(out, append([]int{n}, rest...))
-		}
-	}
-	return out
-}
-
-// moves lists every histogram one vote away: one teacher votes otherwise, or, if
-// abstentions are allowed, stops or starts voting.
-func moves(counts []int, teachers int, allVote bool) [][]int {
-	var out [][]int
-	votes := 0
-	for _, n := range counts {
-		votes += n
-	}
-	change := func(class, by int, on []int) []int {
-		c := append([]int(nil), on...)
-		c[class] += by
-		return c
-	}
-	for a := range counts {
-		if counts[a] > 0 {
-			for b := range counts {
-				if b != a {
-					out = append(out, change(b, 1, change(a, -1, counts)))
-				}
-			}
-			if !allVote {
-				out = append(out, change(a, -1, counts))
-			}
-		}
-		if !allVote && votes < teachers {
-			out = append(out, change(a, 1, counts))
-		}
-	}
-	return out
-}
-
-// worst is the largest exact divergence at each order between the laws of any
-// two neighbours, in both directions: every neighbour is listed both ways round.
-func worst(t *testing.T, teachers, classes int, allVote bool, orders []float64, law func(Histogram) (Law, error)) []float64 {
-	laws := map[string]Law{}
-	worlds := histograms(teachers, classes, allVote)
-	for _, c := range worlds {
-		l, err := law(histogram(t, c...))
-		require.NoError(t, err)
-		laws[fmt.Sprint(c)] = l
-	}
-	out := make([]float64, len(orders))
-	for _, c := range worlds {
-		p := laws[fmt.Sprint(c)]
-		for _, other := range moves(c, teachers, allVote) {
-			q, ok := laws[fmt.Sprint(other)]
-			require.True(t, ok, "a neighbour outside the world")
-			for i, a := range orders {
-				out[i] = max(out[i], renyi(a, p, q))
-			}
-		}
-	}
-	return out
+	return append(out, 2, 3, 4, 8, 16, 32, 64, 1024, math.Inf(1))
 }
 
 // charged is what an account is charged for an event, at each order.
-func charged(t *testing.T, e accountant.Event, orders []float64) []float64 {
+func charged(t require.TestingT, e accountant.Event, orders []float64) []float64 {
 	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
 	require.NoError(t, err)
 	require.NoError(t, account.Compose(e, 1))
@@ -119,74 +32,182 @@ func charged(t *testing.T, e accountant.Event, orders []float64) []float64 {
 	return curve
 }
 
-// exceeds reports at how many orders divergence is above claim, beyond rounding.
-func exceeds(divergence, claim []float64) int {
-	n := 0
-	for i, d := range divergence {
-		if d > claim[i]*(1+1e-9)+1e-12 {
-			n++
-		}
-	}
-	return n
+// claims are the deltas two accounts claim for an event, at each epsilon; equal
+// events are accounted once.
+type claims struct {
+	epsilons []float64
+	known    map[string][2][]float64
 }
 
-var smallWorlds = []struct{ teachers, classes int }{{1, 2}, {2, 3}, {6, 2}, {6, 3}}
+func newClaims(epsilons []float64) claims { return claims{epsilons, map[string][2][]float64{}} }
 
-func TestSmallWorldsGNMax(t *testing.T) {
-	orders := orders()
-	for _, sigma := range []float64{0.3, 1, 2.5, 10} {
-		m := gnmax(t, sigma)
-		claim := charged(t, m.Event(), orders)
-		for i, a := range orders {
-			require.InEpsilon(t, a/(sigma*sigma), claim[i], 1e-9)
-		}
-		for _, w := range smallWorlds {
-			for name, law := range map[string]func(Histogram) (Law, error){
-				"shipped":      m.Law,
-				"uniform ties": func(h Histogram) (Law, error) { return m.LawWithTies(h, UniformTies) },
-			} {
-				t.Run(fmt.Sprint(sigma, w, name), func(t *testing.T) {
-					require.Zero(t, exceeds(worst(t, w.teachers, w.classes, false, orders, law), claim))
-				})
+func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
+	key := fmt.Sprintf("%#v", e)
+	if _, ok := c.known[key]; !ok {
+		rdp, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+		require.NoError(t, err)
+		pld, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.ReplaceOne})
+		require.NoError(t, err)
+		var deltas [2][]float64
+		for i, account := range []accountant.Accountant{rdp, pld} {
+			require.NoError(t, account.Compose(e, 1))
+			for _, epsilon := range c.epsilons {
+				b, err := account.Delta(epsilon)
+				require.NoError(t, err)
+				deltas[i] = append(deltas[i], b.Upper)
 			}
 		}
+		c.known[key] = deltas
 	}
+	return c.known[key][0], c.known[key][1]
 }
 
-// A moved vote changes two counts. Charged as if it changed one, GNMax must be
-// found out, or the test above could not fail.
-func TestSmallWorldsGNMaxControl(t *testing.T) {
-	orders := orders()
-	for _, sigma := range []float64{1, 2.5} {
-		m := gnmax(t, sigma)
-		half := charged(t, accountant.Threshold{Sigma: sigma}, orders)
-		require.Positive(t, exceeds(worst(t, 6, 3, false, orders, m.Law), half))
-		require.Positive(t, exceeds(worst(t, 2, 2, false, orders, m.Law), half))
-	}
-}
-
-func TestSmallWorldsConfident(t *testing.T) {
-	orders := orders()
-	for _, c := range []struct{ threshold, sigma1, sigma2 float64 }{{3, 1, 1}, {4.5, 3, 1}, {2, 0.7, 4}, {5, 2, 2}, {12, 1, 1}} {
-		m := confident(t, c.threshold, c.sigma1, c.sigma2)
-		claim := charged(t, m.Event(), orders)
-		for i, a := range orders {
-			require.InEpsilon(t, a/(2*c.sigma1*c.sigma1)+a/(c.sigma2*c.sigma2), claim[i], 1e-9)
+// exceeds reports at how many points the truth is above the claim, beyond
+// rounding, and the largest ratio.
+func exceeds(truth, claim []float64) (times int, ratio float64) {
+	for i, d := range truth {
+		if d > claim[i]*(1+1e-9)+1e-12 {
+			times++
 		}
-		for _, w := range smallWorlds {
-			t.Run(fmt.Sprint(c, w), func(t *testing.T) {
-				require.Zero(t, exceeds(worst(t, w.teachers, w.classes, false, orders, m.Law), claim))
+		if claim[i] > 1e-9 { // below, rounding is all there is
+			ratio = max(ratio, d/claim[i])
+		}
+	}
+	return times, ratio
+}
+
+// A case is a mechanism on one query, its law and what it is charged.
+type worldCase struct {
+	name  string
+	event accountant.Event
+	law   lawFunc
+	// claim is the divergence of order a as written in the literature; nil if
+	// the account charges less.
+	claim func(a float64) float64
+}
+
+func worldCases(t *testing.T, classes int) []worldCase {
+	var cases []worldCase
+	add := func(name string, event accountant.Event, law lawFunc, claim func(a float64) float64) {
+		cases = append(cases, worldCase{name, event, law, claim})
+	}
+	for _, sigma := range []float64{0.3, 1, 2.5, 10} {
+		m, claim := gnmax(t, sigma), func(a float64) float64 { return a / sigma / sigma }
+		add(fmt.Sprintf("gnmax %g", sigma), m.Event(), m.Law, claim)
+		add(fmt.Sprintf("gnmax %g, uniform ties", sigma), m.Event(),
+			func(h Histogram) (Law, error) { return m.LawWithTies(h, UniformTies) }, claim)
+	}
+	for _, scale := range []float64{0.4, 1, 3, 10} {
+		pure := func(a float64) float64 {
+			if math.IsInf(a, 1) {
+				return 2 / scale
+			}
+			return math.NaN()
+		}
+		l, e, p := lnmax(t, scale), exponential(t, scale), permuteAndFlip(t, scale)
+		add(fmt.Sprintf("lnmax %g", scale), l.Event(), l.Law, pure)
+		add(fmt.Sprintf("lnmax %g, uniform ties", scale), l.Event(),
+			func(h Histogram) (Law, error) { return l.LawWithTies(h, UniformTies) }, pure)
+		add(fmt.Sprintf("lnmax %g, continuous", scale), accountant.LNMax{Scale: scale}, l.ContinuousLaw, pure)
+		add(fmt.Sprintf("exponential %g", scale), e.Event(), e.Law, pure)
+		add(fmt.Sprintf("permute-and-flip %g", scale), p.Event(), p.Law, pure)
+	}
+	predictions := [][]float64{{0.5, 0.5}, {0.7, 0.3}, {0, 1}}
+	if classes == 3 {
+		predictions = [][]float64{{0.34, 0.33, 0.33}, {0.7, 0.2, 0.1}, {0, 1, 0}}
+	}
+	for _, c := range []struct{ threshold, sigma1, sigma2 float64 }{{3, 1, 1}, {4.5, 3, 1}, {2, 0.7, 4}, {5, 2, 2}, {12, 1, 1}, {0, 1, 2}} {
+		m := confident(t, c.threshold, c.sigma1, c.sigma2)
+		claim := func(a float64) float64 { return a/(2*c.sigma1*c.sigma1) + a/(c.sigma2*c.sigma2) }
+		add(fmt.Sprint("confident ", c), m.Event(), m.Law, claim)
+		for _, p := range predictions {
+			m := interactive(t, 6, c.threshold, c.sigma1, c.sigma2)
+			add(fmt.Sprint("interactive ", c, p), m.Event(),
+				func(h Histogram) (Law, error) { return m.Law(h, p) }, claim)
+		}
+	}
+	return cases
+}
+
+// Every histogram of at most six votes for at most three classes and every
+// neighbour of it, in both directions: no divergence exceeds what is charged, at
+// any order, and no hockey-stick divergence the delta that is claimed.
+func TestSmallWorlds(t *testing.T) {
+	orders := orders()
+	epsilons := []float64{0, 0.05, 0.2, 0.5, 1, 2, 4, 7}
+	claims := newClaims(epsilons)
+	for _, classes := range []int{2, 3} {
+		w := smallWorld(6, classes)
+		for _, c := range worldCases(t, classes) {
+			t.Run(fmt.Sprintf("%d classes/%s", classes, c.name), func(t *testing.T) {
+				pairs := w.neighbours(t, c.law)
+				charge := charged(t, c.event, orders)
+				for i, a := range orders {
+					if claim := c.claim(a); !math.IsNaN(claim) && !math.IsInf(claim, 1) {
+						require.InEpsilon(t, claim, charge[i], 1e-9)
+					}
+				}
+				times, divergence := exceeds(worst(pairs, orders, renyi), charge)
+				require.Zero(t, times)
+
+				truth := worst(pairs, epsilons, hockeyStick)
+				byRDP, byPLD := claims.of(t, c.event)
+				times, deltaRDP := exceeds(truth, byRDP)
+				require.Zero(t, times)
+				times, deltaPLD := exceeds(truth, byPLD)
+				require.Zero(t, times)
+				t.Logf("largest share of the claim: divergence %.4f, delta by RDP %.4f, by PLD %.4f", divergence, deltaRDP, deltaPLD)
 			})
 		}
 	}
-	t.Run("control: the test of the largest count is not free", func(t *testing.T) {
-		m := confident(t, 5, 1, 5)
-		require.Positive(t, exceeds(worst(t, 6, 3, false, orders, m.Law), charged(t, accountant.GNMax{Sigma: 5}, orders)))
-	})
-	t.Run("control: the answer is not free", func(t *testing.T) {
-		m := confident(t, 1, 5, 1)
-		require.Positive(t, exceeds(worst(t, 6, 3, false, orders, m.Law), charged(t, accountant.Threshold{Sigma: 5}, orders)))
-	})
+}
+
+// Charged wrongly, mechanisms must be found out, or the test above could not
+// fail.
+func TestSmallWorldsControls(t *testing.T) {
+	gaussian := func(sigma float64) accountant.Event { return accountant.GNMax{Sigma: sigma, Discrete: true} }
+	threshold := func(sigma float64) accountant.Event {
+		return accountant.Threshold{Sigma: sigma, Discrete: true}
+	}
+	orders := orders()
+	for _, c := range []struct {
+		name  string
+		law   lawFunc
+		claim accountant.Event
+	}{
+		{"gnmax 1 with sensitivity 1", gnmax(t, 1).Law, threshold(1)},
+		{"gnmax 2.5 with sensitivity 1", gnmax(t, 2.5).Law, threshold(2.5)},
+		{"lnmax 1 sold as gamma", lnmax(t, 1).Law, accountant.PureDP{Epsilon: 1}},
+		{"lnmax 3 sold as gamma", lnmax(t, 3).Law, accountant.PureDP{Epsilon: 1.0 / 3}},
+		{"lnmax 1, continuous, sold as gamma", lnmax(t, 1).ContinuousLaw, accountant.PureDP{Epsilon: 1}},
+		{"permute-and-flip 10 as exponential", permuteAndFlip(t, 10).Law, accountant.ExponentialMechanism{Epsilon: 0.2}},
+		{"permute-and-flip 1 as exponential", permuteAndFlip(t, 1).Law, accountant.ExponentialMechanism{Epsilon: 2}},
+		{"permute-and-flip 1 as if votes only appeared", permuteAndFlip(t, 1).Law, accountant.PureDP{Epsilon: 1}},
+		{"exponential 3 as if votes only appeared", exponential(t, 3).Law, accountant.ExponentialMechanism{Epsilon: 1.0 / 3}},
+		{"confident, test free", confident(t, 5, 1, 5).Law, gaussian(5)},
+		{"confident, answer free", confident(t, 1, 5, 1).Law, threshold(5)},
+		{"interactive, test free", func(h Histogram) (Law, error) {
+			return interactive(t, 6, 2, 1, 5).Law(h, []float64{0.2, 0.8, 0}[:h.Classes()])
+		}, gaussian(5)},
+		{"interactive, answer free", func(h Histogram) (Law, error) {
+			return interactive(t, 6, -2, 5, 1).Law(h, []float64{0.2, 0.8, 0}[:h.Classes()])
+		}, threshold(5)},
+	} {
+		for _, classes := range []int{2, 3} {
+			pairs := smallWorld(6, classes).neighbours(t, c.law)
+			times, ratio := exceeds(worst(pairs, orders, renyi), charged(t, c.claim, orders))
+			t.Logf("%s, %d classes: %d of %d orders, largest ratio %.4f", c.name, classes, times, len(orders), ratio)
+			require.Positive(t, times, "%s, %d classes", c.name, classes)
+		}
+	}
+}
+
+func votesOf(counts []int) int {
+	votes := 0
+	for _, n := range counts {
+		votes += n
+	}
+	return votes
 }
 
 func TestWorstCaseReference(t *testing.T) {
@@ -194,20 +215,38 @@ func TestWorstCaseReference(t *testing.T) {
 		Entries []struct {
 			Mechanism string             `json:"mechanism"`
 			Sigma     float64            `json:"sigma"`
+			S         float64            `json:"s"`
 			Classes   int                `json:"classes"`
 			Votes     int                `json:"votes"`
 			Relation  string             `json:"relation"`
+			Largest   float64            `json:"max_abs_log_ratio"`
+			Claimed   float64            `json:"claimed_eps"`
+			Range     float64            `json:"log_ratio_range"`
 			Renyi     map[string]float64 `json:"renyi"`
 		} `json:"entries"`
 	}
 	readReference(t, "noisy_argmax_worst_case.json", &ref)
-	checked := 0
+	checked := map[string]int{}
 	for _, e := range ref.Entries {
-		if e.Mechanism != "gnmax" {
-			continue
+		name := fmt.Sprintf("%+v", e)
+		w := movedVote(e.Votes, e.Classes)
+		if e.Relation != "replace_one_vote" {
+			require.Equal(t, "add_remove_one_vote", e.Relation)
+			w = changedVote(e.Votes, e.Classes)
 		}
-		require.Equal(t, "replace_one_vote", e.Relation)
-		checked++
+		var law lawFunc
+		switch e.Mechanism {
+		case "gnmax":
+			law = gnmax(t, e.Sigma).ContinuousLaw
+		case "lnmax":
+			law = lnmax(t, 1/e.S).ContinuousLaw
+		case "exponential_mechanism":
+			law = exponential(t, 1/e.S).Law
+		case "permute_and_flip":
+			law = permuteAndFlip(t, 1/e.S).Law
+		}
+		checked[e.Mechanism]++
+		pairs := w.neighbours(t, law)
 		var orders, want []float64
 		for order, divergence := range e.Renyi {
 			a, err := strconv.ParseFloat(order, 64)
@@ -215,10 +254,26 @@ func TestWorstCaseReference(t *testing.T) {
 			orders, want = append(orders, a), append(want, divergence)
 		}
 		require.NotEmpty(t, orders)
-		got := worst(t, e.Votes, e.Classes, true, orders, gnmax(t, e.Sigma).ContinuousLaw)
-		for i := range orders {
-			require.InEpsilon(t, want[i], got[i], 1e-9, "%+v order %v", e, orders[i])
+		for i, got := range worst(pairs, orders, renyi) {
+			require.InEpsilon(t, want[i], got, 1e-9, "%s order %v", name, orders[i])
 		}
+		if e.Mechanism == "gnmax" {
+			continue
+		}
+		var largest, all, width float64 // log-ratios: from exactly so many votes, as the reference has it; both ways
+		for i, p := range pairs {
+			ratio := logRatio(p[0], p[1])
+			if votesOf(w.histograms[w.pairs[i][0]]) == e.Votes {
+				largest = max(largest, ratio)
+			}
+			all, width = max(all, ratio), max(width, ratio+logRatio(p[1], p[0]))
+		}
+		require.InEpsilon(t, e.Largest, largest, 1e-9, name)
+		require.InEpsilon(t, e.Range, width, 1e-9, name)
+		require.LessOrEqual(t, all, e.Claimed*(1+1e-12))
 	}
-	require.Positive(t, checked)
+	require.Len(t, checked, 4)
+	for name, n := range checked {
+		require.Greater(t, n, 5, name)
+	}
 }

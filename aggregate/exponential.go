@@ -1,0 +1,77 @@
+package aggregate
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// ExponentialConfig are the parameters of an exponential mechanism; none has a
+// default.
+type ExponentialConfig struct {
+	Scale   float64 // votes that change the odds by a factor e; [2^-10, 2^40]
+	Queries int     // cap on questions, all of which are charged; >= 1
+}
+
+// Exponential answers with class j with probability proportional to
+// exp(n_j/Scale): the exponential mechanism (McSherry, Talwar 2007), the same law
+// as the largest of n_j plus Gumbel noise. The log-ratios of a moved vote lie in
+// an interval of length 2/Scale (bounded range; Durfee, Rogers 2019).
+type Exponential struct {
+	queries   int
+	distances *rng.DiscreteLaplace
+}
+
+// NewExponential returns the mechanism for cfg.
+func NewExponential(cfg ExponentialConfig) (*Exponential, error) {
+	distances, err := scaled(cfg.Scale, cfg.Queries)
+	if err != nil {
+		return nil, err
+	}
+	return &Exponential{queries: cfg.Queries, distances: distances}, nil
+}
+
+// Event implements [Mechanism]. Its epsilon is 2/Scale, rounded up.
+func (m *Exponential) Event() accountant.Event {
+	return accountant.Repeated{
+		Event: accountant.ExponentialMechanism{Epsilon: twiceOver(m.distances.Scale())}, Count: int64(m.queries),
+	}
+}
+
+// Start implements [Mechanism].
+func (m *Exponential) Start(r *ledger.Reservation, key Key) (*Session, error) {
+	return start(m, m, r, key, m.queries, m.queries)
+}
+
+func (m *Exponential) noise() (string, []uint64) {
+	return "exponential", []uint64{math.Float64bits(m.distances.Scale())}
+}
+
+// draw lets classes take turns, each turn a uniformly random class, until every
+// class had one: then some turn is accepted whatever the votes are. The first
+// accepted turn is of class j with probability proportional to its chance of
+// acceptance. A turn that is no nearer to acceptance than an earlier one of the
+// same class can not be the first, and is left out.
+func (m *Exponential) draw(s *rng.Stream, classes int) []int64 {
+	noise := make([]int64, 0, 4*classes)
+	farthest := make([]int64, classes)
+	for i := range farthest {
+		farthest[i] = -1
+	}
+	for left := classes; left > 0; {
+		class := int64(s.Uint64N(uint64(classes)))
+		distance := m.distances.Geometric(s)
+		if farthest[class] < 0 {
+			left--
+		}
+		if distance > farthest[class] {
+			farthest[class] = distance
+			noise = turn(noise, class, distance)
+		}
+	}
+	return noise
+}
+
+func (m *Exponential) decide(counts, noise []int64) Answer { return firstAccepted(counts, noise) }

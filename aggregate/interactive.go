@@ -1,0 +1,153 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// InteractiveGNMaxConfig are the parameters of an Interactive-GNMax mechanism;
+// none has a default but Threshold, which may be 0.
+type InteractiveGNMaxConfig struct {
+	Threshold  float64 // of the largest count beyond the prediction, in votes; at most 2^40 either way
+	Sigma1     float64 // standard deviation of the noise on that statistic, in votes; [2^-10, 2^40]
+	Sigma2     float64 // standard deviation of the noise on each count of an answer, in votes; [2^-10, 2^40]
+	Teachers   int     // teachers that may vote, which is public; [1, 2^40]
+	Confidence float64 // the student's label is used if its probability is above this; [0, 1], 1 for never
+	Queries    int     // cap on questions, all of which are charged; >= 1
+	Answers    int     // cap on answers of the teachers, all of which are charged; in [1, Queries]
+}
+
+// InteractiveGNMax asks the teachers only where they contradict the student
+// (Papernot et al. 2018, Algorithm 2). The student predicts a probability p_j for
+// each class. If the largest of n_j - round(Teachers p_j), plus noise, is at least
+// Threshold, the answer is that of GNMax with Sigma2. If not, the student's label
+// is confirmed, provided its probability is above Confidence; otherwise the
+// mechanism declines. It costs what ConfidentGNMax costs.
+type InteractiveGNMax struct {
+	cfg      InteractiveGNMaxConfig
+	teachers *ConfidentGNMax
+}
+
+// NewInteractiveGNMax returns the mechanism for cfg.
+func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) {
+	teachers, err := NewConfidentGNMax(ConfidentGNMaxConfig{
+		Threshold: cfg.Threshold, Sigma1: cfg.Sigma1, Sigma2: cfg.Sigma2, Queries: cfg.Queries, Answers: cfg.Answers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Teachers < 1 || int64(cfg.Teachers) > maxCount {
+		return nil, fmt.Errorf("aggregate: Teachers must be in [1, 2^40], not %d", cfg.Teachers)
+	}
+	if !(cfg.Confidence >= 0 && cfg.Confidence <= 1) {
+		return nil, fmt.Errorf("aggregate: Confidence must be in [0, 1], not %g", cfg.Confidence)
+	}
+	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
+}
+
+// Event is the worst case of a whole session: the threshold test of every
+// question, and the noisy argmax of every answer of the teachers. A prediction is
+// public and rounded to integers before it meets the votes, so the statistic
+// changes by at most one when a vote moves.
+func (m *InteractiveGNMax) Event() accountant.Event { return m.teachers.Event() }
+
+// Start begins a session. It fails unless r charges exactly Event and was not
+// used before.
+func (m *InteractiveGNMax) Start(r *ledger.Reservation, key Key) (*InteractiveSession, error) {
+	s, err := start(m, prediction{mechanism: m}, r, key, m.cfg.Queries, m.cfg.Answers)
+	if err != nil {
+		return nil, err
+	}
+	return &InteractiveSession{mechanism: m, session: s}, nil
+}
+
+// InteractiveSession is a [Session] whose questions come with a prediction.
+type InteractiveSession struct {
+	mechanism *InteractiveGNMax
+	session   *Session
+}
+
+// Releasable reports whether the noise is secret, so that answers may leave.
+func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
+
+// Ask is [Session.Ask] for a query whose classes the student predicts with the
+// given probabilities. They must be a function of public data and of answers
+// released before, and add up to one within a thousandth. The noise is a function
+// of the rounded prediction too: in a resumed session the same query with another
+// prediction is another question.
+func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []float64) (Answer, error) {
+	p, err := s.mechanism.predict(h, probabilities)
+	if err != nil {
+		return Answer{Label: NoLabel}, err
+	}
+	public := make([]uint64, len(p.votes))
+	for j, v := range p.votes {
+		public[j] = uint64(v)
+	}
+	return s.session.ask(query, h, p, public...)
+}
+
+// prediction is how one query is treated, given what the student predicts.
+type prediction struct {
+	mechanism *InteractiveGNMax
+	votes     []int64 // predicted for each class
+	declined  Answer  // what is released if the teachers decline
+}
+
+func (m *InteractiveGNMax) predict(h Histogram, probabilities []float64) (prediction, error) {
+	if err := h.check(); err != nil {
+		return prediction{}, err
+	}
+	if len(probabilities) != h.Classes() {
+		return prediction{}, fmt.Errorf("aggregate: a prediction of %d probabilities for %d classes", len(probabilities), h.Classes())
+	}
+	p := prediction{mechanism: m, votes: make([]int64, len(probabilities)), declined: Answer{Label: NoLabel}}
+	best, sum := 0, 0.0
+	for j, x := range probabilities {
+		if !(x >= 0 && x <= 1) {
+			return prediction{}, fmt.Errorf("aggregate: predicted probability of class %d must be in [0, 1], not %g", j, x)
+		}
+		p.votes[j] = int64(math.Round(float64(m.cfg.Teachers) * x))
+		sum += x
+		if x > probabilities[best] {
+			best = j
+		}
+	}
+	if math.Abs(sum-1) > 1e-3 {
+		return prediction{}, fmt.Errorf("aggregate: predicted probabilities add up to %g, not 1", sum)
+	}
+	if probabilities[best] > m.cfg.Confidence {
+		p.declined = Answer{Label: best, Answered: true, Reused: true}
+	}
+	return p, nil
+}
+
+// lead is the largest count beyond the prediction, which changes by at most one
+// when a vote moves.
+func (p prediction) lead(counts []int64) int64 {
+	lead := counts[0] - p.votes[0]
+	for j, n := range counts {
+		lead = max(lead, n-p.votes[j])
+	}
+	return lead
+}
+
+func (p prediction) noise() (string, []uint64) {
+	_, params := p.mechanism.teachers.noise()
+	return "interactive-gnmax", append(params, uint64(p.mechanism.cfg.Teachers))
+}
+
+func (p prediction) draw(s *rng.Stream, classes int) []int64 {
+	return p.mechanism.teachers.draw(s, classes)
+}
+
+func (p prediction) decide(counts, noise []int64) Answer {
+	if a := p.mechanism.teachers.answer(counts, noise, p.lead(counts)); a.Answered {
+		return a
+	}
+	return p.declined
+}

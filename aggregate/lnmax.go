@@ -1,0 +1,58 @@
+package aggregate
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// LNMaxConfig are the parameters of an LNMax mechanism; none has a default.
+type LNMaxConfig struct {
+	Scale   float64 // of the noise on each count, in votes (the papers' 1/gamma); [2^-10, 2^40]
+	Queries int     // cap on questions, all of which are charged; >= 1
+}
+
+// LNMax answers with the class whose count plus discrete Laplace noise is largest
+// (Papernot et al. 2017, section 2.2). A moved vote changes two counts: each
+// answer is 2/Scale-differentially private, not 1/Scale.
+type LNMax struct {
+	queries int
+	counts  *rng.DiscreteLaplace
+}
+
+// NewLNMax returns the mechanism for cfg.
+func NewLNMax(cfg LNMaxConfig) (*LNMax, error) {
+	counts, err := scaled(cfg.Scale, cfg.Queries)
+	if err != nil {
+		return nil, err
+	}
+	return &LNMax{queries: cfg.Queries, counts: counts}, nil
+}
+
+// Event implements [Mechanism]. Its scale is the one sampled, to the last bit.
+func (m *LNMax) Event() accountant.Event {
+	return accountant.Repeated{Event: accountant.LNMax{Scale: m.counts.Scale(), Discrete: true}, Count: int64(m.queries)}
+}
+
+// Start implements [Mechanism].
+func (m *LNMax) Start(r *ledger.Reservation, key Key) (*Session, error) {
+	return start(m, m, r, key, m.queries, m.queries)
+}
+
+func (m *LNMax) noise() (string, []uint64) {
+	return "lnmax", []uint64{math.Float64bits(m.counts.Scale())}
+}
+
+func (m *LNMax) draw(s *rng.Stream, classes int) []int64 {
+	noise := make([]int64, classes)
+	for i := range noise {
+		noise[i] = m.counts.Sample(s)
+	}
+	return noise
+}
+
+func (m *LNMax) decide(counts, noise []int64) Answer {
+	return Answer{Label: argmax(counts, noise), Answered: true}
+}
