@@ -15,8 +15,8 @@ import (
 // are read as long as the comparison needs them. The first 63 bits, the integer
 // u, place U in [u, u+1)/2^63; a table holds for every tail T an integer e with
 // e <= 2^63 T <= e + slack. If u < e then U < T; if u >= e + slack then U >= T;
-// and in between, once in about 2^60 draws, extend settles it exactly.
-// So the table decides only what is certain, and nothing is rounded.
+// and in between, less than once in 2^50 draws, extend settles it
+// exactly. So the table decides only what is certain, and nothing is rounded.
 //
 // The table is made when it is first needed.
 type inversion struct {

@@ -103,3 +103,11 @@ func TestSearchFindsEveryEntry(t *testing.T) {
 		}
 	})
 }
+
+// The exact comparison is rare even where the tables are longest: it is slow.
+func TestTablesDecideNearlyAlways(t *testing.T) {
+	for _, l := range []law{gaussianLaw(255.99), geometricLaw(31.99), halfGaussian{40, 0}} {
+		made := newTable(l)
+		require.Less(t, uint64(len(made.tails))*made.slack, uint64(1)<<(uBits-50))
+	}
+}
