@@ -23,13 +23,18 @@ type votesFlags struct {
 }
 
 func (f *votesFlags) add(cmd *cobra.Command) {
+	f.addShape(cmd)
+	cmd.Flags().StringVar(&f.queries, "queries", "", "the queries to use, as FROM:TO, counted from 0, without TO; default all")
+}
+
+// addShape is add for commands that take whole files.
+func (f *votesFlags) addShape(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.classes, "classes", 0, "number of classes: public, never guessed from votes (required; with --counts the number of columns)")
 	flags.BoolVar(&f.counts, "counts", false, "the file holds vote counts, queries x classes, not labels, queries x teachers")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
-	flags.StringVar(&f.queries, "queries", "", "the queries to use, as FROM:TO, counted from 0, without TO; default all")
 }
 
 // options turns the flags into what package teachers asks for.

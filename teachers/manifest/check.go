@@ -1,0 +1,279 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// Report is what [Check] found.
+type Report struct {
+	Head  Head // what the manifests say together
+	Silos []SiloInfo
+	Units int64
+	// Shared is how many units stand in more than one silo.
+	Shared int64
+	// Overlaps are the pairs of silos that share units, by their places in Silos,
+	// at most [MaxOverlaps].
+	Overlaps []Overlap
+}
+
+// Overlap is two silos that share units.
+type Overlap struct {
+	A, B  string
+	Units int64
+}
+
+// MaxOverlaps bounds how many pairs of silos a report names.
+const MaxOverlaps = 1000
+
+// passUnits is how many units are held at a time, 24 bytes each. There are as
+// many passes over the files as that makes necessary.
+const passUnits = 1 << 22
+
+// Check reads one manifest or several that together are one, for instance one of
+// each silo, and tells which silos share units. Manifests of different units or
+// salts cannot be compared and are refused, as is a silo named twice. Memory is
+// bounded below 150 MB, apart from the names of silos. An error is a [*teachers.VotesError], or ctx is done.
+func Check(ctx context.Context, paths []string) (*Report, error) {
+	return check(ctx, paths, passUnits)
+}
+
+func check(ctx context.Context, paths []string, room int) (*Report, error) {
+	if len(paths) == 0 {
+		return nil, errors.New("manifest: no file is named")
+	}
+	r := &Report{}
+	names := map[string]string{}
+	for i, path := range paths {
+		head, silos, err := readFile(ctx, path, func(SiloInfo, Hash) error { return nil })
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			r.Head = head
+		} else if err := r.Head.join(head); err != nil {
+			return nil, &teachers.VotesError{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+		}
+		for _, s := range silos {
+			if first, twice := names[s.Name]; twice {
+				return nil, &teachers.VotesError{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
+			}
+			names[s.Name] = path
+			r.Silos = append(r.Silos, s)
+			r.Units += int64(s.Units)
+		}
+	}
+	return r, r.compare(ctx, paths, room)
+}
+
+// join takes in what another manifest says of the whole.
+func (h *Head) join(other Head) error {
+	switch {
+	case other.SaltID != h.SaltID:
+		return errors.New("was made with another salt")
+	case other.Unit != h.Unit:
+		return fmt.Errorf("has units %q, not %q", other.Unit, h.Unit)
+	}
+	if err := agree("teachers", &h.Teachers, other.Teachers); err != nil {
+		return err
+	}
+	if err := agree("classes", &h.Classes, other.Classes); err != nil {
+		return err
+	}
+	return agree("votes", &h.Votes, other.Votes)
+}
+
+// agree sets what was not stated yet.
+func agree[T comparable](what string, have *T, other T) error {
+	var unstated T
+	if *have == unstated {
+		*have = other
+	}
+	if other != unstated && other != *have {
+		return fmt.Errorf("says %s: %v, not %v", what, other, *have)
+	}
+	return nil
+}
+
+// entry is a unit of a silo.
+type entry struct {
+	high, low uint64
+	silo      int32
+}
+
+// compare finds units that stand in more than one silo. Hashes are evenly
+// spread, so the k-th of p passes takes those in the k-th of p equal ranges.
+func (r *Report) compare(ctx context.Context, paths []string, room int) error {
+	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
+	place := make(map[string]int32, len(r.Silos))
+	for i, s := range r.Silos {
+		place[s.Name] = int32(i)
+	}
+	pairs := map[[2]int32]int64{}
+	entries := make([]entry, 0, min(int64(room), r.Units))
+	for pass := range passes {
+		entries = entries[:0]
+		for _, path := range paths {
+			_, _, err := readFile(ctx, path, func(s SiloInfo, unit Hash) error {
+				e := entry{binary.BigEndian.Uint64(unit[:8]), binary.BigEndian.Uint64(unit[8:]), place[s.Name]}
+				if part, _ := bits.Mul64(e.high, passes); part != pass {
+					return nil
+				}
+				if len(entries) == room {
+					return errors.New("the hashes are not spread as hashes are")
+				}
+				entries = append(entries, e)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		slices.SortFunc(entries, func(a, b entry) int {
+			return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
+		})
+		r.count(entries, pairs)
+	}
+	for pair, n := range pairs {
+		r.Overlaps = append(r.Overlaps, Overlap{r.Silos[pair[0]].Name, r.Silos[pair[1]].Name, n})
+	}
+	slices.SortFunc(r.Overlaps, func(a, b Overlap) int {
+		return cmp.Or(cmp.Compare(b.Units, a.Units), cmp.Compare(place[a.A], place[b.A]), cmp.Compare(place[a.B], place[b.B]))
+	})
+	return nil
+}
+
+// count finds runs of equal units in sorted entries.
+func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
+	for len(entries) > 0 {
+		n := 1
+		for n < len(entries) && entries[n].high == entries[0].high && entries[n].low == entries[0].low {
+			n++
+		}
+		run := entries[:n]
+		entries = entries[n:]
+		if n == 1 {
+			continue
+		}
+		r.Shared++
+		for i, a := range run {
+			for _, b := range run[i+1:] {
+				pair := [2]int32{a.silo, b.silo}
+				if _, known := pairs[pair]; known || len(pairs) < MaxOverlaps {
+					pairs[pair]++
+				} else {
+					break
+				}
+			}
+		}
+	}
+}
+
+func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Head{}, nil, &teachers.VotesError{File: path, What: "the manifest cannot be read", Err: err}
+	}
+	defer f.Close()
+	head, silos, err := Read(stoppable{ctx, f}, visit)
+	switch {
+	case ctx.Err() != nil:
+		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
+	case err != nil:
+		return head, nil, &teachers.VotesError{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
+	}
+	return head, silos, nil
+}
+
+// stoppable is a reader that ends with ctx.
+type stoppable struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p)
+}
+
+// Join writes manifests that [Check] found to be fine as one, and binds it to
+// the votes of the report given: their number of teachers, classes and hash.
+func Join(ctx context.Context, w io.Writer, paths []string, r *Report, votes *teachers.VotesReport) error {
+	head := r.Head
+	head.Teachers, head.Classes, head.Votes = votes.Teachers, votes.Classes, hex.EncodeToString(votes.Hash[:])
+	out, err := newWriter(w, head)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		last := ""
+		if _, _, err := readFile(ctx, path, func(s SiloInfo, unit Hash) error {
+			if s.Name != last {
+				out.silo(s.Name)
+				last = s.Name
+			}
+			out.unit(unit)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return out.end()
+}
+
+// Findings says in words whether the silos are disjoint, and whether the
+// manifest belongs to the votes, which may be nil.
+func (r *Report) Findings(votes *teachers.VotesReport) []teachers.Finding {
+	out := []teachers.Finding{r.disjoint()}
+	if votes == nil {
+		return out
+	}
+	if n := votes.Teachers; n > 0 {
+		out = append(out, match("silos", "silos in the manifest and teachers in the votes", len(r.Silos), n, true))
+		out = append(out, match("manifest teachers", "teachers in the manifest and in the votes", r.Head.Teachers, n, r.Head.Teachers > 0))
+	}
+	out = append(out, match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, votes.Classes, r.Head.Classes > 0))
+	hash := hex.EncodeToString(votes.Hash[:])
+	f := match("manifest votes", "hash of the votes in the manifest and of the votes", r.Head.Votes, hash, r.Head.Votes != "")
+	return append(out, f)
+}
+
+func match[T comparable](check, what string, manifest, votes T, stated bool) teachers.Finding {
+	switch {
+	case !stated:
+		return teachers.Finding{Check: check, Level: teachers.LevelNote, Detail: "the manifest does not state it"}
+	case manifest != votes:
+		return teachers.Finding{Check: check, Level: teachers.LevelFail, Detail: fmt.Sprintf("%s: %v and %v", what, manifest, votes)}
+	}
+	return teachers.Finding{Check: check, Level: teachers.LevelOK, Detail: fmt.Sprint(manifest)}
+}
+
+func (r *Report) disjoint() teachers.Finding {
+	if r.Shared == 0 {
+		return teachers.Finding{Check: "disjoint", Level: teachers.LevelOK,
+			Detail: fmt.Sprintf("%d silos share none of their %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)}
+	}
+	var pairs []string
+	for i, o := range r.Overlaps {
+		if i == 8 {
+			pairs = append(pairs, "...")
+			break
+		}
+		pairs = append(pairs, fmt.Sprintf("%s and %s %d", o.A, o.B, o.Units))
+	}
+	return teachers.Finding{Check: "disjoint", Level: teachers.LevelFail,
+		Detail: fmt.Sprintf("%d units (%s) stand in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))}
+}

@@ -1,0 +1,165 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// Salt is the 256-bit secret that the silos share. It prints as a redacted word.
+type Salt struct{ sealed *sealed }
+
+// sealed keeps the secret two pointers away from fmt, which prints addresses.
+type sealed struct{ bytes *[sha256.Size]byte }
+
+const (
+	redacted = "manifest.Salt(redacted)"
+	saltText = "pate-salt-1:"
+)
+
+// NewSalt draws a salt from the operating system.
+func NewSalt() (Salt, error) {
+	var secret [sha256.Size]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return Salt{}, fmt.Errorf("manifest: reading the system's randomness: %w", err)
+	}
+	return Salt{&sealed{&secret}}, nil
+}
+
+// MarshalText encodes the salt, secret included, for a file with mode 0600.
+func (s Salt) MarshalText() ([]byte, error) {
+	if s.sealed == nil {
+		return nil, errors.New("manifest: zero Salt has no text form")
+	}
+	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
+}
+
+// UnmarshalText decodes what MarshalText wrote; white space around it is
+// allowed. Errors never quote the input.
+func (s *Salt) UnmarshalText(text []byte) error {
+	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
+	if !ok {
+		return fmt.Errorf("manifest: not a salt: it does not start with %q", saltText)
+	}
+	secret, err := base64.RawURLEncoding.Strict().DecodeString(body)
+	if err != nil || len(secret) != sha256.Size {
+		return errors.New("manifest: damaged salt: its secret must be 43 characters of base64url")
+	}
+	bytes := [sha256.Size]byte(secret)
+	s.sealed = &sealed{&bytes}
+	return nil
+}
+
+// MarshalJSON always fails: a salt in a log or results file would otherwise be
+// written out by accident.
+func (s Salt) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
+}
+
+// Format writes a redacted word, whatever the verb.
+func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue returns a redacted word.
+func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// What a MAC input starts with, so that the inputs of ID and Hash are never equal.
+const (
+	domainID     = 0
+	domainRecord = 1
+)
+
+// ID names the salt without telling it: 16 hexadecimal digits. Hashes compare
+// only under one salt.
+func (s Salt) ID() string {
+	return hex.EncodeToString(s.mac(domainID, "")[:8])
+}
+
+// Hash is the keyed hash of the id of one unit.
+func (s Salt) Hash(id string) Hash {
+	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
+}
+
+func (s Salt) mac(domain byte, text string) []byte {
+	if s.sealed == nil {
+		panic("manifest: zero Salt: make one with NewSalt")
+	}
+	mac := hmac.New(sha256.New, s.sealed.bytes[:])
+	mac.Write([]byte{domain})
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// Hash is a keyed hash of the id of one unit of privacy.
+type Hash [16]byte
+
+// Silo is the units of one teacher: hashes, ascending, each once.
+type Silo struct {
+	Name   string
+	Hashes []Hash
+}
+
+const (
+	maxID = 1 << 16 // bytes of one id
+	// MaxUnits bounds the units of one silo, 16 bytes each in memory.
+	MaxUnits = 1 << 24
+	maxName  = 200 // bytes
+)
+
+// HashIDs reads ids, one a line, and hashes them. White space around an id is
+// not part of it, empty lines are skipped, and an id that stands there twice
+// counts once: a unit may have many records.
+func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
+	if err := checkName("silo", name); err != nil {
+		return Silo{}, err
+	}
+	silo := Silo{Name: name}
+	lines := bufio.NewScanner(ids)
+	lines.Buffer(nil, maxID)
+	line := 0
+	for lines.Scan() {
+		line++
+		id := bytes.TrimSpace(lines.Bytes())
+		if line == 1 {
+			id = bytes.TrimPrefix(id, []byte("\xef\xbb\xbf"))
+		}
+		if len(id) == 0 {
+			continue
+		}
+		if len(silo.Hashes) == MaxUnits {
+			return Silo{}, fmt.Errorf("manifest: more than %d ids", MaxUnits)
+		}
+		silo.Hashes = append(silo.Hashes, salt.Hash(string(id)))
+	}
+	if err := lines.Err(); err != nil {
+		return Silo{}, fmt.Errorf("manifest: line %d: %w", line+1, err)
+	}
+	if len(silo.Hashes) == 0 {
+		return Silo{}, errors.New("manifest: no ids")
+	}
+	slices.SortFunc(silo.Hashes, func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
+	silo.Hashes = slices.Compact(silo.Hashes)
+	return silo, nil
+}
+
+// checkName refuses what could not be printed in one line.
+func checkName(what, name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("manifest: the name of the %s has %d bytes, want 1 to %d", what, len(name), maxName)
+	}
+	for _, r := range name {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return fmt.Errorf("manifest: the name of the %s %q has a character that does not print", what, name)
+		}
+	}
+	return nil
+}
