@@ -1,0 +1,224 @@
+package analysis
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type smoothCase struct {
+	Kind            string
+	Votes           []int
+	Teachers        int `json:"num_teachers"`
+	Sigma           float64
+	T, Sigma1       float64
+	Order           float64
+	LogQ0           float64 `json:"logq0"`
+	LogQ1           float64 `json:"logq1"`
+	C5              bool    `json:"condition_c5"`
+	C6              bool    `json:"condition_c6"`
+	Jump            bool    `json:"beta_jump_at_q0"`
+	Usable          bool
+	LocalSens       []float64 `json:"local_sens"`
+	SmoothSens      []float64 `json:"smooth_sens"`
+	BruteLocalSens  []float64 `json:"brute_local_sens"`
+	BruteSmoothSens []float64 `json:"brute_smooth_sens"`
+	Beta            float64
+	SigmaSS         float64 `json:"sigma_ss"`
+	RDP             float64
+}
+
+func TestSmoothSensitivityAgainstReference(t *testing.T) {
+	eachGolden(t, "pate/smooth_sens.json", func(t *testing.T, data []byte) {
+		file := decode[struct {
+			Betas []float64
+			Cases []smoothCase
+		}](t, data)
+		require.NotEmpty(t, file.Cases)
+		used := map[string]int{}
+		for _, c := range file.Cases {
+			var profile []float64
+			switch c.Kind {
+			case "gnss_rdp":
+				relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Order), 1e-12, "%+v", c)
+				used[c.Kind]++
+				continue
+			case "threshold":
+				profile = make([]float64, c.Teachers+1)
+				thresholdProfile(profile, slices.Max(c.Votes), c.Teachers, c.T, c.Sigma1, c.Order)
+				within := 0.0
+				for d, want := range c.LocalSens {
+					within = math.Max(within, want)
+					relative(t, within, profile[d], 1e-8, "%s %v distance %d", c.Kind, c.Votes, d)
+				}
+			default:
+				l, err := newLocalCost(c.Sigma, c.Order, len(c.Votes))
+				if c.Jump && err == nil {
+					// The reference looks for q0 below a bound of its own and calls it a
+					// jump when q0 is above; the cost itself is continuous there.
+					require.Greater(t, l.logQ0, c.LogQ0)
+					profile = make([]float64, c.Teachers+1)
+					l.profile(profile, newTally(c.Votes), 1)
+					coversBruteForce(t, profile, c.Votes, l)
+					used["no jump after all"]++
+					continue
+				}
+				if !c.Usable {
+					var condition *ConditionError
+					require.True(t, errors.As(err, &condition), "%s %v sigma %v order %v must be refused", c.Kind, c.Votes, c.Sigma, c.Order)
+					used["refused: "+condition.Condition]++
+					continue
+				}
+				require.NoError(t, err)
+				relative(t, c.LogQ0, l.logQ0, 1e-8, "q0 of sigma %v order %v", c.Sigma, c.Order)
+				relative(t, c.LogQ1, l.logQ1, 1e-8, "q1 of sigma %v order %v", c.Sigma, c.Order)
+				profile = make([]float64, c.Teachers+1)
+				l.profile(profile, newTally(c.Votes), 1)
+				for d, want := range c.LocalSens {
+					// The reference loses digits where it subtracts costs of different size.
+					require.InDelta(t, want, profile[d], 1e-8*want+1e-15*l.worst(), "%s %v sigma %v order %v distance %d", c.Kind, c.Votes, c.Sigma, c.Order, d)
+				}
+			}
+			used[c.Kind]++
+			within := 0.0
+			for d, brute := range c.BruteLocalSens {
+				within = math.Max(within, profile[d])
+				require.GreaterOrEqual(t, within*(1+1e-9)+1e-300, brute, "%+v", c)
+			}
+			for i, beta := range file.Betas {
+				got := discounted(profile, beta)
+				relative(t, c.SmoothSens[i], got, 1e-8, "%s %v beta %v", c.Kind, c.Votes, beta)
+				if c.BruteSmoothSens != nil {
+					require.GreaterOrEqual(t, got*(1+1e-9), c.BruteSmoothSens[i])
+				}
+			}
+		}
+		t.Log(used)
+	})
+}
+
+func TestSmoothSensitivityAgainstBruteForce(t *testing.T) {
+	eachGolden(t, "mechanisms/smooth_sensitivity.json", func(t *testing.T, data []byte) {
+		file := decode[struct {
+			Entries []struct {
+				Counts      []int
+				Sigma       float64
+				Alpha, Cost float64
+				Profile     []float64          `json:"max_local_sensitivity_within_distance"`
+				Smooth      map[string]float64 `json:"smooth_sensitivity"`
+			}
+			GNSS []struct {
+				Beta    float64
+				SigmaSS float64 `json:"sigma_ss"`
+				Alpha   float64
+				RDP     float64
+			}
+		}](t, data)
+		require.NotEmpty(t, file.Entries)
+		for _, c := range file.Entries {
+			h := newTally(c.Counts)
+			relative(t, c.Cost, gnmaxRDP(h.logFlipGaussian(c.Sigma), c.Sigma, c.Alpha), 1e-9, "cost of %v", c.Counts)
+			l, err := newLocalCost(c.Sigma, c.Alpha, len(c.Counts))
+			if err != nil {
+				t.Logf("%v sigma %v order %v: %v", c.Counts, c.Sigma, c.Alpha, err)
+				continue
+			}
+			profile := make([]float64, len(c.Profile))
+			l.profile(profile, h, 1)
+			within := 0.0
+			for d, brute := range c.Profile {
+				within = math.Max(within, profile[d])
+				require.GreaterOrEqual(t, within*(1+1e-9), brute, "%v sigma %v order %v distance %d", c.Counts, c.Sigma, c.Alpha, d)
+			}
+			for text, brute := range c.Smooth {
+				beta, err := strconv.ParseFloat(text, 64)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, discounted(profile, beta)*(1+1e-9), brute)
+			}
+			t.Logf("%v sigma %v order %v: covered", c.Counts, c.Sigma, c.Alpha)
+		}
+		for _, c := range file.GNSS {
+			relative(t, c.RDP, printedGNSS(c.Beta, c.SigmaSS, c.Alpha), 1e-9, "%+v", c)
+		}
+	})
+}
+
+// coversBruteForce compares a profile with all histograms of as many votes.
+func coversBruteForce(t *testing.T, profile []float64, votes []int, l *localCost) {
+	t.Helper()
+	brute := bruteForce(votes, l.sigma, l.order)
+	within := 0.0
+	for d := range brute {
+		within = math.Max(within, profile[d])
+		require.GreaterOrEqual(t, within*(1+1e-9)+1e-300, brute[d], "%v sigma %v order %v distance %d", votes, l.sigma, l.order, d)
+	}
+}
+
+// bruteForce is the largest change of the cost by one moved vote at any histogram
+// exactly d moved votes away, by enumeration.
+func bruteForce(votes []int, sigma, order float64) []float64 {
+	n := 0
+	for _, v := range votes {
+		n += v
+	}
+	costs := map[string]float64{}
+	cost := func(h []int) float64 {
+		key := newTally(h).key()
+		if _, ok := costs[key]; !ok {
+			costs[key] = gnmaxRDP(newTally(h).logFlipGaussian(sigma), sigma, order)
+		}
+		return costs[key]
+	}
+	worst := make([]float64, n+1)
+	var walk func(h []int, class, left int)
+	walk = func(h []int, class, left int) {
+		if class < len(h)-1 {
+			for v := range left + 1 {
+				h[class] = v
+				walk(h, class+1, left-v)
+			}
+			return
+		}
+		h[class] = left
+		distance := 0
+		for i := range h {
+			distance += max(0, h[i]-votes[i])
+		}
+		own, most := cost(h), 0.0
+		for a := range h {
+			for b := range h {
+				if a != b && h[a] > 0 {
+					h[a]--
+					h[b]++
+					most = math.Max(most, math.Abs(cost(h)-own))
+					h[a]++
+					h[b]--
+				}
+			}
+		}
+		worst[distance] = math.Max(worst[distance], most)
+	}
+	walk(make([]int, len(votes)), 0, n)
+	return worst
+}
+
+// TestUnsortedCountsAreCaught: without sorting, the profile follows the wrong
+// classes and misses the worst histograms.
+func TestUnsortedCountsAreCaught(t *testing.T) {
+	counts := []int{3, 18, 9}
+	l, err := newLocalCost(4, 2, 3)
+	require.NoError(t, err)
+	profile, broken := make([]float64, 31), make([]float64, 31)
+	l.profile(profile, newTally(counts), 1)
+	l.profile(broken, tally(counts), 1)
+	coversBruteForce(t, profile, counts, l)
+	brute := bruteForce(counts, 4, 2)
+	smooth, wrong, truth := discounted(profile, 0.2), discounted(broken, 0.2), discounted(brute, 0.2)
+	t.Logf("smooth sensitivity %.4g, by enumeration %.4g, on unsorted counts %.4g", smooth, truth, wrong)
+	require.GreaterOrEqual(t, smooth, truth)
+	require.Less(t, wrong, truth)
+}

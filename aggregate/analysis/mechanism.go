@@ -1,0 +1,111 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+)
+
+// Mechanism is what answered the queries: one of [GNMax], [ConfidentGNMax] and
+// [LNMax]. Unlike the mechanisms of package aggregate these only describe noise.
+type Mechanism interface {
+	// Validate reports the first parameter that is out of range.
+	Validate() error
+	// query returns what one query with these counts costs.
+	query(t tally, orders []float64, e *instance) query
+	noise() noise
+}
+
+// query is the cost of one query at each order, in two steps, and exactly.
+type query struct {
+	answer              float64 // probability of an answer
+	test, testWorst     spent   // the threshold test; nil if there is none
+	argmax, argmaxWorst spent   // the noisy argmax, if it is answered
+	exact               divergences
+}
+
+// GNMax adds normal noise to every count (Papernot et al. 2018, section 4.1).
+type GNMax struct {
+	Sigma float64 // standard deviation, in votes
+}
+
+// ConfidentGNMax answers by GNMax with Sigma2 if the largest count plus noise
+// reaches a threshold (Papernot et al. 2018, Algorithm 1).
+type ConfidentGNMax struct {
+	Threshold float64 // in votes
+	Sigma1    float64 // standard deviation of the noise on the largest count, in votes
+	Sigma2    float64 // standard deviation of the noise on every count of an answer, in votes
+}
+
+// LNMax adds Laplace noise to every count (Papernot et al. 2017).
+type LNMax struct {
+	Scale float64 // in votes
+}
+
+func positive(name string, x float64) error {
+	if !(x > 0) || math.IsInf(x, 1) {
+		return fmt.Errorf("analysis: %s must be a finite number above 0, not %v", name, x)
+	}
+	return nil
+}
+
+// Validate implements [Mechanism].
+func (m GNMax) Validate() error { return positive("Sigma", m.Sigma) }
+
+// Validate implements [Mechanism].
+func (m ConfidentGNMax) Validate() error {
+	if math.IsNaN(m.Threshold) || math.IsInf(m.Threshold, 0) {
+		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
+	}
+	if err := positive("Sigma1", m.Sigma1); err != nil {
+		return err
+	}
+	return positive("Sigma2", m.Sigma2)
+}
+
+// Validate implements [Mechanism].
+func (m LNMax) Validate() error { return positive("Scale", m.Scale) }
+
+func (m GNMax) noise() noise          { return gaussianNoise{m.Sigma} }
+func (m ConfidentGNMax) noise() noise { return gaussianNoise{m.Sigma2} }
+func (m LNMax) noise() noise          { return laplaceNoise{m.Scale} }
+
+func (m GNMax) query(t tally, orders []float64, e *instance) query {
+	logQ := t.logFlipGaussian(m.Sigma)
+	return query{
+		answer:      1,
+		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma, a) }),
+		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma / m.Sigma }),
+		exact:       e.argmaxDivergences(t, orders),
+	}
+}
+
+func (m ConfidentGNMax) query(t tally, orders []float64, e *instance) query {
+	pass, fail := thresholdLaw(float64(t[0]), m.Threshold, m.Sigma1)
+	logQ := t.logFlipGaussian(m.Sigma2)
+	return query{
+		answer:      math.Exp(pass),
+		test:        costs(orders, func(a float64) float64 { return thresholdRDP(pass, fail, m.Sigma1, a) }),
+		testWorst:   costs(orders, func(a float64) float64 { return a / (2 * m.Sigma1 * m.Sigma1) }),
+		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma2, a) }),
+		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma2 / m.Sigma2 }),
+		exact:       e.gatedDivergences(t, m.Threshold, m.Sigma1, orders),
+	}
+}
+
+func (m LNMax) query(t tally, orders []float64, e *instance) query {
+	logQ := t.logFlipLaplace(m.Scale)
+	return query{
+		answer:      1,
+		argmax:      costs(orders, func(a float64) float64 { return lnmaxRDP(logQ, m.Scale, a) }),
+		argmaxWorst: costs(orders, func(a float64) float64 { return lnmaxWorst(m.Scale, a) }),
+		exact:       e.argmaxDivergences(t, orders),
+	}
+}
+
+func costs(orders []float64, cost func(a float64) float64) spent {
+	s := make(spent, len(orders))
+	for i, a := range orders {
+		s[i] = cost(a)
+	}
+	return s
+}

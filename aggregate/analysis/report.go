@@ -1,0 +1,249 @@
+package analysis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+)
+
+// Options of [Analyze].
+type Options struct {
+	Delta    float64   // of every epsilon, in (0, 1)
+	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
+	Teachers int       // number of teachers; 0 means the most votes on any query
+	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
+}
+
+// Report is what a mechanism costs on the votes it was asked on. All numbers are
+// private, no epsilon here is a claim, and none is an (epsilon, delta) guarantee
+// of anybody who was not among the votes: see the package's Guarantee.
+type Report struct {
+	Mechanism Mechanism
+	Delta     float64
+	Queries   int
+	All       Costs      // every query charged as if it was answered
+	Exact     Exact      // the divergences themselves instead of bounds of them
+	Expected  *Expected  // Confident-GNMax only
+	Realised  *Realised  // Confident-GNMax only, if Options.Answered was given
+	Sanitized *Sanitized // nil if the smooth sensitivity is not known; see Unsanitized
+	// Unsanitized says why there is no sanitised epsilon.
+	Unsanitized error
+}
+
+// Epsilon is a sum of divergences at the order that is best for each conversion.
+type Epsilon struct {
+	Improved, Classic           Number
+	ImprovedOrder, ClassicOrder float64 // as private as the numbers
+}
+
+// Costs are epsilons without and with a look at the votes. DataDependent is
+// one-sided: it bounds D_a(M(D)||M(D')) for the true data D only.
+type Costs struct{ Independent, DataDependent Epsilon }
+
+// Exact are the exact divergences on these votes, summed over the queries, each
+// against its worst neighbour. Forward is the direction the published bounds are
+// about; Both is the larger of the two directions.
+type Exact struct{ Forward, Both Epsilon }
+
+// Expected is the cost of the threshold tests plus that of each answer times its
+// probability. It is what papers report for Confident-GNMax, and it is NOT a
+// bound: a run that answers more than expected costs more, and the divergence of a
+// single query can be several times the expected cost. [Report].All is a bound.
+type Expected struct {
+	Answered Number // expected number of answers
+	Costs
+}
+
+// Realised is the cost of the threshold tests plus that of the answers that were
+// given. Its Independent part is what a filter with one order fixed in advance, or
+// caps charged up front, would have charged. Its DataDependent part is NOT a bound,
+// since which queries are charged depends on the votes.
+type Realised struct {
+	Answered int
+	Costs
+}
+
+// maxTallies bounds memory, by the number of different histograms.
+const maxTallies = 1 << 22
+
+// group is equal queries, up to the names of classes.
+type group struct {
+	tally    tally
+	queries  int
+	answered int // of them
+}
+
+// Analyze computes the report on votes. It reads votes once, keeps each distinct
+// sorted histogram once (at most 2^22 of them), and analyses it once.
+func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogram, error], o Options) (*Report, error) {
+	if m == nil {
+		return nil, errors.New("analysis: no mechanism")
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if !(o.Delta > 0 && o.Delta < 1) {
+		return nil, fmt.Errorf("analysis: Options.Delta must be in (0, 1), not %v", o.Delta)
+	}
+	orders := o.Orders
+	if len(orders) == 0 {
+		orders = DefaultOrders()
+	}
+	for _, a := range orders {
+		if !(a > 1) || math.IsInf(a, 1) {
+			return nil, fmt.Errorf("analysis: Options.Orders: %v is not a finite number above 1", a)
+		}
+	}
+	groups, queries, err := collect(ctx, votes, o)
+	if err != nil {
+		return nil, err
+	}
+	teachers, err := countTeachers(groups, o.Teachers)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := newTotals(ctx, m, groups, orders)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Mechanism: m, Delta: o.Delta, Queries: queries}
+	convert := func(s spent) Epsilon {
+		var e Epsilon
+		for _, c := range []struct {
+			rule  accountant.Conversion
+			value *Number
+			order *float64
+		}{{accountant.Improved, &e.Improved, &e.ImprovedOrder}, {accountant.Classic, &e.Classic, &e.ClassicOrder}} {
+			epsilon, order, failed := s.convert(orders, o.Delta, c.rule)
+			err = errors.Join(err, failed)
+			*c.value, *c.order = Number{epsilon}, order
+		}
+		return e
+	}
+	costs := func(c pair) Costs { return Costs{convert(c.worst), convert(c.data)} }
+	r.All = costs(sums.all)
+	r.Exact = Exact{convert(sums.forward), convert(sums.both)}
+	if _, ok := m.(ConfidentGNMax); ok {
+		r.Expected = &Expected{Number{sums.expectedAnswers}, costs(sums.expected)}
+		if o.Answered != nil {
+			r.Realised = &Realised{sums.answered, costs(sums.realised)}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Sanitized, r.Unsanitized = sanitize(ctx, r, groups, sums.weights, teachers)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// collect reads all votes and groups equal ones, in a fixed order.
+func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o Options) ([]group, int, error) {
+	index := map[string]int{}
+	var groups []group
+	queries, classes := 0, 0
+	for h, err := range votes {
+		if err != nil {
+			return nil, 0, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		counts := h.Reveal()
+		if len(counts) < 2 || (classes != 0 && len(counts) != classes) {
+			return nil, 0, fmt.Errorf("analysis: query %d has %d classes, the others %d", queries, len(counts), classes)
+		}
+		classes = len(counts)
+		t := newTally(counts)
+		at, ok := index[t.key()]
+		if !ok {
+			if at = len(groups); at == maxTallies {
+				return nil, 0, fmt.Errorf("analysis: more than %d different histograms: analyse fewer queries at a time", maxTallies)
+			}
+			index[t.key()] = at
+			groups = append(groups, group{tally: t})
+		}
+		groups[at].queries++
+		if o.Answered != nil {
+			if queries >= len(o.Answered) {
+				return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, there are more", len(o.Answered))
+			}
+			if o.Answered[queries] {
+				groups[at].answered++
+			}
+		}
+		queries++
+	}
+	if queries == 0 {
+		return nil, 0, errors.New("analysis: no queries")
+	}
+	if o.Answered != nil && queries != len(o.Answered) {
+		return nil, 0, fmt.Errorf("analysis: Options.Answered covers %d queries, there are %d", len(o.Answered), queries)
+	}
+	return groups, queries, nil
+}
+
+// countTeachers is the number given, or else the most votes on any query.
+func countTeachers(groups []group, given int) (int, error) {
+	most := 0
+	for _, g := range groups {
+		votes := 0
+		for _, n := range g.tally {
+			votes += n
+		}
+		most = max(most, votes)
+	}
+	if given != 0 && given < most {
+		return 0, fmt.Errorf("analysis: Options.Teachers is %d, and a query has more votes", given)
+	}
+	return max(most, given), nil
+}
+
+// pair is a sum of costs without and with a look at the votes.
+type pair struct{ worst, data spent }
+
+func newPair(n int) pair { return pair{make(spent, n), make(spent, n)} }
+
+// totals are the sums over queries of all that a report converts.
+type totals struct {
+	all, expected, realised pair
+	forward, both           spent
+	expectedAnswers         float64
+	answered                int
+	weights                 []float64 // by group, the probability of an answer
+}
+
+func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float64) (totals, error) {
+	n := len(orders)
+	s := totals{newPair(n), newPair(n), newPair(n), make(spent, n), make(spent, n), 0, 0, nil}
+	e := &instance{noise: m.noise()}
+	for _, g := range groups {
+		if err := ctx.Err(); err != nil {
+			return totals{}, err
+		}
+		q := m.query(g.tally, orders, e)
+		asked := float64(g.queries)
+		for _, sum := range []struct {
+			pair
+			answers float64
+		}{{s.all, asked}, {s.expected, asked * q.answer}, {s.realised, float64(g.answered)}} {
+			sum.worst.add(q.testWorst, asked)
+			sum.data.add(q.test, asked)
+			sum.worst.add(q.argmaxWorst, sum.answers)
+			sum.data.add(q.argmax, sum.answers)
+		}
+		s.forward.add(q.exact.forward, asked)
+		s.both.add(q.exact.both(), asked)
+		s.expectedAnswers += asked * q.answer
+		s.answered += g.answered
+		s.weights = append(s.weights, q.answer)
+	}
+	return s, nil
+}

@@ -1,0 +1,342 @@
+package analysis
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+)
+
+// readNumbers reads a file of comma-separated numbers.
+func readNumbers(t testing.TB, path string) [][]float64 {
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	var rows [][]float64
+	for s := bufio.NewScanner(f); s.Scan(); {
+		var row []float64
+		for _, cell := range strings.Split(s.Text(), ",") {
+			v, err := strconv.ParseFloat(cell, 64)
+			require.NoError(t, err)
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func tallies(rows [][]float64) [][]int {
+	out := make([][]int, len(rows))
+	for i, row := range rows {
+		for _, v := range row {
+			out[i] = append(out[i], int(v))
+		}
+	}
+	return out
+}
+
+func histograms(rows [][]int) iter.Seq2[aggregate.Histogram, error] {
+	return func(yield func(aggregate.Histogram, error) bool) {
+		for _, counts := range rows {
+			if !yield(aggregate.NewHistogram(counts)) {
+				return
+			}
+		}
+	}
+}
+
+type totalsCase struct {
+	EpsClassic    float64   `json:"eps_classic"`
+	OrderClassic  float64   `json:"order_classic"`
+	EpsImproved   float64   `json:"eps_improved"`
+	OrderImproved float64   `json:"order_improved"`
+	RDPAt         []float64 `json:"rdp_at"`
+}
+
+type endToEndCase struct {
+	Votes, Mechanism, Queries string
+	NumQueries                int `json:"num_queries"`
+	Lam, Sigma                float64
+	T, Sigma1, Sigma2         float64
+	Delta                     float64
+	ExpectedAnswered          float64     `json:"expected_answered"`
+	DataDependent             *totalsCase `json:"data_dependent"`
+	DataIndependent           *totalsCase `json:"data_independent"`
+	WorstCase                 *totalsCase `json:"worst_case_all_answered"`
+	EpsMoments                float64     `json:"eps_data_dependent"`
+	EpsMomentsIndependent     float64     `json:"eps_data_independent"`
+	Gamma                     float64
+	Moments                   int
+	Smooth                    *struct {
+		Order, Beta float64
+		EpsBefore   float64   `json:"eps_before"`
+		Smooth      float64   `json:"smooth_sensitivity"`
+		SigmaSS     float64   `json:"sigma_ss"`
+		NoiseStd    float64   `json:"noise_std"`
+		ReleaseRDP  float64   `json:"release_rdp"`
+		EpsAfter    float64   `json:"eps_after"`
+		LocalSum    []float64 `json:"local_sens_sum"`
+	} `json:"smooth_sensitivity"`
+}
+
+func requireEpsilon(t *testing.T, want *totalsCase, got Epsilon, c endToEndCase) {
+	t.Helper()
+	if want == nil {
+		return
+	}
+	relative(t, want.EpsClassic, got.Classic.Reveal(), 1e-9, "classic: %s %s", c.Mechanism, c.Queries)
+	relative(t, want.EpsImproved, got.Improved.Reveal(), 1e-9, "improved: %s %s", c.Mechanism, c.Queries)
+	relative(t, want.OrderClassic, got.ClassicOrder, 1e-9, "classic order: %s %s", c.Mechanism, c.Queries)
+	relative(t, want.OrderImproved, got.ImprovedOrder, 1e-9, "improved order: %s %s", c.Mechanism, c.Queries)
+}
+
+func TestEndToEnd(t *testing.T) {
+	eachGolden(t, "pate/end_to_end.json", func(t *testing.T, data []byte) {
+		file := decode[struct {
+			Orders []float64
+			Cases  []endToEndCase
+		}](t, data)
+		whole := strings.HasSuffix(t.Name(), "whole")
+		path := filepath.Join("testdata", "pate", "counts.csv")
+		if whole {
+			path = reference("pate/votes/mnist_regen_counts.csv")
+		}
+		counts := tallies(readNumbers(t, path))
+		for _, c := range file.Cases {
+			t.Run(fmt.Sprintf("%s/%s/%s/%v", c.Votes, c.Mechanism, c.Queries, c.Sigma+c.Sigma2+c.Lam+c.Gamma), func(t *testing.T) {
+				if c.Votes != "mnist_regen" {
+					t.Skipf("the votes of %s are not here", c.Votes)
+				}
+				var rows [][]int
+				var first, last int
+				if n, _ := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last); n == 2 {
+					if raceDetector && last > 99 {
+						t.Skip("one goroutine: nothing to learn under the race detector")
+					}
+					rows = counts[first : last+1]
+				} else {
+					for _, i := range indices(t) {
+						rows = append(rows, counts[i])
+					}
+				}
+				require.Len(t, rows, c.NumQueries)
+				var m Mechanism
+				switch c.Mechanism {
+				case "gnmax":
+					m = GNMax{c.Sigma}
+				case "confident_gnmax":
+					m = ConfidentGNMax{c.T, c.Sigma1, c.Sigma2}
+				case "lnmax_rdp_2018":
+					m = LNMax{c.Lam}
+				case "lnmax_moments_2017":
+					moments(t, c, rows)
+					return
+				case "interactive_gnmax":
+					interactive(t, c, rows, file.Orders)
+					return
+				default:
+					require.Fail(t, "unknown mechanism", c.Mechanism)
+				}
+				r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: c.Delta, Orders: file.Orders})
+				require.NoError(t, err)
+				require.Equal(t, c.NumQueries, r.Queries)
+				costs := r.All
+				if r.Expected != nil {
+					costs = r.Expected.Costs
+					relative(t, c.ExpectedAnswered, r.Expected.Answered.Reveal(), 1e-9, "expected answers")
+					requireEpsilon(t, c.WorstCase, r.All.Independent, c)
+					require.LessOrEqual(t, r.Expected.DataDependent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
+				}
+				requireEpsilon(t, c.DataDependent, costs.DataDependent, c)
+				requireEpsilon(t, c.DataIndependent, costs.Independent, c)
+				require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.All.DataDependent.Improved.Reveal())
+				require.LessOrEqual(t, r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
+				t.Logf("all answered: %.4f independent, %.4f data-dependent; exact %.4f forward, %.4f both",
+					r.All.Independent.Improved.Reveal(), r.All.DataDependent.Improved.Reveal(), r.Exact.Forward.Improved.Reveal(), r.Exact.Both.Improved.Reveal())
+				if c.Smooth == nil {
+					t.Log(r.Sanitized, r.Unsanitized)
+					return
+				}
+				require.NoError(t, r.Unsanitized)
+				p := r.Sanitized.Published
+				t.Logf("published %+v", p)
+				t.Logf("valid %+v", r.Sanitized.Valid)
+				relative(t, c.Smooth.Order, p.Order, 1e-12, "order")
+				relative(t, c.Smooth.Beta, p.GNSS.Beta, 1e-9, "beta")
+				relative(t, c.Smooth.EpsBefore, p.Before.Reveal(), 1e-9, "before")
+				relative(t, c.Smooth.Smooth, p.SmoothSensitivity.Reveal(), 1e-8, "smooth sensitivity")
+				relative(t, c.Smooth.SigmaSS, p.GNSS.SigmaSS, 1e-8, "sigma_ss")
+				relative(t, c.Smooth.NoiseStd, p.SD.Reveal(), 1e-8, "noise")
+				relative(t, c.Smooth.ReleaseRDP, p.Cost.Reveal(), 1e-8, "release")
+				relative(t, c.Smooth.EpsAfter, p.Mean.Reveal(), 1e-9, "after")
+			})
+		}
+	})
+}
+
+// indices reads the last 100 int64 of an NPY file: the queries of a student.
+func indices(t *testing.T) []int {
+	data, err := os.ReadFile(reference("pate/votes/mnist_250_teachers_100_indices_used_by_student.npy"))
+	require.NoError(t, err)
+	var out []int
+	for rest := data[len(data)-800:]; len(rest) > 0; rest = rest[8:] {
+		out = append(out, int(binary.LittleEndian.Uint64(rest)))
+	}
+	return out
+}
+
+// moments is the moments accountant of 2017 on LNMax: epsilon is the least of
+// (sum of log-moments - log delta)/l over the moments l.
+func moments(t *testing.T, c endToEndCase, rows [][]int) {
+	best, bestWorst := math.Inf(1), math.Inf(1)
+	for l := 1.0; l <= float64(c.Moments); l++ {
+		sum, worst := 0.0, 0.0
+		for _, counts := range rows {
+			sum += l * lnmaxRDP(newTally(counts).logFlipLaplace(1/c.Gamma), 1/c.Gamma, l+1)
+			worst += l * lnmaxWorst(1/c.Gamma, l+1)
+		}
+		best = math.Min(best, (sum-math.Log(c.Delta))/l)
+		// The paper's accountant had no cap by the pure epsilon here.
+		bestWorst = math.Min(bestWorst, (worst-math.Log(c.Delta))/l)
+	}
+	relative(t, c.EpsMoments, best, 1e-9, "data-dependent")
+	relative(t, c.EpsMomentsIndependent, bestWorst, 1e-9, "data-independent")
+}
+
+// interactive is Interactive-GNMax, whose test is of the largest lead over what
+// the student already expects.
+func interactive(t *testing.T, c endToEndCase, rows [][]int, orders []float64) {
+	baseline := readNumbers(t, reference("pate/votes/mnist_regen_interactive_baseline.csv"))
+	require.Len(t, baseline, len(rows))
+	sum, worst, answered := make(spent, len(orders)), make(spent, len(orders)), 0.0
+	for i, counts := range rows {
+		lead := math.Inf(-1)
+		for j, n := range counts {
+			lead = math.Max(lead, float64(n)-baseline[i][j])
+		}
+		pass, fail := thresholdLaw(math.RoundToEven(lead), c.T, c.Sigma1)
+		logQ := newTally(counts).logFlipGaussian(c.Sigma2)
+		sum.add(costs(orders, func(a float64) float64 {
+			return thresholdRDP(pass, fail, c.Sigma1, a) + math.Exp(pass)*gnmaxRDP(logQ, c.Sigma2, a)
+		}), 1)
+		worst.add(costs(orders, func(a float64) float64 {
+			return a/(2*c.Sigma1*c.Sigma1) + math.Exp(pass)*a/(c.Sigma2*c.Sigma2)
+		}), 1)
+		answered += math.Exp(pass)
+	}
+	relative(t, c.ExpectedAnswered, answered, 1e-9, "expected answers")
+	for _, x := range []struct {
+		want *totalsCase
+		got  spent
+	}{{c.DataDependent, sum}, {c.DataIndependent, worst}} {
+		epsilon, order, err := x.got.convert(orders, c.Delta, accountant.Classic)
+		require.NoError(t, err)
+		relative(t, x.want.EpsClassic, epsilon, 1e-9, "classic")
+		relative(t, x.want.OrderClassic, order, 1e-9, "order")
+		epsilon, _, err = x.got.convert(orders, c.Delta, accountant.Improved)
+		require.NoError(t, err)
+		relative(t, x.want.EpsImproved, epsilon, 1e-9, "improved")
+	}
+}
+
+func TestNumbersSayThatTheyArePrivate(t *testing.T) {
+	n := Number{1.25}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%g"} {
+		require.Equal(t, "1.25 (private)", fmt.Sprintf(verb, n))
+	}
+	require.Contains(t, fmt.Sprint(Epsilon{Improved: n}), "1.25 (private)")
+	text, err := json.Marshal(n)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"private":true,"value":1.25}`, string(text))
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "epsilon", n)
+	require.Contains(t, log.String(), "epsilon.private=true")
+	_, isEvent := any(n).(accountant.Event)
+	require.False(t, isEvent)
+	_, isEvent = any(&Report{}).(accountant.Event)
+	require.False(t, isEvent)
+}
+
+func TestAnalyzeRefusesBadInput(t *testing.T) {
+	good := [][]int{{3, 1}, {2, 2}}
+	valid := Options{Delta: 1e-5}
+	for name, c := range map[string]struct {
+		m    Mechanism
+		rows [][]int
+		o    Options
+	}{
+		"no mechanism":    {nil, good, valid},
+		"no sigma":        {GNMax{}, good, valid},
+		"NaN sigma":       {GNMax{math.NaN()}, good, valid},
+		"infinite scale":  {LNMax{math.Inf(1)}, good, valid},
+		"NaN threshold":   {ConfidentGNMax{math.NaN(), 1, 1}, good, valid},
+		"no delta":        {GNMax{1}, good, Options{}},
+		"NaN delta":       {GNMax{1}, good, Options{Delta: math.NaN()}},
+		"delta of 1":      {GNMax{1}, good, Options{Delta: 1}},
+		"order of 1":      {GNMax{1}, good, Options{Delta: 1e-5, Orders: []float64{2, 1}}},
+		"infinite order":  {GNMax{1}, good, Options{Delta: 1e-5, Orders: []float64{math.Inf(1)}}},
+		"no queries":      {GNMax{1}, nil, valid},
+		"one class":       {GNMax{1}, [][]int{{1}}, valid},
+		"ragged":          {GNMax{1}, [][]int{{1, 2}, {1, 2, 3}}, valid},
+		"few answers":     {ConfidentGNMax{1, 1, 1}, good, Options{Delta: 1e-5, Answered: []bool{true}}},
+		"many answers":    {ConfidentGNMax{1, 1, 1}, good, Options{Delta: 1e-5, Answered: make([]bool, 3)}},
+		"fewer teachers":  {GNMax{1}, good, Options{Delta: 1e-5, Teachers: 3}},
+		"too many voters": {GNMax{1}, good, Options{Delta: 1e-5, Teachers: -1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Analyze(context.Background(), c.m, histograms(c.rows), c.o)
+			require.ErrorContains(t, err, "a") // says something
+			require.Nil(t, r)
+		})
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := Analyze(cancelled, GNMax{1}, histograms(good), valid)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Nil(t, r)
+}
+
+// TestRealisedCostIsKeptApart: the costs of what was answered lie between those of
+// answering nothing and everything, and do not change the other numbers.
+func TestRealisedCostIsKeptApart(t *testing.T) {
+	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:40]
+	m, o := ConfidentGNMax{200, 150, 40}, Options{Delta: 1e-5}
+	answered := make([]bool, len(rows))
+	for i := range answered {
+		answered[i] = i%2 == 0
+	}
+	plain, err := Analyze(context.Background(), m, histograms(rows), o)
+	require.NoError(t, err)
+	require.Nil(t, plain.Realised)
+	o.Answered = answered
+	half, err := Analyze(context.Background(), m, histograms(rows), o)
+	require.NoError(t, err)
+	require.Equal(t, plain.All, half.All)
+	require.Equal(t, plain.Expected, half.Expected)
+	require.Equal(t, 20, half.Realised.Answered)
+	require.Less(t, half.Realised.DataDependent.Improved.Reveal(), half.All.DataDependent.Improved.Reveal())
+	o.Answered = make([]bool, len(rows))
+	none, err := Analyze(context.Background(), m, histograms(rows), o)
+	require.NoError(t, err)
+	require.Less(t, none.Realised.DataDependent.Improved.Reveal(), half.Realised.DataDependent.Improved.Reveal())
+	for i := range o.Answered {
+		o.Answered[i] = true
+	}
+	all, err := Analyze(context.Background(), m, histograms(rows), o)
+	require.NoError(t, err)
+	require.Equal(t, all.All.DataDependent, all.Realised.DataDependent)
+}
