@@ -59,6 +59,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), usageExamples, "", 1))
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(newCheckCommand(g))
+	root.AddCommand(newLawCommand(g), newExplainCommand(g))
 	root.AddCommand(helpTopics()...)
 	return root
 }

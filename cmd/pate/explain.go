@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	lesson "github.com/pate-go/pate/experiments/explain" // explain is what errors do here
+)
+
+func newExplainCommand(g *globals) *cobra.Command {
+	var names []string
+	for _, m := range lesson.Mechanisms() {
+		names = append(names, m.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "explain",
+		Short: "A mechanism step by step, with every number",
+		Long: `A mechanism step by step: the votes, the noise, the exact probability of the answer
+with and without one moved vote, what is released, what it cost, and what would go
+wrong if a common misconception were followed. Every number can be checked by hand
+or with pate law and pate account.
+
+The same --seed gives the same trace; without it the seed is 0. A trace shows votes
+and noise and is never releasable. --format md and latex give lecture notes.`,
+		Example: `  pate explain noisy-argmax --seed 7
+  pate explain confident --counts 180,40,30 --threshold 150 --format md`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError("", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
+		},
+	}
+	for _, m := range lesson.Mechanisms() {
+		cmd.AddCommand(newExplainOf(g, m))
+	}
+	return cmd
+}
+
+func newExplainOf(g *globals, m lesson.Mechanism) *cobra.Command {
+	values := make([]string, len(m.Inputs))
+	cmd := &cobra.Command{
+		Use:   m.Name,
+		Short: m.Short,
+		Long:  m.Long + "\n\nThe same --seed gives the same trace; without it the seed is 0.",
+		Example: fmt.Sprintf(`  pate explain %s --seed 7
+  pate explain %s --%s %s --format latex`, m.Name, m.Name, m.Inputs[0].Name, m.Inputs[0].Default),
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			inputs := make(map[string]string, len(values))
+			for i, in := range m.Inputs {
+				inputs[in.Name] = values[i]
+			}
+			trace, err := m.Run(inputs, lesson.Options{Seed: g.seed, Delta: g.delta})
+			if errors.Is(err, lesson.ErrInput) {
+				return inputError(err, "", "see pate explain "+m.Name+" --help", "")
+			}
+			if err != nil {
+				return err
+			}
+			return trace.Write(g.stdout, g.parsedFormat())
+		},
+	}
+	for i, in := range m.Inputs {
+		cmd.Flags().StringVar(&values[i], in.Name, in.Default, in.Usage)
+	}
+	return cmd
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaLaw = "pate.law/1"
+
+// lawReport is the JSON of `pate law`. Probabilities that underflow are 0 there
+// and finite in LogProbabilities, where only the impossible is null.
+type lawReport struct {
+	Schema           string             `json:"schema"`
+	Mechanism        string             `json:"mechanism"`
+	Noise            string             `json:"noise"` // continuous; discrete: integers; exact: drawn without noise
+	Parameters       map[string]float64 `json:"parameters"`
+	Counts           []int              `json:"counts"`
+	Probabilities    []float64          `json:"probabilities"`
+	LogProbabilities []jsonNumber       `json:"log_probabilities"`
+	Answered         *float64           `json:"answered,omitempty"` // of mechanisms that may decline
+}
+
+func newLawCommand(g *globals) *cobra.Command {
+	var names []string
+	for _, m := range lawMechanisms() {
+		names = append(names, m.name)
+	}
+	cmd := &cobra.Command{
+		Use:   "law",
+		Short: "The exact output law of a mechanism on given vote counts",
+		Long: `The exact output law of a mechanism on given vote counts: how likely each answer
+is, to 1e-9 of itself, by quadrature or in closed form and never by simulation.
+Compare the laws of neighbours, one vote moved, to see what privacy means: no
+probability may change by more than a factor.
+
+A law is a function of the private votes. It is for teaching, planning and tests,
+and is not a private release.`,
+		Example: `  pate law gnmax --counts 60,40,3 --sigma 20
+  pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError("", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
+		},
+	}
+	for _, m := range lawMechanisms() {
+		cmd.AddCommand(newLawOf(g, m))
+	}
+	return cmd
+}
+
+func newLawOf(g *globals, m lawMechanism) *cobra.Command {
+	var counts []int
+	values := make([]float64, len(m.flags))
+	cmd := &cobra.Command{
+		Use:     m.name,
+		Short:   m.short,
+		Long:    m.long,
+		Example: m.example,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(counts) == 0 {
+				return usageError("", errors.New("--counts: the votes of each class are required, as 60,40,3"))
+			}
+			value := make(map[string]float64, len(values))
+			for i, f := range m.flags {
+				if !cmd.Flags().Changed(f.name) {
+					return usageError("", fmt.Errorf("--%s is required: %s", f.name, strings.TrimSuffix(f.usage, " (required)")))
+				}
+				value[f.name] = values[i]
+			}
+			h, err := aggregate.NewHistogram(counts)
+			if err != nil {
+				return inputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "")
+			}
+			law, err := m.law(value)(h)
+			if err != nil {
+				return inputError(err, "", "see pate law "+m.name+" --help", "")
+			}
+			return writeLaw(g, m, value, counts, law)
+		},
+	}
+	cmd.Flags().IntSliceVar(&counts, "counts", nil, "votes of each class, separated by commas (required)")
+	for i, f := range m.flags {
+		cmd.Flags().Float64Var(&values[i], f.name, 0, f.usage)
+	}
+	return cmd
+}
+
+func writeLaw(g *globals, m lawMechanism, value map[string]float64, counts []int, law aggregate.Law) error {
+	if g.parsedFormat() == table.JSON {
+		return writeJSON(g.stdout, lawJSON(m, value, counts, law))
+	}
+	format := g.parsedFormat()
+	t := table.Table{Header: []string{"answer", "votes", "probability"}, Left: []bool{true}}
+	for class, l := range law.LogLabels {
+		t.Rows = append(t.Rows, []string{strconv.Itoa(class), strconv.Itoa(counts[class]), formatProbability(l, format == table.CSV)})
+	}
+	logs := law.LogLabels
+	if m.declines {
+		logs = append(logs, law.LogDeclined)
+		t.Rows = append(t.Rows, []string{"declined", "", formatProbability(law.LogDeclined, format == table.CSV)})
+	}
+	if format == table.Text { // a picture beside the numbers
+		t.Header = append(t.Header, "")
+		t.Left = append(t.Left, false, false, true)
+		for i, l := range logs {
+			t.Rows[i] = append(t.Rows[i], bar(math.Exp(l), 40))
+		}
+	}
+	return t.Write(g.stdout, format)
+}
+
+func lawJSON(m lawMechanism, value map[string]float64, counts []int, law aggregate.Law) lawReport {
+	r := lawReport{Schema: schemaLaw, Mechanism: m.name, Noise: m.noise, Parameters: value, Counts: counts}
+	for _, l := range law.LogLabels {
+		r.Probabilities = append(r.Probabilities, math.Exp(l))
+		r.LogProbabilities = append(r.LogProbabilities, jsonNumber(l))
+	}
+	if m.declines {
+		answered := -math.Expm1(law.LogDeclined)
+		if law.LogDeclined > -math.Ln2 { // the sum keeps what 1 minus most of it would lose
+			answered = 0
+			for _, p := range r.Probabilities {
+				answered += p
+			}
+		}
+		r.Answered = &answered
+	}
+	return r
+}
+
+// formatProbability prints the probability with that natural logarithm, to five
+// digits or exactly, also where it is too small for a float64.
+func formatProbability(log float64, exact bool) string {
+	if p := math.Exp(log); p > 1e-300 || math.IsInf(log, -1) {
+		if exact {
+			return strconv.FormatFloat(p, 'g', -1, 64)
+		}
+		if p >= 1e-3 {
+			return strconv.FormatFloat(p, 'f', 6, 64)
+		}
+		return strconv.FormatFloat(p, 'e', 4, 64)
+	}
+	exponent := math.Floor(log / math.Ln10)
+	mantissa := strconv.FormatFloat(math.Exp(log-exponent*math.Ln10), 'f', 4, 64)
+	if strings.HasPrefix(mantissa, "10.") { // rounded up to the next power
+		mantissa, exponent = "1.0000", exponent+1
+	}
+	return fmt.Sprintf("%se%.0f", mantissa, exponent)
+}
+
+// bar draws a share of width blocks, in eighths.
+func bar(share float64, width int) string {
+	eighths := int(math.Round(share * float64(width) * 8))
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}

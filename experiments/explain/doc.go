@@ -1,0 +1,19 @@
+// Package explain traces one run of a mechanism step by step, with every number in
+// words a student can follow and check by hand.
+//
+//	m, err := explain.Find("noisy-argmax")
+//	trace, err := m.Run(map[string]string{"counts": "60,40,3"}, explain.Options{Seed: 7, Delta: 1e-5})
+//	err = trace.Write(os.Stdout, table.Markdown)
+//
+// A [Trace] is data: a title, ordered steps of a name, words, a formula and numbers,
+// and three closing sections: what is released, what it cost, and what would go wrong
+// if a common misconception were followed. Numbers come from the packages that run
+// the mechanisms, aggregate and accountant, not from formulas of this package; the
+// noise is drawn by the same exact samplers. The same seed gives the same trace.
+//
+// Every mechanism is one file and one line of [Mechanisms].
+//
+// # Caveats
+//
+// A trace shows the votes and the noise: it is never releasable, whatever the seed.
+package explain

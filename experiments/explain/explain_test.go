@@ -1,0 +1,215 @@
+package explain
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+func runOf(t require.TestingT, name string, values map[string]string, seed uint64) Trace {
+	m, err := Find(name)
+	require.NoError(t, err)
+	trace, err := m.Run(values, Options{Seed: seed, Delta: 1e-5})
+	require.NoError(t, err)
+	return trace
+}
+
+func written(t require.TestingT, trace Trace, f table.Format) string {
+	var b bytes.Buffer
+	require.NoError(t, trace.Write(&b, f))
+	return b.String()
+}
+
+// The traces with default inputs, in the formats people paste from.
+// UPDATE_GOLDEN=1 rewrites them.
+func TestGolden(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for _, f := range []table.Format{table.Text, table.Markdown, table.LaTeX} {
+			name := filepath.Join("testdata", m.Name+"."+string(f))
+			got := written(t, runOf(t, m.Name, nil, 7), f)
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got, name)
+		}
+	}
+}
+
+func TestEveryTraceIsComplete(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for seed := range uint64(20) {
+			trace := runOf(t, m.Name, nil, seed)
+			require.Equal(t, trace, runOf(t, m.Name, nil, seed), "the same seed gives the same trace")
+			require.Equal(t, m.Name, trace.Mechanism)
+			require.False(t, trace.Releasable)
+			require.NotEmpty(t, trace.Title)
+			require.GreaterOrEqual(t, len(trace.Steps), 4)
+			require.NotEmpty(t, trace.Released.Words)
+			require.NotEmpty(t, trace.Cost.Numbers)
+			require.NotEmpty(t, trace.Mistakes)
+			for _, s := range trace.Steps {
+				require.NotEmpty(t, s.Name)
+				require.NotEmpty(t, s.Words, s.Name)
+				classes := 0
+				for _, n := range s.Numbers {
+					require.NotEmpty(t, n.Values, n.Name)
+					for _, x := range n.Values {
+						require.False(t, math.IsNaN(x) || math.IsInf(x, 0), n.Name)
+					}
+					if len(n.Values) > 1 {
+						require.Contains(t, []int{0, len(n.Values)}, classes, "vectors of a step have one length: %s", n.Name)
+						classes = len(n.Values)
+					}
+				}
+			}
+			for line := range strings.Lines(written(t, trace, table.Text)) {
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
+			}
+			requireBalanced(t, written(t, trace, table.LaTeX))
+			var back Trace
+			require.NoError(t, json.Unmarshal([]byte(written(t, trace, table.JSON)), &back))
+			require.Equal(t, Schema, back.Schema)
+			require.Len(t, back.Steps, len(trace.Steps))
+			require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,class,value\n"))
+		}
+	}
+}
+
+// requireBalanced checks what stops a LaTeX run: braces, environments, displays,
+// and special characters in running text.
+func requireBalanced(t *testing.T, text string) {
+	t.Helper()
+	depth := 0
+	for i, r := range text {
+		escaped := i > 0 && text[i-1] == '\\'
+		switch {
+		case r == '{' && !escaped:
+			depth++
+		case r == '}' && !escaped:
+			depth--
+		}
+		require.GreaterOrEqual(t, depth, 0)
+	}
+	require.Zero(t, depth)
+	require.Equal(t, strings.Count(text, `\begin{`), strings.Count(text, `\end{`))
+	require.Equal(t, strings.Count(text, `\[`), strings.Count(text, `\]`))
+	require.Equal(t, strings.Count(text, `\left`), strings.Count(text, `\right)`)+strings.Count(text, `\right]`)+strings.Count(text, `\right|`))
+	prose := regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, "")
+	require.NotRegexp(t, `[^\\][_^#$%]`, prose)
+}
+
+// TestNumbersAgree recomputes what a student would.
+func TestNumbersAgree(t *testing.T) {
+	trace := runOf(t, "noisy-argmax", map[string]string{"counts": "30,20", "sigma": "10", "queries": "50"}, 3)
+	add := trace.Steps[2]
+	for i := range 2 {
+		require.Equal(t, add.Numbers[0].Values[i]+add.Numbers[1].Values[i], add.Numbers[2].Values[i])
+	}
+	noisy := add.Numbers[2].Values
+	want := 0.0
+	if noisy[1] > noisy[0] {
+		want = 1
+	}
+	require.Equal(t, want, trace.Steps[3].Numbers[0].Values[0])
+	law := trace.Steps[4].Numbers
+	require.InDelta(t, 1, law[1].Values[0]+law[1].Values[1], 1e-12)
+	require.Equal(t, []float64{29, 21}, law[2].Values)
+	require.InDelta(t, math.Log(law[1].Values[0]/law[3].Values[0]), law[4].Values[0], 1e-12)
+	require.InDelta(t, 0.5*math.Erfc(-10/10/math.Sqrt2/math.Sqrt2), law[1].Values[0], 0.02, "two classes: about Phi(gap/(sigma sqrt 2))")
+	require.Contains(t, trace.Steps[4].Words, "gap/(sigma sqrt 2) = 0.707107")
+	cost := trace.Cost.Numbers
+	require.Equal(t, 0.01, cost[0].Values[0])
+	require.InDelta(t, 0.01+2*math.Sqrt(0.01*math.Log(1e5)), cost[2].Values[0], 1e-12)
+	require.Less(t, cost[3].Values[0], cost[2].Values[0], "the accountant is tighter than the formula")
+	require.InDelta(t, 0.5, cost[4].Values[0], 1e-12)
+	for _, name := range []string{"noisy-argmax", "confident", "interactive"} {
+		first := runOf(t, name, nil, 0).Mistakes[0].Numbers
+		require.Less(t, first[len(first)-2].Values[0], first[len(first)-1].Values[0], "%s: the mistake claims less than is spent", name)
+	}
+}
+
+// TestFrequencies holds the traces to the law they print: 1,000 seeds, five standard
+// deviations for each of four frequencies (false alarm below 1e-5).
+func TestFrequencies(t *testing.T) {
+	const seeds = 1000
+	right, passed := 0, 0
+	for seed := range uint64(seeds) {
+		if runOf(t, "noisy-argmax", nil, seed).Steps[3].Numbers[0].Values[0] == 0 {
+			right++
+		}
+		if strings.HasPrefix(runOf(t, "confident", nil, seed).Released.Words, "That the test passed") {
+			passed++
+		}
+	}
+	near := func(p float64, n int) {
+		require.InDelta(t, p, float64(n)/seeds, 5*math.Sqrt(p*(1-p)/seeds))
+	}
+	near(runOf(t, "noisy-argmax", nil, 0).Steps[4].Numbers[1].Values[0], right)
+	steps := runOf(t, "confident", nil, 0).Steps
+	for _, n := range steps[len(steps)-1].Numbers {
+		if n.Name == "P[declined]" {
+			near(1-n.Values[0], passed)
+		}
+	}
+}
+
+func TestInteractiveOutcomes(t *testing.T) {
+	agree := map[string]string{"prediction": "0.05,0.9,0.05", "threshold": "500"}
+	require.Contains(t, runOf(t, "interactive", agree, 1).Released.Words, "The label, class 1, is its own")
+	unsure := map[string]string{"prediction": "0.3,0.4,0.3", "threshold": "500"}
+	require.Contains(t, runOf(t, "interactive", unsure, 1).Released.Words, "no label")
+	contradict := map[string]string{"threshold": "-500"}
+	require.Contains(t, runOf(t, "interactive", contradict, 1).Released.Words, "their answer")
+}
+
+func TestInputsAreChecked(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for name, bad := range map[string]string{
+			"counts": "1,x", "sigma": "0", "sigma1": "NaN", "sigma2": "-1", "queries": "1.5", "answers": "0",
+			"threshold": "inf", "prediction": "0.5,0.6,0.2", "confidence": "2", "nothing": "1",
+		} {
+			_, err := m.Run(map[string]string{name: bad}, Options{Delta: 1e-5})
+			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, name)
+		}
+		for _, counts := range []string{"", "5", "-1,2", "1.5,2", "1e300,1", strings.Repeat("1,", 100) + "1"} {
+			_, err := m.Run(map[string]string{"counts": counts}, Options{Delta: 1e-5})
+			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, counts)
+		}
+		for _, delta := range []float64{0, 1, math.NaN()} {
+			_, err := m.Run(nil, Options{Delta: delta})
+			require.ErrorIs(t, err, ErrInput)
+		}
+	}
+	_, err := Find("magic")
+	require.ErrorContains(t, err, "noisy-argmax, confident, interactive")
+}
+
+func ExampleMechanism_Run() {
+	m, _ := Find("noisy-argmax")
+	trace, err := m.Run(map[string]string{"counts": "9,3", "sigma": "4"}, Options{Seed: 2, Delta: 1e-5})
+	if err != nil {
+		panic(err)
+	}
+	for _, n := range trace.Steps[2].Numbers {
+		fmt.Println(n.Name, n.Values)
+	}
+	fmt.Println(trace.Released.Words[:7])
+	// Output:
+	// votes [9 3]
+	// noise [2 -3]
+	// noisy [11 0]
+	// Class 0
+}
