@@ -80,13 +80,15 @@ FILE, or - for standard input, lists events in JSON:
 Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
 (scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
 sensitivity); exponential, pure, randomized_response (epsilon); zcdp (rho);
-k_randomized_response (epsilon, categories); m_stab (epsilon, threshold); above_threshold (epsilon1, epsilon2, answers);
-stable_svt (b1, b2, threshold, failures); poisson_sampled (probability, event);
+k_randomized_response (epsilon, categories); m_stab (epsilon, threshold);
+above_threshold (epsilon1, epsilon2, answers); stable_svt (b1, b2, threshold,
+failures); poisson_sampled (probability, event);
 sampled_without_replacement (size, population, event); truncated_poisson
 (probability, max_batch, population, event); selection (eta, gamma, event) and
 poisson_selection (mean, event), the best of a random number of runs; group
 (size, event); repeated (count, event); composed (events); with_failure (delta,
-event); non_private.
+event); non_private. gnmax, threshold and lnmax take "discrete": true when the
+noise is integer noise, as all of this program's is.
 
 Accountants: rdp holds everything; pld is the tightest, and gives a lower bound
 too (epsilon_lower in JSON); moments, zcdp, basic, advanced and optimal
@@ -105,7 +107,7 @@ finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
   pate account events.json --accountant moments,strong --plot figure.svg
   echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
-  echo '{"relation":"add_remove","events":[{"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}}]}' | pate account - --format json`,
+  pate account ledger-of-another-run.json --epsilon 2 --format json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])

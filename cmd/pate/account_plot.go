@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"image/color"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,15 +14,11 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/figure"
 )
 
 const plotPoints = 60
@@ -56,9 +50,8 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
 	var lines []line
-	colours := plotColours()
 	for i, name := range names { // a colour belongs to a name, not to a rank
-		l := line{name: name, colour: colours[i%len(colours)]}
+		l := line{name: name, colour: figure.Colour(i)}
 		for i := 1; i <= plotPoints; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -110,34 +103,9 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-// Okabe-Ito colours: told apart also by readers with colour blindness.
-func plotColours() []color.RGBA {
-	return []color.RGBA{
-		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
-		{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, {R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
-		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, {R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
-		{R: 0x00, G: 0x00, B: 0x00, A: 0xff}, {R: 0x70, G: 0x70, B: 0x70, A: 0xff},
-	}
-}
-
 func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
-	p := plot.New()
-	for style, size := range map[*text.Style]font.Length{
-		&p.X.Label.TextStyle: 11, &p.Y.Label.TextStyle: 11, &p.X.Tick.Label: 10, &p.Y.Tick.Label: 10, &p.Legend.TextStyle: 10,
-	} {
-		style.Font.Variant, style.Font.Size = "Sans", size
-	}
-	p.X.Label.Text = "steps"
-	p.Y.Label.Text = "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"
-	p.X.Padding, p.Y.Padding = 0, 0
+	p := figure.New("steps", "ε (δ = "+strconv.FormatFloat(delta, 'g', -1, 64)+")")
 	p.Legend.Top = true
-	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
-	p.Legend.Padding = 2
-	grid := plotter.NewGrid()
-	light := color.RGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
-	grid.Horizontal.Color, grid.Vertical.Color = light, light
-	p.Add(grid)
-
 	low, high, least, right := math.Inf(1), 0.0, math.Inf(1), 0.0
 	for _, l := range lines {
 		last := l.points[len(l.points)-1]
@@ -180,25 +148,8 @@ func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
 		p.Add(drawn)
 		p.Legend.Add(name, drawn)
 	}
-	return render(p, ext)
-}
-
-// render draws 6.4 by 3.9 inches, a PNG at 144 dots per inch.
-func render(p *plot.Plot, ext string) ([]byte, error) {
-	const width, height, margin = 6.4 * vg.Inch, 3.9 * vg.Inch, 0.08 * vg.Inch
-	var canvas interface {
-		vg.CanvasSizer
-		io.WriterTo
-	}
 	if ext == ".svg" {
-		canvas = vgsvg.New(width, height)
-	} else {
-		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(144), vgimg.UseBackgroundColor(color.White))}
+		return figure.SVG(p)
 	}
-	p.Draw(draw.Crop(draw.New(canvas), margin, -2*margin, margin, -margin))
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("--plot: %w", err)
-	}
-	return out.Bytes(), nil
+	return figure.PNG(p)
 }

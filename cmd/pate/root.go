@@ -56,10 +56,10 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	flags.Float64Var(&g.delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no messages and no progress")
 	root.SetHelpTemplate(helpTemplate)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), usageExamples, "", 1))
+	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
-	root.AddCommand(newCheckCommand(g))
 	root.AddCommand(newLawCommand(g), newExplainCommand(g))
+	root.AddCommand(newCheckCommand(g))
 	root.AddCommand(helpTopics()...)
 	return root
 }

@@ -29,7 +29,7 @@ type picture struct {
 
 // writePage renders the self-contained HTML page: no script, no font and no
 // picture is fetched from anywhere.
-func writePage(w io.Writer, r *experiments.Result, public, private []figure, repeat string) error {
+func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent": percent,
 		"short":   trim,
@@ -49,7 +49,7 @@ func writePage(w io.Writer, r *experiments.Result, public, private []figure, rep
 	return nil
 }
 
-func pictures(figures []figure) []picture {
+func pictures(figures []drawn) []picture {
 	out := make([]picture, len(figures))
 	for i, f := range figures {
 		svg := string(f.svg)

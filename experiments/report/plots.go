@@ -1,98 +1,43 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"math"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/figure"
 )
 
-// Size of every figure; PNG at 144 dots per inch.
-const (
-	figureWidth  = 6.4 * vg.Inch
-	figureHeight = 3.9 * vg.Inch
-	figureDPI    = 144
-)
-
-// Okabe-Ito colours: told apart also by readers with colour blindness.
-var palette = []color.RGBA{
-	{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
-	{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
-	{R: 0x00, G: 0x9e, B: 0x73, A: 0xff},
-	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
-	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff},
-	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
-}
-
-var grey = color.RGBA{R: 0x70, G: 0x70, B: 0x70, A: 0xff}
-
-// figure is a plot drawn once in each format.
-type figure struct {
+// drawn is a plot in each format.
+type drawn struct {
 	name    string // file name without extension
 	caption string
 	svg     []byte
 	png     []byte
 }
 
-func newPlot(x, y string) *plot.Plot {
-	p := plot.New()
-	sans := func(s *text.Style, size font.Length) {
-		s.Font.Variant = "Sans"
-		s.Font.Size = size
-	}
-	sans(&p.X.Label.TextStyle, 11)
-	sans(&p.Y.Label.TextStyle, 11)
-	sans(&p.X.Tick.Label, 10)
-	sans(&p.Y.Tick.Label, 10)
-	sans(&p.Legend.TextStyle, 10)
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.X.Padding, p.Y.Padding = 0, 0
-	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
-	p.Legend.Padding = 2
-	grid := plotter.NewGrid()
-	light := color.RGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
-	grid.Horizontal.Color, grid.Vertical.Color = light, light
-	p.Add(grid)
-	return p
-}
-
-func drawFigure(name, caption string, p *plot.Plot) (figure, error) {
-	f := figure{name: name, caption: caption}
-	var svg, png bytes.Buffer
-	c := vgsvg.New(figureWidth, figureHeight)
-	p.Draw(withMargin(draw.New(c)))
-	if _, err := c.WriteTo(&svg); err != nil {
+func drawFigure(name, caption string, p *plot.Plot) (drawn, error) {
+	f := drawn{name: name, caption: caption}
+	var err error
+	if f.svg, err = figure.SVG(p); err != nil {
 		return f, fmt.Errorf("report: %s: %w", name, err)
 	}
-	i := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(figureWidth, figureHeight), vgimg.UseDPI(figureDPI), vgimg.UseBackgroundColor(color.White))}
-	p.Draw(withMargin(draw.New(i)))
-	if _, err := i.WriteTo(&png); err != nil {
+	if f.png, err = figure.PNG(p); err != nil {
 		return f, fmt.Errorf("report: %s: %w", name, err)
 	}
-	f.svg, f.png = svg.Bytes(), png.Bytes()
 	return f, nil
-}
-
-func withMargin(c draw.Canvas) draw.Canvas {
-	const margin = 0.08 * vg.Inch
-	return draw.Crop(c, margin, -margin, margin, -margin)
 }
 
 // accuracyFigure draws accuracy as each method spends its budget, and the
 // methods that protect nothing as level lines.
-func accuracyFigure(r *experiments.Result) (figure, error) {
-	p := newPlot("ε spent (δ = "+full(r.Delta)+", upper bound)", "test accuracy, %")
+func accuracyFigure(r *experiments.Result) (drawn, error) {
+	p := figure.New("ε spent (δ = "+full(r.Delta)+", upper bound)", "test accuracy, %")
 	p.Legend.Top = false
 	p.Legend.XOffs, p.Legend.YOffs = -4, 6
 	low, high := math.Inf(1), 0.0
@@ -113,10 +58,10 @@ func accuracyFigure(r *experiments.Result) (figure, error) {
 		}
 		line, scatter, err := plotter.NewLinePoints(points)
 		if err != nil {
-			return figure{}, fmt.Errorf("report: %s: %w", row.Method, err)
+			return drawn{}, fmt.Errorf("report: %s: %w", row.Method, err)
 		}
-		line.Color, line.Width = palette[n%len(palette)], 1.6
-		scatter.Color, scatter.Radius = palette[n%len(palette)], 2.6
+		line.Color, line.Width = figure.Colour(n), 1.6
+		scatter.Color, scatter.Radius = figure.Colour(n), 2.6
 		scatter.Shape = draw.CircleGlyph{}
 		p.Add(line, scatter)
 		p.Legend.Add(row.Method, line, scatter)
@@ -135,9 +80,9 @@ func accuracyFigure(r *experiments.Result) (figure, error) {
 		see(100 * row.Accuracy)
 		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 100 * row.Accuracy}, {X: right * 1.05, Y: 100 * row.Accuracy}})
 		if err != nil {
-			return figure{}, fmt.Errorf("report: %s: %w", row.Method, err)
+			return drawn{}, fmt.Errorf("report: %s: %w", row.Method, err)
 		}
-		line.Color, line.Width, line.Dashes = grey, 1.2, dashes[n%len(dashes)]
+		line.Color, line.Width, line.Dashes = figure.Grey(), 1.2, dashes[n%len(dashes)]
 		p.Add(line)
 		p.Legend.Add(row.Method+" (protects nothing)", line)
 		n++
@@ -153,13 +98,13 @@ func accuracyFigure(r *experiments.Result) (figure, error) {
 
 // gapFigure draws how clearly the teachers agreed. It is a function of the
 // private data that nobody paid for.
-func gapFigure(d *experiments.Diagnostics, teachers int) (figure, error) {
-	p := newPlot("votes between the first and the second class, of "+fmt.Sprint(teachers), "queries")
+func gapFigure(d *experiments.Diagnostics, teachers int) (drawn, error) {
+	p := figure.New("votes between the first and the second class, of "+fmt.Sprint(teachers), "queries")
 	bars := make(plotter.XYs, len(d.Gaps))
 	for i, n := range d.Gaps {
 		bars[i] = plotter.XY{X: float64(i*d.GapWidth) + float64(d.GapWidth)/2, Y: float64(n)}
 	}
-	h := &plotter.Histogram{FillColor: palette[0], LineStyle: draw.LineStyle{Color: color.White, Width: 0.5}}
+	h := &plotter.Histogram{FillColor: figure.Colour(0), LineStyle: draw.LineStyle{Color: color.White, Width: 0.5}}
 	for i, b := range bars {
 		h.Bins = append(h.Bins, plotter.HistogramBin{Min: float64(i * d.GapWidth), Max: float64((i + 1) * d.GapWidth), Weight: b.Y})
 	}
@@ -172,8 +117,8 @@ func gapFigure(d *experiments.Diagnostics, teachers int) (figure, error) {
 
 // chargedFigure draws how each private method's privacy cost divides among the
 // kinds of releases it made.
-func chargedFigure(r *experiments.Result) (figure, error) {
-	p := newPlot("share of the privacy cost (RDP at the order that gives ε), %", "")
+func chargedFigure(r *experiments.Result) (drawn, error) {
+	p := figure.New("share of the privacy cost (RDP at the order that gives ε), %", "")
 	var charged []experiments.Row
 	for _, row := range r.Rows {
 		if len(row.Charged) > 0 {
@@ -195,9 +140,9 @@ func chargedFigure(r *experiments.Result) (figure, error) {
 			share := 100 * c.Share
 			box, err := plotter.NewPolygon(plotter.XYs{{X: left, Y: y - 0.3}, {X: left + share, Y: y - 0.3}, {X: left + share, Y: y + 0.3}, {X: left, Y: y + 0.3}})
 			if err != nil {
-				return figure{}, fmt.Errorf("report: %s: %w", row.Method, err)
+				return drawn{}, fmt.Errorf("report: %s: %w", row.Method, err)
 			}
-			box.Color, box.LineStyle.Width = palette[k%len(palette)], 0
+			box.Color, box.LineStyle.Width = figure.Colour(k), 0
 			p.Add(box)
 			if !seen {
 				p.Legend.Add(c.Event, box)

@@ -81,8 +81,8 @@ func writeAccounts(dir string, r *experiments.Result) error {
 }
 
 // figures draws what can be published and what cannot.
-func figures(r *experiments.Result) (public, private []figure, err error) {
-	add := func(to *[]figure, f figure, err error) error {
+func figures(r *experiments.Result) (public, private []drawn, err error) {
+	add := func(to *[]drawn, f drawn, err error) error {
 		*to = append(*to, f)
 		return err
 	}

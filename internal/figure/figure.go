@@ -1,0 +1,80 @@
+// Package figure is the one look of every plot: size, fonts, colours, formats.
+package figure
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Size of every figure, and the resolution of its PNG.
+const (
+	width  = 6.4 * vg.Inch
+	height = 3.9 * vg.Inch
+	dpi    = 144
+	margin = 0.08 * vg.Inch
+)
+
+// Grey is for lines that are there to compare with.
+func Grey() color.RGBA { return color.RGBA{R: 0x70, G: 0x70, B: 0x70, A: 0xff} }
+
+// Colour returns the i-th of eight Okabe-Ito colours, told apart also by readers
+// with colour blindness, and again from the first.
+func Colour(i int) color.RGBA {
+	colours := []color.RGBA{
+		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
+		{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, {R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
+		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, {R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
+		{R: 0x00, G: 0x00, B: 0x00, A: 0xff}, Grey(),
+	}
+	return colours[i%len(colours)]
+}
+
+// New returns an empty plot with a light grid and these axis labels.
+func New(x, y string) *plot.Plot {
+	p := plot.New()
+	for style, size := range map[*text.Style]font.Length{
+		&p.X.Label.TextStyle: 11, &p.Y.Label.TextStyle: 11, &p.X.Tick.Label: 10, &p.Y.Tick.Label: 10, &p.Legend.TextStyle: 10,
+	} {
+		style.Font.Variant, style.Font.Size = "Sans", size
+	}
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	p.X.Padding, p.Y.Padding = 0, 0
+	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
+	p.Legend.Padding = 2
+	grid := plotter.NewGrid()
+	light := color.RGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
+	grid.Horizontal.Color, grid.Vertical.Color = light, light
+	p.Add(grid)
+	return p
+}
+
+// SVG draws the plot.
+func SVG(p *plot.Plot) ([]byte, error) { return render(p, vgsvg.New(width, height)) }
+
+// PNG draws the plot.
+func PNG(p *plot.Plot) ([]byte, error) {
+	return render(p, vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))})
+}
+
+func render(p *plot.Plot, canvas interface {
+	vg.CanvasSizer
+	io.WriterTo
+}) ([]byte, error) {
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("figure: %w", err)
+	}
+	return out.Bytes(), nil
+}
