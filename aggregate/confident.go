@@ -75,9 +75,7 @@ func (m *ConfidentGNMax) noise() (string, []uint64) {
 // draw puts the noise of the largest count behind that of the classes.
 func (m *ConfidentGNMax) draw(s *rng.Stream, classes int) []int64 {
 	noise := make([]int64, classes+1)
-	for i := range classes {
-		noise[i] = m.counts.Sample(s)
-	}
+	drawEach(noise[:classes], m.counts, s)
 	noise[classes] = m.largest.Sample(s)
 	return noise
 }

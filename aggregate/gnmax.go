@@ -49,9 +49,7 @@ func (m *GNMax) noise() (string, []uint64) {
 
 func (m *GNMax) draw(s *rng.Stream, classes int) []int64 {
 	noise := make([]int64, classes)
-	for i := range noise {
-		noise[i] = m.counts.Sample(s)
-	}
+	drawEach(noise, m.counts, s)
 	return noise
 }
 

@@ -301,6 +301,45 @@ func TestLawsFarTail(t *testing.T) {
 	}
 }
 
+// Two classes have closed forms. With r = e^{-1/b}, the difference of two
+// discrete Laplace variables has mass A r^d (d+C) at d >= 0, where
+// A = ((1-r)/(1+r))^2 and C = 1 + 2r^2/(1-r^2).
+func TestTwoClassesClosedForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := math.Exp2(rapid.Float64Range(-4, 9).Draw(t, "log2 scale"))
+		reach := math.Min(690*b, 1e5) // down to 1e-300
+		g := float64(rapid.IntRange(0, int(reach)).Draw(t, "gap"))
+		for _, reversed := range []bool{false, true} {
+			h, loser := histogram(t, int(g), 0), 1
+			if reversed {
+				h, loser = histogram(t, 0, int(g)), 0
+			}
+			check := func(name string, want float64, law Law, err error) {
+				require.NoError(t, err)
+				require.InDelta(t, want, law.LogLabels[loser], 1e-9, name)
+				require.InDelta(t, 1, total(law), 1e-11, name)
+			}
+			law, err := exponential(t, b).Law(h)
+			check("exponential", -g/b-math.Log1p(math.Exp(-g/b)), law, err)
+			law, err = permuteAndFlip(t, b).Law(h)
+			check("permute-and-flip", -g/b-math.Ln2, law, err)
+			law, err = lnmax(t, b).ContinuousLaw(h)
+			check("continuous", math.Log1p(g/b/2)-math.Ln2-g/b, law, err)
+			m, wins := lnmax(t, b), g+1 // the loser's lead in noise that makes it win
+			if reversed && g > 0 {
+				wins = g
+			} else if reversed {
+				return // no loser
+			}
+			law, err = m.Law(h)
+			q := -math.Expm1(-1 / b) // 1-r
+			r := 1 - q
+			c := 1 + 2*r*r/(q*(1+r))
+			check("discrete", 2*math.Log(q/(1+r))-wins/b+math.Log((wins+c)/q+r/q/q), law, err)
+		}
+	})
+}
+
 // For a wide sigma the lattice is fine: integer noise is continuous noise with
 // ties, and uniform ties put the mass of ties where continuous noise has it.
 func TestDiscreteLawApproachesContinuous(t *testing.T) {

@@ -47,9 +47,7 @@ func (m *LNMax) noise() (string, []uint64) {
 
 func (m *LNMax) draw(s *rng.Stream, classes int) []int64 {
 	noise := make([]int64, classes)
-	for i := range noise {
-		noise[i] = m.counts.Sample(s)
-	}
+	drawEach(noise, m.counts, s)
 	return noise
 }
 

@@ -43,6 +43,13 @@ type rule interface {
 	decide(counts, noise []int64) Answer
 }
 
+// drawEach fills noise, in order.
+func drawEach(noise []int64, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) {
+	for i := range noise {
+		noise[i] = d.Sample(s)
+	}
+}
+
 // argmax is the lowest index of the largest sum.
 func argmax(counts, noise []int64) int {
 	best := 0

@@ -230,14 +230,17 @@ func BenchmarkAsk(b *testing.B) {
 	for i := range votes {
 		votes[i] = i * i % 10
 	}
-	confident, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 200, Sigma1: 150, Sigma2: 40, Queries: 1 << 40, Answers: 1 << 40})
+	confident, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 200, Sigma1: 150, Sigma2: 40, Queries: 1 << 32, Answers: 1 << 32})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, c := range []struct {
 		name string
 		m    Mechanism
-	}{{"gnmax", newGNMax(b, 40, 1<<40)}, {"confident", confident}} {
+	}{
+		{"gnmax", newGNMax(b, 40, 1<<32)}, {"confident", confident}, {"lnmax", newLNMax(b, 20, 1<<32)},
+		{"exponential", newExponential(b, 20, 1<<32)}, {"permute-and-flip", newPermuteAndFlip(b, 20, 1<<32)},
+	} {
 		b.Run(fmt.Sprintf("%s/teachers=250/classes=10", c.name), func(b *testing.B) {
 			s, q := begin(b, c.m, key), uint64(0)
 			for b.Loop() {

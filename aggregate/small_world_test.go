@@ -33,7 +33,8 @@ func charged(t require.TestingT, e accountant.Event, orders []float64) []float64
 }
 
 // claims are the deltas two accounts claim for an event, at each epsilon; equal
-// events are accounted once.
+// events are accounted once. Under the race detector PLD takes too long, and is
+// not asked: it claims 1.
 type claims struct {
 	epsilons []float64
 	known    map[string][2][]float64
@@ -52,8 +53,11 @@ func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 		for i, account := range []accountant.Accountant{rdp, pld} {
 			require.NoError(t, account.Compose(e, 1))
 			for _, epsilon := range c.epsilons {
-				b, err := account.Delta(epsilon)
-				require.NoError(t, err)
+				b := accountant.Bound{Upper: 1}
+				if i == 0 || !raceDetector {
+					b, err = account.Delta(epsilon)
+					require.NoError(t, err)
+				}
 				deltas[i] = append(deltas[i], b.Upper)
 			}
 		}
