@@ -60,6 +60,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(newLawCommand(g), newExplainCommand(g))
 	root.AddCommand(newCheckCommand(g))
+	root.AddCommand(newAnalyzeCommand(g))
 	root.AddCommand(helpTopics()...)
 	return root
 }

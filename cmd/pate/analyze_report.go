@@ -1,0 +1,159 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/aggregate/analysis"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaAnalyze = "pate.analyze/1"
+
+const analyzeNote = "computed from the votes and as private as they are; never a claim: pate account says what may be claimed"
+
+// analyzeReport is the JSON of `pate analyze`. For mechanism confident the four
+// epsilons at the top are expected costs, which bound nothing.
+type analyzeReport struct {
+	Schema           string     `json:"schema"`
+	Private          bool       `json:"private"` // always true
+	Note             string     `json:"note"`
+	Mechanism        string     `json:"mechanism"`
+	Delta            float64    `json:"delta"`
+	Queries          int        `json:"queries"`
+	ExpectedAnswered jsonNumber `json:"expected_answered"`
+	ExpectedCost     bool       `json:"expected_cost"` // the next four are expectations
+	analyzeCosts
+	Sanitized   *analyzeSanitized `json:"epsilon_sanitized,omitempty"`
+	Order       float64           `json:"order"` // of the classic data-dependent epsilon
+	AllAnswered *analyzeCosts     `json:"all_answered,omitempty"`
+	Realised    *analyzeRealised  `json:"realised,omitempty"`
+	Exact       analyzeExact      `json:"exact"`
+	Valid       *analyzeValid     `json:"epsilon_sanitized_valid,omitempty"`
+	Unsanitized string            `json:"unsanitized,omitempty"` // why there is no sanitised epsilon
+}
+
+type analyzeCosts struct {
+	Independent        jsonNumber `json:"epsilon_data_independent"`
+	IndependentClassic jsonNumber `json:"epsilon_data_independent_classic"`
+	Dependent          jsonNumber `json:"epsilon_data_dependent"`
+	DependentClassic   jsonNumber `json:"epsilon_data_dependent_classic"`
+}
+
+type analyzeRealised struct {
+	Answered int `json:"answered"`
+	analyzeCosts
+}
+
+// analyzeExact are the divergences themselves, in the direction of the published
+// bounds and in both.
+type analyzeExact struct {
+	Forward        jsonNumber `json:"epsilon_forward"`
+	ForwardClassic jsonNumber `json:"epsilon_forward_classic"`
+	Both           jsonNumber `json:"epsilon_both"`
+	BothClassic    jsonNumber `json:"epsilon_both_classic"`
+}
+
+type analyzeSanitized struct {
+	Mean jsonNumber `json:"mean"`
+	SD   jsonNumber `json:"sd"`
+}
+
+// analyzeValid is a release that costs what it says.
+type analyzeValid struct {
+	analyzeSanitized
+	Order   float64    `json:"order"`
+	Beta    float64    `json:"beta"`
+	SigmaSS float64    `json:"sigma_ss"`
+	Margin  float64    `json:"margin"`
+	Cost    jsonNumber `json:"release_cost"`
+}
+
+func newAnalyzeCosts(c analysis.Costs) analyzeCosts {
+	return analyzeCosts{
+		Independent: revealed(c.Independent.Improved), IndependentClassic: revealed(c.Independent.Classic),
+		Dependent: revealed(c.DataDependent.Improved), DependentClassic: revealed(c.DataDependent.Classic),
+	}
+}
+
+func revealed(n analysis.Number) jsonNumber { return jsonNumber(n.Reveal()) }
+
+func newAnalyzeReport(mechanism string, r *analysis.Report) analyzeReport {
+	out := analyzeReport{
+		Schema: schemaAnalyze, Private: true, Note: analyzeNote, Mechanism: mechanism, Delta: r.Delta,
+		Queries: r.Queries, ExpectedAnswered: jsonNumber(r.Queries), analyzeCosts: newAnalyzeCosts(r.All), Order: r.All.DataDependent.ClassicOrder,
+		Exact: analyzeExact{
+			Forward: revealed(r.Exact.Forward.Improved), ForwardClassic: revealed(r.Exact.Forward.Classic),
+			Both: revealed(r.Exact.Both.Improved), BothClassic: revealed(r.Exact.Both.Classic),
+		},
+	}
+	if r.Expected != nil {
+		all := out.analyzeCosts
+		out.AllAnswered, out.ExpectedCost = &all, true
+		out.ExpectedAnswered = revealed(r.Expected.Answered)
+		out.analyzeCosts, out.Order = newAnalyzeCosts(r.Expected.Costs), r.Expected.DataDependent.ClassicOrder
+	}
+	if r.Realised != nil {
+		out.Realised = &analyzeRealised{r.Realised.Answered, newAnalyzeCosts(r.Realised.Costs)}
+	}
+	if r.Unsanitized != nil {
+		out.Unsanitized = r.Unsanitized.Error()
+		return out
+	}
+	p, v := r.Sanitized.Published, r.Sanitized.Valid
+	out.Sanitized = &analyzeSanitized{revealed(p.Mean), revealed(p.SD)}
+	out.Valid = &analyzeValid{
+		analyzeSanitized: analyzeSanitized{revealed(v.Mean), revealed(v.SD)},
+		Order:            v.Order, Beta: v.GNSS.Beta, SigmaSS: v.GNSS.SigmaSS, Margin: v.GNSS.Margin, Cost: revealed(v.Cost),
+	}
+	return out
+}
+
+func writeAnalysis(g *globals, mechanism string, r *analysis.Report) error {
+	out := newAnalyzeReport(mechanism, r)
+	if format := g.parsedFormat(); format != table.JSON {
+		if err := out.table(r).Write(g.stdout, format); err != nil {
+			return err
+		}
+		if out.Unsanitized != "" {
+			g.logf("no sanitised epsilon: %s", out.Unsanitized)
+		}
+		if out.ExpectedCost {
+			g.logf("%d queries, %.1f answers expected, delta %g; expected costs are no bounds, \"all answered\" is", r.Queries, float64(out.ExpectedAnswered), r.Delta)
+		} else {
+			g.logf("%d queries, delta %g", r.Queries, r.Delta)
+		}
+		g.logf("private: %s", analyzeNote)
+		return nil
+	}
+	return writeJSON(g.stdout, out)
+}
+
+func (out analyzeReport) table(r *analysis.Report) table.Table {
+	t := table.Table{Header: []string{"private epsilon", "improved", "classic", "order", "holds"}, Left: []bool{true, false, false, false, true}}
+	row := func(name string, e analysis.Epsilon, holds string) {
+		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", e.Improved.Reveal()), fmt.Sprintf("%.4f", e.Classic.Reveal()), fmt.Sprintf("%g", e.ClassicOrder), holds})
+	}
+	costs := func(name string, c analysis.Costs, independent, dependent string) {
+		row("data-independent"+name, c.Independent, independent)
+		row("data-dependent"+name, c.DataDependent, dependent)
+	}
+	suffix := ""
+	if r.Expected != nil {
+		costs(", expected", r.Expected.Costs, "no bound", "no bound")
+		suffix = ", all answered"
+	}
+	costs(suffix, r.All, "on any votes", "one-sided")
+	if r.Realised != nil {
+		costs(", realised", r.Realised.Costs, "if capped", "no bound")
+	}
+	row("exact, forward", r.Exact.Forward, "one-sided")
+	row("exact, both directions", r.Exact.Both, "on these votes")
+	release := func(name string, s analysis.Release, holds string) {
+		t.Rows = append(t.Rows, []string{name, "", fmt.Sprintf("%.2f ± %.2f", s.Mean.Reveal(), s.SD.Reveal()), fmt.Sprintf("%g", s.Order), holds})
+	}
+	if r.Sanitized != nil {
+		release("sanitized, as published", r.Sanitized.Published, "no bound")
+		release("sanitized, valid", r.Sanitized.Valid, "one-sided")
+	}
+	return t
+}
