@@ -30,7 +30,7 @@ var ErrNoBracket = errors.New("accountant: the target is not between two trials"
 
 // NoBracketError says that a search met no trial on one side of its target.
 type NoBracketError struct {
-	Parameter string  // what was searched: "noise" or "count"
+	Parameter string  // what was searched: "noise", "probability" or "count"
 	Last      float64 // the outermost value tried
 	Epsilon   float64 // what it costs
 	Target    Target
@@ -154,6 +154,28 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		}
 	}
 	return hi, best, nil
+}
+
+// CalibrateProbability returns the largest sampling probability in (0, 1], to
+// 1e-8 relative, for which the event meets the target, with what it achieves. It
+// returns a *NoBracketError if no probability above 1e-15 does.
+func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) Event) (float64, Bound, error) {
+	if err := target.validate(); err != nil {
+		return 0, Bound{}, err
+	}
+	all, err := epsilonOfEvent(newAccount, event(1), target.Delta)
+	if err != nil {
+		return 0, Bound{}, err
+	}
+	if all.Upper <= target.Epsilon {
+		return 1, all, nil
+	}
+	inverse, b, err := CalibrateNoise(ctx, newAccount, target, func(noise float64) Event { return event(math.Min(1, 1/noise)) })
+	var none *NoBracketError
+	if errors.As(err, &none) {
+		return 0, Bound{}, &NoBracketError{"probability", 1 / none.Last, none.Epsilon, target}
+	}
+	return 1 / inverse, b, err
 }
 
 // CalibrateCount returns the largest count, steps or queries, for which the

@@ -324,13 +324,13 @@ func TestCalibrationGolden(t *testing.T) {
 		assert.LessOrEqual(t, b.Upper, r.Target)
 		assert.Equal(t, r.Steps, steps, "%+v", r)
 	}
-	for _, r := range file.Rate { // noise = 1/q: any monotone scalar will do
-		inverse, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) Event {
-			return dpsgd(math.Min(1, 1/noise), r.Sigma, r.Steps)
+	for _, r := range file.Rate {
+		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(q float64) Event {
+			return dpsgd(q, r.Sigma, r.Steps)
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
-		assert.LessOrEqual(t, relErr(1/inverse, r.Q), 2e-6, "%+v: %v", r, 1/inverse)
+		assert.LessOrEqual(t, relErr(q, r.Q), 2e-6, "%+v: %v", r, q)
 	}
 }
 

@@ -226,6 +226,12 @@ func TestPLDCalibrationGolden(t *testing.T) {
 			Epsilon         float64 `json:"target_eps"`
 			Most            int64   `json:"max_steps_pld"`
 		}
+		Rates []struct {
+			Sigma, Delta float64
+			Steps        int64
+			Epsilon      float64 `json:"target_eps"`
+			Most         float64 `json:"max_q_pld"`
+		} `json:"sampling_rate"`
 	}
 	pldGolden(t, "calibration.json", &file)
 	account := PLDConfig{Relation: AddRemove}.NewAccount
@@ -246,5 +252,14 @@ func TestPLDCalibrationGolden(t *testing.T) {
 		assert.LessOrEqual(t, b.Upper, r.Epsilon)
 		assert.LessOrEqual(t, count, r.Most)
 		assert.GreaterOrEqual(t, float64(count), 0.998*float64(r.Most))
+	}
+	for _, r := range file.Rates {
+		q, b, err := CalibrateProbability(t.Context(), account, Target{r.Epsilon, r.Delta}, func(q float64) Event {
+			return sgd(q, r.Sigma, r.Steps)
+		})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, r.Epsilon)
+		assert.LessOrEqual(t, q, r.Most*(1+2e-6))
+		assert.GreaterOrEqual(t, q, r.Most*(1-2e-3))
 	}
 }

@@ -187,6 +187,27 @@ func TestCalibrationHasNoBracket(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
+func TestCalibrateProbability(t *testing.T) {
+	account := Config{Relation: AddRemove}.NewAccount
+	event := func(q float64) Event { return dpsgd(q, 1, 1000) }
+	q, b, err := CalibrateProbability(t.Context(), account, Target{1000, 1e-5}, func(float64) Event { return Gaussian{1} })
+	require.NoError(t, err)
+	assert.Equal(t, 1.0, q, "all of the data is within the budget")
+	assert.LessOrEqual(t, b.Upper, 1000.0)
+	_, _, err = CalibrateProbability(t.Context(), account, Target{1e-9, 1e-300}, func(float64) Event { return PureDP{1} })
+	var none *NoBracketError
+	require.ErrorAs(t, err, &none)
+	assert.Equal(t, "probability", none.Parameter)
+	q, b, err = CalibrateProbability(t.Context(), account, Target{2, 1e-5}, event)
+	require.NoError(t, err)
+	again, err := epsilonOfEvent(account, event(q), 1e-5)
+	require.NoError(t, err)
+	assert.Equal(t, b, again, "recomputed from what is returned")
+	more, err := epsilonOfEvent(account, event(q*(1+1e-6)), 1e-5)
+	require.NoError(t, err)
+	assert.Greater(t, more.Upper, 2.0)
+}
+
 func TestCalibrationNeverOvershoots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{logUniform(0.01, 50).Draw(t, "epsilon"), logUniform(1e-12, 1e-2).Draw(t, "delta")}

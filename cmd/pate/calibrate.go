@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -15,46 +16,81 @@ import (
 
 const schemaCalibrate = "pate.calibrate/1"
 
-// calibrateReport is the JSON of `pate calibrate`. Epsilon is recomputed from
-// Noise and never above the target.
+// calibrateReport is the JSON of `pate calibrate`: all parameters, the one that
+// was searched for among them. Epsilon is recomputed from them and never above
+// the target.
 type calibrateReport struct {
-	Schema     string  `json:"schema"`
-	Mechanism  string  `json:"mechanism"`
-	Noise      float64 `json:"noise"`
-	Epsilon    float64 `json:"epsilon"`
-	Delta      float64 `json:"delta"`
-	Relation   string  `json:"relation"`
-	Accountant string  `json:"accountant"`
+	Schema      string   `json:"schema"`
+	Mechanism   string   `json:"mechanism"`
+	Found       string   `json:"found"`
+	Noise       float64  `json:"noise"`
+	Probability *float64 `json:"probability,omitempty"`
+	Count       *int64   `json:"count,omitempty"` // steps, queries or releases
+	Epsilon     float64  `json:"epsilon"`
+	Delta       float64  `json:"delta"`
+	Relation    string   `json:"relation"`
+	Accountant  string   `json:"accountant"`
 }
 
 func newCalibrateCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "calibrate",
-		Short: "How much noise a budget asks for",
-		Long: `How much noise a budget asks for: the least noise whose epsilon, recomputed from
-the noise returned, is at most --epsilon at --delta, for records added or removed.`,
+		Short: "What a budget allows: the noise, or the number of releases",
+		Long: `What a budget allows. Leave one parameter out, and it is searched for: the least
+noise, the most steps or queries, the largest sampling probability. Epsilon is
+recomputed from what is returned and is at most --epsilon at --delta, for
+records added or removed.`,
 		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
-  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2 --delta 1e-5`,
+  pate calibrate gnmax --noise 40 --epsilon 2 --delta 1e-5
+  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("calibrate", errors.New("calibrate what? gaussian, dpsgd or gnmax"))
+			return usageError("calibrate", errors.New("calibrate what? gaussian, laplace, dpsgd, gnmax or lnmax"))
 		},
 	}
-	cmd.AddCommand(newCalibrateGaussian(g), newCalibrateDPSGD(g), newCalibrateGNMax(g))
+	cmd.AddCommand(newCalibrateGaussian(g))
+	for _, m := range calibrations() {
+		cmd.AddCommand(m.command(g))
+	}
 	return cmd
+}
+
+// calibration is a mechanism of which one parameter is searched for.
+type calibration struct {
+	name, short, example string
+	noise                string // what --noise means
+	count                string // flag of how often it runs
+	sampled              bool   // takes --probability
+	event                func(noise, probability float64) accountant.Event
+}
+
+func calibrations() []calibration {
+	return []calibration{
+		{name: "laplace", short: "Laplace releases: noise scale over sensitivity", noise: "scale over L1 sensitivity", count: "releases",
+			example: `  pate calibrate laplace --releases 10 --epsilon 2 --delta 1e-5
+  pate calibrate laplace --noise 20 --epsilon 2 --format json`,
+			event: func(noise, _ float64) accountant.Event { return accountant.Laplace{NoiseMultiplier: noise} }},
+		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps", sampled: true,
+			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
+  pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant pld`,
+			event: func(noise, probability float64) accountant.Event {
+				return accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}
+			}},
+		{name: "gnmax", short: "Noisy argmax of teacher votes, Gaussian noise", noise: "sigma per vote count", count: "queries",
+			example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
+  pate calibrate gnmax --noise 40 --epsilon 2 --format json`,
+			event: func(noise, _ float64) accountant.Event { return accountant.GNMax{Sigma: noise, Discrete: true} }},
+		{name: "lnmax", short: "Noisy argmax of teacher votes, Laplace noise", noise: "scale per vote count", count: "queries",
+			example: `  pate calibrate lnmax --queries 100 --epsilon 2 --delta 1e-5
+  pate calibrate lnmax --noise 40 --epsilon 2 --format json`,
+			event: func(noise, _ float64) accountant.Event { return accountant.LNMax{Scale: noise, Discrete: true} }},
+	}
 }
 
 // budgetFlags are common to all calibrations.
 type budgetFlags struct {
 	epsilon    float64
 	accountant string
-}
-
-func (f *budgetFlags) add(cmd *cobra.Command, accountants bool) {
-	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
-	if accountants {
-		cmd.Flags().StringVar(&f.accountant, "accountant", "rdp", strings.Join(accountantNames(), "|"))
-	}
 }
 
 func (f *budgetFlags) target(g *globals) (accountant.Target, error) {
@@ -68,7 +104,7 @@ func newCalibrateGaussian(g *globals) *cobra.Command {
 	var f budgetFlags
 	cmd := &cobra.Command{
 		Use:   "gaussian",
-		Short: "One Gaussian release: noise standard deviation over sensitivity, exact",
+		Short: "One Gaussian release: noise over sensitivity, exact",
 		Example: `  pate calibrate gaussian --epsilon 1 --delta 1e-5
   pate calibrate gaussian --epsilon 0.1 --delta 1e-9 --format json`,
 		Args: cobra.NoArgs,
@@ -81,66 +117,72 @@ func newCalibrateGaussian(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeCalibrate(g, calibrateReport{Mechanism: "gaussian", Noise: noise, Epsilon: b.Upper, Accountant: "gaussian"})
+			return writeCalibrate(g, calibrateReport{Mechanism: "gaussian", Found: "noise", Noise: noise, Epsilon: b.Upper, Accountant: "gaussian"})
 		},
 	}
-	f.add(cmd, false)
+	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
 	return cmd
 }
 
-func newCalibrateDPSGD(g *globals) *cobra.Command {
+// parameters are what a calibration was given; zero values are not given.
+type parameters struct {
+	noise, probability float64
+	count              int64
+}
+
+func (m calibration) command(g *globals) *cobra.Command {
 	var f budgetFlags
-	var probability float64
-	var steps int64
+	var p parameters
 	cmd := &cobra.Command{
-		Use:   "dpsgd",
-		Short: "DP-SGD with Poisson sampling: noise multiplier of the summed gradient",
-		Example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2 --delta 1e-5
-  pate calibrate dpsgd --probability 0.01 --steps 1000 --epsilon 0.5 --format json`,
-		Args: cobra.NoArgs,
+		Use: m.name, Short: m.short, Example: m.example, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !(probability > 0 && probability <= 1) {
-				return usageError("calibrate", fmt.Errorf("--probability %v: the sampling probability is required, in (0, 1]", probability))
+			missing, err := m.missing(cmd, p)
+			if err != nil {
+				return err
 			}
-			if steps < 1 {
-				return usageError("calibrate", fmt.Errorf("--steps %d: at least 1 is required", steps))
-			}
-			return runCalibrate(cmd, g, f, "dpsgd", func(noise float64) accountant.Event {
-				return accountant.Repeated{Count: steps, Event: accountant.PoissonSampled{
-					Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}}
-			})
+			return m.run(cmd.Context(), g, f, p, missing)
 		},
 	}
-	f.add(cmd, true)
-	cmd.Flags().Float64Var(&probability, "probability", 0, "chance of each record to be in a batch (required)")
-	cmd.Flags().Int64Var(&steps, "steps", 0, "number of steps (required)")
+	flags := cmd.Flags()
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
+	flags.StringVar(&f.accountant, "accountant", "rdp", strings.Join(accountantNames(), "|"))
+	flags.Float64Var(&p.noise, "noise", 0, m.noise)
+	flags.Int64Var(&p.count, m.count, 0, "how often it runs")
+	if m.sampled {
+		flags.Float64Var(&p.probability, "probability", 0, "chance of each record to be in a batch")
+	}
 	return cmd
 }
 
-func newCalibrateGNMax(g *globals) *cobra.Command {
-	var f budgetFlags
-	var queries int64
-	cmd := &cobra.Command{
-		Use:   "gnmax",
-		Short: "Noisy argmax of teacher votes: sigma per vote count",
-		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
-  pate calibrate gnmax --queries 1000 --epsilon 1 --format json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if queries < 1 {
-				return usageError("calibrate", fmt.Errorf("--queries %d: at least 1 is required", queries))
-			}
-			return runCalibrate(cmd, g, f, "gnmax", func(noise float64) accountant.Event {
-				return accountant.Repeated{Count: queries, Event: accountant.GNMax{Sigma: noise}}
-			})
-		},
+// missing returns the one parameter that was left out.
+func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
+	names := []string{"noise", m.count}
+	if m.sampled {
+		names = append(names, "probability")
 	}
-	f.add(cmd, true)
-	cmd.Flags().Int64Var(&queries, "queries", 0, "number of questions answered (required)")
-	return cmd
+	var left []string
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			left = append(left, name)
+		}
+	}
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	switch {
+	case given("noise") && (!(p.noise > 0) || math.IsInf(p.noise, 1)):
+		return "", usageError("calibrate", fmt.Errorf("--noise %v: a finite number above 0", p.noise))
+	case given(m.count) && p.count < 1:
+		return "", usageError("calibrate", fmt.Errorf("--%s %d: at least 1", m.count, p.count))
+	case m.sampled && given("probability") && !(p.probability > 0 && p.probability <= 1):
+		return "", usageError("calibrate", fmt.Errorf("--probability %v: above 0 and at most 1", p.probability))
+	case len(left) == 0:
+		return "", usageError("calibrate", fmt.Errorf("leave out one of --%s: it is what is searched for", strings.Join(names, ", --")))
+	case len(left) > 1:
+		return "", usageError("calibrate", fmt.Errorf("--%s: give all but one of --%s", left[0], strings.Join(names, ", --")))
+	}
+	return left[0], nil
 }
 
-func runCalibrate(cmd *cobra.Command, g *globals, f budgetFlags, mechanism string, event func(noise float64) accountant.Event) error {
+func (m calibration) run(ctx context.Context, g *globals, f budgetFlags, p parameters, missing string) error {
 	if err := checkAccountant(f.accountant); err != nil {
 		return usageError("calibrate", err)
 	}
@@ -149,19 +191,34 @@ func runCalibrate(cmd *cobra.Command, g *globals, f budgetFlags, mechanism strin
 	if err != nil {
 		return err
 	}
-	cfg := accountant.Config{Relation: accountant.AddRemove}
-	newAccount := func() (accountant.Accountant, error) { return entry.start(cfg) }
-	noise, b, err := accountant.CalibrateNoise(cmd.Context(), newAccount, target, event)
-	if errors.Is(err, accountant.ErrUnsupportedEvent) {
+	start := func() (accountant.Accountant, error) {
+		return entry.start(accountant.Config{Relation: accountant.AddRemove})
+	}
+	event := func(noise, probability float64, count int64) accountant.Event {
+		return accountant.Repeated{Event: m.event(noise, probability), Count: count}
+	}
+	var b accountant.Bound
+	switch missing {
+	case "noise":
+		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) accountant.Event { return event(x, p.probability, p.count) })
+	case "probability":
+		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) accountant.Event { return event(p.noise, x, p.count) })
+	default:
+		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) accountant.Event { return event(p.noise, p.probability, n) })
+	}
+	switch {
+	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		return inputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant rdp", "calibrate")
-	}
-	if errors.Is(err, accountant.ErrNoBracket) {
-		return inputError(err, "no usable amount of noise lands on this budget", "ask for another --epsilon", "calibrate")
-	}
-	if err != nil {
+	case errors.Is(err, accountant.ErrNoBracket):
+		return inputError(err, "no usable value lands on this budget", "ask for another --epsilon", "calibrate")
+	case err != nil:
 		return err
 	}
-	return writeCalibrate(g, calibrateReport{Mechanism: mechanism, Noise: noise, Epsilon: b.Upper, Accountant: f.accountant})
+	r := calibrateReport{Mechanism: m.name, Found: missing, Noise: p.noise, Count: &p.count, Epsilon: b.Upper, Accountant: f.accountant}
+	if m.sampled {
+		r.Probability = &p.probability
+	}
+	return writeCalibrate(g, r)
 }
 
 func writeCalibrate(g *globals, r calibrateReport) error {
@@ -171,10 +228,19 @@ func writeCalibrate(g *globals, r calibrateReport) error {
 		return writeJSON(g.stdout, r)
 	}
 	exact := format == table.CSV
-	return table.Table{
-		Header: []string{"mechanism", "noise", "epsilon", "delta", "accountant"},
-		Left:   []bool{true, false, false, false, true},
-		Rows: [][]string{{r.Mechanism, formatUp(r.Noise, exact), formatUp(r.Epsilon, exact),
-			strconv.FormatFloat(r.Delta, 'g', -1, 64), r.Accountant}},
-	}.Write(g.stdout, format)
+	t := table.Table{Header: []string{"mechanism", "noise"}, Left: []bool{true, false}, Rows: [][]string{{r.Mechanism, formatUp(r.Noise, exact)}}}
+	add := func(name, value string) {
+		t.Header, t.Left, t.Rows[0] = append(t.Header, name), append(t.Left, false), append(t.Rows[0], value)
+	}
+	if r.Probability != nil {
+		add("probability", strconv.FormatFloat(*r.Probability, 'g', -1, 64))
+	}
+	if r.Count != nil {
+		add("count", strconv.FormatInt(*r.Count, 10))
+	}
+	add("epsilon", formatUp(r.Epsilon, exact))
+	add("delta", strconv.FormatFloat(r.Delta, 'g', -1, 64))
+	add("accountant", r.Accountant)
+	t.Left[len(t.Left)-1] = true
+	return t.Write(g.stdout, format)
 }
