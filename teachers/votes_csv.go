@@ -33,6 +33,10 @@ type csvLane struct {
 	col  int
 }
 
+// numberedCells is from how many cells on a first line of 0, 1, 2, ... is taken
+// for column numbers: fewer may well be votes.
+const numberedCells = 5
+
 // maxCSVCell bounds the bytes of one cell, a name in the header included.
 const maxCSVCell = 4096
 
@@ -61,7 +65,7 @@ func layCSV(ctx context.Context, d *desk, in *votesInput, opt VotesOptions, offs
 		return t, err
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
-	if opt.Header == HeaderAuto && first.numbered && first.cells > 2 {
+	if opt.Header == HeaderAuto && first.numbered && first.cells >= numberedCells {
 		return t, &VotesError{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
 	if header {

@@ -37,7 +37,8 @@ type lane struct {
 	csv    csvLane
 }
 
-// tileCells is how many cells are held at a time, at most four bytes each.
+// tileCells is how many cells of columns are held at a time, at most four bytes
+// each.
 const tileCells = 1 << 24
 
 // domain is what cells of s may hold.
@@ -126,7 +127,7 @@ func eachRun[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int, 
 func eachTile[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.domain()
 	lanes := append([]lane(nil), s.shape.lanes...)
-	high := min(to-from, max(1, tileCells/cols))
+	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
 	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
 	cells := make([]C, rows*cols)

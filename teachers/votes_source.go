@@ -18,7 +18,7 @@ type VotesHeader string
 
 const (
 	// HeaderAuto: the first line is a header if a cell of it is neither a number
-	// nor empty. A first line of 0, 1, 2, ... is refused as ambiguous.
+	// nor empty. A first line of 0, 1, 2, 3, 4, ... is refused as ambiguous.
 	HeaderAuto VotesHeader = ""
 	HeaderYes  VotesHeader = "yes"
 	HeaderNo   VotesHeader = "no"
@@ -55,6 +55,7 @@ type VoteSource struct {
 	teachers int // 0: not stated
 	classes  int
 	from, to int
+	tile     int // cells of columns held at a time
 	hash     [32]byte
 }
 
@@ -112,7 +113,7 @@ func shapeVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt V
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("teachers: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
 	}
-	s := &VoteSource{opt: opt, files: files, classes: opt.Classes}
+	s := &VoteSource{opt: opt, files: files, classes: opt.Classes, tile: tileCells}
 	var err error
 	if s.shape, err = layVotes(ctx, files, perTeacher, opt); err != nil {
 		return nil, err

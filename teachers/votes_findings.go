@@ -1,0 +1,151 @@
+package teachers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Level says how a finding is to be taken.
+type Level string
+
+const (
+	LevelOK   Level = "ok"
+	LevelNote Level = "note" // worth knowing, no fault
+	LevelFail Level = "fail" // the costs that package aggregate claims may not hold, or votes are invalid
+)
+
+// Finding is the result of one check, in words.
+type Finding struct {
+	Check  string `json:"check"` // "range", "duplicates", ...
+	Level  Level  `json:"level"`
+	Detail string `json:"detail"`
+}
+
+// Findings says the report in words, one finding for each check.
+func (r *VotesReport) Findings() []Finding {
+	out := []Finding{
+		r.shape(),
+		r.balance(),
+		r.fault("range", r.OutOfRange, "outside the classes"),
+		r.fault("numbers", r.NaN+r.NotWhole+r.NotNumber, "NaN, not whole or no number"),
+	}
+	missing := Finding{"abstentions", LevelOK, "none"}
+	if r.Abstentions > 0 {
+		missing.Level = LevelNote
+		missing.Detail = fmt.Sprintf("%d votes missing; %d to %d votes on a query", r.Abstentions, r.LeastVotes, r.MostVotes)
+	}
+	out = append(out, missing)
+	if r.Counts {
+		out = append(out, r.fault("sums", r.TooMany, "rows add up to more than the teachers"))
+		return append(out, Finding{"teachers", LevelNote, "counts do not show who voted: constant and equal teachers cannot be found"})
+	}
+	out = append(out,
+		r.who("silent", r.Silent, "never vote"),
+		r.who("constant", r.Constant, "vote for one class only, as teachers without data do"))
+	return append(out, r.duplicates())
+}
+
+func (r *VotesReport) shape() Finding {
+	switch {
+	case r.Counts:
+		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes", r.Queries, r.Classes)}
+	case r.Teachers > r.Queries:
+		return Finding{"shape", LevelNote, fmt.Sprintf("%d queries, %d teachers, %d classes: more teachers than queries; is the file transposed?", r.Queries, r.Teachers, r.Classes)}
+	}
+	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes", r.Queries, r.Teachers, r.Classes)}
+}
+
+// balance says how the votes divide among the classes.
+func (r *VotesReport) balance() Finding {
+	var all int64
+	for _, n := range r.ClassVotes {
+		all += n
+	}
+	f := Finding{"balance", LevelOK, "no votes"}
+	if all == 0 {
+		return f
+	}
+	never := 0
+	shares := make([]float64, len(r.ClassVotes))
+	words := make([]string, len(shares))
+	for class, n := range r.ClassVotes {
+		if n == 0 {
+			never++
+		}
+		shares[class] = 100 * float64(n) / float64(all)
+		words[class] = fmt.Sprintf("%.1f", shares[class])
+	}
+	if len(words) > 2*maxListed {
+		words = []string{fmt.Sprintf("%.2g to %.2g for each of %d classes", slices.Min(shares), slices.Max(shares), len(shares))}
+	}
+	f.Detail = "percent of the votes by class: " + strings.Join(words, ", ")
+	if never > 0 {
+		f.Level = LevelNote
+		f.Detail += fmt.Sprintf("; %d classes get none", never)
+	}
+	return f
+}
+
+// Failed says whether any finding is a failure.
+func Failed(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == LevelFail })
+}
+
+func (r *VotesReport) fault(check string, n int64, what string) Finding {
+	if n == 0 {
+		return Finding{check, LevelOK, "none " + what}
+	}
+	detail := fmt.Sprintf("%d %s", n, what)
+	var first *VotesError
+	if errors.As(r.FirstInvalid, &first) {
+		detail += "; the first invalid: " + first.What
+	}
+	return Finding{check, LevelFail, detail}
+}
+
+func (r *VotesReport) who(check string, teachers []int, what string) Finding {
+	if len(teachers) == 0 {
+		return Finding{check, LevelOK, "none " + what}
+	}
+	return Finding{check, LevelNote, fmt.Sprintf("%d %s: %s", len(teachers), what, r.list(teachers))}
+}
+
+func (r *VotesReport) duplicates() Finding {
+	if len(r.Duplicates) == 0 {
+		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
+	}
+	var groups []string
+	for _, g := range r.Duplicates {
+		if len(groups) == maxListed {
+			groups = append(groups, "...")
+			break
+		}
+		groups = append(groups, r.list(g))
+	}
+	detail := "equal votes everywhere: " + strings.Join(groups, "; ")
+	if r.ChanceDuplicates > maxChance {
+		return Finding{"duplicates", LevelNote, detail + fmt.Sprintf(" (so few queries divide the teachers that chance makes %.2g such pairs)", r.ChanceDuplicates)}
+	}
+	return Finding{"duplicates", LevelFail, detail + " (one model voting twice moves two votes)"}
+}
+
+// maxListed is how many teachers, or groups, a finding names.
+const maxListed = 8
+
+// list names teachers, by number from 0 or by file.
+func (r *VotesReport) list(teachers []int) string {
+	var names []string
+	for i, t := range teachers {
+		switch {
+		case i == maxListed:
+			return strings.Join(names, ", ") + fmt.Sprintf(" and %d more", len(teachers)-i)
+		case r.Names != nil:
+			names = append(names, r.Names[t])
+		default:
+			names = append(names, fmt.Sprint(t))
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,91 @@
+package teachers_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// fuzzOptions turns what a fuzzer draws into options.
+func fuzzOptions(classes int, flags byte) teachers.VotesOptions {
+	opt := teachers.VotesOptions{Classes: classes, Counts: flags&1 != 0, Transpose: flags&2 != 0}
+	switch flags >> 2 & 3 {
+	case 1:
+		opt.Header = teachers.HeaderYes
+	case 2:
+		opt.Header = teachers.HeaderNo
+	}
+	return opt
+}
+
+// requireSound reads a file, however foul, and demands that what is accepted is
+// as large as the file at most, adds up, and is what a check finds sound.
+func requireSound(t *testing.T, file []byte, classes int, flags byte) {
+	opt := fuzzOptions(classes, flags)
+	files := [][]byte{file}
+	if flags&16 != 0 && !opt.Counts {
+		files = append(files, file)
+	}
+	report, reportErr := teachers.CheckVotesIn(opt, files...)
+	s, err := teachers.OpenVotesIn(opt, files...)
+	if reportErr != nil {
+		require.Error(t, err)
+		return
+	}
+	report.Findings()
+	require.Equal(t, report.FirstInvalid == nil, err == nil, "%v, %v", report.FirstInvalid, err)
+	if err != nil {
+		require.Equal(t, report.FirstInvalid.Error(), err.Error())
+		return
+	}
+	require.Equal(t, report.Hash, s.Hash())
+	if opt.Counts {
+		require.LessOrEqual(t, s.Queries()*s.Classes(), len(file)+1)
+	} else {
+		require.LessOrEqual(t, s.Queries()*s.Teachers(), len(files)*(len(file)+1))
+	}
+	asked, votes := 0, int64(0)
+	for b, err := range s.Histograms(context.Background()) {
+		require.NoError(t, err)
+		require.Equal(t, asked, b.Query)
+		for _, n := range b.Histogram.Reveal() {
+			votes += int64(n)
+		}
+		asked++
+	}
+	require.Equal(t, s.Queries(), asked)
+	for _, n := range report.ClassVotes {
+		votes -= n
+	}
+	require.Zero(t, votes)
+}
+
+func FuzzVotesCSV(f *testing.F) {
+	for _, seed := range []string{"0,1,2\n1,,-1\n", "a;b\n0;\"1\"\n", "0\t1\r\n\t2.0\r\n", "1\n\n0", "\xef\xbb\xbf0,1\n", "5,6\n7,8\n", "0,nan\n1e3, 1.5\n"} {
+		for flags := range byte(32) {
+			f.Add([]byte(seed), 3, flags)
+		}
+	}
+	f.Fuzz(requireSound)
+}
+
+func FuzzVotesNPY(f *testing.F) {
+	at := func(r, c int) int { return (r + c) % 3 }
+	for i, typ := range npyTypes {
+		f.Add(encodeNPY(byte(1+i%3), typ, i%2 == 0, 2, 3, at), 3, byte(i))
+		f.Add(encodeNPY(1, typ, false, 3, 1, at), 200, byte(16+i))
+	}
+	f.Add(npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", []byte{0, 1, 2}), 3, byte(16))
+	f.Fuzz(func(t *testing.T, file []byte, classes int, flags byte) {
+		const magic = "\x93NUMPY"
+		if len(file) < len(magic) {
+			file = append([]byte(magic), file...)
+		} else {
+			file = append([]byte(magic), file[len(magic):]...)
+		}
+		requireSound(t, file, classes, flags)
+	})
+}
