@@ -104,3 +104,77 @@ func ExampleGNMax_Law() {
 	// class 1: 0.1343
 	// class 2: 0.0245
 }
+
+// A student that is sure, and is not contradicted, costs no answer.
+func ExampleInteractiveSession_Ask() {
+	mechanism, err := aggregate.NewInteractiveGNMax(aggregate.InteractiveGNMaxConfig{
+		Threshold: 100, Sigma1: 20, Sigma2: 20, Teachers: 250, Confidence: 0.9, Queries: 50, Answers: 10,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := mechanism.Start(charge(mechanism), aggregate.SeedKey(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	votes, err := aggregate.NewHistogram([]int{10, 235, 5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for query, prediction := range [][]float64{{0.01, 0.98, 0.01}, {0.98, 0.01, 0.01}} {
+		answer, err := session.Ask(uint64(query), votes, prediction)
+		fmt.Println(answer.Label, answer.Reused, err)
+	}
+	// Output:
+	// 1 true <nil>
+	// 1 false <nil>
+}
+
+// The same scale and pure epsilon, three laws and three charges.
+func ExamplePermuteAndFlip_Law() {
+	lnmax, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 10, Queries: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	exponential, err := aggregate.NewExponential(aggregate.ExponentialConfig{Scale: 10, Queries: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	flip, err := aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: 10, Queries: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	votes, err := aggregate.NewHistogram([]int{60, 30, 10})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, mechanism := range []interface {
+		aggregate.Mechanism
+		Law(aggregate.Histogram) (aggregate.Law, error)
+	}{lnmax, exponential, flip} {
+		law, err := mechanism.Law(votes)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%T: %.4f right, charged %+v\n", mechanism, math.Exp(law.LogLabels[0]), mechanism.Event())
+	}
+	// Output:
+	// *aggregate.LNMax: 0.9346 right, charged {Event:{Scale:10 Discrete:true} Count:1}
+	// *aggregate.Exponential: 0.9465 right, charged {Event:{Epsilon:0.2} Count:1}
+	// *aggregate.PermuteAndFlip: 0.9718 right, charged {Event:{Epsilon:0.2} Count:1}
+}
+
+// charge reserves what a mechanism costs in a ledger of its own.
+func charge(m interface{ Event() accountant.Event }) *ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{
+		Unit: "user", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	reservation, err := budget.Reserve(m.Event())
+	if err != nil {
+		log.Fatal(err)
+	}
+	return reservation
+}
