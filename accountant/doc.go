@@ -13,11 +13,14 @@
 //
 // # Accountants
 //
-// [RDP] holds every event. [Concentrated] (zCDP) is its special case without
+// [RDP] holds every event. [PLD], the tightest, holds those whose loss
+// distribution is known, and answers with an interval. [Concentrated] (zCDP) is its special case without
 // sampling, in closed form. [Moments] repeats published numbers of 2016.
 // [Basic], [Advanced] and [Optimal] are the composition theorems, which know
 // only each event's (epsilon, delta) and so are right for anything, but blind
-// to what Gaussian noise makes unlikely. All are pure functions of the events,
+// to what Gaussian noise makes unlikely. Most answer in a millisecond or less;
+// Optimal may take seconds for 10^8 different runs, and PLD, which may for
+// extreme parameters, takes a context and a bound on its memory. All are pure functions of the events,
 // which are merged by value: a hundred thousand composes of one step cost what
 // one [Repeated] does, and asking changes nothing. [StrongComposition] and
 // [CentralLimit] are numbers of the literature that are no bounds; they return
@@ -40,8 +43,10 @@
 // Noise multipliers are relative to the sensitivity under the relation of the
 // account; PATE events are per vote, and a record moves one vote under either
 // relation. Poisson sampling means Poisson sampling: batches of fixed size and
-// truncated ones are other events, and shuffled ones, which cost more, have none. Stopping early on the strength of the
-// answers needs a filter, not this package. Upper bounds carry a relative
+// truncated ones are other events, and shuffled ones, which cost more, have
+// none. Integer noise and continuous noise have the same Rényi bound but not
+// the same loss distribution: events say which was drawn. Stopping early on the
+// strength of the answers needs a filter, which is package ledger's. Upper bounds carry a relative
 // slack of 2e-12 for rounding; the arithmetic is float64, not interval
 // arithmetic.
 package accountant
