@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,7 @@ type chain struct {
 	header  header
 	balance *balance
 	lines   int64
+	size    int64 // of the lines, in bytes
 	prev    [sha256.Size]byte
 	entries int64
 	runs    []run
@@ -86,6 +88,7 @@ func (c *chain) follow(text []byte) (line, error) {
 // append counts a line that was applied.
 func (c *chain) append(text []byte) {
 	c.lines++
+	c.size += int64(len(text)) + 1
 	c.prev = sha256.Sum256(text)
 }
 
@@ -139,6 +142,15 @@ func (c *chain) declare(number int64, id string) error {
 	c.runs = append(c.runs, run{id: id})
 	c.byID[id] = number
 	return nil
+}
+
+// named is how many entries belong to named runs.
+func (c *chain) named() int64 {
+	n := int64(0)
+	for _, r := range c.runs {
+		n += r.entries
+	}
+	return n
 }
 
 // mayReserve says whether anything may still be charged.
@@ -256,7 +268,7 @@ type lineReader struct {
 	long []byte
 }
 
-func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<16)} }
+func newLineReader(r io.Reader) *lineReader { return &lineReader{r: bufio.NewReaderSize(r, 1<<14)} }
 
 var errLongLine = fmt.Errorf("it is longer than %d bytes", maxLine)
 
@@ -282,14 +294,22 @@ func (r *lineReader) next() ([]byte, error) {
 }
 
 // read follows all whole lines of r and hands each to visit, which may be nil.
-// What stands after the last newline is returned.
+// What stands after the last newline is returned, nil if nothing does, without the zeros that some
+// file systems leave where a write was cut off by a loss of power.
 func (c *chain) read(r io.Reader, visit func(line) error) (rest []byte, err error) {
 	lines := newLineReader(r)
 	for {
 		text, err := lines.next()
 		switch {
 		case err == io.EOF:
-			return text, nil
+			if len(text) == 0 {
+				return nil, nil
+			}
+			written := bytes.TrimRight(text, "\x00")
+			if _, err := decode(written); err == nil && len(written) == len(text)-1 {
+				written = text // a newline that was changed
+			}
+			return written, nil
 		case err == errLongLine:
 			return nil, &CorruptError{c.lines + 1, err.Error()}
 		case err != nil:

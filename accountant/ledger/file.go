@@ -78,14 +78,20 @@ func openFile(s store, c *chain, cfg Config) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{store: s, size: size - int64(len(fragment))}
-	if len(fragment) > 0 {
+	// What was read, and the name of the file, may be known to the kernel alone, of
+	// a process that was killed before its sync. Nothing may be built on it before
+	// it is on disk, least of all what would reach the disk first.
+	if err := s.Sync(); err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	f := &file{store: s, size: c.size}
+	if fragment != nil {
 		if err := f.mend(c, fragment); err != nil {
 			return nil, err
 		}
 	}
 	if c.lines > 0 {
-		return f, nil
+		return f, syncFolder(s)
 	}
 	h, err := newHeader(cfg)
 	if err != nil {
@@ -103,10 +109,14 @@ func openFile(s store, c *chain, cfg Config) (*file, error) {
 	if err := f.append(c, first); err != nil {
 		return nil, err
 	}
+	return f, syncFolder(s)
+}
+
+func syncFolder(s store) error {
 	if err := s.SyncFolder(); err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
+		return fmt.Errorf("ledger: %w", err)
 	}
-	return f, nil
+	return nil
 }
 
 // mend deals with a last line that was cut off, on disk and in c.

@@ -104,11 +104,7 @@ func openStore(s store, cfg Config) (*Ledger, error) {
 	}
 	l.find = &outcomes{store: s, size: l.file.size}
 	if cfg.Run != "" {
-		named := int64(0)
-		for _, r := range l.chain.runs {
-			named += r.entries
-		}
-		l.own.resume(l.chain.entries - named)
+		l.own.resume(l.chain.entries - l.chain.named())
 	}
 	return l, nil
 }

@@ -88,6 +88,9 @@ func (l *line) encode(dst []byte) []byte {
 // errShort is returned by decode when the text is the beginning of a line.
 var errShort = errors.New("it is cut off")
 
+// errMore is returned by decode when the text is a line and something else.
+var errMore = errors.New("something follows the entry")
+
 // decode reads one line without its newline. The slices of the result point into
 // text. On errShort what was read before the cut is filled in.
 func decode(text []byte) (line, error) {
@@ -96,6 +99,13 @@ func decode(text []byte) (line, error) {
 	s.literal(`{"line":`)
 	l.number = s.integer()
 	s.literal(`,"`)
+	// The first letter tells whether a line that is cut off there may be a charge.
+	switch {
+	case bytes.HasPrefix(s.rest, []byte("c")):
+		l.kind = commitLine
+	case bytes.HasPrefix(s.rest, []byte("s")):
+		l.kind = sealLine
+	}
 	switch s.key("schema", "run", "reserve", "seal", "commit", "torn") {
 	case "schema":
 		l.kind = headerLine
@@ -145,7 +155,7 @@ func decode(text []byte) (line, error) {
 	case s.err != nil:
 		return l, s.err
 	case len(s.rest) > 0:
-		return l, errors.New("something follows the entry")
+		return l, errMore
 	}
 	want := crc32.Checksum(checked, castagnoli)
 	if got := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3]); got != want {

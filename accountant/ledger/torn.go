@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // repair is what becomes of a last line that was cut off.
@@ -21,8 +23,9 @@ type repair struct {
 //
 //   - a whole line that lacks its newline is a line,
 //   - a reservation that names its event is that reservation,
-//   - a reservation of a resumable run is dropped, as the run will ask for it
-//     again before it goes on, and be charged for it then,
+//   - a reservation of a resumable run, or what may be one on a ledger that only
+//     such runs have charged, is dropped, as the run will ask for it again before it
+//     goes on, and be charged for it then,
 //   - another reservation, or what may be one, is all of the budget that was
 //     left: nothing more can be reserved,
 //   - any other line charges nothing, and is dropped,
@@ -34,16 +37,20 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if err == nil {
 		return repair{append(append([]byte(nil), fragment...), '\n'), "it lacked its newline"}, nil
 	}
-	if !errors.Is(err, errShort) {
+	// A tornLine that was itself cut off, over the fragment it was to replace: no
+	// other line begins so, whatever follows.
+	half := bytes.HasPrefix(fragment, fmt.Appendf(nil, `{"line":%d,"t`, c.lines+1)) && !errors.Is(err, errMore)
+	if !errors.Is(err, errShort) && !half {
 		return repair{}, err
 	}
 	if l.number != 0 && l.number != c.lines+1 { // 0 is one that was cut off itself
 		return repair{}, errors.New("it is cut off, and not the next line either")
 	}
-	resumes := c.lines > 0 && (c.header.Run != "" || l.run != 0)
+	resumes := c.header.Run != "" || l.run != 0 || len(c.runs) > 0 && c.named() == c.entries
 	switch {
 	case c.lines == 0:
 		return repair{what: "it never became a ledger"}, nil
+	case half: // below
 	case l.kind == reserveLine && l.text != nil && l.run <= int64(len(c.runs)) && c.mayReserve() == nil && l.entry == c.entries+1:
 		more, err := c.balance.chargeOf(l.text, nil)
 		if err != nil {
@@ -58,7 +65,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	case c.exhausted || c.sealed,
 		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
 		return repair{what: "it charged nothing: dropped"}, nil
-	case resumes && l.kind != tornLine:
+	case resumes:
 		return repair{what: "a reservation of a run that will repeat it: dropped"}, nil
 	}
 	torn := c.next(tornLine)

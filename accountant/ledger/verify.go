@@ -71,7 +71,7 @@ func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error
 		return Summary{}, err
 	}
 	torn := ""
-	if len(fragment) > 0 || c.lines == 0 {
+	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
 		if err == nil && len(repair.write) > 0 {
 			var l line

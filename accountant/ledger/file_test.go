@@ -1,0 +1,358 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+var errDisk = errors.New("disk full")
+
+// failing fails once, after half of a write or at a sync, and then works again.
+type failing struct {
+	store
+	write, sync, truncate bool
+}
+
+func (f *failing) WriteAt(p []byte, off int64) (int, error) {
+	if f.write {
+		f.write = false
+		n, _ := f.store.WriteAt(p[:len(p)/2], off)
+		return n, errDisk
+	}
+	return f.store.WriteAt(p, off)
+}
+
+func (f *failing) Sync() error {
+	if f.sync {
+		f.sync = false
+		return errDisk
+	}
+	return f.store.Sync()
+}
+
+func (f *failing) Truncate(size int64) error {
+	if f.truncate {
+		return errDisk
+	}
+	return f.store.Truncate(size)
+}
+
+// TestAFailedAppendStopsTheLedger: an append after half a line would make one
+// corrupt line of two, one after a failed sync might be all that reaches the disk.
+func TestAFailedAppendStopsTheLedger(t *testing.T) {
+	for name, fault := range map[string]failing{
+		"write": {write: true}, "sync": {sync: true}, "write that cannot be undone": {write: true, truncate: true},
+	} {
+		for _, at := range []string{"reserve", "commit", "begin"} {
+			t.Run(name+" at "+at, func(t *testing.T) {
+				cfg := testConfig
+				cfg.Run = "r"
+				if at == "commit" {
+					cfg.Mode = Filter // or the commit would seal first
+				}
+				m := &memory{}
+				l, err := openStore(m, cfg)
+				require.NoError(t, err)
+				r, err := l.Reserve(votes(5))
+				require.NoError(t, err)
+				before := bytes.Clone(m.data)
+				fault := fault
+				fault.store = l.file.store
+				l.file.store = &fault
+				switch at {
+				case "reserve":
+					_, err = l.Reserve(votes(6))
+				case "commit":
+					err = l.Commit(r, []byte("y"))
+				case "begin":
+					err = r.Begin(votes(5))
+				}
+				require.ErrorIs(t, err, ErrBroken)
+				require.ErrorIs(t, err, errDisk)
+				if name == "write" {
+					require.Equal(t, string(before), string(m.data), "half a line is taken back")
+				}
+				after := bytes.Clone(m.data)
+				_, err = l.Reserve(votes(7))
+				require.ErrorIs(t, err, ErrBroken)
+				require.ErrorIs(t, r.Begin(votes(5)), ErrBroken)
+				require.ErrorIs(t, l.Commit(r, []byte("y")), ErrBroken)
+				require.Equal(t, string(after), string(m.data), "nothing is written after the failure")
+				require.NoError(t, l.Close())
+
+				l, err = openStore(m, cfg)
+				require.NoError(t, err, "opening again reads what is there")
+				total, err := l.Epsilon()
+				require.NoError(t, err)
+				require.Positive(t, total)
+			})
+		}
+	}
+}
+
+func TestAClosedLedgerChargesNothing(t *testing.T) {
+	for _, path := range []string{"", filepath.Join(t.TempDir(), "ledger.jsonl")} {
+		l, err := Open(path, testConfig)
+		require.NoError(t, err)
+		r, err := l.Reserve(votes(5))
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		_, err = l.Reserve(votes(5))
+		require.ErrorIs(t, err, os.ErrClosed)
+		require.ErrorIs(t, l.Commit(r, nil), os.ErrClosed)
+		require.ErrorIs(t, r.Begin(votes(5)), os.ErrClosed)
+		_, err = l.Run("a")
+		require.ErrorIs(t, err, os.ErrClosed)
+		require.NoError(t, l.Close())
+	}
+}
+
+// TestAFullDevice: on the device that is always full nothing is reserved.
+func TestAFullDevice(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	dev, err := os.OpenFile(full, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer dev.Close()
+	_, err = openStore(device{dev}, testConfig)
+	require.ErrorIs(t, err, ErrBroken)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+}
+
+// device is a store on a file that has no size.
+type device struct{ *os.File }
+
+func (d device) Size() (int64, error)                     { return 0, nil }
+func (d device) Sync() error                              { return nil }
+func (d device) SyncFolder() error                        { return nil }
+func (d device) WriteAt(p []byte, off int64) (int, error) { return d.Write(p) }
+func (d device) ReadAt(p []byte, off int64) (int, error)  { return d.Read(p) }
+
+func TestAReadOnlyFileChargesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	require.NoError(t, os.WriteFile(path, sample(t, testConfig), 0o400))
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+		f.Close()
+		t.Skip("this user may write any file")
+	}
+	_, err := Open(path, testConfig)
+	require.ErrorIs(t, err, os.ErrPermission)
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = Verify(f, nil)
+	require.NoError(t, err, "it may still be verified")
+}
+
+// TestATornLastLine cuts a ledger everywhere in its last line.
+func TestATornLastLine(t *testing.T) {
+	filter, run := filterConfig(), filterConfig()
+	run.Run = "r"
+	for name, c := range map[string]struct {
+		cfg   Config
+		named bool
+	}{"no run": {cfg: filter}, "run": {cfg: run}, "named run": {filter, true}} {
+		m := &memory{}
+		l, err := openStore(m, c.cfg)
+		require.NoError(t, err)
+		reserve := func(l *Ledger, n int64) (*Reservation, error) {
+			if !c.named {
+				return l.Reserve(votes(n))
+			}
+			r, err := l.Run("a")
+			if err != nil {
+				return nil, err
+			}
+			first, err := r.Reserve(votes(5))
+			if err != nil || n == 5 {
+				return first, err
+			}
+			return r.Reserve(votes(n))
+		}
+		first, err := reserve(l, 5)
+		require.NoError(t, err)
+		require.NoError(t, l.Commit(first, []byte("x")))
+		base, err := l.Epsilon()
+		require.NoError(t, err)
+		start := len(m.data)
+		l.open = map[string]bool{}
+		_, err = reserve(l, 7)
+		require.NoError(t, err)
+		full, err := l.Epsilon()
+		require.NoError(t, err)
+		whole := bytes.Clone(m.data)
+		event := start + bytes.Index(whole[start:], []byte(`,"epsilon"`))
+		for cut := start + 1; cut < len(whole); cut++ {
+			m := &memory{data: bytes.Clone(whole[:cut])}
+			s, err := verify(m.data)
+			require.NoError(t, err, "%s: cut at %d", name, cut)
+			require.NotEmpty(t, s.Torn)
+			l, err := openStore(m, c.cfg)
+			require.NoError(t, err, "%s: cut at %d", name, cut)
+			total, err := l.Epsilon()
+			require.NoError(t, err)
+			require.Equal(t, s.Epsilon, total, "verify counts as opening does")
+			switch {
+			case cut >= event: // it says its event
+				require.Equal(t, full, total, "%s: cut at %d", name, cut)
+				require.Equal(t, string(whole), string(m.data))
+			case c.named, c.cfg.Run != "":
+				require.Equal(t, base, total, "%s: cut at %d", name, cut)
+				require.Equal(t, string(whole[:start]), string(m.data))
+				if c.cfg.Run != "" {
+					_, err = l.Reserve(votes(5))
+					require.NoError(t, err)
+				}
+				_, err = reserve(l, 7)
+				require.NoError(t, err)
+				require.Equal(t, string(whole), string(m.data), "the same program writes the same")
+			default:
+				require.Equal(t, c.cfg.Epsilon, total, "%s: cut at %d", name, cut)
+				require.Zero(t, l.Left())
+				_, err = l.Reserve(votes(1))
+				require.ErrorIs(t, err, ErrBudgetExceeded)
+				s, err := verify(m.data)
+				require.NoError(t, err)
+				require.True(t, s.Exhausted)
+				require.Empty(t, s.Torn)
+			}
+		}
+	}
+}
+
+// TestATornCommitLeavesTheReservation, and a torn header no ledger at all.
+func TestATornCommitLeavesTheReservation(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, filterConfig())
+	require.NoError(t, err)
+	header := len(m.data)
+	r, err := l.Reserve(votes(5))
+	require.NoError(t, err)
+	reserved := len(m.data)
+	require.NoError(t, l.Commit(r, []byte("x")))
+	whole := m.data
+	kind := len(`{"line":3,"c`)
+	for cut := reserved + kind; cut < len(whole); cut++ {
+		m := &memory{data: bytes.Clone(whole[:cut])}
+		l, err := openStore(m, filterConfig())
+		require.NoError(t, err)
+		require.False(t, l.chain.exhausted)
+		want := reserved
+		if cut == len(whole)-1 { // the newline alone is missing
+			want = len(whole)
+		}
+		require.Equal(t, string(whole[:want]), string(m.data))
+	}
+	for cut := 1; cut < header; cut++ {
+		m := &memory{data: bytes.Clone(whole[:cut])}
+		if cut < header-1 {
+			_, err := verify(m.data)
+			require.ErrorContains(t, err, "holds no ledger")
+		}
+		_, err = openStore(m, filterConfig())
+		require.NoError(t, err)
+		require.Equal(t, string(whole[:header]), string(m.data))
+	}
+}
+
+func TestRunsOnASharedLedger(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	cfg := filterConfig()
+	event := accountant.GNMax{Sigma: 100}
+	play := func(names ...string) (entries []int64) {
+		l, err := Open(path, cfg)
+		require.NoError(t, err)
+		defer l.Close()
+		runs := map[string]*Run{}
+		for _, name := range names {
+			if runs[name] == nil {
+				runs[name], err = l.Run(name)
+				require.NoError(t, err)
+				_, err = l.Run(name)
+				require.ErrorContains(t, err, "open already")
+			}
+			r, err := runs[name].Reserve(event)
+			require.NoError(t, err)
+			require.NoError(t, r.Begin(event))
+			require.NoError(t, l.Commit(r, []byte(name)))
+			entries = append(entries, r.Entry())
+		}
+		return entries
+	}
+	require.Equal(t, []int64{1, 2, 3, 4}, play("a", "b", "a", "b"))
+	require.Equal(t, []int64{1, 3, 5}, play("a", "a", "a"))
+	require.Equal(t, []int64{2, 4, 6, 1, 3, 5, 7}, play("b", "b", "b", "a", "a", "a", "a"))
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	var runs []string
+	s, err := Verify(f, func(e Entry) error {
+		runs = append(runs, e.Run)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "a", "b", "a", "b", "a"}, runs)
+	require.EqualValues(t, 7, s.Commits)
+	require.True(t, s.Committed(7))
+	require.False(t, s.Committed(8))
+
+	l, err := Open(path, cfg)
+	require.NoError(t, err)
+	defer l.Close()
+	for _, bad := range []string{"", "\xff", string(make([]byte, maxText+1))} {
+		_, err = l.Run(bad)
+		require.Error(t, err)
+	}
+	r, err := l.Run("a")
+	require.NoError(t, err)
+	require.EqualValues(t, 4, r.Recorded())
+	_, err = r.ReserveBatch([]accountant.Event{event, event, event, event, accountant.GNMax{Sigma: 1}})
+	require.ErrorIs(t, err, ErrBudgetExceeded)
+	require.EqualValues(t, 4, r.Recorded(), "none of a refused batch was handed out")
+	got, err := r.ReserveBatch([]accountant.Event{event, event, event, event, event})
+	require.NoError(t, err)
+	require.EqualValues(t, 8, got[4].Entry())
+}
+
+func TestBatchesAreAllOrNothing(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, filterConfig())
+	require.NoError(t, err)
+	before := bytes.Clone(m.data)
+	spent, err := l.Epsilon()
+	require.NoError(t, err)
+	_, err = l.ReserveBatch([]accountant.Event{votes(5), votes(7), votes(100000)})
+	require.ErrorIs(t, err, ErrBudgetExceeded)
+	_, err = l.ReserveBatch([]accountant.Event{votes(5), accountant.GNMax{Sigma: -1}})
+	require.ErrorIs(t, err, accountant.ErrInvalidEvent)
+	require.Equal(t, string(before), string(m.data))
+	require.Empty(t, l.Schedule().Events)
+	again, err := l.Epsilon()
+	require.NoError(t, err)
+	require.Equal(t, spent, again)
+	r, err := l.ReserveBatch([]accountant.Event{votes(5), votes(5)})
+	require.NoError(t, err)
+	require.Equal(t, []accountant.Event{accountant.Repeated{Event: votes(5), Count: 2}}, l.Schedule().Events)
+
+	require.ErrorContains(t, l.CommitBatch([]Outcome{{r[0], nil}, {r[0], nil}}), "twice")
+	other, err := Open("", filterConfig())
+	require.NoError(t, err)
+	require.ErrorContains(t, other.CommitBatch([]Outcome{{r[0], nil}}), "another ledger")
+	require.ErrorContains(t, l.CommitBatch([]Outcome{{nil, nil}}), "another ledger")
+	require.NoError(t, l.CommitBatch([]Outcome{{r[1], []byte("b")}}))
+	require.Error(t, l.CommitBatch([]Outcome{{r[0], nil}, {r[1], []byte("c")}}))
+	s, err := verify(m.data)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, s.Commits, "nothing of a refused batch")
+	require.NoError(t, l.CommitBatch(nil))
+}
