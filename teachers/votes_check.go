@@ -189,6 +189,7 @@ func (c *checker) countBlock(first int, cells []int32) {
 			c.TooMany++
 			c.blame(err)
 		}
+		c.Abstentions += int64(max(0, c.Teachers-votes))
 		c.sum += int64(votes)
 		c.row(votes)
 	}
@@ -232,11 +233,9 @@ func (c *checker) finish() {
 		c.LeastVotes = 0
 	}
 	if c.Counts {
-		teachers := c.Teachers
-		if teachers == 0 {
-			teachers = c.MostVotes
+		if c.Teachers == 0 {
+			c.Abstentions = int64(c.Queries)*int64(c.MostVotes) - c.sum
 		}
-		c.Abstentions = max(0, int64(c.Queries)*int64(teachers)-c.sum)
 		return
 	}
 	equal := make(map[voter][]int)

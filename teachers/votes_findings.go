@@ -34,7 +34,7 @@ func (r *VotesReport) Findings() []Finding {
 	missing := Finding{"abstentions", LevelOK, "none"}
 	if r.Abstentions > 0 {
 		missing.Level = LevelNote
-		missing.Detail = fmt.Sprintf("%d votes missing; %d to %d votes on a query", r.Abstentions, r.LeastVotes, r.MostVotes)
+		missing.Detail = fmt.Sprintf("missing votes: %d; %d to %d votes on a query", r.Abstentions, r.LeastVotes, r.MostVotes)
 	}
 	out = append(out, missing)
 	if r.Counts {
@@ -83,7 +83,7 @@ func (r *VotesReport) balance() Finding {
 	f.Detail = "percent of the votes by class: " + strings.Join(words, ", ")
 	if never > 0 {
 		f.Level = LevelNote
-		f.Detail += fmt.Sprintf("; %d classes get none", never)
+		f.Detail += fmt.Sprintf("; classes without votes: %d", never)
 	}
 	return f
 }
@@ -109,7 +109,7 @@ func (r *VotesReport) who(check string, teachers []int, what string) Finding {
 	if len(teachers) == 0 {
 		return Finding{check, LevelOK, "none " + what}
 	}
-	return Finding{check, LevelNote, fmt.Sprintf("%d %s: %s", len(teachers), what, r.list(teachers))}
+	return Finding{check, LevelNote, fmt.Sprintf("these %s: %s", what, r.list(teachers))}
 }
 
 func (r *VotesReport) duplicates() Finding {

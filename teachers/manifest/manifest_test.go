@@ -1,0 +1,311 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+func newSalt(t require.TestingT) Salt {
+	salt, err := NewSalt()
+	require.NoError(t, err)
+	return salt
+}
+
+func hashed(t require.TestingT, salt Salt, name string, ids ...string) Silo {
+	silo, err := HashIDs(strings.NewReader(strings.Join(ids, "\n")), name, salt)
+	require.NoError(t, err)
+	return silo
+}
+
+func save(t require.TestingT, dir, name string, head Head, silos ...Silo) string {
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, head, silos...))
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	return path
+}
+
+// TestHashIsTheOneDocumented computes the hash by hand.
+func TestHashIsTheOneDocumented(t *testing.T) {
+	salt := newSalt(t)
+	mac := hmac.New(sha256.New, salt.sealed.bytes[:])
+	mac.Write([]byte("\x01patient 7"))
+	want := mac.Sum(nil)
+	got := hashed(t, salt, "a", " patient 7\r", "", "patient 7")
+	require.Equal(t, []Hash{Hash(want[:16])}, got.Hashes)
+	require.NotEqual(t, got.Hashes, hashed(t, newSalt(t), "a", "patient 7").Hashes, "another salt, another hash")
+	require.NotEqual(t, salt.ID(), newSalt(t).ID())
+}
+
+func TestSaltKeepsItsSecret(t *testing.T) {
+	salt := newSalt(t)
+	text, err := salt.MarshalText()
+	require.NoError(t, err)
+	var back Salt
+	require.NoError(t, back.UnmarshalText(append(text, " \n"...)))
+	require.Equal(t, salt.ID(), back.ID())
+	secret := hex.EncodeToString(salt.sealed.bytes[:])
+	shown := fmt.Sprintf("%v %+v %#v %x %s %v", salt, salt, salt, salt, salt, struct{ s Salt }{salt})
+	require.NotContains(t, shown, secret[:8])
+	_, err = json.Marshal(salt)
+	require.Error(t, err)
+	for _, bad := range []string{"", "pate-salt-1:", "pate-salt-1:abc", "pate-key-1:" + string(text[12:]), string(text) + "A"} {
+		err := back.UnmarshalText([]byte(bad))
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), string(text[12:30]))
+	}
+}
+
+// TestCheckFindsWhatIsShared compares with a count by hand, with so little room
+// that it takes several passes.
+func TestCheckFindsWhatIsShared(t *testing.T) {
+	dir := t.TempDir()
+	salt := newSalt(t)
+	head := Head{Unit: "patient", SaltID: salt.ID()}
+	rapid.Check(t, func(t *rapid.T) {
+		silos := rapid.IntRange(1, 5).Draw(t, "silos")
+		owners := map[string][]string{}
+		var paths []string
+		var all []Silo
+		for i := range silos {
+			name := fmt.Sprint("silo", i)
+			ids := rapid.SliceOfNDistinct(rapid.IntRange(0, 200), 1, 60, rapid.ID[int]).Draw(t, name)
+			var words []string
+			for _, id := range ids {
+				words = append(words, fmt.Sprint(id))
+				owners[words[len(words)-1]] = append(owners[words[len(words)-1]], name)
+			}
+			all = append(all, hashed(t, salt, name, words...))
+		}
+		split := rapid.IntRange(0, silos-1).Draw(t, "split")
+		if split > 0 {
+			paths = append(paths, save(t, dir, "a.json", head, all[:split]...))
+		}
+		paths = append(paths, save(t, dir, "b.json", head, all[split:]...))
+		var shared, units int64
+		pairs := map[[2]string]int64{}
+		for _, names := range owners {
+			units += int64(len(names))
+			if len(names) > 1 {
+				shared++
+			}
+			for i, a := range names {
+				for _, b := range names[i+1:] {
+					pairs[[2]string{a, b}]++
+				}
+			}
+		}
+		for _, room := range []int{100, passUnits} {
+			r, err := check(context.Background(), paths, room)
+			require.NoError(t, err)
+			require.Equal(t, shared, r.Shared)
+			require.Equal(t, units, r.Units)
+			require.Len(t, r.Silos, silos)
+			require.Len(t, r.Overlaps, len(pairs))
+			for _, o := range r.Overlaps {
+				require.Equal(t, pairs[[2]string{o.A, o.B}], o.Units)
+			}
+			require.Equal(t, shared > 0, teachers.Failed(r.Findings(nil)))
+		}
+	})
+}
+
+func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	salt := newSalt(t)
+	head := Head{Unit: "patient", SaltID: salt.ID(), Teachers: 2}
+	a := save(t, dir, "a.json", head, hashed(t, salt, "a", "1"))
+	for name, other := range map[string]string{
+		"another salt":  save(t, dir, "salt.json", Head{Unit: "patient", SaltID: newSalt(t).ID()}, hashed(t, salt, "b", "2")),
+		`has units "r`:  save(t, dir, "unit.json", Head{Unit: "record", SaltID: salt.ID()}, hashed(t, salt, "b", "2")),
+		"teachers: 3":   save(t, dir, "teachers.json", Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3}, hashed(t, salt, "b", "2")),
+		`names silo "a`: save(t, dir, "name.json", head, hashed(t, salt, "a", "2")),
+		"no such file":  filepath.Join(dir, "missing.json"),
+	} {
+		_, err := Check(context.Background(), []string{a, other})
+		require.ErrorContains(t, err, name)
+		var typed *teachers.VotesError
+		require.ErrorAs(t, err, &typed)
+	}
+	_, err := Check(context.Background(), nil)
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = Check(ctx, []string{a})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestJoinBindsToVotes(t *testing.T) {
+	dir := t.TempDir()
+	salt := newSalt(t)
+	head := Head{Unit: "patient", SaltID: salt.ID()}
+	paths := []string{save(t, dir, "a.json", head, hashed(t, salt, "a", "1", "2")), save(t, dir, "b.json", head, hashed(t, salt, "b", "3"), hashed(t, salt, "c", "4"))}
+	r, err := Check(context.Background(), paths)
+	require.NoError(t, err)
+	votes := &teachers.VotesReport{Teachers: 3, Classes: 10, Hash: [32]byte{1}}
+	require.False(t, teachers.Failed(r.Findings(votes)))
+	joined := filepath.Join(dir, "all.json")
+	var b bytes.Buffer
+	require.NoError(t, Join(context.Background(), &b, paths, r, votes))
+	require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
+	all, err := Check(context.Background(), []string{joined})
+	require.NoError(t, err)
+	require.Equal(t, r.Silos, all.Silos)
+	require.Equal(t, Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3, Classes: 10, Votes: "01" + strings.Repeat("00", 31)}, all.Head)
+	require.False(t, teachers.Failed(all.Findings(votes)))
+	for name, other := range map[string]*teachers.VotesReport{
+		"other votes":    {Teachers: 3, Classes: 10, Hash: [32]byte{2}},
+		"other teachers": {Teachers: 4, Classes: 10, Hash: [32]byte{1}},
+		"other classes":  {Teachers: 3, Classes: 9, Hash: [32]byte{1}},
+	} {
+		require.True(t, teachers.Failed(all.Findings(other)), name)
+	}
+}
+
+const sound = `{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef","teachers":2,"classes":10,"votes":"0000000000000000000000000000000000000000000000000000000000000000","silos":[{"name":"a","units":["00000000000000000000000000000001","00000000000000000000000000000002"]},{"name":"b","units":[]}]}`
+
+func readAll(text string) (Head, []SiloInfo, error) {
+	return Read(strings.NewReader(text), func(SiloInfo, Hash) error { return nil })
+}
+
+func TestReadIsStrict(t *testing.T) {
+	head, silos, err := readAll(sound)
+	require.NoError(t, err)
+	require.Equal(t, []SiloInfo{{"a", 2}, {"b", 0}}, silos)
+	require.Equal(t, 10, head.Classes)
+	for what, c := range map[string][2]string{
+		"schema":            {"manifest/1", "manifest/2"},
+		"unknown key":       {`"unit"`, `"units"`},
+		"unknown silo key":  {`"name":"b"`, `"nome":"b"`},
+		"key twice":         {`"teachers":2`, `"classes":2`},
+		"silo twice":        {`"name":"b"`, `"name":"a"`},
+		"no name":           {`"name":"b",`, ``},
+		"name after units":  {`{"name":"b","units":[]}`, `{"units":["00000000000000000000000000000001"],"name":"b"}`},
+		"no units":          {`,"units":[]`, ``},
+		"no unit":           {`"unit":"patient",`, ``},
+		"empty unit":        {`"patient"`, `""`},
+		"control character": {`"patient"`, `"\u0007"`},
+		"salt":              {`"0123456789abcdef"`, `"0123456789ABCDEF"`},
+		"votes":             {`"votes":"00`, `"votes":"`},
+		"order":             {`00000001"`, `00000003"`},
+		"twice":             {`00000002"`, `00000001"`},
+		"short":             {`00000001"`, `0000001"`},
+		"capitals":          {`00000002"`, `0000000A"`},
+		"no hexadecimal":    {`00000002"`, `0000000g"`},
+		"a number":          {`"00000000000000000000000000000002"`, `2`},
+		"teachers a string": {`"teachers":2`, `"teachers":"2"`},
+		"teachers negative": {`"teachers":2`, `"teachers":-2`},
+		"teachers fraction": {`"teachers":2`, `"teachers":2.5`},
+		"teachers many":     {`"teachers":2`, `"teachers":99999999`},
+		"null":              {`[]`, `null`},
+		"nested":            {`[]`, `[[]]`},
+		"an object":         {`"patient"`, `{"a":1}`},
+		"after":             {`[]}]}`, `[]}]}{}`},
+		"cut":               {`[]}]}`, `[]}`},
+	} {
+		text := strings.Replace(sound, c[0], c[1], 1)
+		require.NotEqual(t, sound, text, what)
+		_, _, err := readAll(text)
+		require.Error(t, err, what)
+	}
+	_, _, err = readAll("")
+	require.Error(t, err)
+}
+
+// endless is a text that never stops.
+type endless struct{ head, body string }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.head != "" {
+		n := copy(p, e.head)
+		e.head = e.head[n:]
+		return n, nil
+	}
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], e.body)
+	}
+	return n, nil
+}
+
+// TestLongTextIsNotKept reads what would fill the memory of a decoder.
+func TestLongTextIsNotKept(t *testing.T) {
+	for _, e := range []*endless{
+		{`{"schema":"`, "a"}, {`{"schema":"`, " "}, {`{"schema":"`, `\"`}, {`{"teachers":`, "1"}, {``, "["}, {`{"silos":[`, `{"name":"a",`}, {`{"unit":[`, `"",`},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := Read(e, func(SiloInfo, Hash) error { return nil })
+		runtime.ReadMemStats(&after)
+		require.Error(t, err)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+	}
+}
+
+func TestIDsThatCannotBeHashed(t *testing.T) {
+	salt := newSalt(t)
+	for _, c := range [][2]string{{"", "a"}, {" \n\n", "a"}, {"1\n", ""}, {"1\n", "a\nb"}, {"1\n" + strings.Repeat("x", maxID+1), "a"}} {
+		_, err := HashIDs(strings.NewReader(c[0]), c[1], salt)
+		require.Error(t, err)
+	}
+	require.Error(t, Write(&bytes.Buffer{}, Head{}, Silo{}))
+}
+
+// FuzzManifest demands that what is read comes back as it was from what is
+// written of it.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(sound))
+	f.Add([]byte(strings.Replace(sound, `"teachers":2,"classes":10,`, ``, 1)))
+	f.Add([]byte(`{"schema":"pate.manifest/1","unit":"\u00e9","salt_id":"0123456789abcdef","silos":[]}`))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		var silos []Silo
+		collect := func(s SiloInfo, unit Hash) error {
+			if len(silos) == 0 || silos[len(silos)-1].Name != s.Name {
+				silos = append(silos, Silo{Name: s.Name})
+			}
+			last := &silos[len(silos)-1]
+			last.Hashes = append(last.Hashes, unit)
+			return nil
+		}
+		head, infos, err := Read(bytes.NewReader(file), collect)
+		if err != nil {
+			return
+		}
+		first, at := silos, 0
+		var whole []Silo
+		for _, s := range infos {
+			if s.Units == 0 {
+				whole = append(whole, Silo{Name: s.Name})
+				continue
+			}
+			require.Equal(t, s.Name, first[at].Name)
+			require.Len(t, first[at].Hashes, s.Units)
+			whole = append(whole, first[at])
+			at++
+		}
+		require.Len(t, first, at)
+		var b bytes.Buffer
+		require.NoError(t, Write(&b, head, whole...))
+		silos = nil
+		again, infosAgain, err := Read(&b, collect)
+		require.NoError(t, err)
+		require.Equal(t, head, again)
+		require.Equal(t, infos, infosAgain)
+		require.Equal(t, first, silos)
+	})
+}
