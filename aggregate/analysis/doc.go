@@ -41,8 +41,9 @@
 // of anything ([Expected]); neither is the data-dependent cost of the answers that
 // were given ([Realised]). Report.All bounds both: every query charged as answered.
 //
-// Smooth sensitivity is known for GNMax and the threshold test only, and only at
-// noise and orders where the conditions of its theorem hold ([ConditionError]). The
-// published cost of releasing with it is too small near the end of its range
-// ([GNSS.RDP]).
+// Smooth sensitivity is known for GNMax and the threshold test only. The published
+// theorem has conditions that fail where the order is high for the noise
+// ([ConditionError]); there it is bounded in another way, checked like the theorem
+// against enumeration. The published cost of releasing with it is too small near
+// the end of its range ([GNSS.RDP]).
 package analysis

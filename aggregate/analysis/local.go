@@ -3,12 +3,13 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// ConditionError says that the smooth sensitivity of the GNMax cost is not known:
-// a condition of its theorem fails for this noise, order and number of classes.
+// ConditionError says that a condition of the published theorem on the smooth
+// sensitivity of the GNMax cost fails for this noise, order and number of classes.
 // None of these depends on the votes, so the error is not private. Another order
 // or sigma may do.
 type ConditionError struct {
@@ -20,13 +21,14 @@ type ConditionError struct {
 
 // Error implements error.
 func (e *ConditionError) Error() string {
-	return fmt.Sprintf("analysis: no smooth sensitivity at sigma %g, order %g, %d classes: %s", e.Sigma, e.Order, e.Classes, e.Condition)
+	return fmt.Sprintf("analysis: no published smooth sensitivity at sigma %g, order %g, %d classes: %s", e.Sigma, e.Order, e.Classes, e.Condition)
 }
 
 // The conditions.
 const (
 	conditionJump     = "the cost jumps at q0, where the data-independent bound takes over"
 	conditionMonotone = "C5: the cost does not grow with q"
+	conditionGrid     = "the noise is too large for the grid on which the conditions are tested"
 	conditionConvex   = "C6: the growth of the cost over one moved vote does not grow with q"
 )
 
@@ -43,19 +45,33 @@ type localCost struct {
 	others       float64 // K - 1
 	logQ0        float64 // the cost is a/sigma^2 from here on
 	logQ1        float64 // = lower(q0)
-	plateau      float64 // the largest change, anywhere between q1 and q0
+	plateau      float64 // the change between q1 and q0
+
+	// unknown is the condition that the published theorem lacks here, or "".
+	unknown string
+	// cells[i] bounds the change wherever the quantile of q is between
+	// z0 + i step and z0 + (i+1) step, from the costs at the ends of the cell
+	// and a moved vote away from them. Only that the cost grows with q is used.
+	cells    []float64
+	z0, step float64
 }
 
-// newLocalCost finds q0 and checks the theorem's conditions. C5 and C6 are checked
-// on a grid of quantiles, down to where the cost is 1e-13 of its largest value:
-// evidence, not proof, as in the paper, which differentiates numerically.
+// A moved vote crosses perVote cells, which bound the change to a part in so many,
+// about. Noise so large that the grid has more than maxCells is refused.
+const maxCells = 1 << 20
+
+func perVote(sigma float64) int { return max(4, int(64*math.Min(1, 200/sigma))) }
+
+// newLocalCost finds q0 and tests the theorem's conditions. That the cost grows
+// with q (C5), without which nothing is known, and that its growth does (C6) are
+// tested on a grid of quantiles, down to where the cost is 1e-13 of its largest
+// value: evidence, not proof, as in the paper, which differentiates numerically.
 func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 	l := &localCost{sigma: sigma, order: order, others: float64(classes - 1)}
-	refuse := func(condition string) error { return &ConditionError{condition, sigma, order, classes} }
 	lo := -1.0
 	for ; !l.below(lo); lo *= 2 {
 		if lo < -1e300 {
-			return nil, refuse(conditionJump)
+			return nil, l.refuse(conditionMonotone)
 		}
 	}
 	hi := lo / 2
@@ -67,33 +83,59 @@ func newLocalCost(sigma, order float64, classes int) (*localCost, error) {
 		}
 	}
 	l.logQ0 = lo
-	if at, _ := flipBound(lo, sigma, order); at < l.worst()*(1-1e-9) {
-		return nil, refuse(conditionJump)
-	}
 	l.logQ1 = l.lower(l.logQ0)
 	l.plateau = l.worst() - l.cost(l.logQ1)
+	if at, _ := flipBound(lo, sigma, order); at < l.worst()*(1-1e-9) {
+		l.unknown = conditionJump
+	}
 
 	// In steps of the quantile z upwards, q falls.
-	z := logQuantile(l.logQ0 - math.Log(l.others))
-	width := 1.0
-	for l.cost(l.logTail(z+width)) > 1e-13*l.worst() {
-		width *= 1.25
-	}
-	const points = 1500
-	lastCost, lastGrowth := l.worst(), l.plateau
-	for i := 1; i <= points; i++ {
-		logQ := l.logTail(z + width*float64(i)/points)
+	vote := perVote(sigma)
+	l.z0, l.step = logQuantile(l.logQ0-math.Log(l.others)), math.Sqrt2/sigma/float64(vote)
+	costs := []float64{l.worst()}
+	for i := 1; costs[i-1] >= 1e-13*l.worst(); i++ {
+		if i == maxCells {
+			return nil, l.refuse(conditionGrid)
+		}
+		logQ := l.logTail(l.z0 + l.step*float64(i))
 		cost, ok := flipBound(logQ, sigma, order)
-		if !ok || cost > lastCost*(1+1e-12) {
-			return nil, refuse(conditionMonotone)
+		if !ok || cost > costs[i-1]*(1+1e-12) {
+			return nil, l.refuse(conditionMonotone)
 		}
-		growth := cost - l.cost(l.lower(logQ))
-		if growth > lastGrowth*(1+1e-9)+1e-15*l.worst() {
-			return nil, refuse(conditionConvex)
+		costs = append(costs, cost)
+	}
+	at := func(i int) float64 { // an upper bound beyond the grid on the left, a lower one on the right
+		switch {
+		case i < 0:
+			return l.worst()
+		case i >= len(costs):
+			return 0
 		}
-		lastCost, lastGrowth = cost, growth
+		return costs[i]
+	}
+	l.cells = make([]float64, len(costs))
+	last := math.Inf(1)
+	for i := range l.cells {
+		growth := at(i) - at(i+vote)
+		l.cells[i] = math.Max(at(i-vote)-at(i+1), at(i)-at(i+1+vote))
+		if growth > last*(1+1e-9)+1e-13*l.worst() && l.unknown == "" {
+			l.unknown = conditionConvex
+		}
+		last = growth
 	}
 	return l, nil
+}
+
+func (l *localCost) refuse(condition string) error {
+	return &ConditionError{condition, l.sigma, l.order, int(l.others) + 1}
+}
+
+// published says whether the conditions of the published theorem hold.
+func (l *localCost) published() error {
+	if l.unknown == "" {
+		return nil
+	}
+	return l.refuse(l.unknown)
 }
 
 // below reports whether the flip bound applies at q and is the smaller one.
@@ -132,34 +174,106 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// profile adds to dst[d] a bound of the change by one moved vote at any histogram
-// d moved votes away from t. Below q1 the worst such histogram has votes moved
-// from the first class to the second; above q0, from the second to the first,
-// which must be re-sorted to stay the second.
+// profile adds to dst[d] weight times a bound of the change by one moved vote at
+// any histogram d moved votes away from t, by the published theorem where its
+// conditions hold and by cells where they do not.
 func (l *localCost) profile(dst []float64, t tally, weight float64) {
+	if l.unknown == "" {
+		l.publishedProfile(dst, t, weight)
+	} else {
+		l.cellProfile(dst, t, weight)
+	}
+}
+
+// publishedProfile follows the histograms with the largest changes. Below q1 they
+// have the largest q, above q0 the smallest; in between all is the plateau.
+func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
-	votes := append(tally{}, t...)
+	votes := slices.Clone(t)
 	fall := logQ < l.logQ1
 	for d := range dst {
 		if d > 0 {
 			switch {
 			case fall && logQ < l.logQ1:
-				votes[0]--
-				votes[1]++
-				logQ = votes.logFlipGaussian(l.sigma)
+				votes.disagree()
 			case !fall && logQ > l.logQ0 && votes[1] > 0:
-				votes[0]++
-				votes[1]--
-				for i := 1; i+1 < len(votes) && votes[i] < votes[i+1]; i++ {
-					votes[i], votes[i+1] = votes[i+1], votes[i]
-				}
-				logQ = votes.logFlipGaussian(l.sigma)
+				votes.agree()
 			default:
 				dst[d] += weight * l.plateau
 				continue
 			}
+			logQ = votes.logFlipGaussian(l.sigma)
 		}
 		dst[d] += weight * l.change(logQ)
+	}
+}
+
+// cellProfile takes the largest change over all q within reach. From q0 on the
+// change falls with q; cell -1 stands for all of that.
+func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
+	up, down := slices.Clone(t), slices.Clone(t)
+	logQ := t.logFlipGaussian(l.sigma)
+	first := l.cell(logQ)
+	last, worst := first, l.change(logQ)
+	if first >= 0 { // a cell more on both sides makes rounding harmless
+		worst = max(worst, l.cellBound(first-1), l.cellBound(first), l.cellBound(first+1))
+	}
+	for d := range dst {
+		if d > 0 && first >= 0 {
+			to := -1
+			if up[0]-up[1] >= 2 {
+				up.disagree()
+				to = l.cell(up.logFlipGaussian(l.sigma))
+			}
+			for ; first > to; first-- {
+				worst = max(worst, l.cellBound(first-2))
+			}
+		}
+		if d > 0 && down[1] > 0 {
+			down.agree()
+			logQ := down.logFlipGaussian(l.sigma)
+			if logQ >= l.logQ0 {
+				worst = max(worst, l.change(logQ))
+			}
+			for to := l.cell(logQ); last < to; last++ {
+				worst = max(worst, l.cellBound(last), l.cellBound(last+1), l.cellBound(last+2))
+			}
+		}
+		dst[d] += weight * worst
+	}
+}
+
+// cell is where q falls, -1 from q0 on.
+func (l *localCost) cell(logQ float64) int {
+	if logQ >= l.logQ0 {
+		return -1
+	}
+	return max(0, min(int((logQuantile(logQ-math.Log(l.others))-l.z0)/l.step), len(l.cells)-1))
+}
+
+// cellBound bounds the change in cell i.
+func (l *localCost) cellBound(i int) float64 {
+	if i < 0 {
+		return l.worst() - l.cost(l.lower(l.logQ0))
+	}
+	return l.cells[min(i, len(l.cells)-1)]
+}
+
+// disagree moves the vote that raises the flip bound most, as long as the first
+// class has at least two votes more than the second: from the first to the second,
+// since the bound is convex in each distance and steepest in the smallest.
+func (t tally) disagree() {
+	t[0]--
+	t[1]++
+}
+
+// agree moves the vote that lowers the flip bound most, from the second class to the
+// first, and sorts again.
+func (t tally) agree() {
+	t[0]++
+	t[1]--
+	for i := 1; i+1 < len(t) && t[i] < t[i+1]; i++ {
+		t[i], t[i+1] = t[i+1], t[i]
 	}
 }
 

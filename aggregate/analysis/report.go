@@ -30,8 +30,8 @@ type Report struct {
 	Exact     Exact      // the divergences themselves instead of bounds of them
 	Expected  *Expected  // Confident-GNMax only
 	Realised  *Realised  // Confident-GNMax only, if Options.Answered was given
-	Sanitized *Sanitized // nil if the smooth sensitivity is not known; see Unsanitized
-	// Unsanitized says why there is no sanitised epsilon.
+	Sanitized *Sanitized // nil if no smooth sensitivity is known; see Unsanitized
+	// Unsanitized says why nothing is sanitised.
 	Unsanitized error
 }
 

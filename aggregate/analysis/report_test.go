@@ -172,8 +172,9 @@ func TestEndToEnd(t *testing.T) {
 					return
 				}
 				require.NoError(t, r.Unsanitized)
+				require.NoError(t, r.Sanitized.Unpublished)
 				p := r.Sanitized.Published
-				t.Logf("published %+v", p)
+				t.Logf("published %+v", *p)
 				t.Logf("valid %+v", r.Sanitized.Valid)
 				relative(t, c.Smooth.Order, p.Order, 1e-12, "order")
 				relative(t, c.Smooth.Beta, p.GNSS.Beta, 1e-9, "beta")

@@ -16,9 +16,13 @@ type Sanitized struct {
 	// Confident-GNMax it sanitises the expected cost as if the probabilities of
 	// answers were public. Its release cost is Theorem 23 of Papernot et al. 2018,
 	// which is no bound at the betas the procedure chooses; see [GNSS.RDP].
-	Published Release
+	// It is nil, and Unpublished says why, where a condition of the published
+	// smooth sensitivity fails.
+	Published   *Release
+	Unpublished error
 	// Valid sanitises the cost of all queries as if they were answered, by a
-	// release that costs what it says.
+	// release that costs what it says. Where the published conditions fail, the
+	// smooth sensitivity is bounded cell by cell instead.
 	Valid Release
 }
 
@@ -35,7 +39,7 @@ type Release struct {
 var errNoSmoothLNMax = errors.New("analysis: the smooth sensitivity of the LNMax cost is not known")
 
 func sanitize(ctx context.Context, r *Report, groups []group, weights []float64, teachers int) (*Sanitized, error) {
-	local := func(order float64, weight func(i int) float64) ([]float64, error) {
+	local := func(order float64, weight func(i int) float64) ([]float64, error, error) {
 		return localProfile(ctx, r.Mechanism, groups, teachers, order, weight)
 	}
 	var s Sanitized
@@ -43,14 +47,17 @@ func sanitize(ctx context.Context, r *Report, groups []group, weights []float64,
 	if r.Expected != nil {
 		before = r.Expected.DataDependent
 	}
-	profile, err := local(before.ClassicOrder, func(i int) float64 { return weights[i] })
+	profile, unpublished, err := local(before.ClassicOrder, func(i int) float64 { return weights[i] })
 	if err != nil {
 		return nil, err
 	}
-	s.Published = publishedRelease(profile, before)
+	if s.Unpublished = unpublished; unpublished == nil {
+		published := publishedRelease(profile, before)
+		s.Published = &published
+	}
 	if r.Expected != nil {
 		before = r.All.DataDependent
-		if profile, err = local(before.ClassicOrder, func(int) float64 { return 1 }); err != nil {
+		if profile, _, err = local(before.ClassicOrder, func(int) float64 { return 1 }); err != nil {
 			return nil, err
 		}
 	}
@@ -60,8 +67,9 @@ func sanitize(ctx context.Context, r *Report, groups []group, weights []float64,
 
 // localProfile is the local sensitivity at every distance of the cost of all
 // queries at one order. A record at distance d moves at most d votes of each
-// query, so the profiles of the queries add up.
-func localProfile(ctx context.Context, m Mechanism, groups []group, teachers int, order float64, weight func(i int) float64) ([]float64, error) {
+// query, so the profiles of the queries add up. unpublished says whether it is the
+// published one.
+func localProfile(ctx context.Context, m Mechanism, groups []group, teachers int, order float64, weight func(i int) float64) (profile []float64, unpublished, err error) {
 	var sigma float64
 	switch m := m.(type) {
 	case GNMax:
@@ -69,17 +77,17 @@ func localProfile(ctx context.Context, m Mechanism, groups []group, teachers int
 	case ConfidentGNMax:
 		sigma = m.Sigma2
 	default:
-		return nil, errNoSmoothLNMax
+		return nil, nil, errNoSmoothLNMax
 	}
 	l, err := newLocalCost(sigma, order, len(groups[0].tally))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	profile := make([]float64, teachers)
+	profile = make([]float64, teachers)
 	test := make([]float64, teachers)
 	for i, g := range groups {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		l.profile(profile, g.tally, weight(i)*float64(g.queries))
 		if m, ok := m.(ConfidentGNMax); ok {
@@ -90,7 +98,7 @@ func localProfile(ctx context.Context, m Mechanism, groups []group, teachers int
 			}
 		}
 	}
-	return profile, nil
+	return profile, l.published(), nil
 }
 
 // publishedRelease chooses beta and the noise as the code published with Papernot

@@ -50,7 +50,7 @@ costs far less than the worst case that a ledger charges. The report shows, at
                     et al. 2018; LNMax: Theorem 3 of 2017); it is one-sided
   exact             the divergence itself, forward (the side the published
                     bound is about) and in both directions
-  sanitized         what the data-dependent epsilon would be if it was
+  sanitized         what the data-dependent epsilon would be if it were
                     published with noise from smooth sensitivity
 
 All numbers are computed from the votes and are as private as they are. They hold

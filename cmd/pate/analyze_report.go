@@ -29,7 +29,7 @@ type analyzeReport struct {
 	Realised    *analyzeRealised  `json:"realised,omitempty"`
 	Exact       analyzeExact      `json:"exact"`
 	Valid       *analyzeValid     `json:"epsilon_sanitized_valid,omitempty"`
-	Unsanitized string            `json:"unsanitized,omitempty"` // why there is no sanitised epsilon
+	Unsanitized string            `json:"unsanitized,omitempty"` // why there is no epsilon_sanitized
 }
 
 type analyzeCosts struct {
@@ -99,8 +99,12 @@ func newAnalyzeReport(mechanism string, r *analysis.Report) analyzeReport {
 		out.Unsanitized = r.Unsanitized.Error()
 		return out
 	}
-	p, v := r.Sanitized.Published, r.Sanitized.Valid
-	out.Sanitized = &analyzeSanitized{revealed(p.Mean), revealed(p.SD)}
+	if p := r.Sanitized.Published; p != nil {
+		out.Sanitized = &analyzeSanitized{revealed(p.Mean), revealed(p.SD)}
+	} else {
+		out.Unsanitized = r.Sanitized.Unpublished.Error()
+	}
+	v := r.Sanitized.Valid
 	out.Valid = &analyzeValid{
 		analyzeSanitized: analyzeSanitized{revealed(v.Mean), revealed(v.SD)},
 		Order:            v.Order, Beta: v.GNSS.Beta, SigmaSS: v.GNSS.SigmaSS, Margin: v.GNSS.Margin, Cost: revealed(v.Cost),
@@ -115,7 +119,7 @@ func writeAnalysis(g *globals, mechanism string, r *analysis.Report) error {
 			return err
 		}
 		if out.Unsanitized != "" {
-			g.logf("no sanitised epsilon: %s", out.Unsanitized)
+			g.logf("not sanitized: %s", out.Unsanitized)
 		}
 		if out.ExpectedCost {
 			g.logf("%d queries, %.1f answers expected, delta %g; expected costs are no bounds, \"all answered\" is", r.Queries, float64(out.ExpectedAnswered), r.Delta)
@@ -151,9 +155,11 @@ func (out analyzeReport) table(r *analysis.Report) table.Table {
 	release := func(name string, s analysis.Release, holds string) {
 		t.Rows = append(t.Rows, []string{name, "", fmt.Sprintf("%.2f ± %.2f", s.Mean.Reveal(), s.SD.Reveal()), fmt.Sprintf("%g", s.Order), holds})
 	}
-	if r.Sanitized != nil {
-		release("sanitized, as published", r.Sanitized.Published, "no bound")
-		release("sanitized, valid", r.Sanitized.Valid, "one-sided")
+	if s := r.Sanitized; s != nil {
+		if s.Published != nil {
+			release("sanitized, as published", *s.Published, "no bound")
+		}
+		release("sanitized, valid", s.Valid, "one-sided")
 	}
 	return t
 }
