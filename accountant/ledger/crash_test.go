@@ -303,6 +303,7 @@ func (p program) check(t *testing.T, d *faultyDisk, out *released, what string) 
 
 // TestCrashes kills, and cuts off from disk and power, at every boundary.
 func TestCrashes(t *testing.T) {
+	t.Parallel()
 	schedules := 10_000
 	if testing.Short() || raceDetector {
 		schedules = 1000

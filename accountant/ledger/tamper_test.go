@@ -29,6 +29,7 @@ func corruptAt(t *testing.T, data []byte, cfg Config, lines ...int64) {
 }
 
 func TestEveryChangedByteIsFoundWithItsLine(t *testing.T) {
+	t.Parallel()
 	for _, cfg := range []Config{testConfig, filterConfig()} {
 		cfg.Orders = []float64{4, 16} // few, for speed
 		whole := sample(t, cfg)

@@ -1,0 +1,266 @@
+package ledger_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// processes are the programs that the test binary is started again as.
+var processes = map[string]func(path string) error{
+	"resumable": resumable,
+	"greedy":    greedy,
+}
+
+const (
+	processName = "PATE_LEDGER_TEST_PROCESS"
+	processPath = "PATE_LEDGER_TEST_PATH"
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(processName); name != "" {
+		if err := processes[name](os.Getenv(processPath)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func process(t *testing.T, name, path string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), processName+"="+name, processPath+"="+path)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+var (
+	one    = accountant.GNMax{Sigma: 100}
+	shared = ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Orders: []float64{12}}
+)
+
+const resumableQueries = 40
+
+// label is what a resumable run answers: a function of its key and the query.
+func label(query int) string {
+	h := fnv.New32a()
+	fmt.Fprint(h, "key ", query)
+	return fmt.Sprintf("%d,%d\n", query, h.Sum32()%10)
+}
+
+// resumable releases its labels on stdout, one after the other, from the first.
+func resumable(path string) error {
+	cfg := shared
+	cfg.Run = "key and votes"
+	l, err := ledger.Open(path, cfg)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	for q := range resumableQueries {
+		r, err := l.Reserve(one)
+		if err != nil {
+			return err
+		}
+		if err := r.Begin(one); err != nil {
+			return err
+		}
+		if err := l.Commit(r, []byte(label(q))); err != nil {
+			return err
+		}
+		if _, err := os.Stdout.WriteString(label(q)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// greedy releases one answer at a time, opening the ledger anew for each, until
+// nothing more fits.
+func greedy(path string) error {
+	for {
+		l, err := ledger.Open(path, shared)
+		if err != nil {
+			return err
+		}
+		r, err := l.Reserve(one)
+		if err == nil {
+			err = r.Begin(one)
+		}
+		if err == nil {
+			err = l.Commit(r, []byte("answer"))
+		}
+		if err == nil {
+			_, err = fmt.Println(r.Entry())
+		}
+		if closing := l.Close(); err == nil {
+			err = closing
+		}
+		if errors.Is(err, ledger.ErrBudgetExceeded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// TestKilledProcesses kills a real process, at a moment of chance, again and
+// again, and lets it go on.
+func TestKilledProcesses(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts hundreds of processes")
+	}
+	const kills = 200
+	rnd := rand.New(rand.NewPCG(1, 5))
+	var midway, runs int
+	for killed := 0; killed < kills; runs++ {
+		path := filepath.Join(t.TempDir(), "ledger.jsonl")
+		released := map[string]bool{}
+		for finished := false; !finished; {
+			cmd := process(t, "resumable", path)
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			lines := bufio.NewReader(out)
+			// Some labels of this life, then a little while, then the end.
+			for n := rnd.IntN(resumableQueries + 5); n > 0; n-- {
+				text, err := lines.ReadString('\n')
+				if err != nil {
+					break
+				}
+				released[text] = true
+			}
+			if killed < kills {
+				time.Sleep(time.Duration(rnd.IntN(2000)) * time.Microsecond)
+				require.NoError(t, cmd.Process.Kill()) // no error either if it has just ended by itself
+			}
+			rest, err := io.ReadAll(lines)
+			require.NoError(t, err)
+			for _, text := range strings.SplitAfter(string(rest), "\n") {
+				if strings.HasSuffix(text, "\n") {
+					released[text] = true
+				}
+			}
+			if finished = cmd.Wait() == nil; !finished {
+				killed++
+			}
+
+			f, err := os.Open(path)
+			if errors.Is(err, os.ErrNotExist) {
+				require.Empty(t, released)
+				continue
+			}
+			require.NoError(t, err)
+			size, err := f.Seek(0, io.SeekEnd)
+			require.NoError(t, err)
+			if size == 0 {
+				require.Empty(t, released)
+				require.NoError(t, f.Close())
+				continue
+			}
+			_, err = f.Seek(0, io.SeekStart)
+			require.NoError(t, err)
+			s, err := ledger.Verify(f, nil)
+			require.NoError(t, err)
+			require.NoError(t, f.Close())
+			require.GreaterOrEqual(t, s.Commits, int64(len(released)))
+			require.LessOrEqual(t, s.Entries, s.Commits+1)
+			for text := range released {
+				query := 0
+				_, err := fmt.Sscanf(text, "%d,", &query)
+				require.NoError(t, err)
+				require.Equal(t, label(query), text, "what an uninterrupted run releases")
+				require.True(t, s.Committed(int64(query)+1), "query %d was released", query)
+			}
+			if !finished && s.Commits > 0 && s.Commits < resumableQueries {
+				midway++
+			}
+			if finished {
+				require.Len(t, released, resumableQueries)
+				require.EqualValues(t, resumableQueries, s.Commits)
+				require.EqualValues(t, resumableQueries, s.Entries, "nothing was paid twice")
+			}
+		}
+	}
+	t.Logf("%d kills in %d runs, %d of them between the first commit and the last", kills, runs, midway)
+	require.Greater(t, midway, kills/4)
+	require.Greater(t, runs, 3)
+}
+
+// TestSixteenProcessesShareABudget of exactly a hundred answers.
+func TestSixteenProcessesShareABudget(t *testing.T) {
+	t.Parallel()
+	l, err := ledger.Open("", shared)
+	require.NoError(t, err)
+	spare, err := l.Fits(t.Context(), one)
+	require.NoError(t, err)
+	require.Greater(t, spare, int64(100))
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err = ledger.Open(path, shared)
+	require.NoError(t, err)
+	for n := spare - 100; n > 0; n-- { // until a hundred fit
+		_, err := l.Reserve(one)
+		require.NoError(t, err)
+		if fits, err := l.Fits(t.Context(), one); fits == 100 {
+			require.NoError(t, err)
+			break
+		}
+	}
+	require.NoError(t, l.Close())
+
+	var wg sync.WaitGroup
+	outputs := make([]bytes.Buffer, 16)
+	errs := make([]error, 16)
+	for i := range outputs {
+		wg.Go(func() {
+			cmd := process(t, "greedy", path)
+			cmd.Stdout = &outputs[i]
+			errs[i] = cmd.Run()
+		})
+	}
+	wg.Wait()
+	entries := map[string]bool{}
+	busy := 0
+	for i := range outputs {
+		require.NoError(t, errs[i])
+		answers := strings.Fields(outputs[i].String())
+		for _, entry := range answers {
+			require.False(t, entries[entry], "entry %s was given to two", entry)
+			entries[entry] = true
+		}
+		if len(answers) > 0 {
+			busy++
+		}
+	}
+	require.Len(t, entries, 100)
+	t.Logf("%d of 16 processes got something", busy)
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, err := ledger.Verify(f, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 100, s.Commits)
+	require.LessOrEqual(t, s.Epsilon, 2.0)
+}
