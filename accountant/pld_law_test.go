@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/internal/mathx"
@@ -128,4 +129,62 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Every law is exact in what discretisation must keep: an upper law holds all
+// of P and of Q, a lower one all of Q and no more than P.
+func TestCellsKeepTheirMasses(t *testing.T) {
+	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
+		for _, reverse := range []bool{false, true} {
+			s := &schedule{}
+			s.add(pairKey{pairSampled, m.q, m.sigma}, 1)
+			c := s.components(reverse)[0]
+			for _, up := range []bool{true, false} {
+				for _, h := range []float64{1e-2, 1e-3} {
+					if m.q == 1 && reverse {
+						continue
+					}
+					law, err := c.law(h, 0, reverse, up, 1<<26)
+					require.NoError(t, err)
+					var sumP, sumQ float64
+					for i, x := range law.p {
+						x *= math.Exp(law.logM)
+						sumP += x
+						sumQ += x * math.Exp(-law.loss(i))
+					}
+					sumP += law.inf
+					if up {
+						assert.InDelta(t, 1, sumP, 1e-11, "%v", m)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+					} else {
+						assert.LessOrEqual(t, sumP, 1+1e-11)
+						assert.LessOrEqual(t, sumQ, 1+1e-11)
+						assert.Greater(t, sumP, 0.9)
+					}
+					pr := newProfile(law, 0, up)
+					for _, eps := range []float64{0, 0.004, 0.3, 1.7} { // one step, exactly
+						want := exactSampledDelta(m, eps, reverse)
+						if up {
+							assert.GreaterOrEqual(t, pr.delta(eps), want-1e-15, "%v %v", m, eps)
+						} else {
+							assert.LessOrEqual(t, pr.delta(eps), want+1e-15, "%v %v", m, eps)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// exactSampledDelta is P[loss > eps] - e^eps Q[loss > eps] in closed form.
+func exactSampledDelta(m mixture, eps float64, reverse bool) float64 {
+	if reverse {
+		z := m.at(-eps)
+		if math.IsInf(z, -1) {
+			return 0
+		}
+		return math.Exp(mathx.LogNormalCDF(z)) - math.Exp(eps+m.logHeadP(z))
+	}
+	z := m.at(eps)
+	return math.Exp(m.logTailP(z)) - math.Exp(eps+mathx.LogNormalCDF(-z))
 }

@@ -1,0 +1,73 @@
+package accountant
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Parameters at the edge of what is valid: an answer that is in order, or a
+// wide one, within seconds.
+func TestPLDExtremes(t *testing.T) {
+	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
+	counts := []int64{1, 1e9}
+	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
+		for _, sigma := range noises {
+			for _, n := range counts {
+				p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
+				for _, delta := range deltas {
+					b, err := p.EpsilonContext(t.Context(), delta)
+					require.NoError(t, err)
+					require.False(t, math.IsNaN(b.Lower) || math.IsNaN(b.Upper))
+					require.LessOrEqual(t, b.Lower, b.Upper)
+					require.LessOrEqual(t, 0.0, b.Lower)
+					all, err := GaussianEpsilon(sigma/math.Sqrt(float64(n)), delta)
+					require.NoError(t, err)
+					require.LessOrEqual(t, b.Lower, all*(1+1e-9)+1e-12, "sampling does not cost: q=%v sigma=%v n=%v delta=%v", q, sigma, n, delta)
+					if q >= 1-1e-9 && b.GapReached {
+						require.InDelta(t, all, b.Upper, 2e-3*math.Max(1, all))
+					}
+				}
+			}
+		}
+	}
+}
+
+// Parameters that exhaust float64: no panic, and the interval is in order.
+func TestPLDAbsurdParameters(t *testing.T) {
+	for _, e := range []Event{
+		ExponentialMechanism{2e-162}, ExponentialMechanism{1e-320}, ExponentialMechanism{1e9}, PureDP{1e-320}, PureDP{1e300},
+		Laplace{1e300}, Laplace{1e-9}, DiscreteLaplace{1e300, 3}, DiscreteLaplace{1e-9, 3}, DiscreteGaussian{1e-3, 1}, DiscreteGaussian{3e4, 1},
+		PoissonSampled{1e-300, Gaussian{1}}, PoissonSampled{0.5, Gaussian{1e200}}, PoissonSampled{0.5, Gaussian{1e-200}},
+		PoissonSampled{1 - 1e-16, Gaussian{1}},
+	} {
+		for _, n := range []int64{1, 1000} {
+			p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+			require.NoError(t, p.Compose(e, n))
+			b, err := p.EpsilonContext(t.Context(), 0.01)
+			require.NoError(t, err, "%T%v", e, e)
+			require.True(t, 0 <= b.Lower && b.Lower <= b.Upper, "%T%v: %v", e, e, b)
+			d, err := p.DeltaContext(t.Context(), 0.01)
+			require.NoError(t, err, "%T%v", e, e)
+			require.True(t, 0 <= d.Lower && d.Lower <= d.Upper && d.Upper <= 1, "%T%v: %v", e, e, d)
+		}
+	}
+}
+
+func TestPLDStopsWithItsContext(t *testing.T) {
+	p := newPLD(t, PLDConfig{Gap: 1e-5})
+	require.NoError(t, p.Compose(sgd(0.01, 1, 1e6), 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.EpsilonContext(ctx, 1e-5)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.DeltaContext(ctx, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	require.NoError(t, err, "a cancelled question leaves nothing behind")
+	assert.Positive(t, b.Upper)
+}
