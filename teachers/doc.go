@@ -10,7 +10,10 @@
 //     the model; only the votes stay;
 //   - [Votes] is the matrix queries x teachers. A row of it becomes an
 //     aggregate.Histogram, and that is where noise, accounting and release
-//     begin: nothing in this package adds noise.
+//     begin: nothing in this package adds noise;
+//   - [OpenVotes] reads the votes of models that were trained elsewhere, from
+//     CSV or NPY, as a stream of histograms; [CheckVotes] says what is odd about
+//     them, and package manifest whether their silos are disjoint.
 //
 // # Guarantee
 //
@@ -45,4 +48,9 @@
 //	share, err := teachers.Partition(units, 250, key.Derive("partition"))
 //	votes, err := teachers.Train(ctx, teachers.Config{Learner: teachers.KernelRidge{Gamma: .02, Lambda: .05}, Teachers: 250, Key: key}, private, share, queries)
 //	histogram, err := votes.Histogram(0)
+//
+// or, with models of your own,
+//
+//	source, err := teachers.OpenVotes(ctx, []string{"votes.npy"}, teachers.VotesOptions{Classes: 10})
+//	for ballot, err := range source.Histograms(ctx) { ... }
 package teachers

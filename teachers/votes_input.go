@@ -31,7 +31,8 @@ func findVotes(paths []string) (files []*votesInput, perTeacher bool, err error)
 	perTeacher = len(paths) > 1
 	var names []string
 	for _, path := range paths {
-		if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		_, statErr := os.Stat(path)
+		if statErr == nil {
 			names = append(names, path)
 			continue
 		}
@@ -40,7 +41,7 @@ func findVotes(paths []string) (files []*votesInput, perTeacher bool, err error)
 			return nil, false, &VotesError{File: path, What: "is no file and no pattern", Err: err}
 		}
 		if len(found) == 0 {
-			return nil, false, &VotesError{File: path, What: "there is no such file", Err: fs.ErrNotExist}
+			return nil, false, &VotesError{File: path, What: "cannot be read", Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
 		}
 		perTeacher = true
 		names = append(names, found...)
