@@ -58,7 +58,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.SetHelpTemplate(helpTemplate)
 	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
-	root.AddCommand(newLawCommand(g), newExplainCommand(g))
+	root.AddCommand(newLawCommand(g), newExplainCommand(g), newPlanCommand(g))
 	root.AddCommand(newCheckCommand(g))
 	root.AddCommand(newAnalyzeCommand(g))
 	root.AddCommand(helpTopics()...)

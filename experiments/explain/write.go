@@ -17,12 +17,13 @@ import (
 func (t Trace) Write(w io.Writer, f table.Format) error {
 	switch f {
 	case table.JSON:
-		data, err := json.MarshalIndent(t, "", "  ")
-		if err != nil {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false) // formulas have < and >
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(t); err != nil {
 			return fmt.Errorf("explain: %w", err)
 		}
-		_, err = w.Write(append(data, '\n'))
-		return err
+		return nil
 	case table.CSV:
 		return t.csv(w)
 	}

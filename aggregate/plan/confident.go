@@ -1,0 +1,165 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"slices"
+)
+
+// confidentSettings searches Confident-GNMax. Gaussian noise costs a rho at every
+// order a, so a budget is one number: with Q questions and A answers,
+//
+//	Q/(2 sigma1^2) + A/sigma^2 = rho,
+//
+// and the grid is over the threshold, Q, the share of rho that tests get, and A as
+// the expected number of answers and some standard deviations. It returns the best
+// setting of all and the best for each fifth of the votes as the threshold.
+func (c cases) confidentSettings(ctx context.Context, goal Goal) ([]Setting, error) {
+	single, err := calibrated(ctx, GNMax, 1, goal)
+	if err != nil {
+		return nil, err
+	}
+	rho := 1 / (single.Sigma * single.Sigma)
+	if single.Sigma == leastNoise { // a budget beyond all use
+		return nil, nil
+	}
+	// More noise than GNMax needs to answer everything is never worth a test.
+	accuracy, err := c.newAccuracyTable(ctx, single.Sigma, single.Sigma*math.Sqrt(float64(len(c.counts))))
+	if err != nil || accuracy == nil {
+		return nil, err
+	}
+	const rows = 50 // thresholds; every tenth is a fifth of the votes
+	best := make([]candidate, rows+1)
+	pass := make([]float64, len(c.groups))
+	for _, q := range ladder(len(c.counts)) {
+		for _, share := range []float64{0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8} {
+			sigma1 := math.Sqrt(float64(q) / (2 * share * rho))
+			if sigma1 > maxPlannedNoise || sigma1 < leastNoise {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			for row := 1; row <= rows; row++ {
+				s := Setting{Mechanism: Confident, Threshold: math.Ceil(float64(c.teachers*row) / rows), Sigma1: sigma1, Queries: q}
+				passed := 0.0
+				for g, group := range c.groups {
+					pass[g] = passing(group.largest, s.Threshold, sigma1)
+					passed += pass[g] * group.queries
+				}
+				p := passed / float64(len(c.counts))
+				for _, margin := range []float64{-1, 0, 1, 2, 3} {
+					s.Answers = min(q, max(1, int(math.Ceil(float64(q)*p+margin*math.Sqrt(float64(q)*p*(1-p))))))
+					s.Sigma = math.Sqrt(float64(s.Answers) / ((1 - share) * rho))
+					right := accuracy.right(s.Sigma, pass)
+					if right < goal.MinAccuracy*passed || passed == 0 {
+						continue
+					}
+					if correct := untilCap(q, p, s.Answers) * right / passed; correct > best[row].correct {
+						best[row] = candidate{s, correct}
+					}
+				}
+			}
+		}
+	}
+	return pick(best, rows/5), nil
+}
+
+type candidate struct {
+	setting Setting
+	correct float64
+}
+
+// pick is the best of all and of every so many, without repeats.
+func pick(best []candidate, every int) []Setting {
+	top := 0
+	for row := range best {
+		if best[row].correct > best[top].correct {
+			top = row
+		}
+	}
+	var out []Setting
+	for row, b := range best {
+		if b.correct > 0 && (row == top || row%every == 0) {
+			out = append(out, b.setting)
+		}
+	}
+	return out
+}
+
+// passing is P[largest + Z >= threshold], for continuous noise half a vote off: good
+// enough to rank.
+func passing(largest int64, threshold, sigma1 float64) float64 {
+	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
+}
+
+// accuracyTable is how many queries with a given largest count are answered
+// correctly in expectation, for a geometric ladder of sigmas.
+type accuracyTable struct {
+	sigmas  []float64
+	byGroup [][]float64 // by sigma, and by largest count as cases.groups
+}
+
+type largestGroup struct {
+	largest int64
+	queries float64
+}
+
+const sigmaRatio = 1.06
+
+// newAccuracyTable returns nil if all noise is outside what a plan considers.
+func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accuracyTable, error) {
+	t := &accuracyTable{}
+	index := make(map[int64]int)
+	for g, group := range c.groups {
+		index[group.largest] = g
+	}
+	for sigma := from; sigma <= min(to*sigmaRatio, maxPlannedNoise); sigma *= sigmaRatio {
+		j, err := gaussianJudge(sigma, len(c.counts[0]))
+		if err != nil {
+			return nil, err
+		}
+		right, err := c.correct(ctx, j)
+		if err != nil {
+			return nil, err
+		}
+		row := make([]float64, len(c.groups))
+		for i, p := range right {
+			row[index[c.largest[i]]] += p
+		}
+		t.sigmas, t.byGroup = append(t.sigmas, sigma), append(t.byGroup, row)
+	}
+	if len(t.sigmas) < 2 {
+		return nil, nil
+	}
+	return t, nil
+}
+
+func byLargest(largest []int64) []largestGroup {
+	var groups []largestGroup
+	sorted := slices.Sorted(slices.Values(largest))
+	for i, n := range sorted {
+		if i == 0 || n != sorted[i-1] {
+			groups = append(groups, largestGroup{largest: n})
+		}
+		groups[len(groups)-1].queries++
+	}
+	return groups
+}
+
+// right is how many of the queries that pass are answered correctly, interpolated
+// between sigmas; none beyond the table. It ranks candidates; what a plan reports is
+// computed exactly.
+func (t *accuracyTable) right(sigma float64, pass []float64) float64 {
+	at := math.Log(sigma/t.sigmas[0]) / math.Log(sigmaRatio)
+	if at < 0 || at > float64(len(t.sigmas)-1) {
+		return 0
+	}
+	i := min(int(at), len(t.sigmas)-2)
+	weight := at - float64(i)
+	right := 0.0
+	for g, p := range pass {
+		right += p * (t.byGroup[i][g]*(1-weight) + t.byGroup[i+1][g]*weight)
+	}
+	return right
+}

@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+)
+
+func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
+	h, err := aggregate.NewHistogram(counts)
+	require.NoError(t, err)
+	return h
+}
+
+func simulated(t require.TestingT, queries int) []Example {
+	examples, err := Simulation{Teachers: 100, Classes: 5, Queries: queries, Accuracy: 0.8}.Examples(aggregate.SeedKey(4))
+	require.NoError(t, err)
+	return examples
+}
+
+// exact is what Evaluate should say, from the laws of package aggregate.
+func exact(t require.TestingT, s Setting, e Example) (answered, correct float64) {
+	m, err := s.New()
+	require.NoError(t, err)
+	law, err := m.(interface {
+		Law(aggregate.Histogram) (aggregate.Law, error)
+	}).Law(e.Votes)
+	require.NoError(t, err)
+	return -math.Expm1(law.LogDeclined), math.Exp(law.LogLabels[e.Label])
+}
+
+// TestExpectationsAreThoseOfTheLaws compares with package aggregate, which knows
+// nothing of judges, on random votes and noise.
+func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
+	for _, mechanism := range []string{GNMax, Confident, LNMax, Exponential, PermuteAndFlip} {
+		t.Run(mechanism, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				counts := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 12).Draw(t, "counts")
+				noise := math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log noise"))
+				e := Example{Votes: histogram(t, counts...), Label: rapid.IntRange(0, len(counts)-1).Draw(t, "label")}
+				s := Setting{Mechanism: mechanism, Queries: 3}
+				switch mechanism {
+				case GNMax:
+					s.Sigma = noise
+				case Confident:
+					s.Sigma, s.Sigma1 = noise, math.Exp(rapid.Float64Range(-1, 5).Draw(t, "log test noise"))
+					s.Threshold = rapid.Float64Range(-10, 80).Draw(t, "threshold")
+				default:
+					s.Scale = noise
+				}
+				a, err := Evaluate(t.Context(), []Example{e}, s, 1e-5)
+				require.NoError(t, err)
+				answered, correct := exact(t, s, e)
+				require.InDelta(t, 3*answered, a.ExpectedAnswers, 1e-11)
+				require.InDelta(t, 3*correct, a.ExpectedCorrect, 1e-11)
+			})
+		})
+	}
+}
+
+// TestRoughLaplace holds what ranks numbers of queries to its tolerance.
+func TestRoughLaplace(t *testing.T) {
+	for _, scale := range []float64{5, 20, 90, 400} {
+		for _, e := range simulated(t, 30) {
+			counts := []int64{}
+			for _, n := range e.Votes.Reveal() {
+				counts = append(counts, int64(n))
+			}
+			rough, err := laplaceJudge(scale, true)
+			require.NoError(t, err)
+			fine, err := laplaceJudge(scale, false)
+			require.NoError(t, err)
+			require.InDelta(t, fine(counts, e.Label), rough(counts, e.Label), 1e-2)
+		}
+	}
+}
+
+func TestUntilCap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 60).Draw(t, "n")
+		limit := rapid.IntRange(1, 70).Draw(t, "limit")
+		p := rapid.Float64Range(0, 1).Draw(t, "p")
+		law := make([]float64, n+1)
+		law[0] = 1
+		for range n {
+			for k := n; k > 0; k-- {
+				law[k] = law[k]*(1-p) + law[k-1]*p
+			}
+			law[0] *= 1 - p
+		}
+		want := 0.0
+		for k, q := range law {
+			want += q * float64(min(k, limit))
+		}
+		require.InDelta(t, want, untilCap(n, p, limit), 1e-10)
+	})
+}
+
+// accounted again, by the mechanism that would run.
+func claimed(t require.TestingT, a Alternative, delta float64) float64 {
+	m, err := a.New()
+	require.NoError(t, err)
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(m.Event(), 1))
+	b, err := account.Epsilon(delta)
+	require.NoError(t, err)
+	return b.Upper
+}
+
+func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
+	examples := simulated(t, 25)
+	for _, eps := range []float64{0.05, 0.5, 1, 3, 20, 300} {
+		for _, delta := range []float64{1e-9, 1e-5} {
+			for _, accuracy := range []float64{0, 0.6} {
+				out, err := Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy})
+				if accuracy > 0 && eps < 1 {
+					continue // may well be impossible
+				}
+				require.NoError(t, err)
+				for i, a := range out {
+					require.LessOrEqual(t, a.Epsilon, eps, "%+v", a)
+					require.Equal(t, a.Epsilon, claimed(t, a, delta))
+					require.GreaterOrEqual(t, a.Accuracy(), accuracy)
+					require.LessOrEqual(t, a.ExpectedCorrect, a.ExpectedAnswers)
+					require.LessOrEqual(t, a.Queries, len(examples))
+					if i > 0 {
+						require.LessOrEqual(t, a.ExpectedCorrect, out[i-1].ExpectedCorrect)
+					}
+					if eps <= 20 { // beyond, the least noise a mechanism takes costs less
+						require.Greater(t, a.Epsilon, eps*0.999, "%+v wastes budget", a)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSearchIsGood compares the grid's best with a finer search.
+func TestSearchIsGood(t *testing.T) {
+	examples := simulated(t, 80)
+	c, err := newCases(examples)
+	require.NoError(t, err)
+	for _, goal := range []Goal{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.85}, {Epsilon: 4, Delta: 1e-5, MinAccuracy: 0.8}} {
+		out, err := Alternatives(t.Context(), examples, goal)
+		require.NoError(t, err)
+		best := make(map[string]float64)
+		for _, a := range out {
+			best[a.Mechanism] = max(best[a.Mechanism], a.ExpectedCorrect)
+		}
+		rival := 0.0
+		for queries := 1; queries <= len(examples); queries++ {
+			s, err := calibrated(t.Context(), GNMax, queries, goal)
+			require.NoError(t, err)
+			a, err := c.evaluate(t.Context(), s, goal.Delta)
+			require.NoError(t, err)
+			if a.Accuracy() >= goal.MinAccuracy {
+				rival = max(rival, a.ExpectedCorrect)
+			}
+		}
+		require.Positive(t, rival)
+		require.Greater(t, best[GNMax], 0.99*rival, "%+v", goal)
+
+		rnd, rivalConfident := rand.New(rand.NewPCG(5, 0)), 0.0
+		for range 500 {
+			queries := 1 + rnd.IntN(len(examples))
+			answers, share := 1+rnd.IntN(queries), math.Pow(rnd.Float64(), 2)*0.9+0.005
+			single, err := calibrated(t.Context(), GNMax, 1, goal)
+			require.NoError(t, err)
+			rho := 1 / (single.Sigma * single.Sigma)
+			s := Setting{Mechanism: Confident, Threshold: math.Floor(rnd.Float64() * 110), Sigma1: math.Sqrt(float64(queries) / (2 * share * rho)),
+				Sigma: math.Sqrt(float64(answers) / ((1 - share) * rho)), Queries: queries, Answers: answers}
+			a, err := c.evaluate(t.Context(), s, goal.Delta)
+			require.NoError(t, err)
+			if a.Accuracy() >= goal.MinAccuracy && a.Epsilon <= goal.Epsilon*(1+1e-6) {
+				rivalConfident = max(rivalConfident, a.ExpectedCorrect)
+			}
+		}
+		require.Positive(t, rivalConfident)
+		require.Greater(t, best[Confident], 0.98*rivalConfident, "%+v", goal)
+	}
+}
+
+func TestSimulation(t *testing.T) {
+	s := Simulation{Teachers: 200, Classes: 10, Queries: 4000, Accuracy: 0.83}
+	examples, err := s.Examples(aggregate.SeedKey(1))
+	require.NoError(t, err)
+	again, err := s.Examples(aggregate.SeedKey(1))
+	require.NoError(t, err)
+	require.Equal(t, examples[7].Votes.Reveal(), again[7].Votes.Reveal())
+	summary, err := Summarize(examples)
+	require.NoError(t, err)
+	// The standard deviation of a query's share is sqrt(a(1-a)c) = 0.24.
+	require.InDelta(t, 0.83, summary.TeacherAccuracy, 5*0.24/math.Sqrt(4000))
+	require.Equal(t, 200, summary.Teachers)
+	second, variance, wrong, confused := 0.0, 0.0, 0.0, 0.0
+	for _, e := range examples {
+		counts := e.Votes.Reveal()
+		x := float64(counts[e.Label])/200 - summary.TeacherAccuracy
+		variance += x * x / 4000
+		most := 0
+		for class, n := range counts {
+			if class != e.Label {
+				wrong += float64(n)
+				most = max(most, n)
+			}
+		}
+		confused += float64(most)
+	}
+	second = summary.TeacherAccuracy * (1 - summary.TeacherAccuracy)
+	require.InDelta(t, DefaultCorrelation, (variance/second-1.0/200)/(1-1.0/200), 0.03)
+	require.InDelta(t, DefaultConfusion+0.3/9, confused/wrong, 0.03, "the confused class also gets its part of the rest")
+	// As on MNIST, plurality is right far less often than independent teachers' would
+	// be: the control below.
+	require.InDelta(t, 0.91, summary.PluralityAccuracy, 0.025)
+	s.Correlation = 1e-6
+	examples, err = s.Examples(aggregate.SeedKey(1))
+	require.NoError(t, err)
+	summary, err = Summarize(examples)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, summary.PluralityAccuracy)
+}
+
+func TestPluralityExamples(t *testing.T) {
+	examples := PluralityExamples([]aggregate.Histogram{histogram(t, 1, 5, 5), histogram(t, 0, 0, 0), histogram(t, 3, 2, 9)})
+	require.Equal(t, []int{1, 0, 2}, []int{examples[0].Label, examples[1].Label, examples[2].Label})
+	summary, err := Summarize(examples)
+	require.NoError(t, err)
+	require.Equal(t, 1.0, summary.PluralityAccuracy)
+	require.Equal(t, 14, summary.Teachers)
+}
+
+func TestRefusals(t *testing.T) {
+	good := simulated(t, 5)
+	for name, goal := range map[string]Goal{
+		"epsilon 0": {Delta: 1e-5}, "epsilon NaN": {Epsilon: math.NaN(), Delta: 1e-5}, "epsilon inf": {Epsilon: math.Inf(1), Delta: 1e-5},
+		"delta 0": {Epsilon: 1}, "delta 1": {Epsilon: 1, Delta: 1}, "accuracy 1": {Epsilon: 1, Delta: 1e-5, MinAccuracy: 1},
+	} {
+		_, err := Alternatives(t.Context(), good, goal)
+		require.Error(t, err, name)
+	}
+	_, err := Alternatives(t.Context(), good, Goal{Epsilon: 0.01, Delta: 1e-5, MinAccuracy: 0.95})
+	require.ErrorIs(t, err, ErrNoPlan)
+	for name, examples := range map[string][]Example{
+		"none": nil, "zero histogram": {{}}, "label": {{Votes: histogram(t, 1, 2), Label: 2}}, "negative label": {{Votes: histogram(t, 1, 2), Label: -1}},
+		"classes": {{Votes: histogram(t, 1, 2)}, {Votes: histogram(t, 1, 2, 3)}}, "votes": {{Votes: histogram(t, 1<<30, 2)}},
+	} {
+		_, err := Alternatives(t.Context(), examples, Goal{Epsilon: 1, Delta: 1e-5})
+		require.Error(t, err, name)
+		_, err = Summarize(examples)
+		require.Error(t, err, name)
+	}
+	for name, s := range map[string]Setting{
+		"mechanism": {Mechanism: "magic", Queries: 1}, "sigma": {Mechanism: GNMax, Queries: 1}, "noise": {Mechanism: GNMax, Sigma: 1e9, Queries: 1},
+		"queries": {Mechanism: LNMax, Scale: 1}, "answers": {Mechanism: Confident, Sigma: 1, Sigma1: 1, Queries: 1, Answers: 2}, "NaN": {Mechanism: GNMax, Sigma: math.NaN(), Queries: 1},
+	} {
+		_, err := Evaluate(t.Context(), good, s, 1e-5)
+		require.Error(t, err, name)
+	}
+	for name, s := range map[string]Simulation{
+		"teachers": {Teachers: 1, Classes: 2, Queries: 1, Accuracy: 0.5}, "classes": {Teachers: 2, Classes: 1, Queries: 1, Accuracy: 0.5},
+		"queries": {Teachers: 2, Classes: 2, Accuracy: 0.5}, "accuracy": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 1},
+		"correlation": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Correlation: 1}, "confusion": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5, Confusion: 1.1},
+		"NaN": {Teachers: 2, Classes: 2, Queries: 1, Accuracy: math.NaN()},
+	} {
+		_, err := s.Examples(aggregate.SeedKey(1))
+		require.Error(t, err, name)
+	}
+	_, err = Simulation{Teachers: 2, Classes: 2, Queries: 1, Accuracy: 0.5}.Examples(aggregate.Key{})
+	require.Error(t, err)
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Alternatives(ctx, simulated(t, 5), Goal{Epsilon: 1, Delta: 1e-5})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// BenchmarkAlternatives is the default plan: 1,000 queries, 250 teachers, 10 classes.
+func BenchmarkAlternatives(b *testing.B) {
+	examples, err := Simulation{Teachers: 250, Classes: 10, Queries: 1000, Accuracy: 0.83}.Examples(aggregate.SeedKey(1))
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := Alternatives(b.Context(), examples, Goal{Epsilon: 2, Delta: 1e-5})
+		require.NoError(b, err)
+	}
+}

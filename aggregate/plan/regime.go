@@ -1,0 +1,220 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// The names of the stability methods, as the command line spells them.
+const (
+	MStabLaplace  = "m-stab/laplace"
+	MStabGaussian = "m-stab/gaussian"
+	SVTPrinted    = "m-svec/printed"
+	SVTCalibrated = "m-svec/calibrated"
+	StableSVT     = "stable-svt"
+)
+
+// Regime is a situation in public numbers.
+type Regime struct {
+	Teachers int
+	Classes  int
+	Queries  int
+	Epsilon  float64
+	Delta    float64
+	Gap      int     // typical votes between the largest two counts
+	Unstable int     // unstable answers a stability method survives; 0 means 5 % of the queries, at least 1
+	Success  float64 // of a query of that gap; 0 means 0.95
+}
+
+// Method is what one mechanism can do in a regime.
+type Method struct {
+	Mechanism string
+	Stability bool    // it fails rather than errs
+	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
+	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
+	AtGap     float64 // probability that a query with the regime's Gap is answered right
+	Epsilon   float64 // what the accountant says all queries cost, failure probabilities included
+}
+
+// Advice ranks the methods, the smallest gap needed first.
+type Advice struct {
+	Regime  Regime // with defaults filled in
+	Methods []Method
+}
+
+// Winner is the method that needs the smallest gap.
+func (a Advice) Winner() Method { return a.Methods[0] }
+
+// StabilityLoses reports whether every stability method needs a larger gap than
+// the best noisy argmax.
+func (a Advice) StabilityLoses() bool { return !a.Winner().Stability }
+
+// Feasible reports whether teachers can produce the gap a method needs.
+func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime.Teachers) }
+
+// Advise says which gap each method needs so that one of the queries, all of whose
+// classes but the winner are tied with the runner-up (the worst case of a gap), is
+// answered right with probability Success. Noisy argmax is asked for the right
+// answer, a stability method for a release. Laws are those of continuous noise for
+// noisy argmax, of integer noise for stable-svt.
+//
+// Noisy argmax always answers, and the gap it needs grows like the square root of
+// the number of queries. Stability methods release only unanimous answers: of the
+// order of log(queries/delta)/epsilon moved votes, each two votes of gap. Few queries
+// make noise cheap and stability loses; so do many contested ones, each of which uses
+// up one of Unstable failures, after which it stops.
+func Advise(ctx context.Context, r Regime) (Advice, error) {
+	return advise(ctx, r, accountant.Config{Relation: accountant.AddRemove})
+}
+
+func advise(ctx context.Context, r Regime, account accountant.Config) (Advice, error) {
+	r, err := r.withDefaults()
+	if err != nil {
+		return Advice{}, err
+	}
+	advice := Advice{Regime: r}
+	for _, method := range []func(context.Context, Regime, accountant.Config) (Method, error){
+		gnmaxRegime, exponentialRegime, permuteAndFlipRegime, lnmaxRegime,
+		mstabLaplaceRegime, mstabGaussianRegime, svtPrintedRegime, svtCalibratedRegime, stableSVTRegime,
+	} {
+		m, err := method(ctx, r, account)
+		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise lands on
+			continue
+		}
+		if err != nil {
+			return Advice{}, err
+		}
+		advice.Methods = append(advice.Methods, m)
+	}
+	if len(advice.Methods) == 0 {
+		return Advice{}, fmt.Errorf("%w: epsilon %g at delta %g", ErrNoPlan, r.Epsilon, r.Delta)
+	}
+	slices.SortStableFunc(advice.Methods, func(a, b Method) int { return cmp.Compare(a.GapNeeded, b.GapNeeded) })
+	return advice, nil
+}
+
+func (r Regime) withDefaults() (Regime, error) {
+	if r.Unstable == 0 {
+		r.Unstable = max(1, r.Queries/20)
+	}
+	if r.Success == 0 {
+		r.Success = 0.95
+	}
+	goal := Goal{Epsilon: r.Epsilon, Delta: r.Delta}
+	switch {
+	case r.Teachers < 2 || r.Teachers > maxTeachers:
+		return r, fmt.Errorf("plan: Teachers must be in [2, %d], not %d", maxTeachers, r.Teachers)
+	case r.Classes < 2 || r.Classes > maxClasses:
+		return r, fmt.Errorf("plan: Classes must be in [2, %d], not %d", maxClasses, r.Classes)
+	case r.Queries < 1 || int64(r.Queries) > 1<<40:
+		return r, fmt.Errorf("plan: Queries must be in [1, 2^40], not %d", r.Queries)
+	case r.Gap < 0 || r.Gap > r.Teachers:
+		return r, fmt.Errorf("plan: Gap must be in [0, Teachers], not %d", r.Gap)
+	case r.Unstable < 1 || r.Unstable > r.Queries:
+		return r, fmt.Errorf("plan: Unstable must be in [1, Queries], not %d", r.Unstable)
+	case !(r.Success > 1/float64(r.Classes) && r.Success < 1):
+		return r, fmt.Errorf("plan: Success must lie strictly between 1/Classes and 1, not %v", r.Success)
+	}
+	return r, goal.validate()
+}
+
+// calibrate is the least noise at which all queries meet the regime's epsilon.
+func (r Regime) calibrate(ctx context.Context, account accountant.Config, event func(noise float64) accountant.Event) (noise, eps float64, err error) {
+	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
+	noise, b, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
+	if err != nil {
+		return 0, 0, fmt.Errorf("plan: %w", err)
+	}
+	return noise, b.Upper, nil
+}
+
+// argmaxRegime is a noisy argmax whose law at gap g depends on g/noise alone.
+func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, name string, event func(noise float64) accountant.Event, right func(x float64, rivals int) float64) (Method, error) {
+	noise, eps, err := r.calibrate(ctx, account, func(noise float64) accountant.Event {
+		return accountant.Repeated{Event: event(noise), Count: int64(r.Queries)}
+	})
+	if err != nil {
+		return Method{}, err
+	}
+	rivals := r.Classes - 1
+	needed := leastAbove(func(x float64) bool { return right(x, rivals) >= r.Success })
+	return Method{Mechanism: name, Noise: noise, Epsilon: eps, GapNeeded: noise * needed,
+		AtGap: right(float64(r.Gap)/noise, rivals)}, nil
+}
+
+func gnmaxRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+	return r.argmaxRegime(ctx, account, GNMax, func(x float64) accountant.Event { return accountant.GNMax{Sigma: x} }, gaussianWins)
+}
+
+func exponentialRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+	return r.argmaxRegime(ctx, account, Exponential, func(x float64) accountant.Event {
+		return accountant.ExponentialMechanism{Epsilon: 2 / x}
+	}, gumbelWins)
+}
+
+func permuteAndFlipRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+	return r.argmaxRegime(ctx, account, PermuteAndFlip, func(x float64) accountant.Event { return accountant.PureDP{Epsilon: 2 / x} }, oneSidedWins)
+}
+
+func lnmaxRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+	return r.argmaxRegime(ctx, account, LNMax, func(x float64) accountant.Event { return accountant.LNMax{Scale: x} }, laplaceWins)
+}
+
+// leastAbove is the least x >= 0 that is enough, by bisection; enough is monotone.
+func leastAbove(enough func(x float64) bool) float64 {
+	lo, hi := 0.0, 1.0
+	for !enough(hi) && hi < 1e6 {
+		lo, hi = hi, 2*hi
+	}
+	for range 200 {
+		mid := lo + (hi-lo)/2
+		if mid <= lo || mid >= hi {
+			break
+		}
+		if enough(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// StabilityWinsFrom is the least number of queries, in steps of a fifth, from which
+// stable-svt needs a smaller gap than noisy argmax if no more than Unstable answers
+// are unstable; 0 if it does not up to 2^40.
+func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
+	r, err := r.withDefaults()
+	if err != nil {
+		return 0, err
+	}
+	account := accountant.Config{Relation: accountant.AddRemove}
+	for queries := float64(r.Unstable); queries < 1<<40; queries = math.Ceil(queries * 1.2) {
+		r.Queries = int(queries)
+		svt, err := stableSVTRegime(ctx, r, account)
+		if err != nil {
+			return 0, err
+		}
+		wins := true
+		for _, noisy := range []func(context.Context, Regime, accountant.Config) (Method, error){gnmaxRegime, exponentialRegime} {
+			m, err := noisy(ctx, r, account)
+			if errors.Is(err, accountant.ErrNoBracket) {
+				continue
+			}
+			if err != nil {
+				return 0, err
+			}
+			wins = wins && svt.GapNeeded < m.GapNeeded
+		}
+		if wins {
+			return r.Queries, nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,252 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+)
+
+// referenceOrders is the grid of the reference table.
+func referenceOrders() []float64 {
+	var orders []float64
+	for i := 11; i <= 109; i++ {
+		orders = append(orders, float64(i)/10)
+	}
+	for a := 11.0; a <= 64; a++ {
+		orders = append(orders, a)
+	}
+	return append(orders, 80, 96, 128, 192, 256, 384, 512, 768, 1024, math.Inf(1))
+}
+
+// TestRegimeTable reproduces the reference: gaps of noisy argmax to 1e-8, to which
+// noise is calibrated, never below; gaps of stability methods, whole votes, exactly
+// or one step of the distance, two votes, better where this search is finer.
+func TestRegimeTable(t *testing.T) {
+	data, err := os.ReadFile("testdata/regime_table.json")
+	require.NoError(t, err)
+	var ref struct{ Entries []map[string]float64 }
+	require.NoError(t, json.Unmarshal(data, &ref))
+	require.Len(t, ref.Entries, 16)
+	cfg := accountant.Config{Relation: accountant.AddRemove, Orders: referenceOrders()}
+	exactly, all := 0, 0
+	for _, e := range ref.Entries {
+		for _, unstable := range []int{5, 20, 100} {
+			r := Regime{Teachers: maxTeachers, Classes: 2, Queries: int(e["queries"]), Epsilon: e["eps"], Delta: e["delta"], Unstable: unstable}
+			name := fmt.Sprintf("%+v", r)
+			advice, err := advise(t.Context(), r, cfg)
+			require.NoError(t, err)
+			require.Len(t, advice.Methods, 9)
+			gap := make(map[string]float64)
+			for _, m := range advice.Methods {
+				gap[m.Mechanism] = m.GapNeeded
+				require.LessOrEqual(t, m.Epsilon, r.Epsilon, "%s %s", name, m.Mechanism)
+			}
+			require.InEpsilon(t, e["gnmax"], gap[GNMax], 1e-8, name)
+			require.GreaterOrEqual(t, gap[GNMax], e["gnmax"]*(1-1e-12), name)
+			// The reference charges a eps^2/8, the accountant the exact worst case of
+			// bounded range, which is up to a hundredth less.
+			require.LessOrEqual(t, gap[Exponential], e["exponential_mechanism"]*(1+1e-8), name)
+			require.Greater(t, gap[Exponential], e["exponential_mechanism"]*0.99, name)
+			// The reference charges LNMax as 2/b-differential privacy and nothing more, the
+			// accountant as two Laplace counts: less by up to sqrt 2. Permute-and-flip
+			// still is charged that way.
+			require.Less(t, gap[LNMax], e["lnmax"], name)
+			require.Greater(t, gap[LNMax], e["lnmax"]/math.Sqrt2*0.99, name)
+			pure, err := r.argmaxPure(t, cfg)
+			require.NoError(t, err)
+			require.InEpsilon(t, e["lnmax"], pure, 1e-8, name)
+
+			for method, field := range map[string]string{
+				MStabLaplace: "mstab_laplace", MStabGaussian: "mstab_gaussian",
+				SVTPrinted:    fmt.Sprintf("svt_paper_Q%d", unstable),
+				SVTCalibrated: fmt.Sprintf("svt_laplace_rdp_Q%d", unstable),
+				StableSVT:     fmt.Sprintf("svt_onesided_Q%d_beta_Q_over_2m", unstable),
+			} {
+				want, ok := e[field]
+				require.True(t, ok, field)
+				require.LessOrEqual(t, gap[method], want, "%s %s", name, method)
+				require.GreaterOrEqual(t, gap[method], want-2, "%s %s", name, method)
+				all++
+				if gap[method] == want {
+					exactly++
+				}
+			}
+			// Who wins, as the reference has it.
+			noisy := min(e["gnmax"], e["exponential_mechanism"])
+			stable := e[fmt.Sprintf("svt_onesided_Q%d_beta_Q_over_2m", unstable)]
+			if math.Abs(noisy-stable) > 3 {
+				require.Equal(t, noisy < stable, advice.StabilityLoses(), name)
+			}
+		}
+	}
+	require.Greater(t, exactly, all*7/10, "%d of %d", exactly, all)
+	t.Logf("%d of %d gaps of stability methods are those of the reference, the others 2 votes smaller", exactly, all)
+}
+
+// argmaxPure is the gap LNMax needs if it is charged as 2/b-DP alone.
+func (r Regime) argmaxPure(t *testing.T, cfg accountant.Config) (float64, error) {
+	r.Success = 0.95
+	m, err := r.argmaxRegime(t.Context(), cfg, LNMax, func(x float64) accountant.Event { return accountant.PureDP{Epsilon: 2 / x} }, laplaceWins)
+	return m.GapNeeded, err
+}
+
+func TestWinsClosedForms(t *testing.T) {
+	for _, x := range []float64{0, 0.01, 0.7, 3, 12, 40} {
+		require.InDelta(t, math.Erfc(-x/2)/2, gaussianWins(x, 1), 1e-15)
+		require.InDelta(t, 1-(2+x)*math.Exp(-x)/4, laplaceWins(x, 1), 1e-13)
+		require.InDelta(t, 1/(1+math.Exp(-x)), gumbelWins(x, 1), 1e-15)
+		require.InDelta(t, 1-math.Exp(-x)/2, oneSidedWins(x, 1), 1e-13)
+		for _, rivals := range []int{2, 9, 99, 999} {
+			for _, wins := range []func(float64, int) float64{gaussianWins, laplaceWins, gumbelWins, oneSidedWins} {
+				require.GreaterOrEqual(t, wins(x, rivals), 1/float64(rivals+1)-1e-12)
+				require.LessOrEqual(t, wins(x, rivals), wins(x, rivals-1)+1e-12)
+			}
+		}
+	}
+}
+
+// TestWinsAreTheLaws compares several rivals with the laws of package aggregate.
+func TestWinsAreTheLaws(t *testing.T) {
+	for _, classes := range []int{2, 3, 10, 40} {
+		for _, gap := range []int{0, 3, 25, 110} {
+			counts := make([]int, classes)
+			counts[0] = gap
+			h := histogram(t, counts...)
+			x := float64(gap) / 20
+			for name, c := range map[string]struct {
+				wins float64
+				law  func() (aggregate.Law, error)
+			}{
+				"gnmax": {gaussianWins(x, classes-1), func() (aggregate.Law, error) {
+					m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1})
+					require.NoError(t, err)
+					return m.ContinuousLaw(h)
+				}},
+				"lnmax": {laplaceWins(x, classes-1), func() (aggregate.Law, error) {
+					m, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 20, Queries: 1})
+					require.NoError(t, err)
+					return m.ContinuousLaw(h)
+				}},
+				"exponential": {gumbelWins(x, classes-1), func() (aggregate.Law, error) {
+					m, err := aggregate.NewExponential(aggregate.ExponentialConfig{Scale: 20, Queries: 1})
+					require.NoError(t, err)
+					return m.Law(h)
+				}},
+				"permute-and-flip": {oneSidedWins(x, classes-1), func() (aggregate.Law, error) {
+					m, err := aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: 20, Queries: 1})
+					require.NoError(t, err)
+					return m.Law(h)
+				}},
+			} {
+				law, err := c.law()
+				require.NoError(t, err)
+				require.InDelta(t, math.Exp(law.LogLabels[0]), c.wins, 1e-12, "%s, %d classes, gap %d", name, classes, gap)
+			}
+		}
+	}
+}
+
+// TestStableSVTReleases sums both noises directly.
+func TestStableSVTReleases(t *testing.T) {
+	e := accountant.StableSVT{B1: 3, B2: 7, Threshold: 12, Failures: 1}
+	r1, r2 := math.Exp(-1/e.B1), math.Exp(-1/e.B2)
+	for d := range 60 {
+		released := 0.0
+		for rho := range 200 {
+			for nu := range 400 {
+				if d-nu > int(e.Threshold)-rho {
+					released += (1 - r1) * math.Pow(r1, float64(rho)) * (1 - r2) * math.Pow(r2, float64(nu))
+				}
+			}
+		}
+		require.InDelta(t, released, stableSVTReleases(e, float64(d)), 1e-12, "distance %d", d)
+	}
+}
+
+// TestTwoLaplaces sums scales 1 and 1/2 by quadrature, and inverts.
+func TestTwoLaplaces(t *testing.T) {
+	for _, x := range []float64{0, 0.3, 2, 9} {
+		tail, step := 0.0, 1e-3
+		for z := -30 + step/2; z < 30; z += step {
+			tail += step * math.Exp(-math.Abs(z)) / 2 * laplaceTail(2*(x-z))
+		}
+		require.InDelta(t, tail, twoLaplaceTail(x), 1e-6)
+		require.InDelta(t, x, twoLaplaceQuantile(twoLaplaceTail(x)), 1e-12)
+	}
+	require.InDelta(t, -1.5, twoLaplaceQuantile(1-twoLaplaceTail(1.5)), 1e-12)
+	for _, p := range []float64{1e-9, 0.2, 0.5, 0.7} {
+		require.InDelta(t, p, 1-laplaceTail(laplaceQuantile(p)), 1e-12)
+	}
+}
+
+func TestAdvise(t *testing.T) {
+	// Few queries, few teachers: noisy argmax. Many unanimous ones: stability.
+	few, err := Advise(t.Context(), Regime{Teachers: 250, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: 190})
+	require.NoError(t, err)
+	require.True(t, few.StabilityLoses())
+	require.Equal(t, 50, few.Regime.Unstable)
+	require.Equal(t, GNMax, few.Winner().Mechanism)
+	many, err := Advise(t.Context(), Regime{Teachers: 1000, Classes: 10, Queries: 100_000, Epsilon: 4, Delta: 1e-6, Gap: 900, Unstable: 20})
+	require.NoError(t, err)
+	require.Equal(t, StableSVT, many.Winner().Mechanism)
+	require.True(t, many.Feasible(many.Winner()))
+	require.Greater(t, many.Winner().AtGap, 0.95)
+
+	// At the gap needed, the method succeeds as often as was asked, and no more.
+	for _, m := range few.Methods {
+		gap := int(math.Ceil(m.GapNeeded))
+		again, err := Advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap})
+		require.NoError(t, err)
+		below, err := Advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap - 4})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, atGap(again, m.Mechanism), 0.95, m.Mechanism)
+		require.Less(t, atGap(below, m.Mechanism), atGap(again, m.Mechanism), m.Mechanism)
+		if m.Mechanism != StableSVT { // which asks for more than 95 %, not to use up its failures
+			require.Less(t, atGap(below, m.Mechanism), 0.95, m.Mechanism)
+		}
+	}
+
+	from, err := StabilityWinsFrom(t.Context(), few.Regime)
+	require.NoError(t, err)
+	r := few.Regime
+	for queries, loses := range map[int]bool{from / 2: true, from: false} {
+		r.Queries = queries
+		a, err := Advise(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, loses, a.StabilityLoses(), "%d queries", queries)
+	}
+}
+
+func atGap(a Advice, mechanism string) float64 {
+	for _, m := range a.Methods {
+		if m.Mechanism == mechanism {
+			return m.AtGap
+		}
+	}
+	return math.NaN()
+}
+
+func TestAdviseRefuses(t *testing.T) {
+	good := Regime{Teachers: 10, Classes: 3, Queries: 5, Epsilon: 1, Delta: 1e-5, Gap: 2}
+	_, err := Advise(t.Context(), good)
+	require.NoError(t, err)
+	for name, change := range map[string]func(*Regime){
+		"teachers": func(r *Regime) { r.Teachers = 1 }, "classes": func(r *Regime) { r.Classes = 1 }, "queries": func(r *Regime) { r.Queries = 0 },
+		"epsilon": func(r *Regime) { r.Epsilon = math.NaN() }, "delta": func(r *Regime) { r.Delta = 1 }, "gap": func(r *Regime) { r.Gap = 11 },
+		"unstable": func(r *Regime) { r.Unstable = 6 }, "success": func(r *Regime) { r.Success = 0.3 }, "success 1": func(r *Regime) { r.Success = 1 },
+	} {
+		r := good
+		change(&r)
+		_, err := Advise(t.Context(), r)
+		require.Error(t, err, name)
+		_, err = StabilityWinsFrom(t.Context(), r)
+		require.Error(t, err, name)
+	}
+}
