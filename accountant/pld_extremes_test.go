@@ -43,10 +43,17 @@ func TestPLDAbsurdParameters(t *testing.T) {
 		ExponentialMechanism{2e-162}, ExponentialMechanism{1e-320}, ExponentialMechanism{1e9}, PureDP{1e-320}, PureDP{1e300},
 		Laplace{1e300}, Laplace{1e-9}, DiscreteLaplace{1e300, 3}, DiscreteLaplace{1e-9, 3}, DiscreteGaussian{1e-3, 1}, DiscreteGaussian{3e4, 1},
 		PoissonSampled{1e-300, Gaussian{1}}, PoissonSampled{0.5, Gaussian{1e200}}, PoissonSampled{0.5, Gaussian{1e-200}},
-		PoissonSampled{1 - 1e-16, Gaussian{1}},
+		PoissonSampled{1 - 1e-16, Gaussian{1}}, KaryResponse{1e-320, 5}, KaryResponse{1e300, math.MaxInt64}, KaryResponse{1, 3},
+		PoissonSampled{1e-300, PureDP{1}}, PoissonSampled{0.5, PureDP{1e-320}}, PoissonSampled{0.5, PureDP{1e300}}, PoissonSampled{1 - 1e-16, PureDP{40}},
+		GNMax{Sigma: 1e-3, Discrete: true}, Threshold{Sigma: 3e4, Discrete: true}, LNMax{Scale: 1e300, Discrete: true}, LNMax{Scale: 1e-300},
 	} {
 		for _, n := range []int64{1, 1000} {
-			p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+			relation := AddRemove
+			if _, ok := e.(KaryResponse); ok {
+				relation = ReplaceOne
+			}
+			p, err := NewPLD(PLDConfig{Relation: relation, MaxMemory: 8 << 20})
+			require.NoError(t, err)
 			require.NoError(t, p.Compose(e, n))
 			b, err := p.EpsilonContext(t.Context(), 0.01)
 			require.NoError(t, err, "%T%v", e, e)
