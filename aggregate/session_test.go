@@ -159,6 +159,21 @@ func TestAnswersRepeat(t *testing.T) {
 	require.NotEqual(t, want, labels(newGNMax(t, 4.001, 200), SeedKey(1), false), "other parameters, independent noise")
 }
 
+// Under one key, mechanisms of different kinds draw independent noise, or the
+// answers of two sessions would not compose.
+func TestNoiseIsNamedByTheMechanism(t *testing.T) {
+	seen := map[string]bool{}
+	for _, r := range []rule{
+		gnmax(t, 2), lnmax(t, 2), exponential(t, 2), permuteAndFlip(t, 2), confident(t, 2, 2, 2),
+		prediction{mechanism: interactive(t, 2, 2, 2, 2)},
+	} {
+		name, params := r.noise()
+		require.NotEmpty(t, params)
+		require.False(t, seen[name], name)
+		seen[name] = true
+	}
+}
+
 // While many goroutines ask the same questions, each question has one answer and
 // the caps hold. The race detector watches.
 func TestSessionIsConcurrent(t *testing.T) {
