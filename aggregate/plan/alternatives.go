@@ -33,7 +33,7 @@ func (g Goal) validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, most correct answers expected first, the best setting found
+// Alternatives returns, for at most one query for each example, most correct answers expected first, the best setting found
 // of every mechanism, and of Confident-GNMax also the best at thresholds of 20, 40,
 // 60, 80 and 100 % of the votes. The first is the plan. Mechanisms no setting of
 // which meets the goal are left out; if all are, the error is [ErrNoPlan].
@@ -45,12 +45,13 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if err != nil {
 		return nil, err
 	}
-	settings, err := c.confidentSettings(ctx, goal)
+	thin := c.thinned(maxSearched)
+	settings, err := thin.confidentSettings(ctx, goal, len(examples))
 	if err != nil {
 		return nil, err
 	}
 	for _, mechanism := range []string{GNMax, Exponential, PermuteAndFlip, LNMax} {
-		s, found, err := c.bestQueries(ctx, mechanism, goal)
+		s, found, err := thin.bestQueries(ctx, mechanism, goal, len(examples))
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +61,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	}
 	var out []Alternative
 	for _, s := range settings {
-		a, err := c.within(ctx, s, goal)
+		a, err := c.accurate(ctx, s, goal)
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +74,51 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	}
 	slices.SortStableFunc(out, func(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) })
 	return out, nil
+}
+
+// maxSearched is how many examples a search looks at; what it finds is evaluated on
+// all.
+const maxSearched = 2000
+
+// thinned is every so many of the examples.
+func (c cases) thinned(limit int) cases {
+	every := (len(c.counts) + limit - 1) / limit
+	if every <= 1 {
+		return c
+	}
+	t := cases{teachers: c.teachers}
+	for i := 0; i < len(c.counts); i += every {
+		t.counts, t.labels, t.largest = append(t.counts, c.counts[i]), append(t.labels, c.labels[i]), append(t.largest, c.largest[i])
+	}
+	t.groups = byLargest(t.largest)
+	return t
+}
+
+// accurate evaluates a setting that a search, which is approximate, found accurate
+// enough, with a few queries less if it is not quite.
+func (c cases) accurate(ctx context.Context, s Setting, goal Goal) (Alternative, error) {
+	for tries := 0; ; tries++ {
+		a, err := c.within(ctx, s, goal)
+		if err != nil || a.Accuracy() >= goal.MinAccuracy || tries == 12 || s.Queries == 1 {
+			return a, err
+		}
+		if s, err = fewer(ctx, s, goal); err != nil {
+			return Alternative{}, err
+		}
+	}
+}
+
+// fewer is a setting with 3 % fewer queries, and as much less noise.
+func fewer(ctx context.Context, s Setting, goal Goal) (Setting, error) {
+	queries := min(s.Queries-1, s.Queries*97/100)
+	if s.Mechanism != Confident {
+		return calibrated(ctx, s.Mechanism, queries, goal)
+	}
+	answers := max(1, s.Answers*97/100)
+	s.Sigma1 *= math.Sqrt(float64(queries) / float64(s.Queries))
+	s.Sigma *= math.Sqrt(float64(min(answers, queries)) / float64(s.Answers))
+	s.Queries, s.Answers = queries, min(answers, queries)
+	return s, nil
 }
 
 // within evaluates a setting, with its noise raised by the few last bits that
@@ -134,10 +180,10 @@ const (
 	mostNoise  = 0x1p40
 )
 
-// bestQueries finds the number of queries, up to one for each example, at which a
+// bestQueries finds the number of queries, up to most, at which a
 // mechanism that answers all of them answers most correctly: more queries need more
 // noise each. A ladder first, then steps between its neighbouring rungs.
-func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal) (best Setting, found bool, err error) {
+func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best Setting, found bool, err error) {
 	mostCorrect := 0.0
 	try := func(queries int) error {
 		s, err := calibrated(ctx, mechanism, queries, goal)
@@ -161,7 +207,7 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal) (be
 		}
 		return nil
 	}
-	rungs := ladder(len(c.counts))
+	rungs := ladder(most)
 	for _, queries := range rungs {
 		if err := try(queries); err != nil {
 			return Setting{}, false, err

@@ -14,7 +14,7 @@ import (
 // and the grid is over the threshold, Q, the share of rho that tests get, and A as
 // the expected number of answers and some standard deviations. It returns the best
 // setting of all and the best for each fifth of the votes as the threshold.
-func (c cases) confidentSettings(ctx context.Context, goal Goal) ([]Setting, error) {
+func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
 	if err != nil {
 		return nil, err
@@ -24,14 +24,14 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal) ([]Setting, err
 		return nil, nil
 	}
 	// More noise than GNMax needs to answer everything is never worth a test.
-	accuracy, err := c.newAccuracyTable(ctx, single.Sigma, single.Sigma*math.Sqrt(float64(len(c.counts))))
+	accuracy, err := c.newAccuracyTable(ctx, single.Sigma, single.Sigma*math.Sqrt(float64(most)))
 	if err != nil || accuracy == nil {
 		return nil, err
 	}
 	const rows = 50 // thresholds; every tenth is a fifth of the votes
 	best := make([]candidate, rows+1)
 	pass := make([]float64, len(c.groups))
-	for _, q := range ladder(len(c.counts)) {
+	for _, q := range ladder(most) {
 		for _, share := range []float64{0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8} {
 			sigma1 := math.Sqrt(float64(q) / (2 * share * rho))
 			if sigma1 > maxPlannedNoise || sigma1 < leastNoise {

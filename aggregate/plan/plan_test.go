@@ -188,6 +188,28 @@ func TestSearchIsGood(t *testing.T) {
 	}
 }
 
+// TestThinned plans on more examples than a search looks at.
+func TestThinned(t *testing.T) {
+	examples := simulated(t, 2*maxSearched+1)
+	c, err := newCases(examples)
+	require.NoError(t, err)
+	require.Len(t, c.thinned(maxSearched).counts, 1334)
+	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8}
+	for _, mechanism := range []string{Exponential, GNMax} {
+		s, found, err := c.thinned(maxSearched).bestQueries(t.Context(), mechanism, goal, len(examples))
+		require.NoError(t, err)
+		require.True(t, found)
+		s.Queries = s.Queries * 11 / 10 // a search that erred
+		s, err = calibrated(t.Context(), mechanism, s.Queries, goal)
+		require.NoError(t, err)
+		a, err := c.accurate(t.Context(), s, goal)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, a.Accuracy(), 0.8)
+		require.Less(t, a.Accuracy(), 0.83)
+		require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
+	}
+}
+
 func TestSimulation(t *testing.T) {
 	s := Simulation{Teachers: 200, Classes: 10, Queries: 4000, Accuracy: 0.83}
 	examples, err := s.Examples(aggregate.SeedKey(1))

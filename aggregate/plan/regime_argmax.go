@@ -33,6 +33,9 @@ func gumbelWins(x float64, rivals int) float64 {
 // oneSidedWins is permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
 func oneSidedWins(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
+	if y == 0 {
+		return 1
+	}
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
@@ -42,6 +45,9 @@ func oneSidedWins(x float64, rivals int) float64 {
 // One rival gives 1 - (2+x) e^-x / 4.
 func laplaceWins(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
+	if y == 0 {
+		return 1
+	}
 	total := y * math.Exp2(-k) / k
 	total -= math.Expm1(k*math.Log1p(-y/2)) / (k * y)
 	const nodes, reach = 32, 4.0

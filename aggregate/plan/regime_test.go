@@ -98,7 +98,7 @@ func (r Regime) argmaxPure(t *testing.T, cfg accountant.Config) (float64, error)
 }
 
 func TestWinsClosedForms(t *testing.T) {
-	for _, x := range []float64{0, 0.01, 0.7, 3, 12, 40} {
+	for _, x := range []float64{0, 0.01, 0.7, 3, 12, 40, 700, 1e9} {
 		require.InDelta(t, math.Erfc(-x/2)/2, gaussianWins(x, 1), 1e-15)
 		require.InDelta(t, 1-(2+x)*math.Exp(-x)/4, laplaceWins(x, 1), 1e-13)
 		require.InDelta(t, 1/(1+math.Exp(-x)), gumbelWins(x, 1), 1e-15)
