@@ -51,17 +51,13 @@ func (m *PermuteAndFlip) noise() (string, []uint64) {
 	return "permute-and-flip", []uint64{math.Float64bits(m.distances.Scale())}
 }
 
-// draw gives every class one turn, in a uniformly random order (Fisher, Yates).
+// draw gives every class one turn, in a uniformly random order.
 func (m *PermuteAndFlip) draw(s *rng.Stream, classes int) []int64 {
-	order := make([]int64, classes)
+	order := make([]int, classes)
+	s.Perm(order)
 	noise := make([]int64, 0, 2*classes)
-	for i := range order {
-		order[i] = int64(i)
-	}
-	for i := range order {
-		j := i + int(s.Uint64N(uint64(classes-i)))
-		order[i], order[j] = order[j], order[i]
-		noise = turn(noise, order[i], m.distances.Geometric(s))
+	for _, class := range order {
+		noise = turn(noise, int64(class), m.distances.Geometric(s))
 	}
 	return noise
 }
