@@ -1,0 +1,40 @@
+// Package stability releases answers that one record could not have changed.
+//
+// A function of the private data has, on each data set, a distance to instability:
+// how many records would have to change before the answer could. Nobody may see the
+// distance, but a noisy comparison of it with a threshold is private, and if it is
+// passed the answer itself may leave, with no noise on it at all ([MStab]). For the
+// plurality of votes the distance is a formula ([Plurality]):
+//
+//	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1})
+//	session, err := stability.Start[int](m, reservation, key) // reservation, err := ledger.Reserve(m.Event())
+//	winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
+//	answer, err := session.Ask(question, winner, distance)
+//
+// # Guarantee
+//
+// A mechanism is charged for its worst case before it touches anything private:
+// Event says what that is, Start and Release take the reservation. Then, between any two
+// neighbours, with T the threshold, r = e^(-Epsilon) and per question,
+//
+//	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
+//	MStab, Gaussian    Rényi divergence a/(2 Sigma^2), except with probability P[noise > T] <= Delta
+//	MStab, OneShot     (Epsilon, Delta)
+//
+// The two parts are for two kinds of neighbours, and are both charged for each.
+// All noise is exact integer noise. Tests enumerate small worlds and compare exact
+// hockey-stick divergences with the claims.
+//
+// # Caveats
+//
+// The distance, its noisy value, the votes and the gap are private; releasing one
+// of them, "since the answer is out anyway", is another question at another price.
+// A refusal costs as much as an answer. Many questions are dear: at epsilon 1 and
+// delta 1e-6, 1000 questions need a gap of thousands of votes where a noisy argmax
+// needs 471. Package svt charges for refusals instead.
+//
+// A key must not be used for two data sets, or the same noise would cover both:
+// derive it from a hash of the data ([Key].DeriveBytes). Answers under a key from
+// [SeedKey] are for experiments. Laws are functions of private numbers: for tests,
+// planning and teaching. The time a private function takes is not hidden.
+package stability

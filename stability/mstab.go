@@ -1,0 +1,242 @@
+package stability
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Noise is how the test of a distance to instability is made private.
+type Noise int
+
+const (
+	// Laplace is discrete Laplace noise on the distance: release if and only if
+	// distance + noise > threshold. Epsilon is spent.
+	Laplace Noise = iota + 1
+	// Gaussian is the same with discrete Gaussian noise, for many questions.
+	Gaussian
+	// OneShot releases with the largest probability that any (Epsilon, Delta)
+	// mechanism which looks at nothing but the distance can have.
+	OneShot
+)
+
+// MStabConfig are the parameters of an [MStab]; none has a default. Noise says
+// which of Epsilon and Sigma is used; the other must be 0.
+type MStabConfig struct {
+	Noise     Noise
+	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]
+	Sigma     float64 // of one question, Gaussian: standard deviation of the noise, in records; [2^-10, 2^20]
+	Delta     float64 // probability that an unstable answer is released, one question; [1e-15, 1/4]
+	Questions int     // cap on questions, all of which are charged; >= 1
+}
+
+// MStab releases an answer if it is far from changing, and otherwise says that it
+// is not: propose-test-release (Dwork, Lei 2009), with the distance to
+// instability as the test (Smith, Thakurta 2013). Both outcomes cost the same.
+//
+// For neighbours with one answer the test is that of the noise, on a number of
+// sensitivity 1. For neighbours with two answers both distances are 0: unless the
+// test fails, which it does with probability 1 - Delta, the outcome tells them
+// apart. So a question costs Epsilon, or that of the Gaussian, and Delta once. The
+// threshold is the least integer whose tail probability P[noise > threshold] is at
+// most Delta, and that tail, not Delta, is charged.
+//
+// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace
+// noise. It is valid and wastes half of delta ([ContinuousLaplace] has the law).
+// They also pass the threshold in and compute it again inside, which leaves open
+// which of the two protects; here it follows from Delta and nothing else.
+type MStab struct {
+	cfg       MStabConfig
+	threshold int64
+	failure   float64 // P[released] at distance 0
+	laplace   *rng.DiscreteLaplace
+	gaussian  *rng.DiscreteGaussian
+	oneShot   oneShot
+}
+
+// NewMStab returns the mechanism for cfg.
+func NewMStab(cfg MStabConfig) (*MStab, error) {
+	m := &MStab{cfg: cfg}
+	if !(cfg.Delta >= 1e-15 && cfg.Delta <= 0.25) {
+		return nil, fmt.Errorf("stability: Delta must be in [1e-15, 1/4], not %g", cfg.Delta)
+	}
+	if cfg.Questions < 1 || int64(cfg.Questions) > 1<<53 {
+		return nil, fmt.Errorf("stability: Questions must be in [1, 2^53], not %d: it is what will be charged for", cfg.Questions)
+	}
+	switch cfg.Noise {
+	case Laplace, OneShot:
+		if cfg.Sigma != 0 {
+			return nil, fmt.Errorf("stability: Sigma is for Gaussian noise, and must be 0, not %g", cfg.Sigma)
+		}
+		if !(cfg.Epsilon >= 0x1p-20 && cfg.Epsilon <= 0x1p9) {
+			return nil, fmt.Errorf("stability: Epsilon must be in [2^-20, 2^9], not %g", cfg.Epsilon)
+		}
+	case Gaussian:
+		if cfg.Epsilon != 0 {
+			return nil, fmt.Errorf("stability: Epsilon is not for Gaussian noise, and must be 0, not %g", cfg.Epsilon)
+		}
+		if !(cfg.Sigma >= 0x1p-10 && cfg.Sigma <= 0x1p20) {
+			return nil, fmt.Errorf("stability: Sigma must be in [2^-10, 2^20] records, not %g", cfg.Sigma)
+		}
+	default:
+		return nil, fmt.Errorf("stability: %d is not a Noise", cfg.Noise)
+	}
+	switch cfg.Noise {
+	case Laplace:
+		return m, m.useLaplace()
+	case Gaussian:
+		return m, m.useGaussian()
+	}
+	var err error
+	m.oneShot, err = newOneShot(cfg.Epsilon, cfg.Delta)
+	m.failure = cfg.Delta
+	return m, err
+}
+
+// useLaplace solves r^(T+1)/(1+r) <= Delta for r = e^(-1/scale).
+func (m *MStab) useLaplace() (err error) {
+	m.laplace, err = rng.NewDiscreteLaplace(atLeastInverse(m.cfg.Epsilon))
+	if err != nil {
+		return fmt.Errorf("stability: Epsilon: %w", err)
+	}
+	scale := m.laplace.Scale()
+	t := math.Floor(-scale*(math.Log(m.cfg.Delta)+math.Log1p(math.Exp(-1/scale)))) - 3
+	m.threshold = int64(max(0, t))
+	for math.Exp(laplaceTail(scale, m.threshold+1)) > m.cfg.Delta {
+		m.threshold++
+	}
+	m.failure = math.Exp(laplaceTail(scale, m.threshold+1)) * (1 + 0x1p-40)
+	return nil
+}
+
+// useGaussian adds up the tail from its end until it exceeds Delta.
+func (m *MStab) useGaussian() (err error) {
+	m.gaussian, err = rng.NewDiscreteGaussian(m.cfg.Sigma)
+	if err != nil {
+		return fmt.Errorf("stability: Sigma: %w", err)
+	}
+	k := int64(m.cfg.Sigma*math.Sqrt(2*(60-math.Log(m.cfg.Delta)))) + 2
+	for sum := 0.0; ; k-- {
+		p := math.Exp(m.gaussian.LogProb(k))
+		if sum+p > m.cfg.Delta || k == 0 {
+			m.threshold, m.failure = k, sum*(1+0x1p-40)
+			return nil
+		}
+		sum += p
+	}
+}
+
+// atLeastInverse is the least float64 b with epsilon b >= 1.
+func atLeastInverse(epsilon float64) float64 {
+	b := 1 / epsilon
+	if math.FMA(epsilon, b, -1) < 0 {
+		b = math.Nextafter(b, math.Inf(1))
+	}
+	return b
+}
+
+// Event is the worst case of a whole session, all questions asked.
+func (m *MStab) Event() accountant.Event {
+	var test accountant.Event = accountant.PureDP{Epsilon: m.cfg.Epsilon}
+	if m.cfg.Noise == Gaussian {
+		test = accountant.DiscreteGaussian{Sigma: m.gaussian.Sigma(), Sensitivity: 1}
+	}
+	return accountant.Repeated{
+		Event: accountant.WithFailure{Event: test, Delta: m.failure},
+		Count: int64(m.cfg.Questions),
+	}
+}
+
+// Threshold is what the distance and its noise have to exceed; 0 for OneShot,
+// which has none.
+func (m *MStab) Threshold() int64 { return m.threshold }
+
+// Law is the exact probability that an answer at this distance is released, and
+// that it is not, as natural logarithms.
+func (m *MStab) Law(distance int64) (released, failed float64) {
+	distance = clampDistance(distance)
+	switch m.cfg.Noise {
+	case Laplace:
+		released = laplaceTail(m.laplace.Scale(), m.threshold-distance+1)
+		return released, laplaceTail(m.laplace.Scale(), distance-m.threshold)
+	case Gaussian:
+		return gaussianTail(m.gaussian, m.threshold-distance+1), gaussianTail(m.gaussian, distance-m.threshold)
+	}
+	return m.oneShot.law(distance)
+}
+
+// DistanceFor is the least distance that is released with at least the given
+// probability: the agreement that a question needs to be worth asking.
+func (m *MStab) DistanceFor(probability float64) (int64, error) {
+	return distanceFor(probability, m.Law)
+}
+
+func distanceFor(probability float64, law func(int64) (released, failed float64)) (int64, error) {
+	if !(probability >= 0 && probability <= 1-1e-12) {
+		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
+	}
+	enough := func(d int64) bool { _, failed := law(d); return failed <= math.Log1p(-probability) }
+	low, high := int64(-1), int64(1)
+	for !enough(high) {
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		if mid := low + (high-low)/2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, nil
+}
+
+// derive makes the key of the noise: other parameters, other noise.
+func (m *MStab) derive(key Key) Key {
+	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
+}
+
+// draw draws the noise of one question, and returns the test it makes.
+func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
+	var noise int64
+	switch m.cfg.Noise {
+	case Laplace:
+		noise = m.laplace.Sample(s)
+	case Gaussian:
+		noise = m.gaussian.Sample(s)
+	default:
+		u := s.Uint64()
+		return func(d int64) bool { return m.oneShot.releases(u, d) }
+	}
+	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
+}
+
+// clampDistance keeps sums with noise inside int64. It changes no difference by
+// more than it was.
+func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
+
+// laplaceTail is log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1,
+// and the complement of the other tail for m <= 0.
+func laplaceTail(scale float64, m int64) float64 {
+	log1pr := math.Log1p(math.Exp(-1 / scale))
+	if m >= 1 {
+		return -float64(m)/scale - log1pr
+	}
+	return math.Log1p(-math.Exp(-float64(1-m)/scale - log1pr))
+}
+
+// gaussianTail is log P[Z >= m], by summation.
+func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
+	if m <= 0 {
+		return math.Log1p(-math.Exp(gaussianTail(d, 1-m)))
+	}
+	first, sum := d.LogProb(m), 0.0
+	for k := m; ; k++ {
+		term := math.Exp(d.LogProb(k) - first)
+		sum += term
+		if term < 1e-18 {
+			return first + math.Log(sum)
+		}
+	}
+}

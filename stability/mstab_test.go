@@ -1,0 +1,435 @@
+package stability
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+type release struct {
+	T       float64
+	Release []float64
+	Exact   float64 `json:"exact_delta_at_eps"`
+	HalfEps float64 `json:"exact_delta_at_half_eps"`
+	Sigma   float64
+	False   float64 `json:"false_release"`
+	Slope   float64 `json:"rdp_slope_per_alpha"`
+	Renyi   map[string]struct {
+		Same    float64 `json:"same_output_sup"`
+		Laplace float64 `json:"laplace_mechanism"`
+	} `json:"renyi_same_output_case"`
+}
+
+type mstabReference struct {
+	Entries []struct {
+		Eps, Delta float64
+		Distances  []int64
+		Printed    release `json:"laplace_T_log_1_over_delta"`
+		Half       release `json:"laplace_T_log_1_over_2delta"`
+		Discrete   release `json:"discrete_laplace"`
+		Gaussian   release
+		Optimal    release `json:"optimal_recursion"`
+	}
+}
+
+// worstDelta is the largest hockey-stick divergence over all neighbours: equal
+// answers at distances d and d+1, other answers at distance 0.
+func worstDelta(law func(d int64) (float64, float64), upTo int64, eps float64) float64 {
+	at := func(d int64) []float64 {
+		released, failed := law(d)
+		return []float64{math.Exp(released), math.Exp(failed)}
+	}
+	worst := hockeyStick([]float64{at(0)[0], 0, at(0)[1]}, []float64{0, at(0)[0], at(0)[1]}, eps)
+	for d := range upTo {
+		worst = max(worst, either(at(d), at(d+1), eps))
+	}
+	return worst
+}
+
+func onReals(law func(d float64) (float64, float64)) func(d int64) (float64, float64) {
+	return func(d int64) (float64, float64) { return law(float64(d)) }
+}
+
+func TestMStabReference(t *testing.T) {
+	var ref mstabReference
+	readReference(t, "mstab.json", &ref)
+	require.Len(t, ref.Entries, 4)
+	for _, e := range ref.Entries {
+		compare := func(name string, want []float64, law func(d int64) (float64, float64), tolerance float64) {
+			require.Len(t, want, len(e.Distances))
+			for i, d := range e.Distances {
+				released, failed := law(d)
+				require.InEpsilon(t, want[i], math.Exp(released), tolerance, "%s at %d", name, d)
+				require.InDelta(t, 1, math.Exp(released)+math.Exp(failed), 1e-12)
+			}
+		}
+		const exact = 1e-9
+		printed := ContinuousLaplace{Epsilon: e.Eps, Threshold: math.Log(1/e.Delta) / e.Eps}
+		require.InEpsilon(t, e.Printed.T, printed.Threshold, exact)
+		compare("printed", e.Printed.Release, onReals(printed.Law), exact)
+		require.InEpsilon(t, e.Printed.Exact, worstDelta(onReals(printed.Law), 200, e.Eps), exact)
+		// between integers the log-ratio is the same, but half of epsilon is reached at other places
+		require.InEpsilon(t, e.Printed.HalfEps, worstDelta(onReals(printed.Law), 200, e.Eps/2), 0.03)
+		require.InEpsilon(t, e.Delta/2, e.Printed.Exact, exact, "half of delta is not used")
+
+		half := ContinuousLaplace{Epsilon: e.Eps, Threshold: e.Half.T}
+		compare("half", e.Half.Release, onReals(half.Law), exact)
+		require.InEpsilon(t, e.Half.Exact, worstDelta(onReals(half.Law), 200, e.Eps), exact)
+
+		discrete := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: e.Eps, Delta: e.Delta})
+		require.Equal(t, int64(e.Discrete.T), discrete.Threshold())
+		compare("discrete", e.Discrete.Release, discrete.Law, exact)
+		require.InEpsilon(t, e.Discrete.False, discrete.failure, exact)
+		require.InEpsilon(t, e.Discrete.Exact, worstDelta(discrete.Law, 200, e.Eps), exact)
+
+		gaussian := ContinuousGaussian{Sigma: e.Gaussian.Sigma, Threshold: e.Gaussian.T}
+		compare("gaussian", e.Gaussian.Release, onReals(gaussian.Law), exact)
+		event := gaussian.Event().(accountant.WithFailure)
+		require.InEpsilon(t, e.Gaussian.False, event.Delta, exact)
+		require.InEpsilon(t, e.Gaussian.Slope, 1/(2*gaussian.Sigma*gaussian.Sigma), exact)
+
+		optimal := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: e.Eps, Delta: e.Delta})
+		compare("optimal", e.Optimal.Release, optimal.Law, exact)
+		require.InEpsilon(t, e.Optimal.Exact, worstDelta(optimal.Law, 200, e.Eps), 1e-6)
+		require.LessOrEqual(t, worstDelta(optimal.Law, 200, e.Eps), e.Delta*(1+1e-9))
+
+		account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+		require.NoError(t, err)
+		require.NoError(t, account.Compose(printed.Event(), 1))
+		require.NotEmpty(t, e.Printed.Renyi)
+		for order, want := range e.Printed.Renyi {
+			a, err := strconv.ParseFloat(order, 64)
+			require.NoError(t, err)
+			divergence, failure, err := account.RDP([]float64{a})
+			require.NoError(t, err)
+			require.InEpsilon(t, want.Laplace, divergence[0], exact)
+			require.LessOrEqual(t, want.Same, divergence[0])
+			require.InEpsilon(t, e.Printed.Exact, failure, exact)
+		}
+	}
+}
+
+// Both inequalities hold for the table of integers, in exact arithmetic as far as
+// 2^-64 goes, and no distance could be released more often by the same rule.
+func TestOneShotIsPrivateAndOptimal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		eps := math.Exp2(rapid.Float64Range(-9, 5).Draw(t, "log2 epsilon"))
+		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))
+		m := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: eps, Delta: delta})
+		table := m.oneShot.release
+		pi := delta
+		for d := range table {
+			released, failed := m.Law(int64(d))
+			p, q := math.Exp(released), math.Exp(failed)
+			require.InEpsilon(t, pi, p, 1e-4)
+			require.LessOrEqual(t, p, pi*(1+1e-9))
+			nextReleased, nextFailed := m.Law(int64(d) + 1)
+			require.LessOrEqual(t, math.Exp(nextReleased), (math.Exp(eps)*p+delta)*(1+1e-12))
+			require.LessOrEqual(t, q, (math.Exp(eps)*math.Exp(nextFailed)+delta)*(1+1e-12))
+			require.GreaterOrEqual(t, nextReleased, released)
+			pi = min(math.Exp(eps)*pi+delta, 1-math.Exp(-eps)*(1-pi-delta), 1)
+		}
+		require.InDelta(t, 1, pi, 1e-6, "the table ends where all is released")
+	})
+}
+
+func TestOneShotNeedsLess(t *testing.T) {
+	for _, c := range []struct {
+		eps, delta       float64
+		laplace, oneShot int64
+	}{{1, 1e-6, 18, 17}, {0.5, 1e-5, 31, 28}} {
+		laplace, err := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: c.eps, Delta: c.delta}).DistanceFor(0.99)
+		require.NoError(t, err)
+		oneShot, err := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: c.eps, Delta: c.delta}).DistanceFor(0.99)
+		require.NoError(t, err)
+		assert.Equal(t, c.laplace, laplace)
+		assert.Equal(t, c.oneShot, oneShot)
+	}
+}
+
+// The thresholds are the least that keep Delta, and what is charged is the tail.
+func TestThresholds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))
+		m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: math.Exp2(rapid.Float64Range(-12, 8).Draw(t, "log2 epsilon")), Delta: delta})
+		if rapid.Bool().Draw(t, "gaussian") {
+			m = newMStab(t, MStabConfig{Noise: Gaussian, Sigma: math.Exp2(rapid.Float64Range(-4, 9).Draw(t, "log2 sigma")), Delta: delta})
+		}
+		released, _ := m.Law(0)
+		require.LessOrEqual(t, math.Exp(released), m.failure)
+		require.InEpsilon(t, math.Exp(released), m.failure, 1e-9)
+		require.LessOrEqual(t, m.failure, delta*(1+1e-11))
+		if m.threshold > 0 {
+			lower, _ := m.Law(1)
+			require.Greater(t, math.Exp(lower), delta*(1-1e-9), "a threshold one lower would release as at distance 1")
+		}
+		probability := rapid.Float64Range(0.01, 0.999).Draw(t, "probability")
+		d, err := m.DistanceFor(probability)
+		require.NoError(t, err)
+		released, _ = m.Law(d)
+		require.GreaterOrEqual(t, math.Exp(released), probability*(1-1e-12))
+		released, _ = m.Law(d - 1)
+		if d > 0 {
+			require.Less(t, math.Exp(released), probability)
+		}
+	})
+}
+
+func TestMStabFollowsItsLaw(t *testing.T) {
+	const questions = 200_000
+	for _, cfg := range []MStabConfig{
+		{Noise: Laplace, Epsilon: 0.7, Delta: 0.01},
+		{Noise: Gaussian, Sigma: 2.5, Delta: 0.02},
+		{Noise: OneShot, Epsilon: 0.7, Delta: 0.01},
+	} {
+		cfg.Questions = questions
+		m := newMStab(t, cfg)
+		// not charged: so many false releases no ledger would allow
+		session := &Session[int]{test: m, key: m.derive(SeedKey(3)), given: map[uint64]Answer[int]{}}
+		require.False(t, session.Releasable())
+		distances := []int64{0, 2, 4, 5, 6, 7, 8, 12}
+		observed := make([]float64, 2*len(distances))
+		for q := range questions {
+			i := q % len(distances)
+			a, err := session.Ask(uint64(q), i, distances[i])
+			require.NoError(t, err)
+			cell := 2 * i
+			if a.Released {
+				require.Equal(t, i, a.Value)
+				cell++
+			}
+			observed[cell]++
+		}
+		each := float64(questions / len(distances))
+		fits := func(m *MStab) float64 {
+			p := 1.0
+			for i, d := range distances {
+				released, failed := m.Law(d)
+				p = min(p, chiSquare(observed[2*i:2*i+2], []float64{each * math.Exp(failed), each * math.Exp(released)}))
+			}
+			return p
+		}
+		require.Greater(t, fits(m), falseAlarm/float64(len(distances)))
+		cfg.Epsilon *= 1.1 // one of the two is 0
+		cfg.Sigma /= 1.1
+		require.Less(t, fits(newMStab(t, cfg)), falseAlarm, "noise a tenth off must be seen")
+
+		_, err := session.Ask(questions, 0, 99)
+		require.ErrorIs(t, err, ErrExhausted)
+		again, err := session.Ask(7, 5, -3)
+		require.NoError(t, err)
+		if again.Released {
+			require.Equal(t, 7, again.Value, "a stored answer stays")
+		}
+	}
+}
+
+// mstabWorld is every pair of neighbouring histograms under a statistic.
+func mstabWorld(t *testing.T, m *MStab, statistic func(h []int) (int, int64)) (worst func(eps float64) float64) {
+	var pairs [][2][]float64
+	for _, classes := range []int{2, 3} {
+		nodes, edges := graph(6, classes, VoteMoves)
+		law := func(h []int) []float64 {
+			winner, d := statistic(h)
+			released, failed := m.Law(d)
+			p := make([]float64, classes+1)
+			p[winner], p[classes] = math.Exp(released), math.Exp(failed)
+			return p
+		}
+		for i := range nodes {
+			for _, j := range edges[i] {
+				pairs = append(pairs, [2][]float64{law(nodes[i]), law(nodes[j])})
+			}
+		}
+	}
+	return func(eps float64) (worst float64) {
+		for _, p := range pairs {
+			worst = max(worst, either(p[0], p[1], eps))
+		}
+		return worst
+	}
+}
+
+func exactDistance(t *testing.T) func(h []int) (int, int64) {
+	return func(h []int) (int, int64) {
+		winner, d, err := Plurality(h, VoteMoves, LowestIndex)
+		require.NoError(t, err)
+		return winner, d
+	}
+}
+
+// Every histogram of at most six votes and every neighbour: what an adversary can
+// gain is at most what is charged.
+func TestSmallWorldMStab(t *testing.T) {
+	for _, cfg := range []MStabConfig{
+		{Noise: Laplace, Epsilon: 0.5, Delta: 0.1},
+		{Noise: Laplace, Epsilon: 1, Delta: 0.15},
+		{Noise: Laplace, Epsilon: 2, Delta: 0.01},
+		{Noise: Gaussian, Sigma: 1, Delta: 0.05},
+		{Noise: Gaussian, Sigma: 3, Delta: 0.2},
+		{Noise: OneShot, Epsilon: 0.5, Delta: 0.1},
+		{Noise: OneShot, Epsilon: 1, Delta: 0.01},
+	} {
+		m := newMStab(t, cfg)
+		worst, largest := mstabWorld(t, m, exactDistance(t)), 0.0
+		for _, eps := range []float64{0, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 3} {
+			exact, claim := worst(eps), deltaOf(t, m.Event(), eps)
+			require.LessOrEqual(t, exact, claim*(1+1e-9), "%+v at %g", cfg, eps)
+			largest = max(largest, exact/claim)
+		}
+		t.Logf("%+v: largest share of the claim %.4f", cfg, largest)
+		require.Greater(t, largest, 0.5, "and the claim is not idle")
+	}
+}
+
+// Broken variants on the same world.
+func TestSmallWorldControls(t *testing.T) {
+	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
+	for name, statistic := range map[string]func(h []int) (int, int64){
+		"gap - 1":      func(h []int) (int, int64) { w, d := margin(h); return w, d - 1 },
+		"gap":          margin,
+		"half the gap": func(h []int) (int, int64) { w, d := margin(h); return w, (d + 1) / 2 },
+		"votes, not moves": func(h []int) (int, int64) {
+			w, d, err := Plurality(h, VoteAppears, LowestIndex)
+			require.NoError(t, err)
+			return w, d
+		},
+	} {
+		require.Greater(t, mstabWorld(t, m, statistic)(1), 1.5*m.failure, name)
+	}
+	t.Run("lowest index for ties at random", func(t *testing.T) {
+		// (1, 1) may go to class 1, while class 0 has distance 0 + ... at (2, 1)
+		_, d, err := Plurality([]int{2, 0}, VoteMoves, LowestIndex)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, d)
+		_, d, err = Plurality([]int{2, 0}, VoteMoves, AnyTies)
+		require.NoError(t, err)
+		require.EqualValues(t, 0, d, "its neighbour (1, 1) may have another winner")
+	})
+	t.Run("the gap - 1 of lecture notes", func(t *testing.T) {
+		// continuous noise, threshold log(1/delta)/eps, (epsilon, delta) = (1, 0.01)
+		law := ContinuousLaplace{Epsilon: 1, Threshold: math.Log(100)}
+		low, _ := law.Law(-1 + 2) // (0, 2): gap 2
+		require.InEpsilon(t, 0.01359140914229522, math.Exp(low), 1e-12, "false release, whose neighbour (1, 1) has another winner")
+		right, _ := law.Law(0)
+		require.InEpsilon(t, 0.005, math.Exp(right), 1e-12)
+		a, _ := law.Law(0)
+		b, _ := law.Law(2)
+		require.InEpsilon(t, 2, b-a, 1e-12, "log-ratio of equal answers: twice the epsilon claimed")
+	})
+}
+
+func margin(h []int) (int, int64) {
+	winner, second := winners(h, LowestIndex)[0], 0
+	for j, n := range h {
+		if j != winner {
+			second = max(second, n)
+		}
+	}
+	return winner, int64(h[winner] - second)
+}
+
+// Five questions on both kinds of neighbours at once, and an exponential mechanism
+// beside them, enumerated: the account covers it.
+func TestComposition(t *testing.T) {
+	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.02, Questions: 5})
+	claim := accountant.Composed{Events: []accountant.Event{m.Event(), accountant.ExponentialMechanism{Epsilon: 0.8}}}
+	at := func(label int, d int64) []float64 {
+		released, failed := m.Law(d)
+		p := []float64{0, 0, math.Exp(failed)}
+		p[label] = math.Exp(released)
+		return p
+	}
+	p, q := []float64{0.5, 0.5}, []float64{1 / (1 + math.Exp(0.8)), 1 / (1 + math.Exp(-0.8))}
+	for _, other := range [][2][]float64{{at(0, 0), at(1, 0)}, {at(0, 3), at(0, 4)}, {at(0, 0), at(1, 0)}, {at(1, 9), at(1, 8)}, {at(0, 5), at(0, 6)}} {
+		p, q = product(p, other[0]), product(q, other[1])
+	}
+	largest := 0.0
+	for _, eps := range []float64{0, 0.5, 1, 1.5, 2, 3} {
+		exact, charged := either(p, q, eps), deltaOf(t, claim, eps)
+		require.LessOrEqual(t, exact, charged)
+		largest = max(largest, exact/charged)
+	}
+	t.Logf("largest share of the claim: %.4f", largest)
+}
+
+func product(p, q []float64) []float64 {
+	var out []float64
+	for _, x := range p {
+		for _, y := range q {
+			out = append(out, x*y)
+		}
+	}
+	return out
+}
+
+func TestNewMStabRefuses(t *testing.T) {
+	good := MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1}
+	for want, change := range map[string]func(*MStabConfig){
+		"not a Noise": func(c *MStabConfig) { c.Noise = 0 },
+		"Epsilon":     func(c *MStabConfig) { c.Epsilon = math.NaN() },
+		"Epsilon ":    func(c *MStabConfig) { c.Epsilon = 0 },
+		"Sigma":       func(c *MStabConfig) { c.Sigma = 1 },
+		"Sigma must":  func(c *MStabConfig) { c.Noise, c.Epsilon = Gaussian, 0 },
+		"Epsilon is":  func(c *MStabConfig) { c.Noise = Gaussian },
+		"Delta":       func(c *MStabConfig) { c.Delta = 0 },
+		"Delta must":  func(c *MStabConfig) { c.Delta = math.NaN() },
+		"Questions":   func(c *MStabConfig) { c.Questions = 0 },
+		"too small":   func(c *MStabConfig) { c.Noise, c.Epsilon = OneShot, 0x1p-20 },
+	} {
+		cfg := good
+		change(&cfg)
+		_, err := NewMStab(cfg)
+		require.ErrorContains(t, err, want)
+	}
+	m := newMStab(t, good)
+	_, err := Start[int](m, reserve(t, m.Event()), Key{})
+	require.ErrorContains(t, err, "zero Key")
+	_, err = Start[int](m, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	r := reserve(t, m.Event())
+	_, err = Start[int](m, r, SeedKey(1))
+	require.NoError(t, err)
+	_, err = Start[int](m, r, SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrNotReserved, "twice")
+	for _, p := range []float64{-1, 1, math.NaN()} {
+		_, err = m.DistanceFor(p)
+		require.Error(t, err)
+	}
+}
+
+// The same key gives the same answers in any order and from many goroutines;
+// other parameters give other noise.
+func TestSessionsRepeat(t *testing.T) {
+	answers := func(key Key, cfg MStabConfig, order func(i int) int) string {
+		m := newMStab(t, cfg)
+		s, err := Start[int](m, reserve(t, m.Event()), key)
+		require.NoError(t, err)
+		out := make([]Answer[int], cfg.Questions)
+		var wg sync.WaitGroup
+		for i := range out {
+			wg.Go(func() {
+				q := order(i)
+				out[q], _ = s.Ask(uint64(q), q, 9)
+			})
+		}
+		wg.Wait()
+		return fmt.Sprint(out)
+	}
+	cfg := MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.004, Questions: 200}
+	forward := func(i int) int { return i }
+	first := answers(SeedKey(1), cfg, forward)
+	require.Equal(t, first, answers(SeedKey(1), cfg, func(i int) int { return cfg.Questions - 1 - i }))
+	require.NotEqual(t, first, answers(SeedKey(2), cfg, forward))
+	cfg.Epsilon = 0.5000001
+	require.NotEqual(t, first, answers(SeedKey(1), cfg, forward))
+}

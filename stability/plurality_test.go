@@ -1,0 +1,280 @@
+package stability
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The histograms of at most total votes, in classes.
+func histograms(total, classes int) [][]int {
+	if classes == 0 {
+		return [][]int{nil}
+	}
+	var all [][]int
+	for n := range total + 1 {
+		for _, rest := range histograms(total-n, classes-1) {
+			all = append(all, append([]int{n}, rest...))
+		}
+	}
+	return all
+}
+
+func sum(counts []int) (total int) {
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
+// graph lists, for each histogram of at most n votes, the histograms that one
+// change leads to.
+func graph(n, classes int, change Change) (nodes [][]int, edges [][]int) {
+	nodes = histograms(n, classes)
+	index := map[string]int{}
+	for i, h := range nodes {
+		index[fmt.Sprint(h)] = i
+	}
+	edges = make([][]int, len(nodes))
+	for i, h := range nodes {
+		to := func(from, to int) { // -1 is an abstention
+			other := append([]int(nil), h...)
+			if from >= 0 {
+				other[from]--
+			}
+			if to >= 0 {
+				other[to]++
+			}
+			if j, ok := index[fmt.Sprint(other)]; ok {
+				edges[i] = append(edges[i], j)
+			}
+		}
+		for a := -1; a < classes; a++ {
+			if a < 0 && sum(h) == n || a >= 0 && h[a] == 0 {
+				continue // nobody to change
+			}
+			for b := -1; b < classes; b++ {
+				if a != b && (change == VoteMoves || a < 0 || b < 0) {
+					to(a, b)
+				}
+			}
+		}
+	}
+	return nodes, edges
+}
+
+// winners lists who can win.
+func winners(h []int, ties Ties) (set []int) {
+	top := 0
+	for _, n := range h {
+		top = max(top, n)
+	}
+	for j, n := range h {
+		if n == top {
+			set = append(set, j)
+		}
+	}
+	if ties == LowestIndex {
+		set = set[:1]
+	}
+	return set
+}
+
+// radii is, for every node, the number of changes that surely leave the same
+// winner, by search from all unstable nodes at once: a node is at radius 0 if it
+// is tied or next to one with another winner.
+func radii(nodes, edges [][]int, ties Ties) []int64 {
+	radius := make([]int64, len(nodes))
+	var queue []int
+	for i, h := range nodes {
+		radius[i] = -1
+		own := winners(h, ties)
+		unstable := len(own) > 1
+		for _, j := range edges[i] {
+			other := winners(nodes[j], ties)
+			unstable = unstable || len(other) > 1 || other[0] != own[0]
+		}
+		if unstable {
+			radius[i] = 0
+			queue = append(queue, i)
+		}
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, j := range edges[i] {
+			if radius[j] < 0 {
+				radius[j] = radius[i] + 1
+				queue = append(queue, j)
+			}
+		}
+	}
+	return radius
+}
+
+// Every histogram of eight teachers, some of whom may abstain, and up to four
+// classes: the closed form is what breadth-first search finds.
+func TestPluralityIsBreadthFirstSearch(t *testing.T) {
+	for _, change := range []Change{VoteMoves, VoteAppears} {
+		for _, ties := range []Ties{LowestIndex, AnyTies} {
+			compared := 0
+			for classes := 2; classes <= 4; classes++ {
+				teachers := 8
+				if change == VoteAppears {
+					teachers = 17 // so that there are enough to cast any vote
+				}
+				if change == VoteAppears && classes == 4 {
+					teachers = 12
+				}
+				nodes, edges := graph(teachers, classes, change)
+				radius := radii(nodes, edges, ties)
+				for i, h := range nodes {
+					if change == VoteAppears && sum(h) > teachers/2 {
+						continue // the search ends at the last teacher
+					}
+					winner, distance, err := Plurality(h, change, ties)
+					require.NoError(t, err)
+					require.Equal(t, winners(h, LowestIndex)[0], winner)
+					require.Equal(t, radius[i], distance, "%v, change %v, ties %v", h, change, ties)
+					compared++
+				}
+			}
+			t.Logf("change %d, ties %d: %d histograms", change, ties, compared)
+		}
+	}
+}
+
+// The statistics that look like a distance and are not are found out on the same
+// graph: sensitivity above 1, or a positive value next to another winner.
+func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
+	type verdict struct{ sensitivity, atChange float64 }
+	lead := func(h []int) float64 {
+		top, second := 0, 0
+		for _, n := range h {
+			if n > top {
+				top, second = n, top
+			} else {
+				second = max(second, n)
+			}
+		}
+		return float64(top - second)
+	}
+	for name, c := range map[string]struct {
+		statistic func(h []int) float64
+		want      verdict
+	}{
+		"distance": {func(h []int) float64 {
+			_, d, err := Plurality(h, VoteMoves, LowestIndex)
+			require.NoError(t, err)
+			return float64(d)
+		}, verdict{1, 0}},
+		"tie-safe distance": {func(h []int) float64 {
+			_, d, err := Plurality(h, VoteMoves, AnyTies)
+			require.NoError(t, err)
+			return float64(d)
+		}, verdict{1, 0}},
+		"(gap-2)/2":      {func(h []int) float64 { return max(0, (lead(h)-2)/2) }, verdict{1, 0}},
+		"gap/2":          {func(h []int) float64 { return lead(h) / 2 }, verdict{1, 1}},
+		"floor of gap/2": {func(h []int) float64 { return math.Floor(lead(h) / 2) }, verdict{1, 1}},
+		"ceil of gap/2":  {func(h []int) float64 { return math.Ceil(lead(h) / 2) }, verdict{1, 1}},
+		"(gap-1)/2":      {func(h []int) float64 { return max(0, (lead(h)-1)/2) }, verdict{1, 0.5}},
+		"gap-1":          {func(h []int) float64 { return max(0, lead(h)-1) }, verdict{2, 1}},
+		"gap":            {lead, verdict{2, 2}},
+	} {
+		var got verdict
+		for classes := 2; classes <= 4; classes++ {
+			nodes, edges := graph(7, classes, VoteMoves)
+			for i, h := range nodes {
+				for _, j := range edges[i] {
+					a, b := c.statistic(h), c.statistic(nodes[j])
+					got.sensitivity = max(got.sensitivity, math.Abs(a-b))
+					if winners(h, LowestIndex)[0] != winners(nodes[j], LowestIndex)[0] {
+						got.atChange = max(got.atChange, a, b)
+					}
+				}
+			}
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func TestPluralityReference(t *testing.T) {
+	var ref struct {
+		Entries []struct {
+			Counts  []int
+			Argmax  int   `json:"argmax_lowest"`
+			Moves   int64 `json:"d_replace"`
+			Appears int64 `json:"d_addremove"`
+			Safe    int64 `json:"d_tie_safe_replace"`
+			SafeAdd int64 `json:"d_tie_safe_addremove"`
+		}
+		Abstention struct {
+			Entries []struct {
+				Counts []int
+				Moves  int64 `json:"d_replace_with_abstain"`
+				Vanish int64 `json:"d_appear_vanish"`
+			}
+		} `json:"abstention_model"`
+	}
+	readReference(t, "distance_to_instability.json", &ref)
+	require.Len(t, ref.Entries, 468)
+	check := func(want int64, counts []int, change Change, ties Ties) int {
+		winner, distance, err := Plurality(counts, change, ties)
+		require.NoError(t, err)
+		require.Equal(t, want, distance, "%v", counts)
+		return winner
+	}
+	for _, e := range ref.Entries {
+		require.Equal(t, e.Argmax, check(e.Moves, e.Counts, VoteMoves, LowestIndex))
+		check(e.Appears, e.Counts, VoteAppears, LowestIndex)
+		check(e.Safe, e.Counts, VoteMoves, AnyTies)
+		check(e.SafeAdd, e.Counts, VoteAppears, AnyTies)
+	}
+	require.NotEmpty(t, ref.Abstention.Entries)
+	for _, e := range ref.Abstention.Entries {
+		check(e.Moves, e.Counts, VoteMoves, LowestIndex)
+		check(e.Vanish, e.Counts, VoteAppears, LowestIndex)
+	}
+}
+
+// Large elections, of which the search is not capable: neighbours are 1 apart and
+// 0 where winners differ, and the distance is attained.
+func TestPluralityProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		change := Change(rapid.IntRange(1, 2).Draw(t, "change"))
+		ties := Ties(rapid.IntRange(1, 2).Draw(t, "ties"))
+		h := rapid.SliceOfN(rapid.IntRange(0, 1000), 2, 8).Draw(t, "counts")
+		winner, d, err := Plurality(h, change, ties)
+		require.NoError(t, err)
+		next := append([]int(nil), h...)
+		up := rapid.IntRange(0, len(h)-1).Draw(t, "up")
+		if change == VoteMoves {
+			down := rapid.IntRange(0, len(h)-1).Draw(t, "down")
+			if next[down] > 0 {
+				next[down]--
+			}
+		}
+		next[up]++
+		other, e, err := Plurality(next, change, ties)
+		require.NoError(t, err)
+		require.LessOrEqual(t, max(d-e, e-d), int64(1))
+		if other != winner {
+			require.Zero(t, d)
+			require.Zero(t, e)
+		}
+	})
+}
+
+func TestPluralityRefuses(t *testing.T) {
+	for _, counts := range [][]int{nil, {1}, {1, -1}, {1, maxCount + 1}} {
+		_, _, err := Plurality(counts, VoteMoves, LowestIndex)
+		require.Error(t, err)
+	}
+	_, _, err := Plurality([]int{1, 2}, 0, LowestIndex)
+	require.ErrorContains(t, err, "Change")
+	_, _, err = Plurality([]int{1, 2}, VoteMoves, 3)
+	require.ErrorContains(t, err, "Ties")
+}

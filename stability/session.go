@@ -1,0 +1,77 @@
+package stability
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Answer is what is released for one question: a value, or that there is none.
+type Answer[T any] struct {
+	Value    T
+	Released bool // false: the test failed, Value is zero
+}
+
+// ErrExhausted is returned by Session.Ask when everything charged for was used.
+var ErrExhausted = errors.New("stability: exhausted")
+
+// begin checks the key and the charge before anything private is touched.
+func begin(event accountant.Event, r *ledger.Reservation, key Key) error {
+	if key.IsZero() {
+		return errors.New("stability: zero Key: make one with NewKey or SeedKey")
+	}
+	if err := r.Begin(event); err != nil {
+		return fmt.Errorf("stability: starting: %w", err)
+	}
+	return nil
+}
+
+// Session releases stable answers on budget that has been charged. It is safe for
+// concurrent use, and its answers do not depend on the order of the questions,
+// except for which of them come after the cap.
+type Session[T any] struct {
+	test *MStab
+	key  Key
+
+	mu    sync.Mutex
+	given map[uint64]Answer[T]
+}
+
+// Start begins a session of m. It fails unless r charges exactly m.Event() and
+// was not used before.
+func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error) {
+	if err := begin(m.Event(), r, key); err != nil {
+		return nil, err
+	}
+	return &Session[T]{test: m, key: m.derive(key), given: make(map[uint64]Answer[T])}, nil
+}
+
+// Releasable reports whether the noise is secret, so that answers may leave.
+func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
+
+// Ask releases value if its distance to instability, plus noise, exceeds the
+// threshold. The distance must change by at most 1 between neighbours, and must
+// be at most 0 for both if their values differ: the exact distance does, see
+// [Plurality]. Question numbers are public and unique in the run; one that was
+// asked before gets the stored answer, whatever value is, and uses up nothing.
+func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
+	passes := s.test.draw(s.key.Derive("question", question).Stream()) // noise first
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, done := s.given[question]; done {
+		return a, nil
+	}
+	if len(s.given) == s.test.cfg.Questions {
+		return Answer[T]{}, fmt.Errorf("%w: all %d questions charged for were asked", ErrExhausted, s.test.cfg.Questions)
+	}
+	var a Answer[T]
+	if passes(distance) {
+		a = Answer[T]{Value: value, Released: true}
+	}
+	s.given[question] = a
+	return a, nil
+}
