@@ -29,7 +29,7 @@ and noise and is never releasable. --format md and latex give lecture notes.`,
   pate explain confident --counts 180,40,30 --threshold 150 --format md`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
+			return usageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
 		},
 	}
 	for _, m := range lesson.Mechanisms() {
@@ -54,7 +54,7 @@ func newExplainOf(g *globals, m lesson.Mechanism) *cobra.Command {
 			}
 			trace, err := m.Run(inputs, lesson.Options{Seed: g.seed, Delta: g.delta})
 			if errors.Is(err, lesson.ErrInput) {
-				return inputError(err, "", "see pate explain "+m.Name+" --help", "")
+				return inputError(err, "", "see pate explain "+m.Name+" --help", "mechanisms")
 			}
 			if err != nil {
 				return err

@@ -47,7 +47,7 @@ and is not a private release.`,
   pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
+			return usageError("mechanisms", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
 		},
 	}
 	for _, m := range lawMechanisms() {
@@ -67,22 +67,22 @@ func newLawOf(g *globals, m lawMechanism) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(counts) == 0 {
-				return usageError("", errors.New("--counts: the votes of each class are required, as 60,40,3"))
+				return usageError("mechanisms", errors.New("--counts: the votes of each class are required, as 60,40,3"))
 			}
 			value := make(map[string]float64, len(values))
 			for i, f := range m.flags {
 				if !cmd.Flags().Changed(f.name) {
-					return usageError("", fmt.Errorf("--%s is required: %s", f.name, strings.TrimSuffix(f.usage, " (required)")))
+					return usageError("mechanisms", fmt.Errorf("--%s is required: %s", f.name, strings.TrimSuffix(f.usage, " (required)")))
 				}
 				value[f.name] = values[i]
 			}
 			h, err := aggregate.NewHistogram(counts)
 			if err != nil {
-				return inputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "")
+				return inputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "mechanisms")
 			}
 			law, err := m.law(value)(h)
 			if err != nil {
-				return inputError(err, "", "see pate law "+m.name+" --help", "")
+				return inputError(err, "", "see pate law "+m.name+" --help", "mechanisms")
 			}
 			return writeLaw(g, m, value, counts, law)
 		},

@@ -125,7 +125,7 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 	}
 	summary, err := plan.Summarize(examples)
 	if err != nil {
-		return inputError(err, "", "", "")
+		return inputError(err, "", "", "mechanisms")
 	}
 	report := planReport{Schema: schemaPlan, Private: len(args) > 0, Delta: g.delta, Votes: planVotes{
 		Simulated: len(args) == 0, Queries: summary.Queries, Classes: summary.Classes, Teachers: summary.Teachers,
@@ -140,7 +140,7 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 		}
 		a, err := plan.Evaluate(cmd.Context(), examples, s, g.delta)
 		if err != nil {
-			return inputError(err, "", "see pate plan --help", "")
+			return inputError(err, "", "see pate plan --help", "mechanisms")
 		}
 		found = append(found, a)
 	} else {
@@ -165,21 +165,21 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	simulated := cmd.Flags().Changed("simulate-accuracy")
 	switch {
 	case len(args) == 0 && !simulated:
-		return usageError("", errors.New("plan on what? --simulate-accuracy for synthetic votes, or a votes file"))
+		return usageError("mechanisms", errors.New("plan on what? --simulate-accuracy for synthetic votes, or a votes file"))
 	case len(args) > 0 && simulated:
-		return usageError("", errors.New("--simulate-accuracy or a votes file, not both"))
+		return usageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
 	case reverse && cmd.Flags().Changed("epsilon"):
-		return usageError("", errors.New("--epsilon asks for a plan, --mechanism for what a setting costs: give one"))
+		return usageError("mechanisms", errors.New("--epsilon asks for a plan, --mechanism for what a setting costs: give one"))
 	case !reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)):
-		return usageError("", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon))
+		return usageError("mechanisms", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon))
 	case f.queries < 0:
-		return usageError("", fmt.Errorf("--queries %d: must be at least 1", f.queries))
+		return usageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
-		return usageError("", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
+		return usageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
 	case !reverse || cmd.Flags().Changed("min-accuracy"):
 		for _, name := range []string{"sigma", "threshold", "sigma1", "sigma2", "scale", "answers"} {
 			if cmd.Flags().Changed(name) {
-				return usageError("", fmt.Errorf("--%s belongs to --mechanism, without --min-accuracy", name))
+				return usageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism, without --min-accuracy", name))
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func (f *planFlags) checkMechanism(cmd *cobra.Command) error {
 	}
 	own, known := needs[f.setting.Mechanism]
 	if !known {
-		return usageError("", fmt.Errorf("--mechanism %s: must be gnmax, confident, lnmax, exponential or permute-and-flip", f.setting.Mechanism))
+		return usageError("mechanisms", fmt.Errorf("--mechanism %s: must be gnmax, confident, lnmax, exponential or permute-and-flip", f.setting.Mechanism))
 	}
 	for _, name := range []string{"sigma", "threshold", "sigma1", "sigma2", "scale"} {
 		needed := false
@@ -205,7 +205,7 @@ func (f *planFlags) checkMechanism(cmd *cobra.Command) error {
 			needed = needed || n == name
 		}
 		if needed != cmd.Flags().Changed(name) {
-			return usageError("", fmt.Errorf("--mechanism %s takes --%s", f.setting.Mechanism, strings.Join(own, ", --")))
+			return usageError("mechanisms", fmt.Errorf("--mechanism %s takes --%s", f.setting.Mechanism, strings.Join(own, ", --")))
 		}
 	}
 	return nil
@@ -221,7 +221,7 @@ func (f *planFlags) examples(ctx context.Context, g *globals, args []string) ([]
 		s := plan.Simulation{Teachers: f.teachers, Classes: f.classes, Queries: n, Accuracy: f.accuracy, Correlation: f.correlation, Confusion: f.confusion}
 		examples, err := s.Examples(aggregate.SeedKey(g.seed))
 		if err != nil {
-			return nil, inputError(err, "synthetic votes need --teachers, --classes and --simulate-accuracy", "see pate plan --help", "")
+			return nil, inputError(err, "synthetic votes need --teachers, --classes and --simulate-accuracy", "see pate plan --help", "mechanisms")
 		}
 		return examples, nil
 	}

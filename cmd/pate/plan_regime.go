@@ -66,7 +66,7 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"teachers", "classes", "queries", "epsilon"} {
 				if !cmd.Flags().Changed(name) {
-					return usageError("", errors.New("--teachers, --classes, --queries and --epsilon are required"))
+					return usageError("mechanisms", errors.New("--teachers, --classes, --queries and --epsilon are required"))
 				}
 			}
 			r.Delta = g.delta
@@ -87,7 +87,7 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 func runRegime(cmd *cobra.Command, g *globals, r plan.Regime) error {
 	advice, err := plan.Advise(cmd.Context(), r)
 	if err != nil {
-		return inputError(err, "", "see pate plan regime --help", "")
+		return inputError(err, "", "see pate plan regime --help", "mechanisms")
 	}
 	r = advice.Regime
 	report := regimeReport{Schema: schemaRegime, Teachers: r.Teachers, Classes: r.Classes, Queries: r.Queries, Epsilon: r.Epsilon, Delta: r.Delta,
