@@ -1,0 +1,25 @@
+// Package statement writes the privacy statement of a ledger: one page in plain
+// words, for those whose data it is about and for those who audit it, as Markdown,
+// HTML or JSON.
+//
+//	file, err := os.Open("run.jsonl")
+//	s, err := statement.New("run.jsonl", file)
+//	err = s.WriteMarkdown(os.Stdout)
+//
+// It says, in the order in which NIST SP 800-226 (2025) asks for it: what is
+// protected, how strongly, what that means for somebody who attacks it, by which
+// mechanisms, what was charged and what was not, what one has to trust, and how to
+// verify it. Every number is recomputed from the ledger by package accountant; PATE
+// and DP-SGD, and whatever else was charged, take the same way.
+//
+// # Guarantee
+//
+// Claims are upper bounds, rounded up; see [ledger.Summary.Claim]. A ledger that
+// does not pass [ledger.Verify] has no statement.
+//
+// # Caveats
+//
+// A ledger knows what was charged, not what was done. That mechanisms ran as
+// charged, that what was released went through them, and that nothing else was,
+// is outside it; the statement says so.
+package statement

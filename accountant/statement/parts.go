@@ -1,0 +1,130 @@
+package statement
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Part is one kind of release within an event.
+type Part struct {
+	Mechanism  string `json:"mechanism"`  // in words
+	Parameters string `json:"parameters"` // in symbols
+	Count      int64  `json:"count"`      // how often it runs
+}
+
+// Parts takes an event apart into the mechanisms that it runs.
+func Parts(e accountant.Event) []Part {
+	switch e := e.(type) {
+	case accountant.Repeated:
+		return times(Parts(e.Event), e.Count)
+	case accountant.Composed:
+		var parts []Part
+		for _, inner := range e.Events {
+			parts = append(parts, Parts(inner)...)
+		}
+		return parts
+	case accountant.PoissonSampled:
+		return within(e.Event, "on a Poisson sample", "q "+number(e.Probability))
+	case accountant.TruncatedPoisson:
+		return within(e.Event, "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", number(e.Probability), e.MaxBatch))
+	case accountant.SampledWithoutReplacement:
+		return within(e.Event, "on a sample without replacement", fmt.Sprintf("%d of %d", e.Size, e.Population))
+	case accountant.WithFailure:
+		return within(e.Event, "that may fail", "δ "+number(e.Delta))
+	case accountant.Selection:
+		return within(e.Event, "best of a random number of runs", fmt.Sprintf("η %s, γ %s", number(e.Eta), number(e.Gamma)))
+	case accountant.PoissonSelection:
+		return within(e.Event, "best of a Poisson number of runs", "mean "+number(e.Mean))
+	case accountant.Group:
+		return within(e.Event, "for groups", fmt.Sprintf("of %d", e.Size))
+	}
+	p := Part{Count: 1}
+	p.Mechanism, p.Parameters = words(e)
+	return []Part{p}
+}
+
+func times(parts []Part, n int64) []Part {
+	for i := range parts {
+		if n != 0 && parts[i].Count > math.MaxInt64/n {
+			parts[i].Count = math.MaxInt64 // far beyond what any budget holds
+			continue
+		}
+		parts[i].Count *= n
+	}
+	return parts
+}
+
+// within says of every part of inner what is done around it.
+func within(inner accountant.Event, mechanism, parameters string) []Part {
+	parts := Parts(inner)
+	for i := range parts {
+		parts[i].Mechanism += ", " + mechanism
+		parts[i].Parameters = strings.TrimPrefix(parts[i].Parameters+", "+parameters, ", ")
+	}
+	return parts
+}
+
+// words names a single mechanism.
+func words(e accountant.Event) (mechanism, parameters string) {
+	noise := func(discrete bool) string {
+		if discrete {
+			return ", integer noise"
+		}
+		return ""
+	}
+	switch e := e.(type) {
+	case accountant.GNMax:
+		return "noisy argmax of votes, Gaussian" + noise(e.Discrete), "σ " + number(e.Sigma)
+	case accountant.LNMax:
+		return "noisy argmax of votes, Laplace" + noise(e.Discrete), "scale " + number(e.Scale)
+	case accountant.Threshold:
+		return "noisy comparison of the largest vote with a threshold" + noise(e.Discrete), "σ " + number(e.Sigma)
+	case accountant.Gaussian:
+		return "sum with Gaussian noise", "noise " + number(e.NoiseMultiplier) + " × sensitivity"
+	case accountant.Laplace:
+		return "sum with Laplace noise", "noise " + number(e.NoiseMultiplier) + " × sensitivity"
+	case accountant.DiscreteGaussian:
+		return "sum with discrete Gaussian noise", fmt.Sprintf("σ %s, sensitivity %s", number(e.Sigma), number(e.Sensitivity))
+	case accountant.DiscreteLaplace:
+		return "sum with discrete Laplace noise", fmt.Sprintf("scale %s, sensitivity %d", number(e.Scale), e.Sensitivity)
+	case accountant.ExponentialMechanism:
+		return "selection by the exponential mechanism", "ε " + number(e.Epsilon)
+	case accountant.PureDP:
+		return "mechanism of pure ε", "ε " + number(e.Epsilon)
+	case accountant.RandomizedResponse:
+		return "randomised response", "ε " + number(e.Epsilon)
+	case accountant.KaryResponse:
+		return "randomised response", fmt.Sprintf("ε %s among %d", number(e.Epsilon), e.Categories)
+	case accountant.ZCDP:
+		return "mechanism of zero-concentrated cost", "ρ " + number(e.Rho)
+	case accountant.MStab:
+		return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", number(e.Epsilon), number(e.Threshold))
+	case accountant.AboveThreshold:
+		return "sparse vector", fmt.Sprintf("ε %s + %s, %d answers", number(e.Epsilon1), number(e.Epsilon2), e.Answers)
+	case accountant.StableSVT:
+		return "sparse vector of stable answers", fmt.Sprintf("b %s, %s, threshold %d, %d failures", number(e.B1), number(e.B2), e.Threshold, e.Failures)
+	case accountant.NonPrivate:
+		return "release without protection", ""
+	}
+	return fmt.Sprintf("%T", e), fmt.Sprintf("%+v", e)
+}
+
+// number shows six digits at most; the ledger has all of them.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+
+// up shows a claim, rounded up to a unit in the fourth decimal, or in the fourth
+// digit if it is small.
+func up(x float64) string {
+	if math.IsInf(x, 1) {
+		return "none known"
+	}
+	unit := 1e-4
+	if x > 0 && x < 0.1 {
+		unit = math.Pow(10, math.Floor(math.Log10(x))-3)
+	}
+	return strconv.FormatFloat(math.Ceil(x/unit-1e-9)*unit, 'g', 7, 64)
+}

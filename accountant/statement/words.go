@@ -1,0 +1,173 @@
+package statement
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// section is a part of the page, the same in Markdown and HTML.
+type section struct {
+	Title  string
+	Text   []string // paragraphs before the table
+	Header []string
+	Rows   [][]string
+	After  []string // paragraphs after it
+	List   []string
+	Code   string
+}
+
+// title is the headline: the guarantee in one line.
+func (s *Statement) title() string {
+	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), number(s.Budget.Delta), s.Unit)
+}
+
+func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
+
+// verdict is the first thing to know.
+func (s *Statement) verdict() (text string, alarm bool) {
+	switch {
+	case s.Release == nil:
+		return "The ledger does not say where the noise came from. Release nothing before that is known.", true
+	case !*s.Release:
+		return "NOT FOR RELEASE: the noise was drawn from a seed. Whoever knows the seed can take it off again, and the numbers below protect nobody.", true
+	}
+	return "What was committed to this ledger may be released under the guarantee below. What else was computed from the private data may not.", false
+}
+
+func (s *Statement) sections() []section {
+	return []section{s.protected(), s.strength(), s.meaning(), s.mechanisms(), s.charges(), s.trust(), s.check()}
+}
+
+func (s *Statement) protected() section {
+	unit := s.Unit
+	differ := "one has all data of one " + unit + " and the other does not"
+	if s.Relation == accountant.ReplaceOne {
+		differ = "the data of one " + unit + " are replaced by any others"
+	}
+	return section{Title: "What is protected", Text: []string{
+		"The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
+			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, nor whether it did, whatever else they know.",
+		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, and k " + unit + "s together are protected k times less, in ε.",
+	}}
+}
+
+func (s *Statement) strength() section {
+	out := section{Title: "How strongly", Header: []string{"δ", "ε at most"}}
+	switch {
+	case s.Mode == ledger.Filter:
+		out.Text = []string{"Costs were chosen as the work went on, within a budget fixed before it began. What holds is that budget as a whole, whether all of it was used or not:"}
+	case s.Entries == 0:
+		out.Text = []string{"Nothing has been charged, and so nothing may have been released:"}
+	case !s.Complete:
+		out.Text = []string{fmt.Sprintf("All charges so far, whether they were used or not. More may follow, up to ε = %s, until the first of them is used; this statement then changes:", number(float64(*s.Budget.Epsilon)))}
+	default:
+		out.Text = []string{"All charges were fixed before the first answer was given. They hold together, whether they were used or not:"}
+	}
+	for _, c := range s.Claims {
+		out.Rows = append(out.Rows, []string{number(c.Delta), up(float64(*c.Epsilon))})
+	}
+	out.After = []string{fmt.Sprintf("All three are true at once. ε is the privacy loss that is not exceeded; δ is a chance that it is, and must be far below one over the number of %ss. The budget was ε = %s at δ = %s.",
+		s.Unit, number(float64(*s.Budget.Epsilon)), number(s.Budget.Delta))}
+	return out
+}
+
+func (s *Statement) meaning() section {
+	out := section{Title: "What that means", Header: []string{"wrongly accused", "rightly found at most"}}
+	out.Text = []string{fmt.Sprintf("Somebody who knows everything but whether one %s took part, and starts from even odds, guesses right with a chance of at most %s instead of 50 %%. A test for membership that wrongly accuses a share of those who did not take part finds at most this share of those who did:",
+		s.Unit, percent(s.Attacker.Right))}
+	for _, r := range s.Attacker.Rates {
+		out.Rows = append(out.Rows, []string{percent(r.FPR), percent(r.TPR)})
+	}
+	out.After = []string{"These are limits for the worst case, for any attack there is or will be; real attacks do worse."}
+	return out
+}
+
+func (s *Statement) mechanisms() section {
+	out := section{Title: "Mechanisms and accountant", Header: []string{"mechanism", "parameters", "times at most"}}
+	for _, p := range s.Charged {
+		out.Rows = append(out.Rows, []string{p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10)})
+	}
+	account := "Costs were added as Rényi divergences with the probability of failures beside them, and converted by Proposition 12 of Canonne, Kamath and Steinke (2020)"
+	if s.Mode == ledger.Filter {
+		var orders []string
+		for _, a := range s.Orders {
+			orders = append(orders, number(a))
+		}
+		if s.Pure {
+			orders = append(orders, "infinity")
+		}
+		account += ", as a filter at order " + strings.Join(orders, ", ") + ", fixed before the first charge"
+		if len(s.Orders) > 1 {
+			account += ", with δ split among the orders"
+		}
+	} else {
+		account += ", at the best order over the whole"
+	}
+	out.After = []string{account + ". Every bound is rounded up. Made with " + s.Library + "."}
+	return out
+}
+
+func (s *Statement) charges() section {
+	out := section{Title: "What was charged, and what was not"}
+	out.Text = []string{fmt.Sprintf("Charged: %s, each with its worst case over all data, before it ran; %d led to an outcome that was committed before it left. Nothing was given back.",
+		plural(s.Entries, "reservation"), s.Committed)}
+	if s.Torn != "" {
+		out.Text = append(out.Text, "The last line of the ledger is cut off: "+s.Torn+".")
+	}
+	out.Text = append(out.Text, "Not charged, and so not covered unless it never looked at the private data:")
+	out.List = s.NotShown
+	return out
+}
+
+// notCharged is what a ledger cannot know about.
+func notCharged(c ledger.Config) []string {
+	return []string{
+		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data",
+		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on private rows. They are secrets and steered nothing",
+		"the number of " + c.Unit + "s, the list of classes, public rows and their labels, which are taken to be public",
+		"what other ledgers charged for the same people: budgets of two ledgers add up, and neither knows of the other",
+	}
+}
+
+func (s *Statement) trust() section {
+	out := section{Title: "What has to be trusted"}
+	switch {
+	case s.Release == nil:
+		out.List = append(out.List, "Randomness: the ledger does not say where the noise came from.")
+	case *s.Release:
+		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. Who learns that key can take the noise off; it is to be destroyed when the run is closed.")
+	default:
+		out.List = append(out.List, "Randomness: noise came from a seed. This was an experiment.")
+	}
+	out.List = append(out.List,
+		"The curator holds the private data, and what is computed from them before noise, in the clear. Protection begins at release; it is no substitute for access control and deletion.",
+		"The program ran what was charged, and nothing left around it. The ledger shows charges and hashes of outcomes; it cannot show what was never written into it.",
+		"Who watches the run itself, its time, its memory or its files, sees more than was released.")
+	if s.Data != "" {
+		out.List = append(out.List, "The private input is the one whose recorded identity is "+s.Data+".")
+	}
+	return out
+}
+
+func (s *Statement) check() section {
+	return section{Title: "How to verify", Text: []string{
+		"Whoever has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and any change inside the file is found with its line. A file whose last lines were cut off is found by the head below, if it is kept where the file is not:",
+	}, Code: fmt.Sprintf("pate ledger verify %s --head %d:%s", s.Ledger, s.Head.Lines, s.Head.Hash)}
+}
+
+// percent shows a share, rounded up to a hundredth of a percent.
+func percent(x float64) string {
+	return strconv.FormatFloat(math.Min(100, math.Ceil(x*1e4-1e-7)/100), 'f', -1, 64) + " %"
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.FormatInt(n, 10) + " " + what + "s"
+}

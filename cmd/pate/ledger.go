@@ -1,0 +1,280 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const (
+	schemaLedgerShow   = "pate.ledger-show/1"
+	schemaLedgerVerify = "pate.ledger-verify/1"
+)
+
+func newLedgerCommand(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ledger",
+		Short: "What was spent, and whether the file still says so",
+		Long: `What was spent, and whether the file still says so.
+
+A ledger is a file of JSON lines. Every charge is written before anything is
+released under it, and every outcome before it leaves. Each line holds the hash
+of the one before.`,
+		Example: `  pate ledger show run.jsonl
+  pate ledger verify run.jsonl --format json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usageError("ledger", errors.New("ledger what? show or verify"))
+		},
+	}
+	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g))
+	return cmd
+}
+
+// ledgerReport is what both commands say of a whole ledger.
+type ledgerReport struct {
+	Schema    string              `json:"schema"`
+	Ledger    string              `json:"ledger"`
+	Unit      string              `json:"unit"`
+	Relation  accountant.Relation `json:"relation"`
+	Mode      ledger.Mode         `json:"mode"`
+	Budget    float64             `json:"budget"`
+	Delta     float64             `json:"delta"`
+	Spent     float64             `json:"spent"` // in mode filter what the filter let through, which is no bound
+	Left      float64             `json:"left"`  // epsilon of the largest Gaussian release that still fits
+	Claim     jsonNumber          `json:"claim"` // epsilon at delta of everything released
+	Lines     int64               `json:"lines"`
+	Entries   int64               `json:"entries_total"`
+	Committed int64               `json:"committed_total"`
+	Sealed    bool                `json:"sealed"`
+	Exhausted bool                `json:"exhausted"`
+	Torn      string              `json:"torn,omitempty"`
+	Data      string              `json:"data,omitempty"`
+	Noise     string              `json:"noise,omitempty"`
+	Library   string              `json:"library"`
+	Head      ledger.Head         `json:"head"`
+	Shown     []ledgerEntry       `json:"entries,omitempty"`
+}
+
+// ledgerEntry is one reservation.
+type ledgerEntry struct {
+	Entry     int64            `json:"entry"`
+	Line      int64            `json:"line"`
+	Run       string           `json:"run,omitempty"`
+	Parts     []statement.Part `json:"parts"`
+	Epsilon   float64          `json:"epsilon"` // of everything up to here
+	Left      float64          `json:"left"`    // after it
+	Committed bool             `json:"committed"`
+}
+
+func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error) {
+	claim, err := s.Claim(s.Config.Delta)
+	return ledgerReport{
+		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
+		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: jsonNumber(claim),
+		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
+		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, Head: s.Head,
+	}, err
+}
+
+// openLedgerFile opens a ledger to read; a ledger that is being written may be
+// read as well.
+func openLedgerFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, inputError(err, "the ledger is read from this file", "check its name", "ledger")
+	}
+	return f, nil
+}
+
+func newLedgerShow(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show FILE",
+		Short: "Every reservation: what was charged, the cost so far, what is left",
+		Long: `Every reservation: what was charged, the cost so far, what is left.
+
+"epsilon" is that of everything up to the line, recomputed. "left" is what
+composition leaves: the epsilon that one Gaussian release may still have, which is
+more than the difference of two epsilons. The file is verified first.`,
+		Example: `  pate ledger show run.jsonl
+  pate ledger show run.jsonl --format csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) },
+	}
+}
+
+func showLedger(g *globals, path string) error {
+	f, err := openLedgerFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var entries []ledgerEntry
+	sum, err := ledger.Verify(f, func(e ledger.Entry) error {
+		entries = append(entries, ledgerEntry{Entry: e.Number, Line: e.Line, Run: e.Run, Parts: statement.Parts(e.Event), Epsilon: e.Epsilon, Left: e.Left.Epsilon})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range entries {
+		entries[i].Committed = sum.Committed(entries[i].Entry)
+	}
+	report, err := newLedgerReport(schemaLedgerShow, path, sum)
+	if err != nil {
+		return err
+	}
+	format := g.parsedFormat()
+	if format == table.JSON {
+		report.Shown = entries
+		return writeJSON(g.stdout, report)
+	}
+	if format == table.Text {
+		fmt.Fprint(g.stdout, ledgerHeading(report))
+	}
+	if err := entryTable(entries, format == table.CSV).Write(g.stdout, format); err != nil {
+		return err
+	}
+	if format == table.Text {
+		fmt.Fprint(g.stdout, ledgerFooting(report))
+	}
+	return nil
+}
+
+func entryTable(entries []ledgerEntry, exact bool) table.Table {
+	t := table.Table{
+		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "committed"},
+		Left:   []bool{false, true, true, false, false, false, true},
+	}
+	named := false
+	for _, e := range entries {
+		named = named || e.Run != ""
+	}
+	if named {
+		t.Header, t.Left = append(t.Header, "run"), append(t.Left, true)
+	}
+	for _, e := range entries {
+		mechanisms, parameters, times := make([]string, len(e.Parts)), make([]string, len(e.Parts)), make([]string, len(e.Parts))
+		for i, p := range e.Parts {
+			mechanisms[i], parameters[i], times[i] = p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10)
+		}
+		committed := "no"
+		if e.Committed {
+			committed = "yes"
+		}
+		left := strings.TrimPrefix(formatDown(e.Left), "-")
+		if exact {
+			left = strconv.FormatFloat(e.Left, 'g', -1, 64)
+		}
+		row := []string{strconv.FormatInt(e.Entry, 10), strings.Join(mechanisms, " + "), strings.Join(parameters, " + "), strings.Join(times, " + "),
+			formatUp(e.Epsilon, exact), left, committed}
+		if named {
+			row = append(row, e.Run)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func ledgerHeading(r ledgerReport) string {
+	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", r.Unit, r.Relation, r.Budget, r.Delta, r.Mode)
+}
+
+func ledgerFooting(r ledgerReport) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d reserved, %d committed", r.Entries, r.Committed)
+	switch {
+	case r.Exhausted:
+		b.WriteString("; nothing is left: a reservation was cut off before it said its cost\n")
+	case r.Sealed:
+		b.WriteString("; sealed: everything was reserved before the first use\n")
+	default:
+		fmt.Fprintf(&b, "; a release of epsilon %s still fits\n", formatDown(r.Left))
+	}
+	if r.Torn != "" {
+		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
+	}
+	fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g\n", formatUp(float64(r.Claim), false), r.Delta)
+	return b.String()
+}
+
+func newLedgerVerify(g *globals) *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Check the chain of lines and recompute every epsilon",
+		Long: `Check the chain of lines and recompute every epsilon, from the file alone.
+
+A difference ends with exit code 5 and names the line. Lines that were cut off at
+the end leave a whole, shorter ledger: to find that, keep the head that this command
+and the statement print, where the file is not, and give it with --head.`,
+		Example: `  pate ledger verify run.jsonl
+  pate ledger verify run.jsonl --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			kept, err := parseHead(head)
+			if err != nil {
+				return usageError("ledger", err)
+			}
+			return verifyLedger(g, args[0], kept)
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "LINES:HASH that the ledger once had")
+	return cmd
+}
+
+func parseHead(text string) (ledger.Head, error) {
+	if text == "" {
+		return ledger.Head{}, nil
+	}
+	lines, hash, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(lines, 10, 64)
+	if err != nil || n < 1 || len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return ledger.Head{}, fmt.Errorf("--head %s: must be LINES:HASH as `pate ledger verify` prints it", text)
+	}
+	return ledger.Head{Lines: n, Hash: hash}, nil
+}
+
+func verifyLedger(g *globals, path string, head ledger.Head) error {
+	f, err := openLedgerFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := ledger.VerifyHead(f, head, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	report, err := newLedgerReport(schemaLedgerVerify, path, sum)
+	if err != nil {
+		return err
+	}
+	format := g.parsedFormat()
+	if format == table.JSON {
+		return writeJSON(g.stdout, report)
+	}
+	if format == table.Text {
+		fmt.Fprintf(g.stdout, "%s is whole: %d lines, every epsilon recomputed\n", path, report.Lines)
+		fmt.Fprint(g.stdout, ledgerHeading(report)[:len(ledgerHeading(report))-1])
+		fmt.Fprint(g.stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
+		_, err := fmt.Fprintf(g.stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
+		return err
+	}
+	exact := format == table.CSV
+	return table.Table{
+		Header: []string{"lines", "entries", "committed", "mode", "budget", "spent", "claim", "delta", "head"},
+		Left:   []bool{false, false, false, true, false, false, false, false, true},
+		Rows: [][]string{{strconv.FormatInt(report.Lines, 10), strconv.FormatInt(report.Entries, 10), strconv.FormatInt(report.Committed, 10),
+			report.Mode.String(), formatUp(report.Budget, exact), formatUp(report.Spent, exact), formatUp(float64(report.Claim), exact),
+			strconv.FormatFloat(report.Delta, 'g', -1, 64), fmt.Sprintf("%d:%s", report.Head.Lines, report.Head.Hash)}},
+	}.Write(g.stdout, format)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+)
+
+func newStatementCommand(g *globals) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "statement LEDGER",
+		Short: "The one-page privacy statement of a run",
+		Long: `The one-page privacy statement of a run, from its ledger alone: what is protected,
+how strongly, what that means, by which mechanisms, what was charged and what was
+not, what has to be trusted, how to verify it. The ledger is verified first.
+
+On the terminal it is Markdown, or JSON with --format json. With --out the ending of
+the file decides: .md, .html or .json.`,
+		Example: `  pate statement run.jsonl
+  pate statement run.jsonl --out statement.html`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			write, err := statementWriter(g, out)
+			if err != nil {
+				return usageError("ledger", err)
+			}
+			f, err := openLedgerFile(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			s, err := statement.New(filepath.Base(args[0]), f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if out == "" {
+				return write(s, g.stdout)
+			}
+			if err := durable.WriteFile(out, 0o644, func(w io.Writer) error { return write(s, w) }); err != nil {
+				return err
+			}
+			g.logf("pate: wrote %s", out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write to this .md, .html or .json file")
+	return cmd
+}
+
+// statementWriter is how a statement is to be written.
+func statementWriter(g *globals, out string) (func(*statement.Statement, io.Writer) error, error) {
+	if out != "" {
+		switch strings.ToLower(filepath.Ext(out)) {
+		case ".md":
+			return (*statement.Statement).WriteMarkdown, nil
+		case ".html":
+			return (*statement.Statement).WriteHTML, nil
+		case ".json":
+			return (*statement.Statement).WriteJSON, nil
+		}
+		return nil, fmt.Errorf("--out %s: must end in .md, .html or .json", out)
+	}
+	switch g.parsedFormat() {
+	case table.Text, table.Markdown:
+		return (*statement.Statement).WriteMarkdown, nil
+	case table.JSON:
+		return (*statement.Statement).WriteJSON, nil
+	}
+	return nil, errors.New("--format: a statement is table (Markdown), md or json; --out takes .html too")
+}
