@@ -112,6 +112,13 @@ type entry struct {
 	silo      int32
 }
 
+func compareEntries(a, b entry) int {
+	if c := cmp.Compare(a.high, b.high); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
+}
+
 // compare finds units that stand in more than one silo. Hashes are evenly
 // spread, so the k-th of p passes takes those in the k-th of p equal ranges.
 func (r *Report) compare(ctx context.Context, paths []string, room int) error {
@@ -140,9 +147,7 @@ func (r *Report) compare(ctx context.Context, paths []string, room int) error {
 				return err
 			}
 		}
-		slices.SortFunc(entries, func(a, b entry) int {
-			return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
-		})
+		slices.SortFunc(entries, compareEntries)
 		r.count(entries, pairs)
 	}
 	for pair, n := range pairs {

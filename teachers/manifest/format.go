@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -206,17 +207,13 @@ func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 			if s.Name == "" {
 				p.fail(errors.New("a silo must give its name before its units"))
 			}
-			last := ""
+			var last Hash
 			p.array(func() {
-				text := p.text()
-				var unit Hash
-				if _, err := hex.Decode(unit[:], []byte(text)); p.err == nil && (len(text) != 2*len(unit) || err != nil || hex.EncodeToString(unit[:]) != text) {
-					p.fail(fmt.Errorf("silo %q: a unit is not %d lower-case hexadecimal digits", s.Name, 2*len(unit)))
-				}
-				if text <= last {
+				unit := p.unit()
+				if s.Units > 0 && bytes.Compare(unit[:], last[:]) <= 0 {
 					p.fail(fmt.Errorf("silo %q: the units do not ascend", s.Name))
 				}
-				last = text
+				last = unit
 				s.Units++
 				if p.err == nil {
 					p.fail(visit(s, unit))
@@ -230,4 +227,22 @@ func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 		p.fail(errors.New("a silo has a name and units"))
 	}
 	return s
+}
+
+// unit reads the hash of one unit.
+func (p *parser) unit() (h Hash) {
+	quoted := p.raw()
+	if p.err != nil {
+		return h
+	}
+	digits := quoted[1 : len(quoted)-1]
+	if len(digits) != 2*len(h) {
+		p.fail(fmt.Errorf("a unit of %d characters, not %d hexadecimal digits", len(digits), 2*len(h)))
+		return h
+	}
+	_, err := hex.Decode(h[:], digits)
+	if err != nil || bytes.ContainsAny(digits, "ABCDEF") {
+		p.fail(errors.New("a unit is not written in lower-case hexadecimal digits"))
+	}
+	return h
 }

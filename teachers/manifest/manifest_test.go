@@ -188,6 +188,9 @@ func TestReadIsStrict(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []SiloInfo{{"a", 2}, {"b", 0}}, silos)
 	require.Equal(t, 10, head.Classes)
+	spaced := strings.NewReplacer(",", " ,\n", ":", "\t: ", "patient", `p\u0061tient\u00e9"`, "[", "[ ").Replace(sound)
+	_, _, err = readAll(strings.Replace(spaced, `\u00e9""`, `\u00e9"`, 1) + "\n")
+	require.NoError(t, err)
 	for what, c := range map[string][2]string{
 		"schema":            {"manifest/1", "manifest/2"},
 		"unknown key":       {`"unit"`, `"units"`},
@@ -205,6 +208,14 @@ func TestReadIsStrict(t *testing.T) {
 		"order":             {`00000001"`, `00000003"`},
 		"twice":             {`00000002"`, `00000001"`},
 		"short":             {`00000001"`, `0000001"`},
+		"long":              {`00000001"`, `0000000100"`},
+		"trailing comma":    {`02"]`, `02",]`},
+		"no comma":          {`01","`, `01""`},
+		"no colon":          {`"unit":`, `"unit" `},
+		"leading zero":      {`"teachers":2`, `"teachers":02`},
+		"control in string": {`"patient"`, "\"pat\nient\""},
+		"bad escape":        {`"patient"`, `"pat\xient"`},
+		"bad bytes":         {`"patient"`, "\"pat\xffient\""},
 		"capitals":          {`00000002"`, `0000000A"`},
 		"no hexadecimal":    {`00000002"`, `0000000g"`},
 		"a number":          {`"00000000000000000000000000000002"`, `2`},
@@ -286,6 +297,7 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			return
 		}
+		require.True(t, json.Valid(file))
 		first, at := silos, 0
 		var whole []Silo
 		for _, s := range infos {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestExitCodesOfCheck: 5 says that votes were read and something is wrong with
+// them, 3 that they could not be read.
+func TestExitCodesOfCheck(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	votes, ragged := file("votes.csv", "0,1\n1,1\n0,0\n"), file("ragged.csv", "0,1\n1\n0,0\n")
+	const head = `{"schema":"pate.manifest/1","unit":"record","salt_id":"0123456789abcdef","silos":[{"name":"`
+	a := file("a.json", head+`a","units":["00000000000000000000000000000001"]}]}`)
+	b := file("b.json", head+`b","units":["00000000000000000000000000000001","00000000000000000000000000000002"]}]}`)
+	c := file("c.json", head+`c","units":["00000000000000000000000000000003"]}]}`)
+	for name, tc := range map[string]struct {
+		args []string
+		code int
+	}{
+		"sound":            {[]string{votes, "--classes", "2"}, exitDone},
+		"disjoint":         {[]string{votes, "--classes", "2", "--manifest", b, "--manifest", c}, exitDone},
+		"overlap":          {[]string{votes, "--classes", "2", "--manifest", a, "--manifest", b}, exitCheckFailed},
+		"out of range":     {[]string{file("range.csv", "0,1\n1,2\n0,0\n"), "--classes", "2"}, exitCheckFailed},
+		"NaN":              {[]string{file("nan.csv", "0,1\n1,nan\n0,0\n"), "--classes", "2"}, exitCheckFailed},
+		"ragged":           {[]string{ragged, "--classes", "2"}, exitInvalidInput},
+		"missing":          {[]string{filepath.Join(dir, "none"), "--classes", "2"}, exitInvalidInput},
+		"foreign manifest": {[]string{"--manifest", votes}, exitInvalidInput},
+		"no classes":       {[]string{votes}, exitUsage},
+		"bad flag":         {[]string{votes, "--classes", "2", "--header", "x"}, exitUsage},
+		"no salt":          {[]string{"hash-ids", votes, "--silo", "a", "--salt", filepath.Join(dir, "none")}, exitInvalidInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			code := run(context.Background(), append([]string{"check", "--quiet"}, tc.args...), strings.NewReader(""), &out, &errs)
+			require.Equal(t, tc.code, code, "%s%s", &out, &errs)
+			require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 4, "%s", &errs)
+			if code == exitInvalidInput || code == exitUsage {
+				require.Empty(t, out.String())
+			}
+		})
+	}
+}
