@@ -59,26 +59,27 @@ queries keep their numbers.
 Votes are as secret as the data they were learned from. One teacher must be one
 share of the private data, disjoint from all others: pate check tests that from
 hashes of record ids, made where the records are with pate check hash-ids.`),
-		topic("mechanisms", "noisy argmax and what it costs, side by side", `For one query the teachers' votes are counted; a mechanism adds noise, or chooses
-at random by the counts, and releases one class or declines. One changed record
-moves at most one vote. Cost of one query, with noise in votes:
+		topic("mechanisms", "noisy argmax and what it costs, side by side", `For one query the teachers' votes are counted; a mechanism adds noise, or
+chooses at random by the counts, and releases one class or declines. One changed
+record moves at most one vote. Cost of one query, with noise in votes:
 
   gnmax             largest count + Gaussian noise  rho = 1/sigma^2
   confident         the same, if the largest count  rho = 1/(2 sigma1^2) asked,
                     passes a noisy threshold              1/sigma2^2 answered
   interactive       the same, if the teachers       as confident
                     contradict the student
-  lnmax             largest count + Laplace noise   epsilon = 2/scale
+  lnmax             largest count + Laplace noise   epsilon = 2/scale, and
+                                                    rho = 1/scale^2
   exponential       P proportional to               epsilon = 2/scale, and
                     exp(count/scale)                rho = 1/(2 scale^2)
   permute-and-flip  first class accepted, in        epsilon = 2/scale, and not
                     random order                    the rho of exponential
 
-Rho is a Renyi divergence of a*rho at every order a; rho adds up over queries, and
-the accountant turns the sum into an epsilon. Which to use:
+Rho is a Rényi divergence of a*rho at every order a; rho adds up over queries,
+and the accountant turns the sum into an epsilon. Which to use:
 
   two classes, and 95 % right will do         exponential
-  many classes, or 99 % right                 gnmax: its tails are the lightest
+  many classes, or 99 % right                 gnmax, whose tails are lightest
   many contested queries                      confident: it declines those
   a student that is mostly right already      interactive
   thousands of unanimous queries, hundreds    a stability method: see
