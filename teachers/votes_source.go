@@ -78,8 +78,9 @@ type Ballot struct {
 // NaN is refused. What is wrong with a file is a [*VotesError].
 //
 // All of the files is read once, whatever range is chosen: a source that was
-// opened holds valid votes only, and its Hash is known. Memory is bounded, below
-// 150 MB, whatever the size of the files or what their headers claim.
+// opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
+// the number of queries and whatever headers claim: below 100 MB, and some 100
+// bytes for each teacher.
 func OpenVotes(ctx context.Context, paths []string, opt VotesOptions) (*VoteSource, error) {
 	files, perTeacher, err := findVotes(paths)
 	if err != nil {
