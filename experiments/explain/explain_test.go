@@ -83,7 +83,7 @@ func TestEveryTraceIsComplete(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(written(t, trace, table.JSON)), &back))
 			require.Equal(t, Schema, back.Schema)
 			require.Len(t, back.Steps, len(trace.Steps))
-			require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,class,value\n"))
+			require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,index,value\n"))
 		}
 	}
 }
@@ -164,6 +164,11 @@ func TestFrequencies(t *testing.T) {
 			near(1-n.Values[0], passed)
 		}
 	}
+}
+
+func TestVectorsOverSomethingElse(t *testing.T) {
+	trace := Trace{Title: "t", Steps: []Step{{Name: "n", Words: "w", Index: "query", Numbers: []Number{vector("q", []int{4, 5})}}}}
+	require.Contains(t, written(t, trace, table.Text), "query  q\n")
 }
 
 func TestInteractiveOutcomes(t *testing.T) {

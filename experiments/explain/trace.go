@@ -22,6 +22,7 @@ type Step struct {
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
+	Index   string   `json:"index,omitempty"` // what the vectors run over; empty means classes
 }
 
 // Section is a closing part of a Trace.
@@ -44,8 +45,8 @@ type Formula struct {
 	TeX  string `json:"tex"`
 }
 
-// Number is a named scalar, or a vector with one value for each class. The vectors
-// of a step have the same length and stand side by side.
+// Number is a named scalar, or a vector with one value for each class, or whatever
+// Index says. The vectors of a step have the same length and stand side by side.
 type Number struct {
 	Name   string    `json:"name"`
 	Values []float64 `json:"values"`

@@ -58,12 +58,12 @@ type page interface {
 func (t Trace) compose(p page) error {
 	p.title(t.Title)
 	p.words(fmt.Sprintf("One run of %s with seed %d. It shows votes and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
-	section := func(words string, f *Formula, numbers []Number) error {
+	section := func(words string, f *Formula, numbers []Number, index string) error {
 		p.words(words)
 		if f != nil {
 			p.formula(*f)
 		}
-		for _, tab := range tables(numbers) {
+		for _, tab := range tables(numbers, index) {
 			if err := p.table(tab); err != nil {
 				return err
 			}
@@ -72,21 +72,21 @@ func (t Trace) compose(p page) error {
 	}
 	for i, s := range t.Steps {
 		p.heading(fmt.Sprintf("%d. %s", i+1, s.Name))
-		if err := section(s.Words, s.Formula, s.Numbers); err != nil {
+		if err := section(s.Words, s.Formula, s.Numbers, s.Index); err != nil {
 			return err
 		}
 	}
 	p.heading("What is released")
-	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers); err != nil {
+	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers, ""); err != nil {
 		return err
 	}
 	p.heading("What it cost")
-	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers); err != nil {
+	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers, ""); err != nil {
 		return err
 	}
 	for _, m := range t.Mistakes {
 		p.heading("What would go wrong if " + m.If)
-		if err := section(m.Words, nil, m.Numbers); err != nil {
+		if err := section(m.Words, nil, m.Numbers, ""); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,10 @@ func (t Trace) compose(p page) error {
 }
 
 // tables are the vectors of numbers side by side, then the scalars below each other.
-func tables(numbers []Number) []table.Table {
+func tables(numbers []Number, index string) []table.Table {
+	if index == "" {
+		index = "class"
+	}
 	var vectors, scalars table.Table
 	for _, n := range numbers {
 		if len(n.Values) == 1 {
@@ -107,7 +110,7 @@ func tables(numbers []Number) []table.Table {
 			continue
 		}
 		if vectors.Header == nil {
-			vectors.Header = []string{"class"}
+			vectors.Header = []string{index}
 			for i := range n.Values {
 				vectors.Rows = append(vectors.Rows, []string{strconv.Itoa(i)})
 			}
@@ -126,17 +129,17 @@ func tables(numbers []Number) []table.Table {
 	return out
 }
 
-// csv is one row for each value: step, number, class (empty for a scalar), value.
+// csv is one row for each value: step, number, index (empty for a scalar), value.
 func (t Trace) csv(w io.Writer) error {
-	out := table.Table{Header: []string{"step", "number", "class", "value"}}
+	out := table.Table{Header: []string{"step", "number", "index", "value"}}
 	add := func(step string, numbers []Number) {
 		for _, n := range numbers {
 			for i, x := range n.Values {
-				class := ""
+				index := ""
 				if len(n.Values) > 1 {
-					class = strconv.Itoa(i)
+					index = strconv.Itoa(i)
 				}
-				out.Rows = append(out.Rows, []string{step, n.Name, class, strconv.FormatFloat(x, 'g', -1, 64)})
+				out.Rows = append(out.Rows, []string{step, n.Name, index, strconv.FormatFloat(x, 'g', -1, 64)})
 			}
 		}
 	}
