@@ -25,8 +25,8 @@
 //     directions; it is usually 2 to 30 times below Theorem 6.
 //
 // Sums over queries hold for queries chosen without looking at votes or noise.
-// Noise is continuous, as in the papers; on integer noise of a sigma of a few
-// votes the laws differ in the far digits only.
+// Noise is continuous, as in the papers; Options.IntegerNoise makes the exact
+// divergences those of the integer noise and tie rule of package aggregate.
 //
 // # Caveats
 //

@@ -55,8 +55,7 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 // nodes is Gauss-Legendre on panels between whole numbers, where the integrand
 // has kinks, short enough for e^{k x/scale} to be a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
-	const points = 8
-	ends := []float64{float64(low) - 40*l.scale}
+	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k fall together
 	panel := l.scale * math.Min(1, 6/float64(k))
 	grow := func(to float64) {
 		from := ends[len(ends)-1]
@@ -68,20 +67,33 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 		grow(float64(n))
 	}
 	grow(float64(high) + 45*l.scale)
-	x, weight = make([]float64, points*(len(ends)-1)), make([]float64, points*(len(ends)-1))
 	for i := 1; i < len(ends); i++ {
-		w := weight[points*(i-1) : points*i]
-		quad.Legendre{}.FixedLocations(x[points*(i-1):points*i], w, ends[i-1], ends[i])
+		points := 8
+		if (ends[i]-ends[i-1])*float64(k) <= l.scale/2 {
+			points = 5
+		}
+		at, w := make([]float64, points), make([]float64, points)
+		quad.Legendre{}.FixedLocations(at, w, ends[i-1], ends[i])
 		for j := range w {
 			w[j] = math.Log(w[j])
 		}
+		x, weight = append(x, at...), append(weight, w...)
 	}
 	return x, weight
 }
 
-// instance computes the law of a noisy argmax on a histogram and on all its
-// neighbours, one vote moved. It keeps what depends on a count alone, for the
-// queries to come.
+// laws computes the law of a noisy argmax on a histogram and on its neighbours.
+type laws interface {
+	// visit calls f with the law on counts, as logarithms by class, and then on
+	// every neighbour, one vote moved; some equal up to the names of classes may be
+	// left out. f may change law and must not keep either.
+	visit(counts []int, f func(law []float64, counts []int)) error
+	// threshold is the law of the test of the largest count.
+	threshold(largest int, threshold, sigma float64) (logPass, logFail float64)
+}
+
+// instance is the laws of continuous noise, for which classes are alike. It keeps
+// what depends on a count alone, for the queries to come.
 type instance struct {
 	noise     noise
 	low, high int // counts that nodes and columns are for
@@ -200,16 +212,33 @@ func (d divergences) both() spent {
 	return both
 }
 
+// visit implements [laws].
+func (e *instance) visit(counts []int, f func(law []float64, counts []int)) error {
+	t := newTally(counts)
+	e.prepare(t)
+	law := e.law(nil, t)
+	f(law, t)
+	neighbours(t, func(counts []int) {
+		law = e.law(law, counts)
+		f(law, counts)
+	})
+	return nil
+}
+
+func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logFail float64) {
+	return thresholdLaw(float64(largest), threshold, sigma)
+}
+
 // argmaxDivergences are those of one noisy argmax.
-func (e *instance) argmaxDivergences(t tally, orders []float64) divergences {
-	return e.divergences(t, orders, func(law []float64, _ tally) []float64 { return law })
+func argmaxDivergences(e laws, counts []int, orders []float64) (divergences, error) {
+	return compare(e, counts, orders, func(law []float64, _ []int) []float64 { return law })
 }
 
 // gatedDivergences are those of an argmax behind a test of the largest count
 // against the threshold: the pair (answered?, label) is released.
-func (e *instance) gatedDivergences(t tally, threshold, sigma float64, orders []float64) divergences {
-	return e.divergences(t, orders, func(law []float64, counts tally) []float64 {
-		pass, fail := thresholdLaw(float64(slices.Max(counts)), threshold, sigma)
+func gatedDivergences(e laws, counts []int, threshold, sigma float64, orders []float64) (divergences, error) {
+	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {
+		pass, fail := e.threshold(slices.Max(counts), threshold, sigma)
 		for i := range law {
 			law[i] += pass
 		}
@@ -217,19 +246,20 @@ func (e *instance) gatedDivergences(t tally, threshold, sigma float64, orders []
 	})
 }
 
-func (e *instance) divergences(t tally, orders []float64, release func(law []float64, counts tally) []float64) divergences {
-	e.prepare(t)
-	own := release(e.law(nil, t), t)
-	d := divergences{make(spent, len(orders)), make(spent, len(orders))}
-	var law []float64
-	var forward, reverse []outcome
-	neighbours(t, func(counts []int) {
-		law = release(e.law(law, counts), counts)
-		forward, reverse = outcomes(forward, own, law), outcomes(reverse, law, own)
-		for i, a := range orders {
-			d.forward[i] = math.Max(d.forward[i], renyi(forward, a))
-			d.reverse[i] = math.Max(d.reverse[i], renyi(reverse, a))
+func compare(e laws, counts []int, orders []float64, release func(law []float64, counts []int) []float64) (divergences, error) {
+	forward, reverse := newWorst(orders), newWorst(orders)
+	var own []float64
+	var pairs []outcome
+	err := e.visit(counts, func(law []float64, counts []int) {
+		law = release(law, counts)
+		if own == nil {
+			own = slices.Clone(law)
+			return
 		}
+		pairs = outcomes(pairs, own, law)
+		forward.add(pairs)
+		pairs = outcomes(pairs, law, own)
+		reverse.add(pairs)
 	})
-	return d
+	return divergences{forward.divergences(), reverse.divergences()}, err
 }

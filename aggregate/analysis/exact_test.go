@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"context"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -12,6 +14,12 @@ import (
 )
 
 func newInstance(n noise) *instance { return &instance{noise: n} }
+
+func continuous(t *testing.T, e *instance, counts []int, orders []float64) divergences {
+	d, err := argmaxDivergences(e, counts, orders)
+	require.NoError(t, err)
+	return d
+}
 
 func TestExactDivergences(t *testing.T) {
 	eachGolden(t, "pate/exact_renyi.json", func(t *testing.T, data []byte) {
@@ -42,7 +50,7 @@ func TestExactDivergences(t *testing.T) {
 			switch c.Kind {
 			case "gnmax":
 				e := newInstance(gaussianNoise{c.Sigma})
-				got = e.argmaxDivergences(h, file.Orders)
+				got = continuous(t, e, h, file.Orders)
 				for i, p := range e.law(nil, c.Counts) {
 					require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
 				}
@@ -51,7 +59,7 @@ func TestExactDivergences(t *testing.T) {
 				}
 			case "lnmax":
 				e := newInstance(laplaceNoise{1 / c.Gamma})
-				got = e.argmaxDivergences(h, file.Orders)
+				got = continuous(t, e, h, file.Orders)
 				for i, p := range e.law(nil, c.Counts) {
 					require.InDelta(t, c.LogProbs[i], p, 1e-9*math.Max(1, math.Abs(p)))
 				}
@@ -59,7 +67,9 @@ func TestExactDivergences(t *testing.T) {
 					require.LessOrEqual(t, got.forward[i], lnmaxRDP(h.logFlipLaplace(1/c.Gamma), 1/c.Gamma, a)*(1+1e-9))
 				}
 			case "confident_joint":
-				got = newInstance(gaussianNoise{c.Sigma2}).gatedDivergences(h, c.T, c.Sigma1, file.Orders)
+				var err error
+				got, err = gatedDivergences(newInstance(gaussianNoise{c.Sigma2}), h, c.T, c.Sigma1, file.Orders)
+				require.NoError(t, err)
 				pass, fail := thresholdLaw(float64(h[0]), c.T, c.Sigma1)
 				for i, a := range file.Orders {
 					first, second := thresholdRDP(pass, fail, c.Sigma1, a), gnmaxRDP(h.logFlipGaussian(c.Sigma2), c.Sigma2, a)
@@ -122,7 +132,7 @@ func TestOneSidedness(t *testing.T) {
 			bound, ok := flipBound(logQ, c.Sigma, c.Alpha)
 			require.Equal(t, c.Branch, ok && bound < c.Independent)
 			relative(t, c.Bound, gnmaxRDP(logQ, c.Sigma, c.Alpha), 1e-9, "%v", c.Counts)
-			d := newInstance(gaussianNoise{c.Sigma}).argmaxDivergences(h, []float64{c.Alpha})
+			d := continuous(t, newInstance(gaussianNoise{c.Sigma}), h, []float64{c.Alpha})
 			compare(c.Forward, d.forward[0], c)
 			compare(c.Reverse, d.reverse[0], c)
 			require.LessOrEqual(t, d.forward[0], c.Bound*(1+1e-9))
@@ -155,7 +165,7 @@ func TestOneSidedness(t *testing.T) {
 			}
 			relative(t, *c.LNMax, got, 1e-9, "%+v", c)
 			require.LessOrEqual(t, c.Pure, lnmaxWorst(c.B, c.Alpha)*(1+1e-12))
-			d := newInstance(laplaceNoise{c.B}).argmaxDivergences(h, []float64{c.Alpha})
+			d := continuous(t, newInstance(laplaceNoise{c.B}), h, []float64{c.Alpha})
 			compare(c.Forward, d.forward[0], c)
 			compare(c.Reverse, d.reverse[0], c)
 		}
@@ -200,5 +210,96 @@ func TestNeighboursAreAllMoves(t *testing.T) {
 		slices.Sort(all)
 		slices.Sort(short)
 		require.Equal(t, slices.Compact(all), slices.Compact(short))
+	})
+}
+
+// TestLatticeAgreesWithTheLaw compares integer noise on a histogram and all its
+// neighbours with package aggregate's own law of each.
+func TestLatticeAgreesWithTheLaw(t *testing.T) {
+	gaussian, err := newGaussianLattice(5)
+	require.NoError(t, err)
+	laplace, err := newLaplaceLattice(3)
+	require.NoError(t, err)
+	confident, err := ConfidentGNMax{Threshold: 30.5, Sigma1: 7, Sigma2: 5}.laws(true)
+	require.NoError(t, err)
+	gnmax, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 5, Queries: 1})
+	require.NoError(t, err)
+	lnmax, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 3, Queries: 1})
+	require.NoError(t, err)
+	gated, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 30.5, Sigma1: 7, Sigma2: 5, Queries: 1, Answers: 1})
+	require.NoError(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		counts := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 5).Draw(t, "counts")
+		visited := 0
+		for _, c := range []struct {
+			e   laws
+			law func(aggregate.Histogram) (aggregate.Law, error)
+		}{{gaussian, gnmax.Law}, {laplace, lnmax.Law}} {
+			require.NoError(t, c.e.visit(counts, func(law []float64, counts []int) {
+				h, err := aggregate.NewHistogram(counts)
+				require.NoError(t, err)
+				want, err := c.law(h)
+				require.NoError(t, err)
+				for i, p := range law {
+					require.InDelta(t, want.LogLabels[i], p, 1e-11*math.Max(1, math.Abs(p)), "%v", counts)
+				}
+				visited++
+			}))
+		}
+		moves := 0
+		for _, n := range counts {
+			if n > 0 {
+				moves += len(counts) - 1
+			}
+		}
+		require.Equal(t, 2*(moves+1), visited)
+		h, err := aggregate.NewHistogram(counts)
+		require.NoError(t, err)
+		want, err := gated.Law(h)
+		require.NoError(t, err)
+		pass, fail := confident.threshold(slices.Max(counts), 30.5, 7)
+		require.InDelta(t, want.LogDeclined, fail, 1e-11*math.Max(1, math.Abs(fail)))
+		require.InDelta(t, 1, math.Exp(pass)+math.Exp(fail), 1e-12)
+	})
+	require.Error(t, gaussian.visit([]int{1000, 0}, func([]float64, []int) {}))
+}
+
+// TestIntegerNoiseApproachesContinuous: at a sigma of some votes both reports agree
+// closely, and the integer one stays below the worst case too.
+func TestIntegerNoiseApproachesContinuous(t *testing.T) {
+	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:20]
+	for _, m := range []Mechanism{GNMax{40}, ConfidentGNMax{200, 150, 40}, LNMax{20}} {
+		o := Options{Delta: 1e-5, Orders: []float64{2, 8, 20}}
+		smooth, err := Analyze(context.Background(), m, histograms(rows), o)
+		require.NoError(t, err)
+		o.IntegerNoise = true
+		whole, err := Analyze(context.Background(), m, histograms(rows), o)
+		require.NoError(t, err)
+		require.InEpsilon(t, smooth.All.DataDependent.Improved.Reveal(), whole.All.DataDependent.Improved.Reveal(), 1e-12)
+		require.InEpsilon(t, smooth.Exact.Both.Improved.Reveal(), whole.Exact.Both.Improved.Reveal(), 2e-3, "%+v", m)
+		require.LessOrEqual(t, whole.Exact.Both.Improved.Reveal(), whole.All.Independent.Improved.Reveal())
+	}
+}
+
+// TestOrdersDoNotDependOnEachOther: the shortcut between orders half apart changes
+// nothing, in whatever sequence they are given.
+func TestOrdersDoNotDependOnEachOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.Float64Range(1e-6, 1-1e-6).Draw(t, "p")
+		q := rapid.Float64Range(1e-6, 1-1e-6).Draw(t, "q")
+		laws := outcomes(nil, []float64{math.Log(p), math.Log1p(-p)}, []float64{math.Log(q), math.Log1p(-q)})
+		var orders []float64
+		for _, half := range rapid.SliceOfN(rapid.IntRange(3, 120), 1, 40).Draw(t, "halves") {
+			orders = append(orders, float64(half)/2, float64(half+1)/2)
+		}
+		w := newWorst(orders)
+		w.add(laws)
+		for i, d := range w.divergences() {
+			alone := renyi(laws, orders[i])
+			require.InDelta(t, alone, d, 1e-14+1e-11*alone)
+			if plain := renyiLarge(laws, orders[i]); plain > 1e-3 {
+				require.InEpsilon(t, plain, alone, 1e-9)
+			}
+		}
 	})
 }

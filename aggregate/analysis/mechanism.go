@@ -3,6 +3,8 @@ package analysis
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/internal/rng"
 )
 
 // Mechanism is what answered the queries: one of [GNMax], [ConfidentGNMax] and
@@ -11,8 +13,9 @@ type Mechanism interface {
 	// Validate reports the first parameter that is out of range.
 	Validate() error
 	// query returns what one query with these counts costs.
-	query(t tally, orders []float64, e *instance) query
-	noise() noise
+	query(counts []int, orders []float64, e laws) (query, error)
+	// laws are the exact laws of the argmax, of integer or continuous noise.
+	laws(integer bool) (laws, error)
 }
 
 // query is the cost of one query at each order, in two steps, and exactly.
@@ -65,41 +68,69 @@ func (m ConfidentGNMax) Validate() error {
 // Validate implements [Mechanism].
 func (m LNMax) Validate() error { return positive("Scale", m.Scale) }
 
-func (m GNMax) noise() noise          { return gaussianNoise{m.Sigma} }
-func (m ConfidentGNMax) noise() noise { return gaussianNoise{m.Sigma2} }
-func (m LNMax) noise() noise          { return laplaceNoise{m.Scale} }
+func (m GNMax) laws(integer bool) (laws, error) {
+	if !integer {
+		return &instance{noise: gaussianNoise{m.Sigma}}, nil
+	}
+	return newGaussianLattice(m.Sigma)
+}
 
-func (m GNMax) query(t tally, orders []float64, e *instance) query {
-	logQ := t.logFlipGaussian(m.Sigma)
+func (m ConfidentGNMax) laws(integer bool) (laws, error) {
+	if !integer {
+		return &instance{noise: gaussianNoise{m.Sigma2}}, nil
+	}
+	e, err := newGaussianLattice(m.Sigma2)
+	if err != nil {
+		return nil, err
+	}
+	if e.test, err = rng.NewDiscreteGaussian(m.Sigma1); err != nil {
+		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+	}
+	return e, nil
+}
+
+func (m LNMax) laws(integer bool) (laws, error) {
+	if !integer {
+		return &instance{noise: laplaceNoise{m.Scale}}, nil
+	}
+	return newLaplaceLattice(m.Scale)
+}
+
+func (m GNMax) query(counts []int, orders []float64, e laws) (query, error) {
+	logQ := newTally(counts).logFlipGaussian(m.Sigma)
+	exact, err := argmaxDivergences(e, counts, orders)
 	return query{
 		answer:      1,
 		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma, a) }),
 		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma / m.Sigma }),
-		exact:       e.argmaxDivergences(t, orders),
-	}
+		exact:       exact,
+	}, err
 }
 
-func (m ConfidentGNMax) query(t tally, orders []float64, e *instance) query {
+func (m ConfidentGNMax) query(counts []int, orders []float64, e laws) (query, error) {
+	t := newTally(counts)
 	pass, fail := thresholdLaw(float64(t[0]), m.Threshold, m.Sigma1)
 	logQ := t.logFlipGaussian(m.Sigma2)
+	exact, err := gatedDivergences(e, counts, m.Threshold, m.Sigma1, orders)
 	return query{
 		answer:      math.Exp(pass),
 		test:        costs(orders, func(a float64) float64 { return thresholdRDP(pass, fail, m.Sigma1, a) }),
 		testWorst:   costs(orders, func(a float64) float64 { return a / (2 * m.Sigma1 * m.Sigma1) }),
 		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma2, a) }),
 		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma2 / m.Sigma2 }),
-		exact:       e.gatedDivergences(t, m.Threshold, m.Sigma1, orders),
-	}
+		exact:       exact,
+	}, err
 }
 
-func (m LNMax) query(t tally, orders []float64, e *instance) query {
-	logQ := t.logFlipLaplace(m.Scale)
+func (m LNMax) query(counts []int, orders []float64, e laws) (query, error) {
+	logQ := newTally(counts).logFlipLaplace(m.Scale)
+	exact, err := argmaxDivergences(e, counts, orders)
 	return query{
 		answer:      1,
 		argmax:      costs(orders, func(a float64) float64 { return lnmaxRDP(logQ, m.Scale, a) }),
 		argmaxWorst: costs(orders, func(a float64) float64 { return lnmaxWorst(m.Scale, a) }),
-		exact:       e.argmaxDivergences(t, orders),
-	}
+		exact:       exact,
+	}, err
 }
 
 func costs(orders []float64, cost func(a float64) float64) spent {

@@ -17,6 +17,11 @@ type Options struct {
 	Orders   []float64 // Rényi orders to choose from, each above 1 and finite; nil means DefaultOrders
 	Teachers int       // number of teachers; 0 means the most votes on any query
 	Answered []bool    // by query, what a Confident-GNMax run answered; nil if it was not run
+	// IntegerNoise makes the exact divergences those of integer noise with ties to
+	// the lowest class, as package aggregate answers; else they are those of
+	// continuous noise, as in the papers and in everything else here. It takes
+	// longer and refuses counts that are very far apart for the noise.
+	IntegerNoise bool
 }
 
 // Report is what a mechanism costs on the votes it was asked on. All numbers are
@@ -71,8 +76,9 @@ type Realised struct {
 // maxTallies bounds memory, by the number of different histograms.
 const maxTallies = 1 << 22
 
-// group is equal queries, up to the names of classes.
+// group is equal queries, with continuous noise up to the names of classes.
 type group struct {
+	counts   []int
 	tally    tally
 	queries  int
 	answered int // of them
@@ -107,7 +113,11 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 	if err != nil {
 		return nil, err
 	}
-	sums, err := newTotals(ctx, m, groups, orders)
+	e, err := m.laws(o.IntegerNoise)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := newTotals(ctx, m, groups, orders, e)
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +172,17 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 		}
 		classes = len(counts)
 		t := newTally(counts)
-		at, ok := index[t.key()]
+		if !o.IntegerNoise {
+			counts = t
+		}
+		key := tally(counts).key()
+		at, ok := index[key]
 		if !ok {
 			if at = len(groups); at == maxTallies {
 				return nil, 0, fmt.Errorf("analysis: more than %d different histograms: analyse fewer queries at a time", maxTallies)
 			}
-			index[t.key()] = at
-			groups = append(groups, group{tally: t})
+			index[key] = at
+			groups = append(groups, group{counts: counts, tally: t})
 		}
 		groups[at].queries++
 		if o.Answered != nil {
@@ -220,15 +234,17 @@ type totals struct {
 	weights                 []float64 // by group, the probability of an answer
 }
 
-func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float64) (totals, error) {
+func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float64, e laws) (totals, error) {
 	n := len(orders)
 	s := totals{newPair(n), newPair(n), newPair(n), make(spent, n), make(spent, n), 0, 0, nil}
-	e := &instance{noise: m.noise()}
 	for _, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return totals{}, err
 		}
-		q := m.query(g.tally, orders, e)
+		q, err := m.query(g.counts, orders, e)
+		if err != nil {
+			return totals{}, err
+		}
 		asked := float64(g.queries)
 		for _, sum := range []struct {
 			pair

@@ -24,7 +24,7 @@ func TestStoppingAtADataDependentCostSeparatesNeighbours(t *testing.T) {
 		require.NotEmpty(t, c.Histogram)
 		for i, counts := range [][]int{c.Histogram, c.Neighbour} {
 			e := &instance{noise: gaussianNoise{c.Sigma}}
-			cost := e.argmaxDivergences(newTally(counts), []float64{c.Alpha}).both()[0]
+			cost := continuous(t, e, counts, []float64{c.Alpha}).both()[0]
 			relative(t, c.Cost[i], cost, 1e-9, "%v", counts)
 			require.Equal(t, c.Answers[i], int(math.Floor(c.Budget/cost)))
 		}

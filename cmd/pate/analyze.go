@@ -23,6 +23,7 @@ type analyzeFlags struct {
 	scale     float64
 	orders    string
 	answers   string
+	noise     string
 }
 
 // analyzeNoise are the flags of each mechanism; all are required.
@@ -78,6 +79,7 @@ what was answered, which is no bound either.`,
 	flags.Float64Var(&f.sigma2, "sigma2", 0, "confident: standard deviation of the noise on each count of an answer, in votes")
 	flags.Float64Var(&f.scale, "scale", 0, "lnmax: scale of the noise on each count, in votes")
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to choose from, as 1.5,2:64 (default: those of the published analysis)")
+	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences: continuous, as in the papers, or discrete, as pate label draws it")
 	flags.StringVar(&f.answers, "answers", "", "confident: what was answered, a CSV file of query,label as pate label writes it")
 	return cmd
 }
@@ -100,6 +102,9 @@ func (f *analyzeFlags) described(cmd *cobra.Command) (analysis.Mechanism, error)
 	}
 	if f.answers != "" && f.mechanism != "confident" {
 		return nil, usageError("votes", errors.New("--answers is for --mechanism confident: the others answer everything"))
+	}
+	if f.noise != "continuous" && f.noise != "discrete" {
+		return nil, usageError("votes", fmt.Errorf("--noise %q: must be continuous or discrete", f.noise))
 	}
 	var m analysis.Mechanism
 	switch f.mechanism {
@@ -133,7 +138,7 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 		return inputError(fmt.Errorf("--delta %g is not below 1/%d, one over the number of teachers", g.delta, n),
 			"every teacher holds a record at least; such a delta allows giving one away", "choose a smaller --delta", "privacy")
 	}
-	options := analysis.Options{Delta: g.delta, Orders: orders, Teachers: votes.Teachers()}
+	options := analysis.Options{Delta: g.delta, Orders: orders, Teachers: votes.Teachers(), IntegerNoise: f.noise == "discrete"}
 	if f.answers != "" {
 		if options.Answered, err = readAnswers(f.answers, votes); err != nil {
 			return err

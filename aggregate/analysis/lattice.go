@@ -1,0 +1,195 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// lattice computes the laws of a noisy argmax with integer noise, ties to the
+// lowest class, as package aggregate answers, on a histogram and on all its
+// neighbours. It sums probabilities, not their logarithms, which bounds how far
+// apart the counts may be; they must stand in the order of the classes.
+type lattice struct {
+	logProb func(k int64) float64 // of the noise on a count
+	scale   float64               // its standard deviation or scale
+	reach   float64               // what lies this many scales beyond the counts is below the last bit
+	widest  float64               // counts may be this many scales apart
+
+	from      int       // the tables start here
+	prob, cdf []float64 // of the noise
+
+	test *rng.DiscreteGaussian // noise of the threshold test, if there is one
+}
+
+func newGaussianLattice(sigma float64) (*lattice, error) {
+	noise, err := rng.NewDiscreteGaussian(sigma)
+	if err != nil {
+		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+	}
+	return &lattice{logProb: noise.LogProb, scale: noise.Sigma(), reach: 10, widest: 26}, nil
+}
+
+func newLaplaceLattice(scale float64) (*lattice, error) {
+	noise, err := rng.NewDiscreteLaplace(scale)
+	if err != nil {
+		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+	}
+	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, widest: 300}, nil
+}
+
+// maxLattice bounds the tables.
+const maxLattice = 1 << 22
+
+func (e *lattice) check(counts []int) error {
+	spread := float64(slices.Max(counts) - slices.Min(counts))
+	if spread > e.widest*e.scale {
+		return fmt.Errorf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", spread, e.scale)
+	}
+	if spread+4*e.reach*e.scale > maxLattice {
+		return fmt.Errorf("analysis: integer noise of %g votes is too wide for its exact law", e.scale)
+	}
+	return nil
+}
+
+// prepare makes tables for |k| <= reach. The lower tail is summed upwards from
+// where it is below the last bit, and the upper half is its mirror image.
+func (e *lattice) prepare(reach int) {
+	if len(e.cdf) > 2*reach {
+		return
+	}
+	e.from = -reach
+	e.prob, e.cdf = make([]float64, 2*reach+1), make([]float64, 2*reach+1)
+	sum := 0.0
+	for k := e.from - int(e.reach*e.scale); k < e.from; k++ {
+		sum += math.Exp(e.logProb(int64(k)))
+	}
+	tail := sum
+	for i := range e.prob {
+		e.prob[i] = math.Exp(e.logProb(int64(e.from + i)))
+		switch k := e.from + i; {
+		case k <= 0:
+			sum += e.prob[i]
+			e.cdf[i] = sum
+		case k < reach:
+			e.cdf[i] = 1 - e.cdf[reach-k-1]
+		default:
+			e.cdf[i] = 1 - tail
+		}
+	}
+}
+
+// move is a vote that goes from one class to another, and what comes of it.
+type move struct {
+	from, to int
+	law      []float64
+}
+
+// visit implements [laws].
+func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error {
+	if err := e.check(counts); err != nil {
+		return err
+	}
+	k, low, high := len(counts), slices.Min(counts), slices.Max(counts)
+	margin := int(math.Ceil(e.reach*e.scale)) + 3
+	e.prepare(high - low + margin + 3)
+	var moves []move
+	for a, n := range counts {
+		for b := range counts {
+			if a != b && n > 0 {
+				moves = append(moves, move{a, b, make([]float64, k)})
+			}
+		}
+	}
+	own := make([]float64, k)
+	// At x: the chance of each class to be below x-1, below x, below x+1 and, with a
+	// vote more, below x-2; classes before the winner must be below it, those
+	// behind may be equal.
+	below, equal, above, under := make([]float64, k), make([]float64, k), make([]float64, k), make([]float64, k)
+	before, others, wins := make([]float64, k), make([]float64, k), make([]float64, k)
+	for x := low - margin; x <= high+margin; x++ {
+		for j, n := range counts {
+			at := x - n - e.from
+			under[j], below[j], equal[j], above[j] = e.cdf[at-2], e.cdf[at-1], e.cdf[at], e.cdf[at+1]
+		}
+		product := 1.0
+		for i := range counts {
+			before[i] = product
+			product *= below[i]
+		}
+		product = 1
+		for i := k - 1; i >= 0; i-- {
+			others[i] = before[i] * product
+			product *= equal[i]
+		}
+		for i, n := range counts {
+			wins[i] = e.prob[x-n-e.from] * others[i]
+			own[i] += wins[i]
+		}
+		for _, m := range moves {
+			// The factors of the two classes change: with a vote less a is
+			// below x as before it was below x+1, and so on.
+			fromBefore, fromBehind := equal[m.from]/below[m.from], above[m.from]/equal[m.from]
+			toBefore, toBehind := under[m.to]/below[m.to], below[m.to]/equal[m.to]
+			// Of the other classes, those in front of both, between and behind.
+			between, first, second := fromBefore*toBehind, m.from, m.to
+			ownFrom, ownTo := toBehind, fromBefore
+			if m.from > m.to {
+				between, first, second = toBefore*fromBehind, m.to, m.from
+				ownFrom, ownTo = toBefore, fromBehind
+			}
+			addScaled(m.law[:first], wins[:first], fromBehind*toBehind)
+			addScaled(m.law[first+1:second], wins[first+1:second], between)
+			addScaled(m.law[second+1:], wins[second+1:], fromBefore*toBefore)
+			m.law[m.from] += e.prob[x-counts[m.from]-e.from+1] * others[m.from] * ownFrom
+			m.law[m.to] += e.prob[x-counts[m.to]-e.from-1] * others[m.to] * ownTo
+		}
+	}
+	f(logs(own), counts)
+	moved := slices.Clone(counts)
+	for _, m := range moves {
+		moved[m.from]--
+		moved[m.to]++
+		f(logs(m.law), moved)
+		moved[m.from]++
+		moved[m.to]--
+	}
+	return nil
+}
+
+func addScaled(dst, x []float64, by float64) {
+	for i, v := range x[:len(dst)] {
+		dst[i] += v * by
+	}
+}
+
+func logs(p []float64) []float64 {
+	for i, v := range p {
+		p[i] = math.Log(v)
+	}
+	return p
+}
+
+// threshold implements [laws]: the noisy largest count is whole, so the threshold
+// may as well be.
+func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail float64) {
+	short := int64(math.Ceil(threshold)) - int64(largest)
+	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)
+}
+
+// logAtLeast is log P[Z >= m].
+func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
+	if m <= 0 {
+		return mathx.Log1mExp(-logAtLeast(noise, 1-m))
+	}
+	top, sum := noise.LogProb(m), 0.0
+	for k := m; ; k++ {
+		term := math.Exp(noise.LogProb(k) - top)
+		if sum += term; term < 1e-17*sum {
+			return top + math.Log(sum)
+		}
+	}
+}
