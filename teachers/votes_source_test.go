@@ -346,6 +346,8 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"odd counts":         {counts, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 count, the other rows have 3; each row is a query, each column a class"},
 		"odd transposed":     {teachers.VotesOptions{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 label, the other rows have 3; transposed, each row is a teacher"},
 		"wrong header":       {labels, []byte("q,a,b\n0,1\n"), "has 3 names in its header and 2 cells in row 2"},
+		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "": row numbers, no votes`},
+		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query": row numbers, no votes`},
 		"numbered header":    {labels, []byte("0,1,2,3,4\n2,1,0,0,0\n"), "row 1 is 0, 1, 2, ...: column numbers or votes"},
 		"header alone":       {labels, []byte("a,b\n"), "has no votes"},
 		"empty":              {labels, nil, "is empty"},

@@ -1,0 +1,182 @@
+package teachers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// fillCSV reads the next len(dst) cells of a lane.
+func fillCSV[C cell](d *desk, ln *lane, dst []C, dom domain) (bad int, err error) {
+	for len(dst) > 0 {
+		w, err := d.at(ln.in, ln.offset, 8*len(dst)+2*maxCSVCell)
+		if err != nil {
+			return bad, err
+		}
+		used, n, b, err := parseCells(dst, w, ln, dom)
+		if err != nil {
+			return bad, err
+		}
+		bad += b
+		dst = dst[n:]
+		ln.offset += int64(used)
+	}
+	return bad, nil
+}
+
+// parseCells reads whole cells from w, which begins where a cell begins, until
+// dst is full or w holds no whole cell more.
+func parseCells[C cell](dst []C, w []byte, ln *lane, dom domain) (used, n, bad int, err error) {
+	last := ln.offset+int64(len(w)) == ln.in.size
+	form, at := ln.csv.form, &ln.csv
+	sep, width := form.sep, form.width
+	digits := byte(min(10, dom.limit)) // how many digits alone are a vote
+	p := 0
+	for n < len(dst) {
+		// Most cells are one digit.
+		if p+1 < len(w) && w[p]-'0' < digits {
+			if w[p+1] == sep && at.col < width-1 {
+				dst[n] = C(w[p] - '0')
+				n, p, at.col = n+1, p+2, at.col+1
+				continue
+			}
+			if w[p+1] == '\n' && at.col == width-1 {
+				dst[n] = C(w[p] - '0')
+				n, p, at.col, at.line = n+1, p+2, 0, at.line+1
+				continue
+			}
+		}
+		end, closed := cellEnd(w, p, sep)
+		if end-p > maxCSVCell {
+			return p, n, bad, longCell(ln.in)
+		}
+		if !closed && !last {
+			return p, n, bad, nil
+		}
+		ends := !closed || w[end] == '\n'
+		if ends != (at.col == width-1) {
+			cells := at.col + 1
+			if !ends {
+				if cells, err = restOfLine(w[end:], cells, sep, last); err != nil {
+					return p, n, bad, &VotesError{File: ln.in.name, What: fmt.Sprintf("row %d has %d %s, %v", at.line, width, form.noun(width), err), Fix: "fix the row"}
+				}
+			} else if cells == 1 && isBlank(w[p:end]) {
+				cells = 0
+			}
+			return p, n, bad, form.ragged(ln.in, at.line, cells)
+		}
+		v := dom.text(trimCell(w[p:end]))
+		if v < dom.low {
+			bad++
+		}
+		dst[n] = C(v)
+		n, p, at.col = n+1, min(end+1, len(w)), at.col+1
+		if ends {
+			at.col, at.line = 0, at.line+1
+		}
+	}
+	return p, n, bad, nil
+}
+
+// restOfLine counts the cells of a line that is too long, as far as it is there.
+func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
+	for p := 0; p < len(w) && w[p] != '\n'; {
+		cells++
+		end, closed := cellEnd(w, p+1, sep)
+		if !closed && !last {
+			return 0, errors.New("and more")
+		}
+		p = end
+	}
+	return cells, nil
+}
+
+func (f csvForm) noun(n int) string {
+	switch {
+	case f.counts && n == 1:
+		return "count"
+	case f.counts:
+		return "counts"
+	case n == 1:
+		return "label"
+	}
+	return "labels"
+}
+
+// ragged is the error for a line with another number of cells.
+func (f csvForm) ragged(in *votesInput, line, cells int) error {
+	e := &VotesError{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
+		Why: "each row is a query, each column a teacher; a missing vote is an empty cell", Fix: "fix the row"}
+	switch {
+	case f.counts && f.lines:
+		e.Why = "transposed, each row is a class, each column a query"
+	case f.counts:
+		e.Why = "each row is a query, each column a class"
+	case f.lines:
+		e.Why = "transposed, each row is a teacher, each column a query; a missing vote is an empty cell"
+	}
+	return e
+}
+
+func longCell(in *votesInput) error {
+	return &VotesError{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
+}
+
+// cellEnd finds the separator or line break that ends the cell at p. In quotes a
+// separator is part of the cell; a line break always ends it.
+func cellEnd(w []byte, p int, sep byte) (end int, found bool) {
+	quoted := false
+	for end = p; end < len(w); end++ {
+		switch c := w[end]; {
+		case c == '\n', c == sep && !quoted:
+			return end, true
+		case c == '"':
+			quoted = !quoted
+		}
+	}
+	return end, false
+}
+
+// trimCell removes white space and then quotes.
+func trimCell(cell []byte) []byte {
+	cell = bytes.TrimSpace(cell)
+	if n := len(cell); n > 1 && cell[0] == '"' && cell[n-1] == '"' {
+		cell = bytes.TrimSpace(cell[1 : n-1])
+	}
+	return cell
+}
+
+// text is the cell for a trimmed text: a number, or nothing for an abstention.
+func (d domain) text(cell []byte) int {
+	if len(cell) == 0 {
+		if d.low < 0 {
+			return Abstention
+		}
+		return badText
+	}
+	if len(cell) <= 9 {
+		v := 0
+		for _, c := range cell {
+			if c < '0' || c > '9' {
+				v = -1
+				break
+			}
+			v = 10*v + int(c-'0')
+		}
+		switch {
+		case v >= d.limit:
+			return badRange
+		case v >= 0:
+			return v
+		}
+	}
+	v, err := strconv.ParseFloat(string(cell), 64)
+	switch {
+	case errors.Is(err, strconv.ErrSyntax), bytes.ContainsAny(cell, "xX_pP"):
+		return badText
+	case err != nil: // too large
+		return badRange
+	}
+	return d.float(v)
+}
