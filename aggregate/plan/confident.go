@@ -80,7 +80,7 @@ func pick(best []candidate, every int) []Setting {
 	}
 	var out []Setting
 	for row, b := range best {
-		if b.correct > 0 && (row == top || row%every == 0) {
+		if b.correct > 0 && (row == top || row%every == 0) && !slices.Contains(out, b.setting) { // few votes have few thresholds
 			out = append(out, b.setting)
 		}
 	}

@@ -299,6 +299,19 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestFewVotes has fewer thresholds than the grid.
+func TestFewVotes(t *testing.T) {
+	for _, counts := range [][]int{{0, 0}, {1, 0}, {3, 2}} {
+		out, err := Alternatives(t.Context(), PluralityExamples([]aggregate.Histogram{histogram(t, counts...)}), Goal{Epsilon: 1, Delta: 1e-5})
+		require.NoError(t, err)
+		seen := make(map[Setting]bool)
+		for _, a := range out {
+			require.False(t, seen[a.Setting], "%v twice", a.Setting)
+			seen[a.Setting] = true
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -318,7 +318,7 @@ func formatShare(x float64, exact bool) string {
 
 // formatEpsilon prints a claim to four decimals, rounded up.
 func formatEpsilon(x float64, exact bool) string {
-	if exact || math.IsInf(x, 1) || x > 1e6 {
+	if exact || x > 1e6 || x < 1e-2 {
 		return formatUp(x, exact)
 	}
 	return strconv.FormatFloat(math.Ceil(x*1e4)/1e4, 'f', 4, 64)
