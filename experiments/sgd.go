@@ -150,8 +150,12 @@ func (c Config) openLedger(method string, seed int, bound []byte) (*ledger.Ledge
 		return nil, err
 	}
 	name := fmt.Sprintf("%s-%d.jsonl", strings.ReplaceAll(method, "/", "-"), seed)
+	noise := ledger.SeededNoise
+	if c.Key.Releasable() {
+		noise = ledger.SecretNoise
+	}
 	book, err := ledger.Open(filepath.Join(c.Dir, "ledger", name), ledger.Config{
-		Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run,
+		Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)

@@ -70,29 +70,29 @@ func within(inner accountant.Event, mechanism, parameters string) []Part {
 
 // words names a single mechanism.
 func words(e accountant.Event) (mechanism, parameters string) {
-	noise := func(discrete bool) string {
+	law := func(discrete bool, name string) string {
 		if discrete {
-			return ", integer noise"
+			return "discrete " + name + ", "
 		}
-		return ""
+		return name + ", "
 	}
 	switch e := e.(type) {
 	case accountant.GNMax:
-		return "noisy argmax of votes, Gaussian" + noise(e.Discrete), "σ " + number(e.Sigma)
+		return "noisy argmax of votes", law(e.Discrete, "Gaussian") + "σ " + number(e.Sigma)
 	case accountant.LNMax:
-		return "noisy argmax of votes, Laplace" + noise(e.Discrete), "scale " + number(e.Scale)
+		return "noisy argmax of votes", law(e.Discrete, "Laplace") + "scale " + number(e.Scale)
 	case accountant.Threshold:
-		return "noisy comparison of the largest vote with a threshold" + noise(e.Discrete), "σ " + number(e.Sigma)
+		return "threshold test of the top vote", law(e.Discrete, "Gaussian") + "σ " + number(e.Sigma)
 	case accountant.Gaussian:
-		return "sum with Gaussian noise", "noise " + number(e.NoiseMultiplier) + " × sensitivity"
+		return "noisy sum", "Gaussian, " + number(e.NoiseMultiplier) + " × sensitivity"
 	case accountant.Laplace:
-		return "sum with Laplace noise", "noise " + number(e.NoiseMultiplier) + " × sensitivity"
+		return "noisy sum", "Laplace, " + number(e.NoiseMultiplier) + " × sensitivity"
 	case accountant.DiscreteGaussian:
-		return "sum with discrete Gaussian noise", fmt.Sprintf("σ %s, sensitivity %s", number(e.Sigma), number(e.Sensitivity))
+		return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", number(e.Sigma), number(e.Sensitivity))
 	case accountant.DiscreteLaplace:
-		return "sum with discrete Laplace noise", fmt.Sprintf("scale %s, sensitivity %d", number(e.Scale), e.Sensitivity)
+		return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", number(e.Scale), e.Sensitivity)
 	case accountant.ExponentialMechanism:
-		return "selection by the exponential mechanism", "ε " + number(e.Epsilon)
+		return "exponential mechanism", "ε " + number(e.Epsilon)
 	case accountant.PureDP:
 		return "mechanism of pure ε", "ε " + number(e.Epsilon)
 	case accountant.RandomizedResponse:
@@ -113,8 +113,8 @@ func words(e accountant.Event) (mechanism, parameters string) {
 	return fmt.Sprintf("%T", e), fmt.Sprintf("%+v", e)
 }
 
-// number shows six digits at most; the ledger has all of them.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
+// number shows five digits at most; the ledger has all of them.
+func number(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
 
 // up shows a claim, rounded up to a unit in the fourth decimal, or in the fourth
 // digit if it is small.

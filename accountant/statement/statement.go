@@ -94,7 +94,11 @@ func TPR(epsilon, delta, fpr float64) float64 {
 	if math.IsInf(epsilon, 1) {
 		return 1
 	}
-	tpr := math.Min(math.Exp(epsilon)*fpr+delta, 1-math.Exp(-epsilon)*(1-delta-fpr))
+	tpr := delta
+	if fpr > 0 { // or e^epsilon may overflow
+		tpr += math.Exp(epsilon) * fpr
+	}
+	tpr = math.Min(tpr, 1-math.Exp(-epsilon)*(1-delta-fpr))
 	return math.Max(0, math.Min(1, tpr*(1+1e-15)))
 }
 

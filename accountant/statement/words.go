@@ -51,7 +51,7 @@ func (s *Statement) protected() section {
 	}
 	return section{Title: "What is protected", Text: []string{
 		"The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
-			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, nor whether it did, whatever else they know.",
+			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know.",
 		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, and k " + unit + "s together are protected k times less, in ε.",
 	}}
 }
@@ -78,8 +78,12 @@ func (s *Statement) strength() section {
 
 func (s *Statement) meaning() section {
 	out := section{Title: "What that means", Header: []string{"wrongly accused", "rightly found at most"}}
-	out.Text = []string{fmt.Sprintf("Somebody who knows everything but whether one %s took part, and starts from even odds, guesses right with a chance of at most %s instead of 50 %%. A test for membership that wrongly accuses a share of those who did not take part finds at most this share of those who did:",
-		s.Unit, percent(s.Attacker.Right))}
+	doubt, test := "whether one "+s.Unit+" took part", "took part"
+	if s.Relation == accountant.ReplaceOne {
+		doubt, test = "which of two values one "+s.Unit+" has", "have the value in question"
+	}
+	out.Text = []string{fmt.Sprintf("Somebody who knows everything but %s, and starts from even odds, guesses right with a chance of at most %s instead of 50 %%. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
+		doubt, percent(s.Attacker.Right), test)}
 	for _, r := range s.Attacker.Rates {
 		out.Rows = append(out.Rows, []string{percent(r.FPR), percent(r.TPR)})
 	}
@@ -128,7 +132,7 @@ func (s *Statement) charges() section {
 func notCharged(c ledger.Config) []string {
 	return []string{
 		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data",
-		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on private rows. They are secrets and steered nothing",
+		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on private rows. They are secrets, and must have steered nothing",
 		"the number of " + c.Unit + "s, the list of classes, public rows and their labels, which are taken to be public",
 		"what other ledgers charged for the same people: budgets of two ledgers add up, and neither knows of the other",
 	}

@@ -150,9 +150,10 @@ func showLedger(g *globals, path string) error {
 	return nil
 }
 
+// entryTable has a row for each part of each entry.
 func entryTable(entries []ledgerEntry, exact bool) table.Table {
 	t := table.Table{
-		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "committed"},
+		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "out"},
 		Left:   []bool{false, true, true, false, false, false, true},
 	}
 	named := false
@@ -163,24 +164,24 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 		t.Header, t.Left = append(t.Header, "run"), append(t.Left, true)
 	}
 	for _, e := range entries {
-		mechanisms, parameters, times := make([]string, len(e.Parts)), make([]string, len(e.Parts)), make([]string, len(e.Parts))
-		for i, p := range e.Parts {
-			mechanisms[i], parameters[i], times[i] = p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10)
-		}
 		committed := "no"
 		if e.Committed {
 			committed = "yes"
 		}
-		left := strings.TrimPrefix(formatDown(e.Left), "-")
+		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), formatUp(e.Epsilon, exact), formatDown(e.Left), e.Run
 		if exact {
 			left = strconv.FormatFloat(e.Left, 'g', -1, 64)
 		}
-		row := []string{strconv.FormatInt(e.Entry, 10), strings.Join(mechanisms, " + "), strings.Join(parameters, " + "), strings.Join(times, " + "),
-			formatUp(e.Epsilon, exact), left, committed}
-		if named {
-			row = append(row, e.Run)
+		for i, p := range e.Parts {
+			if i > 0 && !exact { // for people, an entry says once what holds of all its parts
+				entry, epsilon, left, committed, run = "", "", "", "", ""
+			}
+			row := []string{entry, p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10), epsilon, left, committed}
+			if named {
+				row = append(row, run)
+			}
+			t.Rows = append(t.Rows, row)
 		}
-		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
