@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 func TestFlipBoundOfGNMax(t *testing.T) {
@@ -126,4 +127,49 @@ func TestCostOfTheThreshold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBoundsHoldForwards draws histograms and noise: no forward divergence is above
+// its bound, and some reverse ones are.
+func TestBoundsHoldForwards(t *testing.T) {
+	used, exceeded := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		counts := rapid.SliceOfN(rapid.IntRange(0, 40), 2, 5).Draw(t, "counts")
+		counts[0] += rapid.IntRange(0, 60).Draw(t, "lead")
+		noise := math.Exp(rapid.Float64Range(-1, 4).Draw(t, "log noise"))
+		a := 1 + math.Exp(rapid.Float64Range(-2, 4).Draw(t, "log order"))
+		h := newTally(counts)
+		gauss, err := argmaxDivergences(newInstance(gaussianNoise{noise}), counts, []float64{a})
+		require.NoError(t, err)
+		bound := gnmaxRDP(h.logFlipGaussian(noise), noise, a)
+		require.LessOrEqual(t, gauss.forward[0], bound*(1+1e-7)+1e-300)
+		require.LessOrEqual(t, gauss.both()[0], a/noise/noise*(1+1e-9))
+		if bound < a/noise/noise {
+			used++
+			if gauss.reverse[0] > bound {
+				exceeded++
+			}
+		}
+		laplace, err := argmaxDivergences(newInstance(laplaceNoise{noise}), counts, []float64{a})
+		require.NoError(t, err)
+		require.LessOrEqual(t, laplace.forward[0], lnmaxRDP(h.logFlipLaplace(noise), noise, a)*(1+1e-9)+1e-300)
+		require.LessOrEqual(t, laplace.both()[0], lnmaxWorst(noise, a)*(1+1e-9))
+	})
+	t.Logf("Theorem 6 applied in %d cases; the reverse divergence was above it in %d", used, exceeded)
+}
+
+// TestTheDomainTestOfLNMaxMatters: with the guard q < 1/2 of the code published in
+// 2017 the bound is below the divergence, even negative.
+func TestTheDomainTestOfLNMaxMatters(t *testing.T) {
+	counts, scale, a := tally{3, 1, 0}, 1/0.7, 2.0
+	q, eps := math.Exp(counts.logFlipLaplace(scale)), 2/scale
+	require.Less(t, q, 0.5)
+	_, ok := lnmaxFlipBound(math.Log(q), scale, a)
+	require.False(t, ok)
+	broken := math.Log((1-q)*math.Pow((1-q)/(1-math.Exp(eps)*q), a-1)+q*math.Exp(eps*(a-1))) / (a - 1)
+	d, err := argmaxDivergences(newInstance(laplaceNoise{scale}), counts, []float64{a})
+	require.NoError(t, err)
+	t.Logf("with the guard q < 1/2 %.3f, divergence %.3f", broken, d.forward[0])
+	require.Negative(t, broken)
+	require.Positive(t, d.forward[0])
 }

@@ -26,7 +26,9 @@
 //
 // Sums over queries hold for queries chosen without looking at votes or noise.
 // Noise is continuous, as in the papers; Options.IntegerNoise makes the exact
-// divergences those of the integer noise and tie rule of package aggregate.
+// divergences those of the integer noise and tie rule of package aggregate. The
+// published bounds are about continuous noise: integer noise lets some losers win
+// ties, and at a sigma below 3 votes its forward divergence can be above them.
 //
 // # Caveats
 //

@@ -151,7 +151,29 @@ func (e *instance) law(dst []float64, counts []int) []float64 {
 		}
 		dst = append(dst, e.logProbability(e.column(n)))
 	}
-	return dst
+	return complement(dst)
+}
+
+// complement replaces the largest probability of a law, if it is above 1/2, by one
+// minus the others: what the others are known to relative accuracy, the logarithm
+// of the largest is then too, however near to zero.
+func complement(law []float64) []float64 {
+	top, others := 0, 0.0
+	for i, p := range law {
+		if p > law[top] {
+			top = i
+		}
+	}
+	if law[top] < -math.Ln2 {
+		return law
+	}
+	for i, p := range law {
+		if i != top {
+			others += math.Exp(p)
+		}
+	}
+	law[top] = math.Log1p(-others)
+	return law
 }
 
 // logProbability is that of the class of column c, total being the sum of log F.

@@ -262,6 +262,9 @@ func TestLatticeAgreesWithTheLaw(t *testing.T) {
 		require.InDelta(t, 1, math.Exp(pass)+math.Exp(fail), 1e-12)
 	})
 	require.Error(t, gaussian.visit([]int{1000, 0}, func([]float64, []int) {}))
+	narrow, err := newGaussianLattice(0.5)
+	require.NoError(t, err)
+	require.Error(t, narrow.visit([]int{16, 2}, func([]float64, []int) {}), "its probabilities underflow")
 }
 
 // TestIntegerNoiseApproachesContinuous: at a sigma of some votes both reports agree
@@ -279,6 +282,21 @@ func TestIntegerNoiseApproachesContinuous(t *testing.T) {
 		require.InEpsilon(t, smooth.Exact.Both.Improved.Reveal(), whole.Exact.Both.Improved.Reveal(), 2e-3, "%+v", m)
 		require.LessOrEqual(t, whole.Exact.Both.Improved.Reveal(), whole.All.Independent.Improved.Reveal())
 	}
+}
+
+// TestContinuousBoundsAreNotForIntegerNoise: a loser with a lower index wins ties,
+// which a flip bound for continuous noise does not know.
+func TestContinuousBoundsAreNotForIntegerNoise(t *testing.T) {
+	counts, sigma, a := []int{8, 14}, 0.9228515625, 1.837
+	e, err := newGaussianLattice(sigma)
+	require.NoError(t, err)
+	whole, err := argmaxDivergences(e, counts, []float64{a})
+	require.NoError(t, err)
+	bound, ok := flipBound(newTally(counts).logFlipGaussian(sigma), sigma, a)
+	require.True(t, ok)
+	t.Logf("integer noise %.5f, continuous %.5f, Theorem 6 for continuous noise %.5f", whole.forward[0], continuous(t, newInstance(gaussianNoise{sigma}), counts, []float64{a}).forward[0], bound)
+	require.Greater(t, whole.forward[0], bound)
+	require.LessOrEqual(t, whole.both()[0], a/sigma/sigma)
 }
 
 // TestOrdersDoNotDependOnEachOther: the shortcut between orders half apart changes

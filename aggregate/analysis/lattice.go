@@ -17,7 +17,7 @@ type lattice struct {
 	logProb func(k int64) float64 // of the noise on a count
 	scale   float64               // its standard deviation or scale
 	reach   float64               // what lies this many scales beyond the counts is below the last bit
-	widest  float64               // counts may be this many scales apart
+	deepest float64               // the noise's law does not underflow up to this many scales
 
 	from      int       // the tables start here
 	prob, cdf []float64 // of the noise
@@ -30,7 +30,7 @@ func newGaussianLattice(sigma float64) (*lattice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analysis: integer noise: %w", err)
 	}
-	return &lattice{logProb: noise.LogProb, scale: noise.Sigma(), reach: 10, widest: 26}, nil
+	return &lattice{logProb: noise.LogProb, scale: noise.Sigma(), reach: 10, deepest: 37}, nil
 }
 
 func newLaplaceLattice(scale float64) (*lattice, error) {
@@ -38,7 +38,7 @@ func newLaplaceLattice(scale float64) (*lattice, error) {
 	if err != nil {
 		return nil, fmt.Errorf("analysis: integer noise: %w", err)
 	}
-	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, widest: 300}, nil
+	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
 }
 
 // maxLattice bounds the tables.
@@ -46,7 +46,7 @@ const maxLattice = 1 << 22
 
 func (e *lattice) check(counts []int) error {
 	spread := float64(slices.Max(counts) - slices.Min(counts))
-	if spread > e.widest*e.scale {
+	if spread+float64(e.margin())+3 > e.deepest*e.scale {
 		return fmt.Errorf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", spread, e.scale)
 	}
 	if spread+4*e.reach*e.scale > maxLattice {
@@ -54,6 +54,9 @@ func (e *lattice) check(counts []int) error {
 	}
 	return nil
 }
+
+// margin is how far beyond the counts the largest noisy count may lie.
+func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
 // prepare makes tables for |k| <= reach. The lower tail is summed upwards from
 // where it is below the last bit, and the upper half is its mirror image.
@@ -94,7 +97,7 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 		return err
 	}
 	k, low, high := len(counts), slices.Min(counts), slices.Max(counts)
-	margin := int(math.Ceil(e.reach*e.scale)) + 3
+	margin := e.margin()
 	e.prepare(high - low + margin + 3)
 	var moves []move
 	for a, n := range counts {
@@ -166,11 +169,12 @@ func addScaled(dst, x []float64, by float64) {
 	}
 }
 
+// logs makes logarithms of a law.
 func logs(p []float64) []float64 {
 	for i, v := range p {
 		p[i] = math.Log(v)
 	}
-	return p
+	return complement(p)
 }
 
 // threshold implements [laws]: the noisy largest count is whole, so the threshold
