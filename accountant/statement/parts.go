@@ -116,15 +116,24 @@ func words(e accountant.Event) (mechanism, parameters string) {
 // number shows five digits at most; the ledger has all of them.
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
 
-// up shows a claim, rounded up to a unit in the fourth decimal, or in the fourth
-// digit if it is small.
+// up shows a claim with four decimals, or four digits if it is small, rounded up.
 func up(x float64) string {
 	if math.IsInf(x, 1) {
 		return "none known"
 	}
-	unit := 1e-4
+	decimals := 4
 	if x > 0 && x < 0.1 {
-		unit = math.Pow(10, math.Floor(math.Log10(x))-3)
+		decimals = 3 - int(math.Floor(math.Log10(x)))
 	}
-	return strconv.FormatFloat(math.Ceil(x/unit-1e-9)*unit, 'g', 7, 64)
+	return roundUp(x, decimals)
+}
+
+// roundUp shows a number with so many decimals, zeros at the end left out, never
+// below it.
+func roundUp(x float64, decimals int) string {
+	s := strconv.FormatFloat(x, 'f', decimals, 64)
+	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown < x {
+		s = strconv.FormatFloat(shown+math.Pow(10, -float64(decimals)), 'f', decimals, 64)
+	}
+	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
