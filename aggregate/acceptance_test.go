@@ -18,8 +18,8 @@ func TestTurnsDecideForAllVotes(t *testing.T) {
 		classes := rapid.IntRange(2, 9).Draw(t, "classes")
 		scale := math.Exp2(rapid.Float64Range(-10, 12).Draw(t, "log2 scale"))
 		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
-		flip := permuteAndFlip(t, scale).draw(s, classes)
-		repeated := exponential(t, scale).draw(s, classes)
+		flip := permuteAndFlip(t, scale).draw(nil, s, classes)
+		repeated := exponential(t, scale).draw(nil, s, classes)
 		require.Len(t, flip, 2*classes)
 		for name, turns := range map[string][]int64{"flip": flip, "exponential": repeated} {
 			seen := map[int64]bool{}
@@ -57,7 +57,7 @@ func TestExponentialLeavesOutOnlyLosers(t *testing.T) {
 			delete(left, class)
 			all = turn(all, class, distance)
 		}
-		drawn := m.draw(SeedKey(seed).Stream(), 3)
+		drawn := m.draw(nil, SeedKey(seed).Stream(), 3)
 		require.LessOrEqual(t, len(drawn), len(all))
 		for _, counts := range histograms(12, 3) {
 			votes := histogram(t, counts...).counts()

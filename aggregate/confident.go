@@ -73,11 +73,8 @@ func (m *ConfidentGNMax) noise() (string, []uint64) {
 }
 
 // draw puts the noise of the largest count behind that of the classes.
-func (m *ConfidentGNMax) draw(s *rng.Stream, classes int) []int64 {
-	noise := make([]int64, classes+1)
-	drawEach(noise[:classes], m.counts, s)
-	noise[classes] = m.largest.Sample(s)
-	return noise
+func (m *ConfidentGNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	return append(drawEach(noise, classes, m.counts, s), m.largest.Sample(s))
 }
 
 func (m *ConfidentGNMax) decide(counts, noise []int64) Answer {

@@ -54,8 +54,7 @@ func (m *Exponential) noise() (string, []uint64) {
 // accepted turn is of class j with probability proportional to its chance of
 // acceptance. A turn that is no nearer to acceptance than an earlier one of the
 // same class can not be the first, and is left out.
-func (m *Exponential) draw(s *rng.Stream, classes int) []int64 {
-	noise := make([]int64, 0, 4*classes)
+func (m *Exponential) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	farthest := make([]int64, classes)
 	for i := range farthest {
 		farthest[i] = -1

@@ -47,10 +47,8 @@ func (m *GNMax) noise() (string, []uint64) {
 	return "gnmax", []uint64{math.Float64bits(m.counts.Sigma())}
 }
 
-func (m *GNMax) draw(s *rng.Stream, classes int) []int64 {
-	noise := make([]int64, classes)
-	drawEach(noise, m.counts, s)
-	return noise
+func (m *GNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	return drawEach(noise, classes, m.counts, s)
 }
 
 func (m *GNMax) decide(counts, noise []int64) Answer {

@@ -27,6 +27,23 @@ type sealed struct {
 	counts *[]int64
 }
 
+// seal returns room for the counts of so many classes and the histogram of what
+// is written there: one allocation, as there are millions, if classes are few.
+func seal(classes int) ([]int64, Histogram) {
+	var own struct {
+		sealed sealed
+		counts []int64
+		few    [10]int64
+	}
+	room := &own
+	if room.counts = room.few[:]; classes > len(room.few) {
+		room.counts = make([]int64, classes)
+	}
+	room.counts = room.counts[:classes:classes]
+	room.sealed.counts = &room.counts
+	return room.counts, Histogram{&room.sealed}
+}
+
 const redacted = "aggregate.Histogram(redacted)"
 
 // NewHistogram returns the histogram with the given count for each class, at
@@ -35,14 +52,14 @@ func NewHistogram(counts []int) (Histogram, error) {
 	if len(counts) < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", len(counts))
 	}
-	own := make([]int64, len(counts))
+	own, h := seal(len(counts))
 	for class, n := range counts {
 		if n < 0 || int64(n) > maxCount {
 			return Histogram{}, fmt.Errorf("aggregate: count of class %d is outside [0, 2^40]", class)
 		}
 		own[class] = int64(n)
 	}
-	return Histogram{&sealed{&own}}, nil
+	return h, nil
 }
 
 // CountVotes returns the histogram of votes, one for each teacher: a class in
@@ -51,7 +68,7 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 	if classes < 2 {
 		return Histogram{}, fmt.Errorf("aggregate: a histogram needs at least 2 classes, not %d", classes)
 	}
-	own := make([]int64, classes)
+	own, h := seal(classes)
 	for teacher, v := range votes {
 		if v == Abstain {
 			continue
@@ -61,7 +78,7 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 		}
 		own[v]++
 	}
-	return Histogram{&sealed{&own}}, nil
+	return h, nil
 }
 
 // Classes is the number of classes, which is public; 0 for the zero Histogram.

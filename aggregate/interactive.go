@@ -80,15 +80,38 @@ func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
 // of the rounded prediction too: in a resumed session the same query with another
 // prediction is another question.
 func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []float64) (Answer, error) {
-	p, err := s.mechanism.predict(h, probabilities)
+	q, err := s.mechanism.question(h, probabilities)
 	if err != nil {
 		return Answer{Label: NoLabel}, err
 	}
-	public := make([]uint64, len(p.votes))
-	for j, v := range p.votes {
-		public[j] = uint64(v)
+	return s.session.ask(query, h, q)
+}
+
+// AskBatch is [Session.AskBatch] for queries with one prediction each.
+func (s *InteractiveSession) AskBatch(first uint64, votes []Histogram, probabilities [][]float64) ([]Answer, error) {
+	if len(probabilities) != len(votes) {
+		return nil, fmt.Errorf("aggregate: %d predictions for %d queries", len(probabilities), len(votes))
 	}
-	return s.session.ask(query, h, p, public...)
+	questions := make([]question, len(votes))
+	for i, h := range votes {
+		var err error
+		if questions[i], err = s.mechanism.question(h, probabilities[i]); err != nil {
+			return nil, fmt.Errorf("%w (query %d)", err, first+uint64(i))
+		}
+	}
+	return s.session.askBatch(first, votes, func(i int) question { return questions[i] })
+}
+
+func (m *InteractiveGNMax) question(h Histogram, probabilities []float64) (question, error) {
+	p, err := m.predict(h, probabilities)
+	if err != nil {
+		return question{}, err
+	}
+	q := question{rule: p, public: make([]uint64, len(p.votes))}
+	for j, v := range p.votes {
+		q.public[j] = uint64(v)
+	}
+	return q, nil
 }
 
 // prediction is how one query is treated, given what the student predicts.
@@ -141,8 +164,8 @@ func (p prediction) noise() (string, []uint64) {
 	return "interactive-gnmax", append(params, uint64(p.mechanism.cfg.Teachers))
 }
 
-func (p prediction) draw(s *rng.Stream, classes int) []int64 {
-	return p.mechanism.teachers.draw(s, classes)
+func (p prediction) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	return p.mechanism.teachers.draw(noise, s, classes)
 }
 
 func (p prediction) decide(counts, noise []int64) Answer {

@@ -45,10 +45,8 @@ func (m *LNMax) noise() (string, []uint64) {
 	return "lnmax", []uint64{math.Float64bits(m.counts.Scale())}
 }
 
-func (m *LNMax) draw(s *rng.Stream, classes int) []int64 {
-	noise := make([]int64, classes)
-	drawEach(noise, m.counts, s)
-	return noise
+func (m *LNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
+	return drawEach(noise, classes, m.counts, s)
 }
 
 func (m *LNMax) decide(counts, noise []int64) Answer {

@@ -39,15 +39,16 @@ var ErrExhausted = errors.New("aggregate: exhausted")
 type rule interface {
 	// name and parameters of the noise, from which its key derives.
 	noise() (name string, params []uint64)
-	draw(s *rng.Stream, classes int) []int64
+	draw(noise []int64, s *rng.Stream, classes int) []int64 // appends to noise
 	decide(counts, noise []int64) Answer
 }
 
-// drawEach fills noise, in order.
-func drawEach(noise []int64, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) {
-	for i := range noise {
-		noise[i] = d.Sample(s)
+// drawEach appends the noise of each class, in order.
+func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64 }, s *rng.Stream) []int64 {
+	for range classes {
+		noise = append(noise, d.Sample(s))
 	}
+	return noise
 }
 
 // argmax is the lowest index of the largest sum.

@@ -52,10 +52,9 @@ func (m *PermuteAndFlip) noise() (string, []uint64) {
 }
 
 // draw gives every class one turn, in a uniformly random order.
-func (m *PermuteAndFlip) draw(s *rng.Stream, classes int) []int64 {
+func (m *PermuteAndFlip) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 	order := make([]int, classes)
 	s.Perm(order)
-	noise := make([]int64, 0, 2*classes)
 	for _, class := range order {
 		noise = turn(noise, int64(class), m.distances.Geometric(s))
 	}

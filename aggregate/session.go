@@ -21,7 +21,9 @@ type Session struct {
 	mu       sync.Mutex
 	classes  int // of all histograms; 0 before the first
 	answered int
-	given    map[uint64]Answer
+	given    given
+
+	room sync.Pool // of *noises
 }
 
 // start checks the charge before anything else.
@@ -38,7 +40,6 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	return &Session{
 		rule: rule, key: key.Derive(name, params...),
 		queries: queries, answers: answers,
-		given: make(map[uint64]Answer),
 	}, nil
 }
 
@@ -50,51 +51,69 @@ func (s *Session) Releasable() bool { return s.key.Releasable() }
 // uses up nothing. Beyond a cap the error is [ErrExhausted]. All histograms of a
 // session have the same number of classes.
 func (s *Session) Ask(query uint64, h Histogram) (Answer, error) {
+	return s.ask(query, h, question{rule: s.rule})
+}
+
+// AskBatch is Ask for the queries first, first+1, ... one after the other, on all
+// cores. It returns the answers to those before the first that fails, with its
+// error; none if the votes themselves are wrong.
+func (s *Session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
+	return s.askBatch(first, votes, func(int) question { return question{rule: s.rule} })
+}
+
+// question is how a query is treated. The rule may depend on what else is public
+// about the query, as the noise then does.
+type question struct {
+	rule   rule
+	public []uint64
+}
+
+func (s *Session) draw(noise []int64, query uint64, q question, classes int) []int64 {
+	return q.rule.draw(noise, s.key.Derive("query", append([]uint64{query}, q.public...)...).Stream(), classes)
+}
+
+func (s *Session) ask(query uint64, h Histogram, q question) (Answer, error) {
 	if err := h.check(); err != nil {
 		return Answer{Label: NoLabel}, err
 	}
-	return s.ask(query, h, s.rule)
-}
-
-// ask answers a query by a rule that depends on what else is public about it, as
-// the noise then does.
-func (s *Session) ask(query uint64, h Histogram, rule rule, public ...uint64) (Answer, error) {
-	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
+	s.mu.Lock()
+	a, done, err := s.admit(query, h.Classes())
+	s.mu.Unlock()
+	if done || err != nil {
 		return a, err
 	}
 	// Noise first, outside the lock and without the votes. If another goroutine
 	// asks the same number, both draw the same noise and the first one decides.
-	noise := rule.draw(s.key.Derive("query", append([]uint64{query}, public...)...).Stream(), h.Classes())
+	noise := s.draw(nil, query, q, h.Classes())
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, done, err := s.admitLocked(query, h.Classes()); done || err != nil {
+	return s.answer(query, h, q, noise)
+}
+
+// answer decides on a query that may be asked. The lock is held.
+func (s *Session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
+	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
 	}
-	a := rule.decide(h.counts(), noise)
-	s.given[query] = a
+	a := q.rule.decide(h.counts(), noise)
+	s.given.add(query, a)
 	if a.Answered && !a.Reused {
 		s.answered++
 	}
 	return a, nil
 }
 
-func (s *Session) admit(query uint64, classes int) (Answer, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.admitLocked(query, classes)
-}
-
-// admitLocked finds a stored answer (done), or says whether the query may be
-// asked.
-func (s *Session) admitLocked(query uint64, classes int) (a Answer, done bool, err error) {
-	if a, done := s.given[query]; done {
+// admit finds a stored answer (done), or says whether the query may be asked. The
+// lock is held.
+func (s *Session) admit(query uint64, classes int) (a Answer, done bool, err error) {
+	if a, done := s.given.answer(query); done {
 		return a, true, nil
 	}
 	switch {
 	case s.classes != 0 && classes != s.classes:
 		err = fmt.Errorf("aggregate: query %d has %d classes, the session has %d", query, classes, s.classes)
-	case len(s.given) == s.queries:
+	case s.given.n == s.queries:
 		err = fmt.Errorf("%w: all %d questions charged for were asked", ErrExhausted, s.queries)
 	case s.answered == s.answers:
 		err = fmt.Errorf("%w: all %d answers charged for were given", ErrExhausted, s.answers)

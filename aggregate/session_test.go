@@ -256,6 +256,25 @@ func BenchmarkAsk(b *testing.B) {
 		{"gnmax", newGNMax(b, 40, 1<<32)}, {"confident", confident}, {"lnmax", newLNMax(b, 20, 1<<32)},
 		{"exponential", newExponential(b, 20, 1<<32)}, {"permute-and-flip", newPermuteAndFlip(b, 20, 1<<32)},
 	} {
+		b.Run(fmt.Sprintf("batch/%s/teachers=250/classes=10", c.name), func(b *testing.B) {
+			s, q := begin(b, c.m, key), uint64(0)
+			batch := make([]Histogram, 4096)
+			for b.Loop() {
+				for i := range batch {
+					h, err := CountVotes(votes, 10)
+					if err != nil {
+						b.Fatal(err)
+					}
+					batch[i] = h
+				}
+				if _, err := s.AskBatch(q, batch); err != nil {
+					b.Fatal(err)
+				}
+				q += uint64(len(batch))
+			}
+			b.ReportMetric(float64(q)/b.Elapsed().Seconds(), "queries/s")
+			b.ReportMetric(0, "ns/op")
+		})
 		b.Run(fmt.Sprintf("%s/teachers=250/classes=10", c.name), func(b *testing.B) {
 			s, q := begin(b, c.m, key), uint64(0)
 			for b.Loop() {

@@ -1,0 +1,78 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+)
+
+// noises is the noise of consecutive queries, one after the other.
+type noises struct {
+	values []int64
+	ends   []int
+}
+
+func (n *noises) of(i int) []int64 {
+	start := 0
+	if i > 0 {
+		start = n.ends[i-1]
+	}
+	return n.values[start:n.ends[i]]
+}
+
+// fewQueries is how many queries are worth a goroutine.
+const fewQueries = 64
+
+// askBatch draws on all cores, which is nearly all of the work, and decides in
+// order: which queries come before a cap is no matter of chance.
+func (s *Session) askBatch(first uint64, votes []Histogram, question func(i int) question) ([]Answer, error) {
+	if len(votes) == 0 {
+		return nil, nil
+	}
+	classes := votes[0].Classes()
+	for i, h := range votes {
+		if err := h.check(); err != nil {
+			return nil, fmt.Errorf("%w (query %d)", err, first+uint64(i))
+		}
+		if h.Classes() != classes {
+			return nil, fmt.Errorf("aggregate: query %d has %d classes, the first of the batch has %d", first+uint64(i), h.Classes(), classes)
+		}
+	}
+	if uint64(len(votes)) > math.MaxUint64-first {
+		return nil, fmt.Errorf("aggregate: %d queries from %d go beyond the last number", len(votes), first)
+	}
+	workers := max(1, min(runtime.GOMAXPROCS(0), len(votes)/fewQueries))
+	drawn := make([]*noises, workers)
+	var wg sync.WaitGroup
+	for w := range drawn {
+		n, _ := s.room.Get().(*noises)
+		if n == nil {
+			n = new(noises)
+		}
+		defer s.room.Put(n)
+		n.values, n.ends, drawn[w] = n.values[:0], n.ends[:0], n
+		wg.Go(func() {
+			for i := len(votes) * w / workers; i < len(votes)*(w+1)/workers; i++ {
+				n.values = s.draw(n.values, first+uint64(i), question(i), classes)
+				n.ends = append(n.ends, len(n.values))
+			}
+		})
+	}
+	wg.Wait()
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answers := make([]Answer, 0, len(votes))
+	for w, n := range drawn {
+		start := len(votes) * w / workers
+		for i := start; i < len(votes)*(w+1)/workers; i++ {
+			a, err := s.answer(first+uint64(i), votes[i], question(i), n.of(i-start))
+			if err != nil {
+				return answers, err
+			}
+			answers = append(answers, a)
+		}
+	}
+	return answers, nil
+}

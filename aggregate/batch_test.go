@@ -1,0 +1,100 @@
+package aggregate
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A batch is what asking one by one gives, up to the query that meets a cap, in
+// whatever pieces it comes and whatever was asked before.
+func TestBatchIsOneByOne(t *testing.T) {
+	const queries = 1000
+	votes := make([]Histogram, queries)
+	for q := range votes {
+		votes[q] = histogram(t, 40+q%30, 40, q%50)
+	}
+	cfg := ConfidentGNMaxConfig{Threshold: 70, Sigma1: 10, Sigma2: 8, Queries: queries, Answers: 200}
+	confident, err := NewConfidentGNMax(cfg)
+	require.NoError(t, err)
+	for name, m := range map[string]Mechanism{
+		"gnmax": newGNMax(t, 8, 700), "lnmax": newLNMax(t, 8, queries), "exponential": newExponential(t, 8, queries),
+		"permute-and-flip": newPermuteAndFlip(t, 8, queries), "confident": confident,
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := begin(t, m, SeedKey(1))
+			var want []Answer
+			var end error
+			for q, h := range votes {
+				a, err := one.Ask(uint64(q), h)
+				if err != nil {
+					end = err
+					break
+				}
+				want = append(want, a)
+			}
+			for _, size := range []int{1, 100, queries} {
+				s := begin(t, m, SeedKey(1))
+				_, err := s.Ask(3, votes[3])
+				require.NoError(t, err)
+				_, err = s.Ask(150, votes[150])
+				require.NoError(t, err)
+				var got []Answer
+				for start := 0; start < queries; start += size {
+					answers, err := s.AskBatch(uint64(start), votes[start:start+size])
+					got = append(got, answers...)
+					if err != nil {
+						require.ErrorIs(t, err, ErrExhausted)
+						require.Error(t, end)
+						break
+					}
+				}
+				require.Equal(t, want, got, "in batches of %d", size)
+			}
+		})
+	}
+}
+
+func TestInteractiveBatchIsOneByOne(t *testing.T) {
+	m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
+		Threshold: 20, Sigma1: 4, Sigma2: 4, Teachers: 100, Confidence: 0.8, Queries: 3, Answers: 3,
+	})
+	require.NoError(t, err)
+	e := m.Event()
+	one, err := m.Start(reserve(t, e), SeedKey(1))
+	require.NoError(t, err)
+	all, err := m.Start(reserve(t, e), SeedKey(1))
+	require.NoError(t, err)
+	votes := []Histogram{histogram(t, 90, 10), histogram(t, 50, 50)}
+	predictions := [][]float64{{0.9, 0.1}, {0, 1}}
+	got, err := all.AskBatch(7, votes, predictions)
+	require.NoError(t, err)
+	for i := range votes {
+		a, err := one.Ask(7+uint64(i), votes[i], predictions[i])
+		require.NoError(t, err)
+		require.Equal(t, a, got[i])
+	}
+	_, err = all.AskBatch(9, votes, predictions[:1])
+	require.Error(t, err)
+	_, err = all.AskBatch(9, votes, [][]float64{{0.9, 0.1}, {1, 1}})
+	require.ErrorContains(t, err, "query 10")
+}
+
+func TestBatchRefusals(t *testing.T) {
+	s := begin(t, newGNMax(t, 1, 9), SeedKey(1))
+	h := histogram(t, 1, 2)
+	for name, votes := range map[string][]Histogram{
+		"zero":    {h, {}},
+		"classes": {h, histogram(t, 1, 2, 3)},
+	} {
+		answers, err := s.AskBatch(4, votes)
+		require.ErrorContains(t, err, "query 5", name)
+		require.Empty(t, answers, name)
+	}
+	_, err := s.AskBatch(math.MaxUint64, []Histogram{h, h})
+	require.ErrorContains(t, err, "last number")
+	answers, err := s.AskBatch(4, nil)
+	require.NoError(t, err)
+	require.Empty(t, answers)
+}
