@@ -119,15 +119,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	last := len(t.p) - 1
 	out := &tilted{h: h, off: t.off, err: t.err, noise: t.noise, inf: t.inf, logM: t.logM,
 		lossError: t.lossError + 0x1p-51*(math.Abs(t.loss(0))+math.Abs(t.loss(len(t.p)-1)))}
-	ratio := h / t.h
-	nested := ratio <= float64(last) && math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio
-	period := 0
-	var weights [][2]float64
-	if nested {
+	period := 0 // of nested lattices, in points of the finer one
+	if ratio := h / t.h; ratio <= float64(last) && math.Abs(ratio-math.Round(ratio)) < 1e-12*ratio {
 		period = int(math.Round(ratio))
-		weights = make([][2]float64, period)
-	}
-	if !nested {
+	} else {
 		out.off = t.loss(last)
 	}
 	if !up && t.loss(last)-t.loss(0) < h/4 { // all merges into one point: put it on the grid
@@ -138,91 +133,78 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 			q += mass * math.Exp(-(lambda+1)*x)
 		}
 		if out.off = t.loss(last) + math.Log(p/q); mathx.IsFinite(out.off) {
-			nested = false
-			weights = nil
+			period = 0
 		} else {
 			out.off = t.loss(last)
 		}
 	}
 	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
+	out.err += 0x1p-48
 	if up {
 		out.lo = bottom - 1
 		out.p = make([]float64, top+3-out.lo)
-		split := func(x float64) [2]float64 { // of a mass at distance x above a grid point
+		t.visit(out, period, false, func(x float64) [2]float64 { // to the points below and above
 			x = math.Min(math.Max(x, 0), h)
 			right := math.Expm1(-x) / math.Expm1(-h)
 			left := math.Expm1(h-x) / math.Expm1(h) // e^{-x} - e^{-h} over 1 - e^{-h}
 			return [2]float64{left * math.Exp(-lambda*x), right * math.Exp(lambda*(h-x))}
-		}
-		for r := range weights {
-			weights[r] = split(float64(r) * t.h)
-		}
-		for i, mass := range t.p {
-			if mass == 0 {
-				continue
-			}
-			var k int
-			var w [2]float64
-			if nested {
-				var r int
-				k, r = floorDiv(t.lo+i, period)
-				w = weights[r]
-			} else {
-				l := t.loss(i) - out.off
-				k = int(math.Floor(l / h))
-				w = split(l - h*float64(k))
-			}
+		}, func(k int, mass float64, w [2]float64) {
 			out.p[k-out.lo] += mass * w[0]
 			out.p[k-out.lo+1] += mass * w[1]
-		}
-		out.err += 0x1p-48
+		})
 		out.normalise()
 		return out
 	}
 	out.lo = bottom - 2
 	out.p = make([]float64, top+4-out.lo)
-	about := func(x float64) [2]float64 { // of a mass at distance x from a grid point
+	var points []mergedOutput
+	t.visit(out, period, true, func(x float64) [2]float64 { // mass and deviation at the nearest point
 		e := math.Exp(-lambda * x)
 		return [2]float64{e, -e * math.Expm1(-x)}
-	}
-	for r := range weights {
-		x := float64(r) * t.h
-		if 2*r > period {
-			x -= h
-		}
-		weights[r] = about(x)
-	}
-	var points []mergedOutput
-	for i, mass := range t.p {
-		if mass == 0 {
-			continue
-		}
-		var k int
-		var w [2]float64
-		if nested {
-			var r int
-			k, r = floorDiv(t.lo+i, period)
-			w = weights[r]
-			if 2*r > period {
-				k++
-			}
-		} else {
-			l := t.loss(i) - out.off
-			k = int(math.Round(l / h))
-			w = about(l - h*float64(k))
-		}
+	}, func(k int, mass float64, w [2]float64) {
 		if len(points) == 0 || points[len(points)-1].k != k {
 			points = append(points, mergedOutput{k: k})
 		}
 		m := &points[len(points)-1]
 		m.mass += mass * w[0]
 		m.dev += mass * w[1]
-	}
+	})
 	out.place(points, lambda)
-	out.err += 0x1p-48
 	out.lossError += 0x1p-44 * h
 	out.normalise()
 	return out
+}
+
+// visit hands every mass to f with the point of out that is below it, or the
+// nearest, and what weigh says of its distance above that point; once for each
+// distance where the lattices are nested, period points of t in a cell of out.
+func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, mass float64, w [2]float64)) {
+	weights := make([][2]float64, period)
+	for r := range weights {
+		x := float64(r) * t.h
+		if nearest && 2*r > period {
+			x -= out.h
+		}
+		weights[r] = weigh(x)
+	}
+	for i, mass := range t.p {
+		switch {
+		case mass == 0:
+		case period > 0:
+			k, r := floorDiv(t.lo+i, period)
+			if nearest && 2*r > period {
+				k++
+			}
+			f(k, mass, weights[r])
+		default:
+			l := t.loss(i) - out.off
+			k := math.Floor(l / out.h)
+			if nearest {
+				k = math.Round(l / out.h)
+			}
+			f(int(k), mass, weigh(l-out.h*k))
+		}
+	}
 }
 
 // floorDiv returns k and r with a = k*n + r, 0 <= r < n.

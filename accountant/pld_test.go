@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
 )
 
 func pldEpsilon(t testing.TB, cfg PLDConfig, delta float64, events ...Event) PLDBound {

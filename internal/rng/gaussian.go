@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // DiscreteGaussian samples the integers with probability proportional to
@@ -37,7 +39,7 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
 	}
-	d := &DiscreteGaussian{sigma: sigma, logNorm: logTheta(sigma), fine: cellBits(sigma, gaussianCells), slack: 3}
+	d := &DiscreteGaussian{sigma: sigma, logNorm: mathx.LogTheta(sigma), fine: cellBits(sigma, gaussianCells), slack: 3}
 	d.num, d.shift = dyadic(sigma)
 	d.cells.law = halfGaussian{d.num, d.shift + d.fine}
 	if d.fine > 0 {
@@ -130,20 +132,4 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))
-}
-
-// logTheta is log sum_k exp(-k^2/(2 sigma^2)), to the last digit: the sum itself
-// for a small sigma, by Poisson's formula sigma sqrt(2 pi) sum_k
-// exp(-2 pi^2 sigma^2 k^2) for a large one.
-func logTheta(sigma float64) float64 {
-	sum := func(c float64) (s float64) {
-		for k := 4.0; k > 0; k-- {
-			s += 2 * math.Exp(-c*k*k)
-		}
-		return s
-	}
-	if sigma < 1/math.Sqrt(2*math.Pi) { // where both sums converge alike
-		return math.Log1p(sum(1 / (2 * sigma * sigma)))
-	}
-	return math.Log(sigma) + math.Log(2*math.Pi)/2 + math.Log1p(sum(2*math.Pi*math.Pi*sigma*sigma))
 }
