@@ -229,8 +229,12 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 				worst = max(worst, l.cellBound(first-2))
 			}
 		}
-		if d > 0 && down[1] > 0 {
-			down.agree()
+		if d > 0 {
+			if down[1] > 0 {
+				down.agree()
+			} else {
+				down[0]++ // somebody who abstained, perhaps
+			}
 			logQ := down.logFlipGaussian(l.sigma)
 			if logQ >= l.logQ0 {
 				worst = max(worst, l.change(logQ))

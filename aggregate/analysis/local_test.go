@@ -257,3 +257,45 @@ func TestCellsAgreeWithThePublishedProfile(t *testing.T) {
 		t.Logf("%v: at most %.3f times the published profile", c.votes, most)
 	}
 }
+
+// TestAbstentionsAreWithinReach: both bounds cover neighbours in which a teacher
+// who abstained votes, or one who voted abstains.
+func TestAbstentionsAreWithinReach(t *testing.T) {
+	for _, order := range []float64{2, 4} {
+		l, err := newLocalCost(3, order, 2)
+		require.NoError(t, err)
+		require.Equal(t, order == 2, l.published() == nil, "one setting of each kind")
+		abstentionsAreWithinReach(t, l)
+	}
+}
+
+func abstentionsAreWithinReach(t *testing.T, l *localCost) {
+	const teachers = 14
+	cost := func(a, b int) float64 {
+		return gnmaxRDP(newTally([]int{a, b}).logFlipGaussian(l.sigma), l.sigma, l.order)
+	}
+	// Change at (a, b) by one teacher: votes of the third kind are abstentions.
+	change := func(a, b int) float64 {
+		most := 0.0
+		for _, to := range [][2]int{{a - 1, b + 1}, {a + 1, b - 1}, {a - 1, b}, {a, b - 1}, {a + 1, b}, {a, b + 1}} {
+			if to[0] >= 0 && to[1] >= 0 && to[0]+to[1] <= teachers {
+				most = math.Max(most, math.Abs(cost(to[0], to[1])-cost(a, b)))
+			}
+		}
+		return most
+	}
+	for _, start := range [][2]int{{8, 0}, {5, 5}, {9, 2}, {14, 0}, {0, 0}} {
+		profile := make([]float64, teachers+1)
+		l.profile(profile, newTally(start[:]), 1)
+		for d := 1; d < len(profile); d++ {
+			profile[d] = math.Max(profile[d], profile[d-1])
+		}
+		for a := 0; a <= teachers; a++ {
+			for b := 0; a+b <= teachers; b++ {
+				rest, from := teachers-a-b, teachers-start[0]-start[1]
+				distance := max(0, a-start[0]) + max(0, b-start[1]) + max(0, rest-from)
+				require.GreaterOrEqual(t, profile[distance]*(1+1e-9), change(a, b), "%v to (%d, %d)", start, a, b)
+			}
+		}
+	}
+}

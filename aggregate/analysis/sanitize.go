@@ -83,8 +83,8 @@ func localProfile(ctx context.Context, m Mechanism, groups []group, teachers int
 	if err != nil {
 		return nil, nil, err
 	}
-	profile = make([]float64, teachers)
-	test := make([]float64, teachers)
+	profile = make([]float64, teachers+1)
+	test := make([]float64, teachers+1)
 	for i, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err

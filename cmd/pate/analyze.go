@@ -148,7 +148,7 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 	if err != nil {
 		return votesError(err)
 	}
-	return writeAnalysis(g, f.mechanism, report)
+	return writeAnalysis(g, f.mechanism, f.noise, report)
 }
 
 // onlyHistograms drops the numbers of the queries.

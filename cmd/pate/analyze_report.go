@@ -47,6 +47,7 @@ type analyzeRealised struct {
 // analyzeExact are the divergences themselves, in the direction of the published
 // bounds and in both.
 type analyzeExact struct {
+	Noise          string     `json:"noise"` // continuous or discrete
 	Forward        jsonNumber `json:"epsilon_forward"`
 	ForwardClassic jsonNumber `json:"epsilon_forward_classic"`
 	Both           jsonNumber `json:"epsilon_both"`
@@ -77,11 +78,12 @@ func newAnalyzeCosts(c analysis.Costs) analyzeCosts {
 
 func revealed(n analysis.Number) jsonNumber { return jsonNumber(n.Reveal()) }
 
-func newAnalyzeReport(mechanism string, r *analysis.Report) analyzeReport {
+func newAnalyzeReport(mechanism, noise string, r *analysis.Report) analyzeReport {
 	out := analyzeReport{
 		Schema: schemaAnalyze, Private: true, Note: analyzeNote, Mechanism: mechanism, Delta: r.Delta,
 		Queries: r.Queries, ExpectedAnswered: jsonNumber(r.Queries), analyzeCosts: newAnalyzeCosts(r.All), Order: r.All.DataDependent.ClassicOrder,
 		Exact: analyzeExact{
+			Noise:   noise,
 			Forward: revealed(r.Exact.Forward.Improved), ForwardClassic: revealed(r.Exact.Forward.Classic),
 			Both: revealed(r.Exact.Both.Improved), BothClassic: revealed(r.Exact.Both.Classic),
 		},
@@ -112,8 +114,8 @@ func newAnalyzeReport(mechanism string, r *analysis.Report) analyzeReport {
 	return out
 }
 
-func writeAnalysis(g *globals, mechanism string, r *analysis.Report) error {
-	out := newAnalyzeReport(mechanism, r)
+func writeAnalysis(g *globals, mechanism, noise string, r *analysis.Report) error {
+	out := newAnalyzeReport(mechanism, noise, r)
 	if format := g.parsedFormat(); format != table.JSON {
 		if err := out.table(r).Write(g.stdout, format); err != nil {
 			return err
