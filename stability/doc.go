@@ -11,6 +11,12 @@
 //	winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
 //	answer, err := session.Ask(question, winner, distance)
 //
+// The same idea in other places: [SubsampleAggregate] makes any function stable by
+// asking it of many small parts of the data; [Gate] runs any mechanism whose cost
+// happens to be small at these data, and [PTR] adds noise for a local sensitivity;
+// [SmoothMedian] never refuses and scales the noise instead. [Mean] is what there is
+// without any of it: clip, add up, add noise.
+//
 // # Guarantee
 //
 // A mechanism is charged for its worst case before it touches anything private:
@@ -20,9 +26,14 @@
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2), except with probability P[noise > T] <= Delta
 //	MStab, OneShot     (Epsilon, Delta)
+//	Gate, PTR          pure Epsilon of the test and the Cost behind it, except as MStab, Laplace
+//	SmoothMedian       (Epsilon, Delta)
+//	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// The two parts are for two kinds of neighbours, and are both charged for each.
-// All noise is exact integer noise. Tests enumerate small worlds and compare exact
+// In the first four the two parts are for two kinds of neighbours, and are both charged
+// for each. Proofs stand beside the types. What a neighbour is, votes that move, records
+// that are replaced, units that come and go, is said there too, and must be the relation
+// of the ledger: with a public number of records it is accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and compare exact
 // hockey-stick divergences with the claims.
 //
 // # Caveats

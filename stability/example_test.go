@@ -1,0 +1,162 @@
+package stability_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/stability"
+)
+
+// reserve opens a budget in memory and charges one event to it.
+func reserve(e accountant.Event) *ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{
+		Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 4, Delta: 1e-5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := budget.Reserve(e)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return r
+}
+
+// A landslide leaves without noise; a close vote does not leave.
+func Example() {
+	m, err := stability.NewMStab(stability.MStabConfig{
+		Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 2,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// SeedKey repeats itself for this example; what is released needs NewKey.
+	session, err := stability.Start[int](m, reserve(m.Event()), stability.SeedKey(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for question, counts := range [][]int{{220, 20, 10}, {90, 85, 75}} {
+		winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
+		if err != nil {
+			log.Fatal(err)
+		}
+		answer, err := session.Ask(uint64(question), winner, distance)
+		fmt.Println(answer.Released, answer.Value, err)
+	}
+	// Output:
+	// true 0 <nil>
+	// false 0 <nil>
+}
+
+// How large a lead is needed? The distance is about half of it.
+func ExampleMStab_DistanceFor() {
+	for _, noise := range []stability.Noise{stability.Laplace, stability.OneShot} {
+		m, err := stability.NewMStab(stability.MStabConfig{
+			Noise: noise, Epsilon: 1, Delta: 1e-6, Questions: 1,
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+		d, err := m.DistanceFor(0.99)
+		fmt.Println(d, err)
+	}
+	// Output:
+	// 18 <nil>
+	// 17 <nil>
+}
+
+// Which of three suppliers delivers late most often? Any function of any data:
+// here, of orders.
+func ExampleSubsampleAggregate() {
+	type order struct {
+		supplier string
+		late     bool
+	}
+	var orders []order
+	for i := range 5000 {
+		s := []string{"north", "south", "west"}[i%3]
+		orders = append(orders, order{s, i%7 == 0 || s == "south" && i%2 == 0})
+	}
+	worst := func(_ context.Context, part []order) (string, bool) {
+		late := map[string]int{}
+		for _, o := range part {
+			if o.late {
+				late[o.supplier]++
+			}
+		}
+		name := ""
+		for _, s := range []string{"north", "south", "west"} {
+			if late[s] > late[name] {
+				name = s
+			}
+		}
+		return name, name != ""
+	}
+	m, err := stability.NewMStab(stability.MStabConfig{
+		Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	key := stability.SeedKey(1)
+	session, err := stability.Start[string](m, reserve(m.Event()), key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	split, err := stability.Disjoint(len(orders), 100, key.Derive("split"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := stability.SubsampleAggregate(context.Background(), session, 1, orders, split, worst)
+	fmt.Println(answer.Released, answer.Value, err)
+	// Output: true south <nil>
+}
+
+// The median salary, with noise for the sensitivity it has at these data.
+func ExamplePropose() {
+	salaries := make([]float64, 2001)
+	for i := range salaries {
+		salaries[i] = 30_000 + 20*float64(i)
+	}
+	p, err := stability.NewPTR(stability.PTRConfig{Bound: 1000, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer, err := stability.Propose(p, reserve(p.Event()), stability.SeedKey(2), salaries, stability.Median(0, 1e6))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%v %.0f\n", answer.Released, answer.Value)
+	// Output: true 49515
+}
+
+// The first lesson: clip, add up, add noise, divide.
+func ExampleMean() {
+	ages := make([]float64, 1000)
+	for i := range ages {
+		ages[i] = 30 + float64(i%21)
+	}
+	const guess = 40 // public
+	for i := range ages {
+		ages[i] -= guess
+	}
+	clip, squaredError := stability.LaplaceClip(10, len(ages), 0.5)
+	m, err := stability.NewMean(stability.MeanConfig{
+		Records: len(ages), Dimension: 1, Clip: clip, Noise: stability.Laplace, Epsilon: 0.5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mean, err := m.Release(reserve(m.Event()), stability.SeedKey(1), ages)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("clip %.0f, expected squared error at most %.2f\n", clip, squaredError)
+	fmt.Printf("mean %.1f\n", guess+mean)
+	// Output:
+	// clip 158, expected squared error at most 1.30
+	// mean 41.3
+}

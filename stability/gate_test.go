@@ -1,0 +1,103 @@
+package stability
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// A mechanism that answers 1 with a probability that varies with the number of
+// votes, slowly at the ends and fast between them, behind a gate that lets it
+// answer where it varies slowly; enumerated, with both meanings of slowly.
+func TestSmallWorldGate(t *testing.T) {
+	const cost = 0.25
+	chance := []float64{0.20, 0.21, 0.22, 0.20, 0.19, 0.18, 0.18, 0.17, 0.001, 0.18, 0.2, 0.22, 0.5, 0.8, 0.82, 0.83, 0.84, 0.84, 0.84, 0.84, 0.84, 0.84}
+	loss := func(p, q float64) float64 { return max(math.Log(p/q), math.Log((1-p)/(1-q))) }
+	good := func(n int, bothWays bool) bool {
+		for _, m := range []int{n - 1, n + 1} {
+			if m < 0 || m >= len(chance) {
+				continue
+			}
+			if loss(chance[n], chance[m]) > cost || bothWays && loss(chance[m], chance[n]) > cost {
+				return false
+			}
+		}
+		return true
+	}
+	require.True(t, good(8, false))
+	require.False(t, good(8, true), "its neighbours answer 1 much more often")
+	distance := func(n int, bothWays bool) int64 {
+		d := int64(len(chance))
+		for m := range chance {
+			if !good(m, bothWays) {
+				d = min(d, int64(max(n-m, m-n)))
+			}
+		}
+		return d
+	}
+	g, err := NewGate(GateConfig{Epsilon: 0.4, Delta: 0.05, Cost: accountant.PureDP{Epsilon: cost}})
+	require.NoError(t, err)
+	share := func(distance func(n int) int64) (largest float64) {
+		law := func(n int) []float64 {
+			passed, shut := g.Law(distance(n))
+			return []float64{math.Exp(passed) * chance[n], math.Exp(passed) * (1 - chance[n]), math.Exp(shut)}
+		}
+		for _, eps := range []float64{0, 0.1, 0.25, 0.4, 0.65} {
+			claim := deltaOf(t, g.Event(), eps)
+			for n := 1; n < len(chance); n++ {
+				largest = max(largest, either(law(n-1), law(n), eps)/claim)
+			}
+		}
+		return largest
+	}
+	one, both := share(func(n int) int64 { return distance(n, false) }), share(func(n int) int64 { return distance(n, true) })
+	t.Logf("largest share of the claim: good in one direction %.4f, in both %.4f", one, both)
+	require.LessOrEqual(t, max(one, both), 1+1e-9)
+
+	require.Greater(t, share(func(int) int64 { return 100 }), 1.5, "no test")
+	require.Greater(t, share(func(n int) int64 {
+		if good(n, true) {
+			return 100
+		}
+		return 0
+	}), 1.5, "a test of goodness, which is no distance")
+	require.Greater(t, share(func(n int) int64 { return 6 * distance(n, true) }), 1.5, "a distance in other units")
+}
+
+func TestPass(t *testing.T) {
+	g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 0.1}})
+	require.NoError(t, err)
+	require.Equal(t, accountant.PureDP{Epsilon: 0.1}, g.Event().(accountant.Composed).Events[1])
+	far := func() (int64, error) { return 100, nil }
+	seven := func(Key) (int, error) { return 7, nil }
+	a, err := Pass(g, reserve(t, g.Event()), SeedKey(1), far, seven)
+	require.NoError(t, err)
+	require.Equal(t, Answer[int]{7, true}, a)
+	a, err = Pass(g, reserve(t, g.Event()), SeedKey(1), func() (int64, error) { return 0, nil },
+		func(Key) (int, error) { panic("behind a shut gate") })
+	require.NoError(t, err)
+	require.Equal(t, Answer[int]{}, a)
+
+	untouched := func() (int64, error) { panic("touched without a charge") }
+	_, err = Pass(g, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1), untouched, seven)
+	require.Error(t, err)
+	_, err = Pass(g, reserve(t, g.Event()), Key{}, untouched, seven)
+	require.Error(t, err)
+	sick := errors.New("sick")
+	_, err = Pass(g, reserve(t, g.Event()), SeedKey(1), func() (int64, error) { return 100, sick }, seven)
+	require.ErrorIs(t, err, sick)
+	_, err = Pass(g, reserve(t, g.Event()), SeedKey(1), far, func(Key) (int, error) { return 7, sick })
+	require.ErrorIs(t, err, sick)
+
+	for _, cfg := range []GateConfig{
+		{Epsilon: 1, Delta: 0.1}, {Epsilon: 1, Delta: 0.1, Cost: accountant.PureDP{Epsilon: -1}},
+		{Delta: 0.1, Cost: accountant.PureDP{}}, {Epsilon: 1, Cost: accountant.PureDP{}},
+	} {
+		_, err := NewGate(cfg)
+		require.Error(t, err)
+	}
+}

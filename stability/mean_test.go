@@ -1,0 +1,215 @@
+package stability
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+func newMean(t require.TestingT, cfg MeanConfig) *Mean {
+	m, err := NewMean(cfg)
+	require.NoError(t, err)
+	return m
+}
+
+// The integers that one record adds never differ by more than is charged for.
+func TestMeanSensitivity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.IntRange(1, 6).Draw(t, "dimension")
+		cfg := MeanConfig{Records: 10, Dimension: d, Clip: math.Exp2(rapid.Float64Range(-30, 30).Draw(t, "log2 clip")), Noise: Laplace, Epsilon: math.Exp2(rapid.Float64Range(-9, 8).Draw(t, "log2 epsilon"))}
+		if rapid.Bool().Draw(t, "gaussian") {
+			cfg.Noise, cfg.NoiseMultiplier, cfg.Epsilon = Gaussian, 1/cfg.Epsilon, 0
+		}
+		m := newMean(t, cfg)
+		coordinate := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-2*cfg.Clip, 2*cfg.Clip), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -math.MaxFloat64, cfg.Clip}))
+		units := func(name string) []int64 {
+			sum := make([]int64, d)
+			m.addClipped(sum, rapid.SliceOfN(coordinate, d, d).Draw(t, name))
+			return sum
+		}
+		a, b := units("a"), units("b")
+		l1, l2 := 0.0, 0.0
+		for i := range a {
+			diff := float64(a[i] - b[i])
+			l1 += math.Abs(diff)
+			l2 = math.Hypot(l2, diff)
+		}
+		switch e := m.Event().(type) {
+		case accountant.DiscreteLaplace:
+			require.LessOrEqual(t, l1, float64(e.Sensitivity))
+			require.GreaterOrEqual(t, e.Scale*cfg.Epsilon, float64(e.Sensitivity))
+			require.InEpsilon(t, 2*cfg.Clip/cfg.Epsilon, e.Scale*m.grid.unit, 1e-5, "and not for much more")
+		case accountant.DiscreteGaussian:
+			require.LessOrEqual(t, l2, e.Sensitivity)
+			require.GreaterOrEqual(t, e.Sigma, cfg.NoiseMultiplier*e.Sensitivity)
+			require.InEpsilon(t, 2*cfg.Clip*cfg.NoiseMultiplier, e.Sigma*m.grid.unit, 1e-5)
+		}
+	})
+}
+
+// The charge is that of the mechanism in the books.
+func TestMeanCost(t *testing.T) {
+	laplace := newMean(t, MeanConfig{Records: 100, Dimension: 1, Clip: 3, Noise: Laplace, Epsilon: 0.5})
+	require.InDelta(t, 0, deltaOf(t, laplace.Event(), 0.5*(1+1e-9)), 1e-15)
+	require.Positive(t, deltaOf(t, laplace.Event(), 0.49))
+	z, err := accountant.GaussianNoise(1, 1e-5)
+	require.NoError(t, err)
+	gaussian := newMean(t, MeanConfig{Records: 100, Dimension: 3, Clip: 3, Noise: Gaussian, NoiseMultiplier: z})
+	e := gaussian.Event().(accountant.DiscreteGaussian)
+	require.InEpsilon(t, z, e.Sigma/e.Sensitivity, 1e-7)
+}
+
+// What is released is the clipped mean plus noise of the stated law: chi-square over
+// sixteen cells that are equally probable under it.
+func TestMeanFollowsItsLaw(t *testing.T) {
+	data := [][]float64{{1, 0}, {-3, 4}, {30, 40}, {0, 0}}
+	clipped := map[Noise][2]float64{
+		Gaussian: {(1 - 3 + 3) / 4.0, (4 + 4) / 4.0},
+		Laplace:  {(1 - 3*5.0/7 + 5*3.0/7) / 4, (4*5.0/7 + 5*4.0/7) / 4},
+	}
+	for _, cfg := range []MeanConfig{
+		{Records: 4, Dimension: 2, Clip: 5, Noise: Laplace, Epsilon: 2},
+		{Records: 4, Dimension: 2, Clip: 5, Noise: Gaussian, NoiseMultiplier: 0.7},
+	} {
+		m := newMean(t, cfg)
+		const draws, cells = 100_000, 16
+		scale := 2.5 * 0.7
+		cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+		if cfg.Noise == Laplace {
+			scale = 2.5 / 2
+			cdf = func(x float64) float64 {
+				if x > 0 {
+					return 1 - math.Exp(-x)/2
+				}
+				return math.Exp(x) / 2
+			}
+		}
+		observed, off, expected := make([]float64, 2*cells), make([]float64, 2*cells), make([]float64, 2*cells)
+		charged, err := m.ReleaseVector(reserve(t, m.Event()), SeedKey(0), data)
+		require.NoError(t, err)
+		require.Equal(t, m.release(SeedKey(0), data), charged)
+		for i := range draws {
+			for j, x := range m.release(SeedKey(uint64(i)), data) {
+				z := (x - clipped[cfg.Noise][j]) / scale
+				observed[j*cells+int(cells*min(cdf(z), 1-1e-9))]++
+				off[j*cells+int(cells*min(cdf(z/1.1), 1-1e-9))]++
+			}
+		}
+		for i := range expected {
+			expected[i] = draws / cells
+		}
+		require.Greater(t, chiSquare(observed, expected), falseAlarm)
+		require.Less(t, chiSquare(off, expected), falseAlarm, "noise a tenth off must be seen")
+	}
+}
+
+// The error formulas hold, by simulation, for data of bounded second moment that
+// are as bad as can be: rare values twice as far out as the clip. The printed
+// formula does not.
+func TestMeanErrorFormulas(t *testing.T) {
+	const n, runs = 2000, 3000
+	for _, eps := range []float64{0.01, 0.1, 1} {
+		clip, bound := LaplaceClip(1, n, eps)
+		require.InEpsilon(t, 1.0/n+6/(n*eps), bound, 1e-12)
+		p := 1 / (4 * clip * clip) // of 2 clip; otherwise 0; the second moment is 1
+		m := newMean(t, MeanConfig{Records: n, Dimension: 1, Clip: clip, Noise: Laplace, Epsilon: eps})
+		uniform := SeedKey(9).Derive("data", math.Float64bits(eps)).Stream()
+		squares := 0.0
+		for i := range runs {
+			rows := make([][]float64, n)
+			for j := range rows {
+				rows[j] = []float64{0}
+				if float64(uniform.Uint64()>>11)*0x1p-53 < p {
+					rows[j][0] = 2 * clip
+				}
+			}
+			e := m.release(SeedKey(uint64(i)), rows)[0] - p*2*clip
+			squares += e * e
+		}
+		simulated := squares / runs
+		exact := (p*clip*clip-p*p*clip*clip)/n + p*p*clip*clip + 8*clip*clip/(n*n*eps*eps)
+		t.Logf("epsilon %g: error %.4g simulated, %.4g exact, %.4g bound, %.4g printed", eps, simulated, exact, bound, 1.0/n+4/(n*eps))
+		require.InEpsilon(t, exact, simulated, 0.2) // some 9 standard errors; heavy tails
+		require.LessOrEqual(t, exact, bound)
+		if eps < 0.15 {
+			require.Greater(t, exact, 1.0/n+4/(n*eps), "the printed bound is exceeded")
+		}
+	}
+}
+
+func TestGaussianClip(t *testing.T) {
+	const n, d, z, runs = 500, 8, 1.5, 1000
+	clip, bound := GaussianClip(2, n, d, z)
+	least := math.Inf(1)
+	formula := func(c float64) float64 {
+		return 4.0/n + 16/(c*c) + 4*d*c*c*z*z/(n*n)
+	}
+	for c := clip / 4; c < 4*clip; c *= 1.001 {
+		least = min(least, formula(c))
+	}
+	require.InEpsilon(t, least, bound, 1e-5, "the best clip")
+	require.InEpsilon(t, formula(clip), bound, 1e-9)
+
+	m := newMean(t, MeanConfig{Records: n, Dimension: d, Clip: clip, Noise: Gaussian, NoiseMultiplier: z})
+	normal := SeedKey(5).Stream()
+	squares := 0.0
+	for i := range runs {
+		data := make([][]float64, n)
+		for j := range data {
+			data[j] = make([]float64, d)
+			for k := range data[j] { // signs: second moment d (2/sqrt(d))^2 = 4
+				data[j][k] = math.Copysign(2/math.Sqrt(d), float64(int64(normal.Uint64())))
+			}
+		}
+		for _, x := range m.release(SeedKey(uint64(i)), data) {
+			squares += x * x
+		}
+	}
+	t.Logf("error %.4g simulated, %.4g bound", squares/runs, bound)
+	require.LessOrEqual(t, squares/runs, bound)
+	require.Greater(t, squares/runs, bound/4)
+}
+
+// Clip first and divide: a mean of unclipped records has no sensitivity. One record
+// in a thousand is enough to tell.
+func TestMeanWithoutClipping(t *testing.T) {
+	m := newMean(t, MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
+	a, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, 1e300})
+	require.NoError(t, err)
+	b, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, 1})
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+	c, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, math.NaN()})
+	require.NoError(t, err)
+	require.InDelta(t, b-0.5, c, 1e-9)
+}
+
+func TestNewMeanRefuses(t *testing.T) {
+	good := MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}
+	for want, change := range map[string]func(*MeanConfig){
+		"Records":         func(c *MeanConfig) { c.Records = 0 },
+		"Dimension":       func(c *MeanConfig) { c.Dimension = 0 },
+		"Clip":            func(c *MeanConfig) { c.Clip = math.NaN() },
+		"Epsilon":         func(c *MeanConfig) { c.Epsilon = 0 },
+		"NoiseMultiplier": func(c *MeanConfig) { c.NoiseMultiplier = 1 },
+		"Gaussian noise":  func(c *MeanConfig) { c.Noise = Gaussian },
+		"Laplace or":      func(c *MeanConfig) { c.Noise = OneShot },
+		"fit the grid":    func(c *MeanConfig) { c.Records, c.Epsilon = 1<<40, 500 },
+	} {
+		cfg := good
+		change(&cfg)
+		_, err := NewMean(cfg)
+		require.ErrorContains(t, err, want)
+	}
+	m := newMean(t, good)
+	_, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{1})
+	require.ErrorContains(t, err, "Records")
+	_, err = m.ReleaseVector(reserve(t, m.Event()), SeedKey(1), [][]float64{{1, 2}, {3}})
+	require.ErrorContains(t, err, "Dimension")
+	_, err = m.Release(reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(1), []float64{1, 2})
+	require.Error(t, err)
+}

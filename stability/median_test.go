@@ -1,0 +1,286 @@
+package stability
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
+	s, err := sorted(x, low, high)
+	require.NoError(t, err)
+	return s
+}
+
+func TestMedianReference(t *testing.T) {
+	var ref struct {
+		Entries []struct {
+			X      []float64
+			Domain [2]float64
+			Local  []float64          `json:"local_sensitivity_within_distance"`
+			Smooth map[string]float64 `json:"smooth_sensitivity"`
+		}
+	}
+	readReference(t, "median_smooth_sensitivity.json", &ref)
+	require.Len(t, ref.Entries, 6)
+	for _, e := range ref.Entries {
+		s := sampleOf(t, e.X, e.Domain[0], e.Domain[1])
+		for k, want := range e.Local {
+			require.Equal(t, want, s.sensitivityWithin(k))
+		}
+		for text, want := range e.Smooth {
+			beta, err := strconv.ParseFloat(text, 64)
+			require.NoError(t, err)
+			require.InEpsilon(t, want, s.smoothSensitivity(beta), 1e-12)
+		}
+	}
+}
+
+// The search in halves finds what the definition says.
+func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 15).Draw(t, "x")
+		if len(x)%2 == 0 {
+			x = x[1:]
+		}
+		beta := math.Exp2(rapid.Float64Range(-6, 3).Draw(t, "log2 beta"))
+		s, want := sampleOf(t, x, 0, 10), 0.0
+		for k := range len(x) + 1 {
+			want = max(want, math.Exp(-beta*float64(k))*s.sensitivityWithin(k))
+		}
+		require.InEpsilon(t, want, s.smoothSensitivity(beta), 1e-12)
+	})
+}
+
+// samples lists all data of three or five records on {0..top}, sorted.
+func samples(records, top int) (all [][]float64) {
+	if records == 0 {
+		return [][]float64{nil}
+	}
+	for _, rest := range samples(records-1, top) {
+		for x := range top + 1 {
+			if len(rest) == 0 || float64(x) >= rest[len(rest)-1] {
+				all = append(all, append(slices.Clone(rest), float64(x)))
+			}
+		}
+	}
+	return all
+}
+
+func replaced(a, b []float64) bool { // sorted, differ in at most one record
+	for i := range a {
+		for j := range b {
+			if slices.Equal(slices.Delete(slices.Clone(a), i, i+1), slices.Delete(slices.Clone(b), j, j+1)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Dwork and Lei's test on the median of every small data set: the distance is that
+// of a search, and the exact hockey-stick divergence is within the claim.
+func TestSmallWorldPTR(t *testing.T) {
+	all := samples(5, 4)
+	f := Median(0, 4)
+	for _, bound := range []float64{1, 2} {
+		p, err := newPTR(PTRConfig{Bound: bound, Epsilon: 0.7, TestEpsilon: 0.5, Delta: 0.1}, 0)
+		require.NoError(t, err)
+		require.Equal(t, bound, p.grid.unit*math.Floor(bound/p.grid.unit))
+		distance := make([]int64, len(all))
+		for i, x := range all {
+			distance[i], err = f.Distance(x, bound)
+			require.NoError(t, err)
+			direct := int64(1 << 30)
+			for _, y := range all {
+				if sampleOf(t, y, 0, 4).sensitivityWithin(0) > bound {
+					direct = min(direct, changes(x, y))
+				}
+			}
+			require.Equal(t, direct, distance[i], "%v", x)
+		}
+		law := func(i int, d int64) []float64 { // on released values -60..64, then shut
+			passed, shut := p.gate.Law(d)
+			value, err := f.Value(all[i])
+			require.NoError(t, err)
+			var out []float64
+			for k := int64(-60); k <= 64; k++ {
+				out = append(out, math.Exp(passed+p.noise.LogProb(k-p.grid.round(value))))
+			}
+			return append(out, math.Exp(shut))
+		}
+		largest, broken := 0.0, 0.0
+		for _, eps := range []float64{0, 0.3, 0.7, 1.2} {
+			claim := deltaOf(t, p.Event(), eps)
+			for i := range all {
+				for j := range all {
+					if i != j && replaced(all[i], all[j]) {
+						exact := hockeyStick(law(i, distance[i]), law(j, distance[j]), eps)
+						require.LessOrEqual(t, exact, claim*(1+1e-9))
+						largest = max(largest, exact/claim)
+						// the test left out
+						broken = max(broken, hockeyStick(law(i, 99), law(j, 99), eps)/claim)
+					}
+				}
+			}
+		}
+		t.Logf("bound %g: largest share of the claim %.4f, without the test %.4f", bound, largest, broken)
+		if bound == 1 { // the grid has one unit to it, and 2 is close to all there is
+			require.Greater(t, broken, 1.2, "a bound proposed and not tested must be found out")
+		}
+	}
+}
+
+// changes is the number of records in which multisets differ.
+func changes(a, b []float64) int64 {
+	left := slices.Clone(b)
+	for _, x := range a {
+		if i := slices.Index(left, x); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
+	return int64(len(left))
+}
+
+func TestProposeMedian(t *testing.T) {
+	p, err := NewPTR(PTRConfig{Bound: 0.5, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
+	require.NoError(t, err)
+	data := make([]float64, 1001)
+	for i := range data {
+		data[i] = 50 + float64(i%5)*0.2
+	}
+	a, err := Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	require.NoError(t, err)
+	require.True(t, a.Released)
+	require.InDelta(t, 50.4, a.Value, 20*0.5)
+	again, err := Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	require.NoError(t, err)
+	require.Equal(t, a, again)
+
+	// the noise is Laplace of scale 1/2: eight cells of equal probability
+	observed := make([]float64, 8)
+	for seed := range uint64(400) {
+		a, err := Propose(p, reserve(t, p.Event()), SeedKey(seed), data, Median(0, 100))
+		require.NoError(t, err)
+		require.True(t, a.Released)
+		z := (a.Value - 50.4) / 0.5
+		observed[int(8*min(1-1e-9, 0.5+0.5*math.Copysign(-math.Expm1(-math.Abs(z)), z)))]++
+	}
+	require.Greater(t, chiSquare(observed, slices.Repeat([]float64{50}, 8)), falseAlarm)
+
+	for i := range data {
+		data[i] = float64(i % 2 * 100)
+	}
+	a, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(0, 100))
+	require.NoError(t, err)
+	require.False(t, a.Released, "half at 0, half at 100")
+	require.Zero(t, a.Value)
+
+	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data[1:], Median(0, 100))
+	require.ErrorContains(t, err, "odd")
+	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Median(1, 1))
+	require.ErrorContains(t, err, "interval")
+	_, err = Propose(p, reserve(t, p.Event()), SeedKey(1), data, Function[[]float64]{
+		Value:    func([]float64) (float64, error) { return math.NaN(), nil },
+		Distance: func([]float64, float64) (int64, error) { return 1000, nil },
+	})
+	require.ErrorContains(t, err, "not a number")
+	for _, cfg := range []PTRConfig{
+		{Bound: 0, Epsilon: 1, TestEpsilon: 1, Delta: 0.1}, {Bound: 1, Epsilon: math.NaN(), TestEpsilon: 1, Delta: 0.1},
+		{Bound: 1, Epsilon: 1, TestEpsilon: 0, Delta: 0.1}, {Bound: 1, Epsilon: 1, TestEpsilon: 1},
+	} {
+		_, err = NewPTR(cfg)
+		require.Error(t, err)
+	}
+}
+
+// Median with smooth sensitivity on every small data set. Noise for the local
+// sensitivity, which changes abruptly between neighbours, is the broken variant.
+func TestSmallWorldSmoothMedian(t *testing.T) {
+	all := samples(5, 4)
+	for _, cfg := range []SmoothMedianConfig{
+		{High: 4, Epsilon: 1, Delta: 0.01}, {High: 4, Epsilon: 0.5, Delta: 0.2}, {High: 4, Epsilon: 3, Delta: 1e-4},
+	} {
+		m, err := newSmoothMedian(cfg, 2)
+		require.NoError(t, err)
+		require.Equal(t, 1.0, m.grid.unit)
+		const reach = 4000
+		law := func(x []float64) []float64 {
+			median, noise, err := m.law(x)
+			require.NoError(t, err)
+			out := make([]float64, 0, 2*reach+1)
+			for k := int64(-reach); k <= reach; k++ {
+				out = append(out, math.Exp(noise.LogProb(k-median)))
+			}
+			return out
+		}
+		laws, largest, broken := make([][]float64, len(all)), 0.0, 0.0
+		for i, x := range all {
+			laws[i] = law(x)
+		}
+		for i := range all {
+			for j := range all {
+				if i == j || !replaced(all[i], all[j]) {
+					continue
+				}
+				exact := hockeyStick(laws[i], laws[j], cfg.Epsilon)
+				require.LessOrEqual(t, exact, cfg.Delta*(1+1e-9), "%v %v", all[i], all[j])
+				largest = max(largest, exact/cfg.Delta)
+			}
+		}
+		local := func(x []float64) []float64 {
+			s := sampleOf(t, x, 0, 4)
+			scale := max(0.05, 2*s.sensitivityWithin(0)/cfg.Epsilon)
+			out := make([]float64, 0, 2*reach+1)
+			for k := -reach; k <= reach; k++ {
+				out = append(out, math.Tanh(1/(2*scale))*math.Exp(-math.Abs(float64(k)-s.at(s.median))/scale))
+			}
+			return out
+		}
+		broken = either(local([]float64{0, 0, 0, 4, 4}), local([]float64{0, 0, 0, 0, 4}), cfg.Epsilon)
+		t.Logf("%+v: largest share of delta %.4f; local sensitivity: delta %.4f", cfg, largest, broken)
+		require.Greater(t, broken, cfg.Delta)
+	}
+}
+
+func TestSmoothMedianFollowsItsLaw(t *testing.T) {
+	m, err := newSmoothMedian(SmoothMedianConfig{Low: 0, High: 16, Epsilon: 2, Delta: 0.01}, 4)
+	require.NoError(t, err)
+	data := []float64{3, 4.2, 5, 5, 6, 7, 9}
+	median, noise, err := m.law(data)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, median)
+	params := []uint64{math.Float64bits(0), math.Float64bits(16), math.Float64bits(2), math.Float64bits(0.01)}
+	const draws, reach = 200_000, 60
+	observed, expected := make([]float64, 2*reach+1), make([]float64, 2*reach+1)
+	for i := range draws {
+		x := m.grid.value(median + noise.Sample(SeedKey(uint64(i)).Derive("smooth median", params...).Stream()))
+		if i < 20 { // which makes its sampler anew
+			released, err := m.Release(reserve(t, m.Event()), SeedKey(uint64(i)), data)
+			require.NoError(t, err)
+			require.Equal(t, x, released)
+		}
+		observed[int(min(max(x-5, -reach), reach))+reach]++ // a unit is 1
+	}
+	for k := -reach; k <= reach; k++ {
+		expected[k+reach] = draws * math.Exp(noise.LogProb(int64(k)))
+	}
+	require.Greater(t, chiSquare(observed, expected), falseAlarm)
+	require.Less(t, chiSquare(observed, append(expected[1:], 0)), falseAlarm, "a unit off must be seen")
+
+	for _, cfg := range []SmoothMedianConfig{
+		{Low: 1, High: 1, Epsilon: 1, Delta: 0.1}, {High: 1, Epsilon: 0, Delta: 0.1}, {High: 1, Epsilon: 1},
+		{High: math.Inf(1), Epsilon: 1, Delta: 0.1}, {Low: math.NaN(), High: 1, Epsilon: 1, Delta: 0.1},
+	} {
+		_, err := NewSmoothMedian(cfg)
+		require.Error(t, err)
+	}
+	_, err = m.Release(reserve(t, m.Event()), SeedKey(1), data[1:])
+	require.ErrorContains(t, err, "odd")
+	_, err = m.Release(reserve(t, m.Event()), Key{}, data)
+	require.ErrorContains(t, err, "zero Key")
+}

@@ -1,0 +1,173 @@
+package stability
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Split says which records each model sees. It depends on a key and on public
+// numbers or names only, never on what the records contain.
+type Split struct {
+	records int
+	models  [][]int // record numbers, ascending
+	overlap int     // the most models that one record is in
+}
+
+// Models is the number of models.
+func (s Split) Models() int { return len(s.models) }
+
+// Overlap is the largest number of models that any one record is in: so many
+// answers one record can change.
+func (s Split) Overlap() int { return s.overlap }
+
+// Disjoint deals records at random to models, each to exactly one, of sizes that
+// differ by at most one. The number of records is public: neighbours differ in the
+// content of one record, accountant.ReplaceOne. Where records come and go use
+// [ByUnit].
+func Disjoint(records, models int, key Key) (Split, error) {
+	return Repeated(records, models, 1, key)
+}
+
+// Repeated is repetitions independent Disjoint splits side by side, with blocks
+// models each: every record is in exactly that many models.
+func Repeated(records, blocks, repetitions int, key Key) (Split, error) {
+	if err := checkSplit(records, key); err != nil {
+		return Split{}, err
+	}
+	if blocks < 1 || repetitions < 1 || blocks > records {
+		return Split{}, fmt.Errorf("stability: %d records cannot be dealt to %d blocks %d times", records, blocks, repetitions)
+	}
+	s := Split{records: records, overlap: repetitions}
+	order := make([]int, records)
+	for r := range repetitions {
+		key.Derive("repeated split", uint64(blocks), uint64(r)).Stream().Perm(order)
+		models := make([][]int, blocks)
+		for record, place := range order {
+			models[place%blocks] = append(models[place%blocks], record)
+		}
+		s.models = append(s.models, models...)
+	}
+	return s, nil
+}
+
+// ByUnit sends each record to one model by a keyed hash of the name of its unit,
+// such as a user: all records of a unit go together, and where they go does not
+// depend on the other records. It holds for units that come, go or change
+// (accountant.AddRemove or ReplaceOne), and protects units.
+func ByUnit(units []string, models int, key Key) (Split, error) {
+	if err := checkSplit(len(units), key); err != nil {
+		return Split{}, err
+	}
+	if models < 1 {
+		return Split{}, fmt.Errorf("stability: %d is not a number of models", models)
+	}
+	key = key.Derive("split by unit", uint64(models))
+	s := Split{records: len(units), overlap: 1, models: make([][]int, models)}
+	for record, unit := range units {
+		j := key.DeriveBytes("unit", []byte(unit)).Stream().Uint64N(uint64(models))
+		s.models[j] = append(s.models[j], record)
+	}
+	return s, nil
+}
+
+func checkSplit(records int, key Key) error {
+	if records < 1 {
+		return errors.New("stability: no records to split")
+	}
+	if key.IsZero() {
+		return errors.New("stability: zero Key: make one with NewKey or SeedKey")
+	}
+	return nil
+}
+
+// SampPlan is the number of models of M_samp (Smith, Thakurta 2013), which trains
+// each on a sample that every record enters independently with probability Gamma,
+// and needs no record in more than Overlap = 2 Gamma Models of them, except with
+// probability delta.
+//
+// Lecture notes print log(n/delta)/Gamma^2 models, by Hoeffding's inequality: 4.85
+// million for n = 60000, epsilon = 1, delta = 1e-6. For rare events Chernoff's has
+// log(n/delta)/((2 log 2 - 1) Gamma), 28403, and the binomial law itself 24758.
+// Disjoint blocks of the same size as the samples need 443 and no test. The notes
+// also charge the test, which looks at no data, and call Gamma q in one place.
+type SampPlan struct {
+	Records   int
+	Gamma     float64 // epsilon/(32 log(1/delta))
+	Models    int     // by Chernoff: what [Independent] uses
+	Printed   int     // by Hoeffding, for comparison
+	Scanned   int     // the least that the binomial law and a union over records allow
+	Blocks    int     // disjoint blocks of the size of one sample, for comparison
+	MaxNumber int     // the most models a record may be in, floor(2 Gamma Models)
+}
+
+// NewSampPlan computes the plan for so many records.
+func NewSampPlan(records int, epsilon, delta float64) (SampPlan, error) {
+	if records < 1 || !within(delta, 1e-300, 0.25) || !within(epsilon, 0x1p-10, 0x1p9) {
+		return SampPlan{}, fmt.Errorf("stability: no plan for %d records, epsilon %g in [2^-10, 2^9], delta %g in (0, 1/4]", records, epsilon, delta)
+	}
+	gamma := epsilon / (32 * math.Log(1/delta))
+	if gamma >= 0.5 {
+		return SampPlan{}, fmt.Errorf("stability: epsilon %g is so large that samples would hold half of the records", epsilon)
+	}
+	l := math.Log(float64(records) / delta)
+	p := SampPlan{
+		Records: records, Gamma: gamma,
+		Models:  int(math.Ceil(l / ((2*math.Ln2 - 1) * gamma))),
+		Printed: int(math.Ceil(l / (gamma * gamma))),
+		Blocks:  int(math.Ceil(1 / gamma)),
+	}
+	p.MaxNumber = int(2 * gamma * float64(p.Models))
+	p.Scanned = p.scan(delta)
+	return p, nil
+}
+
+// scan is the least m with n P[Binomial(m, gamma) > 2 gamma m] <= delta. While
+// k = floor(2 gamma m) stays the same the tail grows with m: only the least m of
+// each k can be it.
+func (p SampPlan) scan(delta float64) int {
+	for k := 1.0; ; k++ {
+		m := math.Ceil(k / (2 * p.Gamma))
+		law := distuv.Binomial{N: m, P: p.Gamma}
+		if int(m) >= p.Models || float64(p.Records)*law.Survival(k) <= delta {
+			return min(int(m), p.Models)
+		}
+	}
+}
+
+// ErrOverlap is returned by Independent when some record is in too many samples.
+var ErrOverlap = errors.New("stability: a record is in too many samples")
+
+// Independent draws the samples of a plan. With probability at most delta it
+// returns ErrOverlap: nobody's data were looked at, and nothing was spent; that the
+// overlap is what it must be is checked, not assumed. The number of records is
+// public, accountant.ReplaceOne.
+func Independent(plan SampPlan, key Key) (Split, error) {
+	if err := checkSplit(plan.Records, key); err != nil {
+		return Split{}, err
+	}
+	if plan.Models < 1 || !(plan.Gamma > 0 && plan.Gamma < 1) {
+		return Split{}, errors.New("stability: not a plan: make one with NewSampPlan")
+	}
+	key = key.Derive("independent split", math.Float64bits(plan.Gamma))
+	s := Split{records: plan.Records, models: make([][]int, plan.Models)}
+	in := make([]int, plan.Records)
+	below := uint64(plan.Gamma * 0x1p64)
+	for j := range s.models {
+		stream := key.Derive("sample", uint64(j)).Stream()
+		for record := range in {
+			if stream.Uint64() < below {
+				s.models[j] = append(s.models[j], record)
+				in[record]++
+				s.overlap = max(s.overlap, in[record])
+			}
+		}
+	}
+	if s.overlap > plan.MaxNumber {
+		return Split{}, ErrOverlap
+	}
+	s.overlap = plan.MaxNumber
+	return s, nil
+}

@@ -1,0 +1,80 @@
+package stability
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// SubsampleAggregate asks one question of any function on any data: f runs on the
+// parts of the data that split makes, concurrently, each part votes for its answer,
+// and the session releases the most frequent one if it is stable (Nissim,
+// Raskhodnikova, Smith 2007; Smith, Thakurta 2013).
+//
+// One record changes at most Overlap votes. If no v = floor((gap-1)/2) moved votes
+// change the winner, whatever rule breaks ties, no floor(v/Overlap) records do: that
+// is the distance tested. It is at least gap/(2 Overlap) - 1, the distance in the
+// literature.
+//
+// f answers, or abstains with ok false, as when its part is too small; it depends on
+// nothing private but its part, a slice it may keep and change. If ctx is done its
+// error is returned: whether that happens must not depend on the data.
+func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split, f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
+	answers, ok, err := evaluate(ctx, data, split, f)
+	if err != nil {
+		return Answer[T]{}, err
+	}
+	winner, lead := mode(answers, ok)
+	moves := max(0, (lead-1)/2)
+	return session.Ask(question, winner, int64(moves/split.overlap))
+}
+
+// evaluate runs f on every part.
+func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(context.Context, []D) (T, bool)) (answers []T, ok []bool, err error) {
+	if split.models == nil || len(data) != split.records {
+		return nil, nil, fmt.Errorf("stability: a split of %d records is not one of %d", split.records, len(data))
+	}
+	answers, ok = make([]T, len(split.models)), make([]bool, len(split.models))
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(answers)) {
+		group.Go(func() {
+			for j := next.Add(1) - 1; j < int64(len(answers)) && ctx.Err() == nil; j = next.Add(1) - 1 {
+				part := make([]D, len(split.models[j]))
+				for i, record := range split.models[j] {
+					part[i] = data[record]
+				}
+				answers[j], ok[j] = f(ctx, part)
+			}
+		})
+	}
+	group.Wait()
+	return answers, ok, ctx.Err()
+}
+
+// mode is the most frequent answer, the first in order of models among equals, and
+// how many votes it leads by. Without votes it leads by none.
+func mode[T comparable](answers []T, ok []bool) (winner T, lead int) {
+	votes := make(map[T]int)
+	for j, a := range answers {
+		if ok[j] {
+			votes[a]++
+		}
+	}
+	top, second := 0, 0
+	for j, a := range answers {
+		n := votes[a]
+		if !ok[j] || n == 0 {
+			continue
+		}
+		votes[a] = 0 // counted
+		if n > top {
+			winner, top, second = a, n, top
+		} else {
+			second = max(second, n)
+		}
+	}
+	return winner, top - second
+}

@@ -1,0 +1,278 @@
+package stability
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+func TestSampPlanReference(t *testing.T) {
+	var ref struct {
+		Entries []struct {
+			N        int
+			Eps      float64
+			Delta    float64
+			Gamma    float64
+			Printed  int     `json:"models_printed"`
+			Chernoff int     `json:"models_chernoff"`
+			Scan     int     `json:"models_exact_binomial_scan"`
+			Disjoint int     `json:"models_disjoint_partition"`
+			Quarter  float64 `json:"distance_bound_at_gap_m_over_4"`
+			Half     float64 `json:"distance_at_gap_m_over_2"`
+		}
+	}
+	readReference(t, "msamp.json", &ref)
+	require.Len(t, ref.Entries, 4)
+	for _, e := range ref.Entries {
+		p, err := NewSampPlan(e.N, e.Eps, e.Delta)
+		require.NoError(t, err)
+		require.InEpsilon(t, e.Gamma, p.Gamma, 1e-9)
+		require.Equal(t, e.Printed, p.Printed)
+		require.Equal(t, e.Chernoff, p.Models)
+		require.Equal(t, e.Disjoint, p.Blocks)
+		fails := func(m int) float64 {
+			return float64(e.N) * distuv.Binomial{N: float64(m), P: p.Gamma}.Survival(math.Floor(2*p.Gamma*float64(m)))
+		}
+		// the law has steps: the reference is one number that will do, ours the least
+		require.LessOrEqual(t, fails(e.Scan), e.Delta)
+		require.LessOrEqual(t, fails(p.Scanned), e.Delta)
+		for m := p.Scanned - 50; m < p.Scanned; m++ {
+			require.Greater(t, fails(m), e.Delta)
+		}
+		require.LessOrEqual(t, p.Scanned, e.Scan)
+		require.InEpsilon(t, e.Scan, p.Scanned, 0.02)
+		// the distance of the source at two gaps, gap/(4 gamma m) - 1; ours is at least that
+		require.InEpsilon(t, e.Quarter, 1/(16*p.Gamma)-1, 1e-9)
+		require.InEpsilon(t, e.Half, 1/(8*p.Gamma)-1, 1e-9)
+		require.Equal(t, int(2*p.Gamma*float64(p.Models)), p.MaxNumber)
+	}
+	for _, c := range []struct {
+		records    int
+		eps, delta float64
+	}{{0, 1, 0.1}, {9, 0, 0.1}, {9, 1, 0}, {9, 1, 1}, {9, math.NaN(), 0.1}, {9, 400, 0.1}} {
+		_, err := NewSampPlan(c.records, c.eps, c.delta)
+		require.Error(t, err)
+	}
+}
+
+// Every record is in as many models as it should be, and nowhere twice.
+func TestSplits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.IntRange(1, 200).Draw(t, "records")
+		blocks := rapid.IntRange(1, records).Draw(t, "blocks")
+		repetitions := rapid.IntRange(1, 4).Draw(t, "repetitions")
+		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		s, err := Repeated(records, blocks, repetitions, key)
+		require.NoError(t, err)
+		require.Equal(t, blocks*repetitions, s.Models())
+		require.Equal(t, repetitions, s.Overlap())
+		for r := range repetitions {
+			seen := make([]int, records)
+			for _, part := range s.models[r*blocks : (r+1)*blocks] {
+				require.InDelta(t, float64(records)/float64(blocks), len(part), 1)
+				require.True(t, slices.IsSorted(part))
+				for _, record := range part {
+					seen[record]++
+				}
+			}
+			require.Equal(t, slices.Repeat([]int{1}, records), seen)
+		}
+	})
+	first, err := Repeated(100, 5, 2, SeedKey(1))
+	require.NoError(t, err)
+	require.NotEqual(t, first.models[:5], first.models[5:], "repetitions are independent")
+	for _, c := range [][3]int{{0, 1, 1}, {5, 6, 1}, {5, 0, 1}, {5, 1, 0}} {
+		_, err := Repeated(c[0], c[1], c[2], SeedKey(1))
+		require.Error(t, err)
+	}
+	_, err = Disjoint(5, 2, Key{})
+	require.Error(t, err)
+	_, err = ByUnit([]string{"a"}, 0, SeedKey(1))
+	require.Error(t, err)
+}
+
+// Where a unit's records go does not depend on who else is there.
+func TestByUnitIgnoresOthers(t *testing.T) {
+	var units []string
+	for i := range 300 {
+		units = append(units, strconv.Itoa(i%100))
+	}
+	s, err := ByUnit(units, 7, SeedKey(4))
+	require.NoError(t, err)
+	place := func(s Split, units []string) map[string]int {
+		out := map[string]int{}
+		for j, part := range s.models {
+			for _, record := range part {
+				if at, ok := out[units[record]]; ok {
+					require.Equal(t, at, j, "records of a unit stay together")
+				}
+				out[units[record]] = j
+			}
+		}
+		return out
+	}
+	all := place(s, units)
+	require.Len(t, all, 100)
+	less, err := ByUnit(units[1:], 7, SeedKey(4))
+	require.NoError(t, err)
+	require.Equal(t, all, place(less, units[1:]))
+	for _, part := range s.models {
+		require.NotEmpty(t, part)
+	}
+	// the broken variant: by position, one record less moves the others
+	byPosition := func(units []string) map[string]int {
+		s, err := Disjoint(len(units), 7, SeedKey(4))
+		require.NoError(t, err)
+		return place(s, units)
+	}
+	full, moved := byPosition(units[:100]), 0
+	for unit, j := range byPosition(units[1:100]) {
+		if full[unit] != j {
+			moved++
+		}
+	}
+	require.Greater(t, moved, 50)
+}
+
+func TestIndependent(t *testing.T) {
+	plan, err := NewSampPlan(200, 8, 0.01)
+	require.NoError(t, err)
+	s, err := Independent(plan, SeedKey(2))
+	require.NoError(t, err)
+	require.Equal(t, plan.Models, s.Models())
+	require.Equal(t, plan.MaxNumber, s.Overlap())
+	in, total := make([]int, 200), 0
+	for _, part := range s.models {
+		total += len(part)
+		for _, record := range part {
+			in[record]++
+		}
+	}
+	require.LessOrEqual(t, slices.Max(in), s.Overlap())
+	mean := plan.Gamma * 200 * float64(plan.Models)
+	require.InDelta(t, mean, total, 7*math.Sqrt(mean)) // false alarm below 1e-11
+	plan.MaxNumber = slices.Max(in) - 1
+	_, err = Independent(plan, SeedKey(2))
+	require.ErrorIs(t, err, ErrOverlap)
+	_, err = Independent(SampPlan{Records: 5}, SeedKey(2))
+	require.Error(t, err)
+	_, err = Independent(plan, Key{})
+	require.Error(t, err)
+}
+
+// One record changes the tested distance by at most 1, and where winners differ it
+// is 0, whatever the function answers.
+func TestSubsampleDistance(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.IntRange(4, 40).Draw(t, "records")
+		split, err := Repeated(records, rapid.IntRange(2, records).Draw(t, "blocks"), rapid.IntRange(1, 3).Draw(t, "repetitions"), SeedKey(rapid.Uint64().Draw(t, "seed")))
+		require.NoError(t, err)
+		value := rapid.SampledFrom([]int{0, 0, 0, 0, 1, 2, -1})
+		data := rapid.SliceOfN(value, records, records).Draw(t, "data")
+		other := slices.Clone(data)
+		other[rapid.IntRange(0, records-1).Draw(t, "which")] = value.Draw(t, "to")
+		f := func(_ context.Context, part []int) (int, bool) { // a fickle function of its part
+			sum := 0
+			for _, x := range part {
+				sum += x
+			}
+			return sum % 3, sum >= 0
+		}
+		tested := func(data []int) (int, int) {
+			answers, ok, err := evaluate(context.Background(), data, split, f)
+			require.NoError(t, err)
+			winner, lead := mode(answers, ok)
+			require.GreaterOrEqual(t, float64(max(0, (lead-1)/2)/split.overlap), float64(lead)/float64(2*split.overlap)-1, "no less than in the literature")
+			return winner, max(0, (lead-1)/2) / split.overlap
+		}
+		a, d := tested(data)
+		b, e := tested(other)
+		require.LessOrEqual(t, max(d-e, e-d), 1)
+		if a != b {
+			require.Zero(t, d)
+			require.Zero(t, e)
+		}
+	})
+}
+
+func TestSubsampleAggregate(t *testing.T) {
+	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6, Questions: 3})
+	session, err := Start[string](m, reserve(t, m.Event()), SeedKey(1))
+	require.NoError(t, err)
+	data := make([]float64, 3000)
+	for i := range data {
+		data[i] = 1 + 0.1*math.Sin(float64(i))
+	}
+	split, err := Disjoint(len(data), 60, SeedKey(1).Derive("split"))
+	require.NoError(t, err)
+	sign := func(_ context.Context, part []float64) (string, bool) {
+		sum := 0.0
+		for _, x := range part {
+			sum += x
+		}
+		part[0] = math.NaN() // its own copy
+		if sum > 0 {
+			return "positive", true
+		}
+		return "negative", len(part) > 0
+	}
+	ctx := context.Background()
+	a, err := SubsampleAggregate(ctx, session, 1, data, split, sign)
+	require.NoError(t, err)
+	require.Equal(t, Answer[string]{"positive", true}, a)
+	require.Equal(t, 1.0, data[0])
+
+	coin := func(_ context.Context, part []float64) (string, bool) {
+		return strconv.FormatBool(math.Mod(part[0]*1e6, 2) < 1), true
+	}
+	a, err = SubsampleAggregate(ctx, session, 2, data, split, coin)
+	require.NoError(t, err)
+	require.False(t, a.Released)
+	a, err = SubsampleAggregate(ctx, session, 3, data, split, func(context.Context, []float64) (string, bool) { return "x", false })
+	require.NoError(t, err)
+	require.Equal(t, Answer[string]{}, a, "all abstain")
+
+	_, err = SubsampleAggregate(ctx, session, 4, data, split, sign)
+	require.ErrorIs(t, err, ErrExhausted)
+	_, err = SubsampleAggregate(ctx, session, 4, data[1:], split, sign)
+	require.ErrorContains(t, err, "split")
+	_, err = SubsampleAggregate(ctx, session, 4, data[1:], Split{}, sign)
+	require.ErrorContains(t, err, "split")
+	done, cancel := context.WithCancelCause(ctx)
+	cancel(errors.New("enough"))
+	_, err = SubsampleAggregate(done, session, 4, data, split, sign)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Charging one change of a vote for a record that is in r models is found out.
+func TestOverlapMustBeCharged(t *testing.T) {
+	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
+	const models, overlap = 20, 3
+	at := func(votes int, divisor int64) []float64 { // for class 0, among models
+		winner, lead := 0, 2*votes-models
+		if lead < 0 {
+			winner, lead = 1, -lead
+		}
+		released, failed := m.Law(int64(max(0, (lead-1)/2)) / divisor)
+		p := []float64{0, 0, math.Exp(failed)}
+		p[winner] = math.Exp(released)
+		return p
+	}
+	worst := func(divisor int64) (delta float64) {
+		for v := range models + 1 {
+			for moved := 1; moved <= overlap && v+moved <= models; moved++ {
+				delta = max(delta, either(at(v, divisor), at(v+moved, divisor), 1))
+			}
+		}
+		return delta
+	}
+	require.LessOrEqual(t, worst(overlap), m.failure)
+	require.Greater(t, worst(1), 2*m.failure)
+}
