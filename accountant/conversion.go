@@ -3,6 +3,8 @@ package accountant
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Conversion is a rule from a Rényi bound at one order to (epsilon, delta).
@@ -46,6 +48,23 @@ func (c *Conversion) UnmarshalText(text []byte) error {
 		return fmt.Errorf("accountant: conversion %q is neither improved nor classic", text)
 	}
 	return nil
+}
+
+// Epsilon converts a divergence bound >= 0 at one order above 1 to an epsilon at
+// delta in [0, 1); a claim about a run needs an account, which minimises over
+// orders.
+func (c Conversion) Epsilon(order, divergence, delta float64) (float64, error) {
+	switch {
+	case c != Improved && c != Classic:
+		return 0, fmt.Errorf("accountant: %v is not a conversion", c)
+	case !(order > 1):
+		return 0, fmt.Errorf("accountant: order %v is not above 1", order)
+	case !(divergence >= 0):
+		return 0, fmt.Errorf("accountant: a divergence must be at least 0, got %v", divergence)
+	case !(delta >= 0 && delta < 1):
+		return 0, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+	}
+	return c.epsilon(order, divergence, mathx.Log(delta)), nil
 }
 
 // epsilon converts divergence r at order a to an epsilon at e^logDelta. Both

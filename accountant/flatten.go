@@ -146,7 +146,7 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 		}
 		return t.curves.add(e, count)
 	case Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, PureDP,
-		RandomizedResponse, ZCDP, GNMax, Threshold, LNMax, AboveThreshold, NonPrivate:
+		RandomizedResponse, ZCDP, GNMax, Threshold, LNMax, AboveThreshold, GNSS, NonPrivate:
 		return t.curves.add(e, count)
 	default:
 		return &UnsupportedEventError{e, "no Rényi curve is known for it"}
@@ -303,6 +303,8 @@ func curveOf(e Event) curve {
 	case RandomizedResponse:
 		return pureCurve(e.Epsilon)
 	case LNMax:
+		return e.curve()
+	case GNSS:
 		return e.curve()
 	case Laplace:
 		return laplaceCurve(1 / e.NoiseMultiplier)

@@ -36,7 +36,7 @@ type Schedule struct {
 func zeroEvent(name string) (Event, bool) {
 	for _, e := range []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
 		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
-		MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
+		GNSS{}, MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
 		TruncatedPoisson{}, Selection{}, PoissonSelection{}, Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}} {
 		if typeName(e) == name {
 			return e, true
@@ -72,6 +72,8 @@ func typeName(e Event) string {
 		return "threshold"
 	case LNMax:
 		return "lnmax"
+	case GNSS:
+		return "gnss"
 	case MStab:
 		return "m_stab"
 	case AboveThreshold:

@@ -27,7 +27,7 @@ func leaves() *rapid.Generator[Event] {
 			Gaussian{x}, Laplace{x}, DiscreteGaussian{x, y}, DiscreteLaplace{x, n}, ExponentialMechanism{1 / x},
 			PureDP{1 / x}, RandomizedResponse{1 / x}, ZCDP{1 / x}, GNMax{Sigma: x}, Threshold{Sigma: x}, LNMax{Scale: x},
 			MStab{1 / y, 60 * y}, AboveThreshold{1 / x, 1 / y, n}, StableSVT{x, y, 40 * n, n},
-			PoissonSampled{q, Gaussian{x}}, NonPrivate{},
+			PoissonSampled{q, Gaussian{x}}, GNSS{1 / y, x, 1 / x}, NonPrivate{},
 		}).Draw(t, "leaf")
 	})
 }

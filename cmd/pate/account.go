@@ -79,7 +79,7 @@ FILE, or - for standard input, lists events in JSON:
 
 Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
 (scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
-sensitivity); exponential, pure, randomized_response (epsilon); zcdp (rho);
+sensitivity); gnss (beta, sigma, margin); exponential, pure, randomized_response (epsilon); zcdp (rho);
 k_randomized_response (epsilon, categories); m_stab (epsilon, threshold);
 above_threshold (epsilon1, epsilon2, answers); stable_svt (b1, b2, threshold,
 failures); poisson_sampled (probability, event);
