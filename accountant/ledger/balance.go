@@ -268,6 +268,19 @@ func (b *balance) price(more *charge) (float64, error) {
 	return b.refined(more)
 }
 
+// alone is what one run of c would cost on a ledger of its own, over the orders.
+func (b *balance) alone(c *charge) float64 {
+	curve, err := b.curve(c)
+	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
+		return math.Inf(1)
+	}
+	least := math.Inf(1)
+	for i, a := range b.cfg.Orders {
+		least = math.Min(least, curve[i]+b.penalty[i]+atOrder(b.shift(c.failure), a))
+	}
+	return math.Max(0, least)
+}
+
 // refined is the total at the best real order, in mode Reserved.
 func (b *balance) refined(more *charge) (float64, error) {
 	bound, err := b.bound(more, b.cfg.Delta)

@@ -47,6 +47,17 @@
 // If that was a crash of this machine and its disk keeps its promises, the
 // fragment may instead be cut off by hand before opening: nothing ran under it.
 //
+// # File
+//
+// Lines of JSON, of mode 0600, appended and never changed: a header with the
+// Config, the orders and the version of this module; "reserve" with the event and
+// the total it makes; "commit" with the SHA-256 of an outcome; in mode Reserved one
+// "seal"; "run", which names a run that shares the ledger; and "torn", for a line
+// that was cut off. Each holds its number, in "prev" the SHA-256 of the line before
+// it, newline left out, and in "check" the CRC-32C of itself up to there. Outcomes
+// are hashed as they are: whoever can guess one can confirm it, so the file is as
+// secret as they are until they are released.
+//
 // # Caveats
 //
 // A budget is that of one ledger. Nothing accounts across ledgers: two over the

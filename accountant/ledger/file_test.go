@@ -3,11 +3,14 @@ package ledger
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/lockedfile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
@@ -140,18 +143,84 @@ func (d device) ReadAt(p []byte, off int64) (int, error)  { return d.Read(p) }
 
 func TestAReadOnlyFileChargesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.jsonl")
-	require.NoError(t, os.WriteFile(path, sample(t, testConfig), 0o400))
-	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+	whole := sample(t, filterConfig())
+	require.NoError(t, os.WriteFile(path, whole, 0o400))
+	open := func() (*Ledger, error) { return Open(path, filterConfig()) }
+	if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil { // this user may write any file
 		f.Close()
-		t.Skip("this user may write any file")
+		open = func() (*Ledger, error) {
+			f, err := lockedfile.Open(path)
+			require.NoError(t, err)
+			t.Cleanup(func() { f.Close() })
+			return openStore(disk{f, path}, filterConfig())
+		}
 	}
-	_, err := Open(path, testConfig)
-	require.ErrorIs(t, err, os.ErrPermission)
-	f, err := os.Open(path)
+	l, err := open()
+	if err == nil {
+		_, err = l.Reserve(votes(1))
+		require.ErrorIs(t, err, ErrBroken)
+	} else {
+		require.ErrorIs(t, err, os.ErrPermission)
+	}
+	after, err := os.ReadFile(path)
 	require.NoError(t, err)
-	defer f.Close()
-	_, err = Verify(f, nil)
+	require.Equal(t, string(whole), string(after))
+	_, err = verify(after)
 	require.NoError(t, err, "it may still be verified")
+}
+
+func TestWhatALedgerSaysOfItself(t *testing.T) {
+	m := &memory{}
+	cfg := filterConfig()
+	cfg.Data, cfg.Noise, cfg.Orders = "sha256:01", SecretNoise, []float64{8, math.Inf(1)}
+	l, err := openStore(m, cfg)
+	require.NoError(t, err)
+	require.Equal(t, cfg, l.Config())
+	r, err := l.Reserve(votes(5))
+	require.NoError(t, err)
+	require.Equal(t, votes(5), r.Event())
+	s, err := verify(m.data)
+	require.NoError(t, err)
+	require.Equal(t, cfg, s.Config)
+	require.Equal(t, l.Head(), s.Head)
+	require.Equal(t, l.Left(), s.Left)
+	require.Equal(t, l.Schedule(), s.Schedule)
+	require.Contains(t, s.Library, "github.com/pate-go/pate ")
+	read, err := ReadConfig(bytes.NewReader(m.data))
+	require.NoError(t, err)
+	require.Equal(t, cfg, read)
+	for _, bad := range []string{"", "x", "x\n"} {
+		_, err = ReadConfig(strings.NewReader(bad))
+		require.ErrorIs(t, err, ErrCorrupt)
+	}
+	l, err = Open("", testConfig)
+	require.NoError(t, err)
+	require.Zero(t, l.Head())
+}
+
+// TestManyDifferentEvents: only some keep their curve, all are counted.
+func TestManyDifferentEvents(t *testing.T) {
+	m := &memory{}
+	cfg := roomy(Filter)
+	cfg.Orders = []float64{8}
+	l, err := openStore(m, cfg)
+	require.NoError(t, err)
+	want := 0.0
+	for round := range 2 {
+		events := make([]accountant.Event, maxCurves+50)
+		for i := range events {
+			sigma := 100 + float64(i)
+			events[i] = accountant.GNMax{Sigma: sigma}
+			want += 8 / (sigma * sigma)
+		}
+		_, err := l.ReserveBatch(events)
+		require.NoError(t, err)
+		require.InEpsilon(t, want, l.chain.balance.divergence(0, 0), 1e-9, "round %d", round)
+	}
+	s, err := verify(m.data)
+	require.NoError(t, err)
+	require.Len(t, s.Schedule.Events, maxCurves+50)
+	require.InEpsilon(t, want, s.balance.divergence(0, 0), 1e-9)
 }
 
 // TestATornLastLine cuts a ledger everywhere in its last line.

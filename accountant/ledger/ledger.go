@@ -20,6 +20,7 @@ var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
 // spent and nothing was written.
 type BudgetError struct {
 	Epsilon float64 // the total with the event, at Delta; may be +Inf
+	Asked   float64 // the event alone
 	Spent   float64 // the total without it
 	Budget  float64
 	Delta   float64
@@ -228,7 +229,7 @@ func (l *Ledger) afford(text []byte, e accountant.Event) (*charge, float64, erro
 		return nil, 0, err
 	}
 	if !(epsilon <= b.cfg.Epsilon) {
-		over := &BudgetError{Epsilon: epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
+		over := &BudgetError{Epsilon: epsilon, Asked: b.alone(more), Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
 		if over.Spent, err = b.total(); err != nil {
 			return nil, 0, err
 		}

@@ -37,6 +37,10 @@ func TestReserveRefusesBeforeSpending(t *testing.T) {
 	require.ErrorAs(t, err, &over)
 	require.Greater(t, over.Epsilon, 2.0)
 	require.Equal(t, spent, over.Spent)
+	require.Greater(t, over.Asked, 2.0)
+	require.Less(t, over.Asked, over.Epsilon)
+	require.Greater(t, over.Left, over.Budget-over.Spent, "composition, not subtraction")
+	require.Less(t, over.Left, over.Budget)
 
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)
