@@ -3,11 +3,11 @@ package ledger
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -49,7 +49,8 @@ type faultyDisk struct {
 	named   bool // the folder was synced
 	pending []operation
 
-	calls int // until the fault; below 0 none comes
+	calls int  // until the fault; below 0 none comes
+	lies  bool // syncs do nothing
 }
 
 // fault says whether this call goes wrong, and kills the process if it is to go
@@ -118,7 +119,9 @@ func (d *faultyDisk) Sync() error {
 	if d.fault() {
 		return syscall.EIO // and nothing is known about what is pending
 	}
-	d.synced, d.pending = bytes.Clone(d.now), nil
+	if !d.lies {
+		d.synced, d.pending = bytes.Clone(d.now), nil
+	}
 	return d.after()
 }
 
@@ -164,17 +167,25 @@ type program struct {
 	run     string // a named run, or ""
 	queries int
 	batch   int
+
+	// What the controls do wrong.
+	hasty bool // labels leave before the commit
+	fresh bool // a resumable run answers differently in every life
+	moody bool // and asks for other events
 }
 
 func (p program) resumable() bool { return p.cfg.Run != "" || p.run != "" }
 
-func (p program) event(i int) accountant.Event {
+func (p program) event(i, life int) accountant.Event {
+	if p.moody {
+		i += life
+	}
 	return accountant.GNMax{Sigma: float64(40 + i%3)}
 }
 
 // label is the answer to query i; without a run key it is new in every life.
 func (p program) label(i, life int) []byte {
-	if p.resumable() {
+	if p.resumable() && !p.fresh {
 		life = 0
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "key %d %d", life, i))
@@ -215,28 +226,33 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 	reserve := func(queries []int) ([]*Reservation, error) {
 		events := make([]accountant.Event, len(queries))
 		for j, i := range queries {
-			events[j] = p.event(i)
+			events[j] = p.event(i, life)
 		}
 		return from.ReserveBatch(events)
 	}
 	release := func(queries []int, reservations []*Reservation) error {
 		outcomes := make([]Outcome, len(queries))
 		for j, i := range queries {
-			if err := reservations[j].Begin(p.event(i)); err != nil {
+			if err := reservations[j].Begin(p.event(i, life)); err != nil {
 				return err
 			}
 			outcomes[j] = Outcome{reservations[j], p.label(i, life)}
 		}
-		if err := l.CommitBatch(outcomes); err != nil {
-			return err
+		if !p.hasty {
+			if err := l.CommitBatch(outcomes); err != nil {
+				return err
+			}
 		}
 		for j, i := range queries {
 			out.labels[i] = string(outcomes[j].Bytes)
 			key := fmt.Sprintf("%d %x", reservations[j].Entry(), outcomes[j].Bytes)
 			if !out.seen[key] {
 				out.seen[key] = true
-				out.events = append(out.events, p.event(i))
+				out.events = append(out.events, p.event(i, life))
 			}
+		}
+		if p.hasty {
+			return l.CommitBatch(outcomes)
 		}
 		return nil
 	}
@@ -264,41 +280,137 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 }
 
 // check is what must hold whenever nobody runs.
-func (p program) check(t *testing.T, d *faultyDisk, out *released, what string) {
+func (p program) check(d *faultyDisk, out *released) error {
 	var s Summary
-	var err error
 	committed := map[string]bool{}
-	if len(out.labels) > 0 || len(d.now) > 0 && bytes.IndexByte(d.now, '\n') >= 0 {
-		s, err = verify(d.now)
-		require.NoError(t, err, what)
+	if len(out.labels) > 0 || bytes.IndexByte(d.now, '\n') >= 0 {
+		var err error
+		if s, err = verify(d.now); err != nil {
+			return err
+		}
 		for _, text := range bytes.Split(d.now, []byte("\n")) {
 			if l, err := decode(text); err == nil && l.kind == commitLine {
-				committed[fmt.Sprintf("%d %s", l.entry, hex.EncodeToString(l.outcome[:]))] = true
+				committed[fmt.Sprintf("%d %x", l.entry, l.outcome)] = true
 			}
 		}
 	}
 	for key := range out.seen {
 		var entry int64
 		var label []byte
-		_, err := fmt.Sscanf(key, "%d %x", &entry, &label)
-		require.NoError(t, err)
-		sum := sha256.Sum256(label)
-		require.True(t, committed[fmt.Sprintf("%d %x", entry, sum)], "%s: entry %d was released and is not committed", what, entry)
+		if _, err := fmt.Sscanf(key, "%d %x", &entry, &label); err != nil {
+			return err
+		}
+		if !committed[fmt.Sprintf("%d %x", entry, sha256.Sum256(label))] {
+			return fmt.Errorf("entry %d was released and is not committed", entry)
+		}
 	}
-	if p.resumable() {
-		for i, label := range out.labels {
-			require.Equal(t, string(p.label(i, 0)), label, what)
+	for i, label := range out.labels {
+		if p.resumable() && label != string(p.label(i, 0)) {
+			return fmt.Errorf("query %d has another label than an uninterrupted run", i)
 		}
 	}
 	if len(out.events) == 0 {
-		return
+		return nil
 	}
 	account, err := accountant.NewRDP(accountant.Config{Relation: p.cfg.Relation, Orders: p.cfg.Orders})
-	require.NoError(t, err)
-	require.NoError(t, account.Compose(accountant.Composed{Events: out.events}, 1))
+	if err != nil {
+		return err
+	}
+	if err := account.Compose(accountant.Composed{Events: out.events}, 1); err != nil {
+		return err
+	}
 	least, err := account.Epsilon(p.cfg.Delta)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, s.Epsilon, least.Upper*(1-1e-12), what)
+	if err != nil {
+		return err
+	}
+	if s.Epsilon < least.Upper*(1-1e-12) {
+		return fmt.Errorf("the ledger says epsilon %v, what was released costs %v", s.Epsilon, least.Upper)
+	}
+	return nil
+}
+
+// story counts what happened in a number of schedules.
+type story struct {
+	lives, kills, failures, torn, exhausted, finished int
+}
+
+// play runs one schedule to its end, and checks after every life.
+func (st *story) play(seed int, change func(*program, *faultyDisk)) error {
+	rnd := rand.New(rand.NewPCG(uint64(seed), 5))
+	p := program{cfg: testConfig, queries: 1 + rnd.IntN(6), batch: 1 + rnd.IntN(3)}
+	p.cfg.Orders = []float64{6, 12, 24}
+	p.cfg.Mode = Mode(rnd.IntN(2))
+	switch rnd.IntN(3) {
+	case 0:
+		p.cfg.Run = "run"
+	case 1:
+		p.run = "run"
+	}
+	d := &faultyDisk{rnd: rnd}
+	if change != nil {
+		change(&p, d)
+	}
+	out := &released{labels: map[int]string{}, seen: map[string]bool{}}
+	const lives = 8
+	for life := range lives {
+		st.lives++
+		d.calls = rnd.IntN(6 + 5*p.queries)
+		if life == lives-1 {
+			d.calls = math.MaxInt
+		}
+		err := st.life(p, d, out, life)
+		if n := len(d.now); n > 0 && d.now[n-1] != '\n' {
+			st.torn++
+		}
+		if wrong := p.check(d, out); wrong != nil {
+			return fmt.Errorf("life %d of %+v: %w", life, p, wrong)
+		}
+		// The very first line of a named run does not say whose it is when it is
+		// cut off at once.
+		first := p.run != "" && len(out.seen) == 0
+		switch {
+		case err == nil:
+			if st.finished++; len(out.labels) != p.queries {
+				return fmt.Errorf("%d labels of %d", len(out.labels), p.queries)
+			}
+		case errors.Is(err, ErrBudgetExceeded) && (!p.resumable() || first):
+			st.exhausted++
+		case errors.Is(err, ErrSealed) && !p.resumable() && p.cfg.Mode == Reserved:
+			// Without a run key a life that starts after the first use cannot go
+			// on: what was reserved is gone.
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
+			st.failures++
+			continue
+		case errors.Is(err, errKilled):
+			st.kills++
+			continue
+		default:
+			return fmt.Errorf("life %d of %+v: %w", life, p, err)
+		}
+		break
+	}
+	d.losePower()
+	if wrong := p.check(d, out); wrong != nil {
+		return fmt.Errorf("in the end, without power: %w", wrong)
+	}
+	return nil
+}
+
+var errKilled = errors.New("killed")
+
+func (st *story) life(p program, d *faultyDisk, out *released, life int) (err error) {
+	defer func() {
+		switch k := recover().(type) {
+		case nil:
+		case killed:
+			if err = errKilled; k.power {
+				d.losePower()
+			}
+		default:
+			panic(k)
+		}
+	}()
+	return p.live(d, out, life)
 }
 
 // TestCrashes kills, and cuts off from disk and power, at every boundary.
@@ -308,79 +420,34 @@ func TestCrashes(t *testing.T) {
 	if testing.Short() || raceDetector {
 		schedules = 1000
 	}
-	var lives, kills, failures, torn, exhausted, finished int
+	var st story
 	for seed := range schedules {
-		rnd := rand.New(rand.NewPCG(uint64(seed), 5))
-		p := program{cfg: testConfig, queries: 1 + rnd.IntN(6), batch: 1 + rnd.IntN(3)}
-		p.cfg.Orders = []float64{6, 12, 24}
-		p.cfg.Mode = Mode(rnd.IntN(2))
-		switch rnd.IntN(3) {
-		case 0:
-			p.cfg.Run = "run"
-		case 1:
-			p.run = "run"
-		}
-		d := &faultyDisk{rnd: rnd}
-		out := &released{labels: map[int]string{}, seen: map[string]bool{}}
-		done := false
-		for life := 0; life < 8 && !done; life++ {
-			lives++
-			what := fmt.Sprintf("schedule %d, life %d, %+v", seed, life, p)
-			d.calls = rnd.IntN(6 + 5*p.queries)
-			if life == 7 {
-				d.calls = math.MaxInt
-			}
-			err := func() (err error) {
-				defer func() {
-					switch k := recover().(type) {
-					case nil:
-					case killed:
-						kills++
-						if err = errors.New("killed"); k.power {
-							d.losePower()
-						}
-					default:
-						panic(k)
-					}
-				}()
-				return p.live(d, out, life)
-			}()
-			switch {
-			case err == nil:
-				done = true
-			case errors.Is(err, ErrCorrupt):
-				t.Fatal(what, err)
-			case errors.Is(err, ErrBudgetExceeded):
-				// The very first line of a named run does not say whose it is when
-				// it is cut off at once.
-				first := p.run != "" && len(out.seen) == 0
-				require.True(t, !p.resumable() || first, "%s: %v", what, err)
-				exhausted++
-				done = true
-			case errors.Is(err, ErrSealed):
-				// Without a run key a life that starts after the first use cannot
-				// go on: what was reserved is gone.
-				require.True(t, !p.resumable() && p.cfg.Mode == Reserved, "%s: %v", what, err)
-				done = true
-			case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EIO):
-				failures++
-			default:
-				require.EqualError(t, err, "killed", what)
-			}
-			if n := len(d.now); n > 0 && d.now[n-1] != '\n' {
-				torn++
-			}
-			p.check(t, d, out, what)
-			if done && err == nil {
-				finished++
-				require.Len(t, out.labels, p.queries)
-			}
-		}
-		d.losePower()
-		p.check(t, d, out, fmt.Sprintf("schedule %d, in the end without power", seed))
+		require.NoError(t, st.play(seed, nil), "schedule %d", seed)
 	}
-	t.Logf("%d schedules: %d lives, %d kills, %d failed calls, %d torn lines; %d finished, %d exhausted", schedules, lives, kills, failures, torn, finished, exhausted)
-	for _, n := range []int{kills, failures, torn, finished, exhausted} {
+	t.Logf("%d schedules: %+v", schedules, st)
+	for _, n := range []int{st.kills, st.failures, st.torn, st.finished, st.exhausted} {
 		require.Greater(t, n, schedules/100, "the test has become too tame")
+	}
+}
+
+// TestCrashesFindWhatIsBroken: the controls, each of which breaks one promise.
+func TestCrashesFindWhatIsBroken(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*program, *faultyDisk)
+		finds  string
+	}{
+		"a disk that lies about syncs":  {func(_ *program, d *faultyDisk) { d.lies = true }, "not committed"},
+		"released before the commit":    {func(p *program, _ *faultyDisk) { p.hasty = true }, "not committed"},
+		"fresh noise in a resumed run":  {func(p *program, _ *faultyDisk) { p.fresh = true }, "second answer"},
+		"a resumed run of another kind": {func(p *program, _ *faultyDisk) { p.moody = true }, "resumed program"},
+	} {
+		var st story
+		found := map[string]int{}
+		for seed := range 400 {
+			if err := st.play(seed, c.change); err != nil && strings.Contains(err.Error(), c.finds) {
+				found[c.finds]++
+			}
+		}
+		require.Greater(t, found[c.finds], 5, name)
 	}
 }
