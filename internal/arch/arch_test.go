@@ -18,7 +18,7 @@ var rank = map[string]int{
 	"accountant": 1, "accountant/imports": 2, "accountant/ledger": 2, "accountant/statement": 3,
 	"aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3,
 	"aggregate/analysis": 4, "aggregate/plan": 4,
-	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5, "teachers/manifest": 5,
+	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5, "teachers/manifest": 5, "teachers/label": 5,
 	"student":             6,
 	"experiments/dataset": 6, "experiments/features": 7, "experiments": 8, "experiments/explain": 8, "experiments/report": 9,
 	"cmd/pate": 10,

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers/label"
+)
+
+// labelFlags are the flags of `pate label`.
+type labelFlags struct {
+	votesFlags
+	setting     label.Setting
+	sigma2      float64
+	predictions string
+	epsilon     float64
+	ledger      string
+	out         string
+	pool        string
+	unit        string
+	relation    string
+	mode        string
+}
+
+// labelParameters are the flags of each mechanism. Noise may be left out.
+func labelParameters() map[string][]string {
+	return map[string][]string{
+		plan.GNMax:          {"sigma"},
+		plan.Confident:      {"threshold", "sigma1", "sigma2", "answers"},
+		label.Interactive:   {"threshold", "sigma1", "sigma2", "answers", "predictions", "confidence"},
+		plan.LNMax:          {"scale"},
+		plan.Exponential:    {"scale"},
+		plan.PermuteAndFlip: {"scale"},
+	}
+}
+
+const labelMechanisms = "gnmax|confident|interactive|lnmax|exponential|permute-and-flip"
+
+func newLabelCommand(g *globals) *cobra.Command {
+	var f labelFlags
+	cmd := &cobra.Command{
+		Use:   "label VOTES...",
+		Short: "Votes in, released labels out, under a budget and a ledger",
+		Long: `Votes in, released labels out, under a budget and a ledger.
+
+The teachers' votes on each query are counted, noise is added, and the winner is
+the label. What that costs at most, for all queries and answers, is charged to the
+ledger first; if it does not fit, nothing is charged and nothing written. The
+labels get their name only when the ledger has committed them:
+
+  query,label      a line for each query that was asked, numbered from 0
+  17,              the mechanism declined: the teachers did not agree
+                   no line: not asked, as --answers were given before
+
+Noise that is left out is chosen: the least for which this run fits what is left of
+the budget. That looks at the number of queries and the caps, never at votes.
+
+Interrupted, run the same command again: it goes on at no further cost, and what
+was drawn comes out again bit for bit. The key of the noise lies beside the ledger
+until then, LEDGER.*.key, and is destroyed at the end. After that the same command
+checks that the labels are those that were released, and draws nothing.
+
+A query is answered once. On one ledger, a run that shares a query with an earlier
+one, or the votes on it, is refused unless it repeats that run: with other votes,
+noise, caps or seed, another --out, or without the key. Numbers name queries within
+a --pool: give votes on other public records another name. LEDGER.id, a secret
+too, is how votes are recognised; keep it. A second ledger for the same people
+cannot be recognised by any file: one ledger for all that is released about them.
+
+"epsilon" is that of these labels by themselves. Other runs may charge the same
+ledger, each by what the earlier ones left; then the whole budget is what holds for
+all of them together (--mode filter). With --mode reserved nothing can be charged
+later, and what this run costs is what holds.`,
+		Example: `  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 --ledger run.jsonl --out labels.csv
+  pate label votes.npy --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --answers 300 --epsilon 2 --ledger run.jsonl --out labels.csv`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
+	}
+	f.add(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&f.setting.Mechanism, "mechanism", "", labelMechanisms+" (required)")
+	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "gnmax: noise on each count, in votes")
+	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "confident: what the largest count must reach, in votes; interactive: beyond the prediction")
+	flags.Float64Var(&f.setting.Sigma1, "sigma1", 0, "confident, interactive: noise of the threshold test, in votes")
+	flags.Float64Var(&f.sigma2, "sigma2", 0, "confident, interactive: noise on each count of an answer, in votes")
+	flags.Float64Var(&f.setting.Scale, "scale", 0, "lnmax, exponential, permute-and-flip: noise in votes")
+	flags.IntVar(&f.setting.Answers, "answers", 0, "confident, interactive: cap on answers, all of which are charged (default as many as queries)")
+	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
+	flags.Float64Var(&f.setting.Confidence, "confidence", 0.95, "interactive: where the teachers do not contradict, the student's label is taken if its probability is above this")
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
+	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
+	flags.StringVar(&f.out, "out", "", "the labels (required)")
+	flags.StringVar(&f.pool, "pool", "pool", "name of the public records that the queries are")
+	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (f *labelFlags) check(cmd *cobra.Command) error {
+	usage := func(format string, args ...any) error { return usageError("mechanisms", fmt.Errorf(format, args...)) }
+	own, ok := labelParameters()[f.setting.Mechanism]
+	if !ok {
+		return usage("--mechanism %q: must be one of %s", f.setting.Mechanism, labelMechanisms)
+	}
+	given := cmd.Flags().Changed
+	for name, parameters := range labelParameters() {
+		for _, flag := range parameters {
+			if given(flag) && !slices.Contains(own, flag) {
+				return usage("--%s is for --mechanism %s, not %s", flag, name, f.setting.Mechanism)
+			}
+		}
+	}
+	for _, flag := range []string{"sigma", "sigma1", "sigma2", "scale", "answers"} {
+		if value := cmd.Flags().Lookup(flag).Value.String(); given(flag) && (strings.HasPrefix(value, "-") || value == "0" || value == "NaN") {
+			return usage("--%s %s: must be above 0; leave it out to have it chosen", flag, value)
+		}
+	}
+	for _, flag := range own {
+		if (flag == "threshold" || flag == "predictions") && !given(flag) {
+			return usage("--mechanism %s needs --%s", f.setting.Mechanism, flag)
+		}
+	}
+	switch {
+	case f.ledger == "":
+		return usageError("ledger", errors.New("--ledger is required: a release is charged to a file"))
+	case f.out == "":
+		return usageError("votes", errors.New("--out is required: the labels are written there"))
+	case f.pool == "":
+		return usageError("votes", errors.New("--pool is empty: it names the public records that the queries are"))
+	case given("epsilon") && !(f.epsilon > 0):
+		return usageError("privacy", fmt.Errorf("--epsilon %v: must be above 0", f.epsilon))
+	}
+	return nil
+}
+
+// config turns the flags into what package label asks for.
+func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error) {
+	given := cmd.Flags().Changed
+	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: f.setting, Predictions: f.predictions}
+	if f.setting.Mechanism != plan.GNMax {
+		c.Setting.Sigma = f.sigma2
+	}
+	if f.setting.Mechanism != label.Interactive {
+		c.Setting.Confidence = 0
+	}
+	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.delta}
+	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
+		return c, usageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
+	}
+	if err := c.Account.Mode.UnmarshalText([]byte(f.mode)); err != nil {
+		return c, usageError("privacy", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+	}
+	if given("unit") {
+		c.Expect.Unit = f.unit
+	}
+	if given("relation") {
+		c.Expect.Relation = c.Account.Relation
+	}
+	if given("delta") {
+		c.Expect.Delta = g.delta
+	}
+	c.Expect.Epsilon = f.epsilon
+	if g.seeded {
+		c.Seed = &g.seed
+	}
+	if _, err := os.Stat(f.ledger); errors.Is(err, fs.ErrNotExist) && f.epsilon == 0 {
+		return c, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
+	}
+	return c, nil
+}
+
+func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	c, err := f.config(cmd, g)
+	if err != nil {
+		return err
+	}
+	if c.Votes, err = f.open(cmd.Context(), args); err != nil {
+		return err
+	}
+	bar := newProgress(g)
+	c.Progress = func(done, total int) { bar.update("labels", done, total) }
+	result, err := label.Run(cmd.Context(), c)
+	bar.clear()
+	if err != nil {
+		return labelError(err)
+	}
+	f.tell(g, result)
+	if err := writeLabelReport(g, result); err != nil {
+		return err
+	}
+	if result.Answered == 0 {
+		return &commandError{code: exitAllDeclined, what: errors.New("every query was declined"),
+			why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
+			fix: "lower --threshold or raise --epsilon, with other queries"}
+	}
+	return nil
+}
+
+// labelError turns what package label refuses into the lines a person reads.
+func labelError(err error) error {
+	var in *label.Error
+	if errors.As(err, &in) {
+		code := exitInvalidInput
+		if in.Check {
+			code = exitCheckFailed
+		}
+		return &commandError{code: code, what: errors.New(in.What), why: in.Why, fix: in.Fix, topic: "votes"}
+	}
+	var over *ledger.BudgetError
+	if errors.As(err, &over) {
+		return &commandError{code: exitOverBudget, what: over,
+			why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
+			fix: "ask fewer queries, cap --answers, add noise or leave the noise out", topic: "privacy"}
+	}
+	return votesError(err)
+}
+
+// tell says on stderr what a person should know of the run.
+func (f *labelFlags) tell(g *globals, r label.Result) {
+	if r.Calibrated {
+		g.logf("noise chosen to fit the budget: %s", describeNoise(r.Setting))
+	}
+	switch {
+	case r.Complete:
+		g.logf("%s is what was released; nothing was drawn or charged", f.out)
+	case r.Resumed:
+		g.logf("went on with the run that was charged before, at no further cost")
+	}
+	if !r.Releasable {
+		g.logf("NOT releasable: the noise comes from a seed")
+	}
+	if r.Account.Mode == ledger.Filter {
+		g.logf("together with all else that %s charges: at most epsilon %g, its budget", filepath.Base(f.ledger), r.Claim)
+	}
+}
+
+func describeNoise(s label.Setting) string {
+	switch s.Mechanism {
+	case plan.GNMax:
+		return fmt.Sprintf("--sigma %v", s.Sigma)
+	case plan.Confident, label.Interactive:
+		return fmt.Sprintf("--sigma1 %v --sigma2 %v", s.Sigma1, s.Sigma)
+	}
+	return fmt.Sprintf("--scale %v", s.Scale)
+}

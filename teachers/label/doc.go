@@ -1,0 +1,53 @@
+// Package label releases the votes of an ensemble as private labels, once.
+//
+//	votes, err := teachers.OpenVotes(ctx, []string{"votes.npy"}, teachers.VotesOptions{Classes: 10})
+//	result, err := label.Run(ctx, label.Config{
+//		Ledger: "run.jsonl", Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+//		Out: "labels.csv", Pool: "test images", Votes: votes, Setting: plan.Setting{Mechanism: plan.GNMax},
+//	})
+//
+// One [Run] answers a range of queries by one mechanism. Its worst case, for all
+// questions and answers that its caps allow, is reserved in the ledger before the
+// first draw; then queries are answered in order, in bounded memory, into a file
+// that does not yet have its name; the file's hash is committed; and only then the
+// file gets its name. So labels.csv is wholly there, committed and paid, or it is
+// not there.
+//
+// The noise comes from a key of the run that lies beside the ledger, in a file
+// that its owner alone can read, until the run is complete; then it is destroyed.
+// Repeating a run that was interrupted, at any point, gives the same labels bit for
+// bit and is charged nothing more. Repeating one that is complete draws nothing: it
+// checks that the labels are those that were committed.
+//
+// # Once
+//
+// A query is named by its pool, the set of public records that was voted on, and
+// its number. On one ledger a query is answered in one run: a run that shares a
+// query, or the votes on it, with an earlier one is refused unless it is that run,
+// with the same votes, queries, mechanism, noise, caps and key. This holds when
+// the labels, the key or the names of the output differ or are gone, and for votes
+// of other teachers on the same pool.
+//
+// Votes are compared by their hash under a secret that lies beside the ledger
+// ([IDFile]). The bare hash of a matrix of votes confirms a guess of any one vote,
+// and a ledger is made to be shown.
+//
+// # Guarantee
+//
+// The labels are (Epsilon, Delta)-differentially private by themselves, for unit
+// and relation of the ledger, under the conditions of package aggregate; together
+// with everything else that the ledger charged they have the guarantee of package
+// ledger. Noise that was not given is chosen from the budget that is left, the number
+// of queries and the caps, which are public, and never from votes.
+//
+// # Caveats
+//
+// No file can tell what other files hold: a second ledger for the same people, or an
+// older copy of this one put back with its key removed, charges and draws anew. Who
+// must be sure of it keeps the ledger's head elsewhere; see package ledger. A pool
+// that is given another name, with votes of other teachers, is charged in full and
+// not recognised.
+//
+// Destroying a key overwrites and removes its file. What a disk, a snapshot or a
+// backup remembers is beyond that.
+package label

@@ -1,0 +1,118 @@
+package label
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/aggregate"
+)
+
+// The labels are CSV: a line for each query that was asked, in order, with an
+// empty label where the mechanism declined. Queries that were not asked, since a cap
+// on answers was reached before, have no line.
+const heading = "query,label\n"
+
+// counts is what a file of labels says.
+type counts struct {
+	asked, answered int
+}
+
+// labelWriter writes and hashes labels.
+type labelWriter struct {
+	counts
+	out  io.Writer
+	hash hash.Hash
+	buf  []byte
+}
+
+func newLabelWriter(out io.Writer) *labelWriter {
+	return &labelWriter{out: out, hash: sha256.New(), buf: []byte(heading)}
+}
+
+func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
+	for i, a := range answers {
+		w.buf = append(strconv.AppendUint(w.buf, first+uint64(i), 10), ',')
+		w.asked++
+		if a.Answered {
+			w.answered++
+			w.buf = strconv.AppendInt(w.buf, int64(a.Label), 10)
+		}
+		w.buf = append(w.buf, '\n')
+	}
+	return w.flush()
+}
+
+func (w *labelWriter) flush() error {
+	w.hash.Write(w.buf)
+	_, err := w.out.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// outcome is what is committed for labels with this hash.
+func outcome(sum []byte) []byte { return fmt.Appendf(nil, "sha256:%x\n", sum) }
+
+// readLabels hashes a file and counts its lines.
+func readLabels(path string) (sum []byte, c counts, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, c, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	lines := bufio.NewReaderSize(io.TeeReader(f, h), 1<<16)
+	for {
+		text, err := lines.ReadSlice('\n')
+		switch {
+		case err == io.EOF:
+			return h.Sum(nil), c, nil
+		case errors.Is(err, bufio.ErrBufferFull): // no line of ours: the hash will differ
+			continue
+		case err != nil:
+			return nil, c, err
+		case string(text) == heading:
+			continue
+		}
+		c.asked++
+		if !bytes.HasSuffix(text, []byte(",\n")) {
+			c.answered++
+		}
+	}
+}
+
+// exists says whether something has the name.
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("label: %w", err)
+	}
+	return true, nil
+}
+
+// sweep removes what a process that was killed left of the file at path, while
+// the lock on the ledger says that no other is at work.
+func sweep(path string) {
+	prefix := "." + filepath.Base(path) + "."
+	found, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return // writing there will say so
+	}
+	for _, f := range found {
+		if strings.HasPrefix(f.Name(), prefix) && strings.HasSuffix(f.Name(), ".tmp") {
+			os.Remove(filepath.Join(filepath.Dir(path), f.Name())) // what stays does no harm
+		}
+	}
+}

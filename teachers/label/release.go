@@ -1,0 +1,138 @@
+package label
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/teachers"
+)
+
+// batchQueries is how many queries are held in memory at a time, a few times.
+const batchQueries = 4096
+
+// batch is consecutive queries.
+type batch struct {
+	first       uint64
+	votes       []aggregate.Histogram
+	predictions [][]float64 // of Interactive
+}
+
+// asker answers a batch.
+type asker func(batch) ([]aggregate.Answer, error)
+
+// start begins the session of a setting on what was reserved.
+func (s Setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) {
+	if s.Mechanism == Interactive {
+		m, err := s.interactive()
+		if err != nil {
+			return nil, fmt.Errorf("label: %w", err)
+		}
+		session, err := m.Start(r, key)
+		if err != nil {
+			return nil, fmt.Errorf("label: %w", err)
+		}
+		return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes, b.predictions) }, nil
+	}
+	m, err := s.New()
+	if err != nil {
+		return nil, fmt.Errorf("label: %w", err)
+	}
+	session, err := m.Start(r, key)
+	if err != nil {
+		return nil, fmt.Errorf("label: %w", err)
+	}
+	return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes) }, nil
+}
+
+// batches reads votes, and predictions if there are any, ahead of their use.
+// The error of reading comes last.
+func batches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
+	return func(yield func(batch, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		ahead := make(chan batch, 2)
+		var failed error // read after the channel is closed
+		go func() {
+			defer close(ahead)
+			failed = readBatches(ctx, votes, predictions, ahead)
+		}()
+		defer func() {
+			cancel()
+			for range ahead { // until the reader has ended
+			}
+		}()
+		for b := range ahead {
+			if !yield(b, nil) {
+				return
+			}
+		}
+		if failed != nil {
+			yield(batch{}, failed)
+		}
+	}
+}
+
+func readBatches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader, to chan<- batch) error {
+	var b batch
+	send := func() error {
+		if len(b.votes) == 0 {
+			return nil
+		}
+		select {
+		case to <- b:
+			b = batch{}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for ballot, err := range votes {
+		if err != nil {
+			return err
+		}
+		if len(b.votes) == 0 {
+			b.first, b.votes = uint64(ballot.Query), make([]aggregate.Histogram, 0, batchQueries)
+		}
+		b.votes = append(b.votes, ballot.Histogram)
+		if predictions != nil {
+			p, err := predictions.of(ballot.Query)
+			if err != nil {
+				return err
+			}
+			b.predictions = append(b.predictions, p)
+		}
+		if len(b.votes) == batchQueries {
+			if err := send(); err != nil {
+				return err
+			}
+		}
+	}
+	return send()
+}
+
+// release asks all queries in order, until a cap is met, and writes the labels.
+// Votes are read to the end whatever is asked: only then it is known that no file
+// was changed meanwhile.
+func release(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader, ask asker, w *labelWriter, progress func(done int)) error {
+	done, exhausted := 0, false
+	for b, err := range batches(ctx, votes, predictions) {
+		if err != nil {
+			return err
+		}
+		if !exhausted {
+			answers, err := ask(b)
+			if exhausted = errors.Is(err, aggregate.ErrExhausted); err != nil && !exhausted {
+				return err
+			}
+			if err := w.write(b.first, answers); err != nil {
+				return fmt.Errorf("label: writing labels: %w", err)
+			}
+		}
+		done += len(b.votes)
+		progress(done)
+	}
+	return w.flush() // the heading, if there was no query
+}
