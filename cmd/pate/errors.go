@@ -62,6 +62,14 @@ func explain(err error) (int, string) {
 		ce = &commandError{code: exitInvalidInput, what: err,
 			why: "its votes and ledger belong to that run; mixing the two would spend unseen",
 			fix: "choose another --out, or repeat that command"}
+	case errors.Is(err, ledger.ErrSealed):
+		ce = &commandError{code: exitInvalidInput, what: err,
+			why: "the guarantee of this ledger holds for charges that were fixed before its first answer; nothing was spent",
+			fix: "use a ledger made as a filter for what comes later, or another ledger and add up the two"}
+	case errors.Is(err, ledger.ErrBroken):
+		ce = &commandError{code: exitFailure, what: err,
+			why: "a charge or an outcome could not be made durable, so nothing was released under it",
+			fix: "make room or repair the disk, and run the same command again"}
 	case errors.Is(err, ledger.ErrCorrupt):
 		ce = &commandError{code: exitCheckFailed, what: err,
 			why: "what was charged can no longer be told, so nothing more may be released",

@@ -84,6 +84,8 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 		{fmt.Errorf("x: %w", teachers.ErrForeignCheckpoint), exitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrOtherConfig), exitInvalidInput},
 		{fmt.Errorf("x: %w", ledger.ErrCorrupt), exitCheckFailed},
+		{fmt.Errorf("x: %w", ledger.ErrSealed), exitInvalidInput},
+		{fmt.Errorf("x: %w", ledger.ErrBroken), exitFailure},
 		{errors.New("x"), exitFailure},
 	} {
 		code, text := explain(c.err)
