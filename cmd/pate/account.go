@@ -115,7 +115,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "answer with the delta at this epsilon, instead of an epsilon at --delta")
-	flags.StringVar(&f.accountant, "accountant", "all", "a list of "+strings.Join(append(accountantNames(), "strong", "clt"), "|")+", or all")
+	flags.StringVar(&f.accountant, "accountant", "all", "a list of "+strings.Join(append(accountantNames(), "strong", "clt"), ", ")+"; or all")
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")

@@ -29,7 +29,7 @@ func newCheckCommand(g *globals) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check VOTES...",
-		Short: "Votes: shape, classes, odd teachers; manifests: are the teachers disjoint",
+		Short: "Votes and manifests: shape, odd teachers, disjointness",
 		Long: `Read votes as every other command would, and report what is odd about them: votes
 outside the classes, NaN, teachers who never vote, always vote alike or vote just
 as another does. With manifests, test that no unit of privacy stands in two silos.
@@ -39,9 +39,9 @@ Manifests are made where the records are, and hold no ids, only hashes of them
 under a salt that the silos share:
 
   pate check hash-ids --salt salt.key --new-salt       once; hand salt.key round
-  pate check hash-ids ids.txt --salt salt.key --silo hospital-a --unit patient --out hospital-a.json`,
+  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
 		Example: `  pate check votes.npy --classes 10
-  pate check votes.csv --classes 2 --manifest hospital-a.json --manifest hospital-b.json`,
+  pate check votes.csv --classes 2 --manifest a.json --manifest b.json`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
 	}

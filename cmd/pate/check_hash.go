@@ -33,7 +33,7 @@ share how many. With the salt anyone can test ids they guess: keep it among the
 silos, away from whoever collects the manifests, and destroy it afterwards. All
 silos must write an id the same way.`,
 		Example: `  pate check hash-ids --salt salt.key --new-salt
-  pate check hash-ids ids.txt --salt salt.key --silo hospital-a --unit patient --out hospital-a.json`,
+  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
 	}

@@ -37,7 +37,7 @@ func newCompareCommand(g *globals) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "PATE and DP-SGD on one task, at the same epsilon, under one accountant",
+		Short: "PATE and DP-SGD on one task, at one epsilon, by one accountant",
 		Long: `Train teachers on disjoint parts of the private data, let them vote on public
 examples, release noisy labels, train a student on them; beside it train a model
 by DP-SGD on the same private data. Both at the same epsilon and delta, under the
@@ -47,9 +47,9 @@ without noise, a student on true labels.
 
 Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
 where it stopped when the same command is given again.`,
-		Example: `  pate compare                                    # MNIST at epsilon 2, about two minutes
-  pate compare --epsilon 1 --seeds 3 --out run    # mean and sd of three runs, with a report
-  pate compare --data fashion-mnist               # needs Debian's dataset-fashion-mnist
+		Example: `  pate compare                                  # MNIST, about two minutes
+  pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
+  pate compare --data fashion-mnist             # Debian: dataset-fashion-mnist
   pate compare --data patients.csv --label outcome --unit patient_id`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd.Context(), g, f) },

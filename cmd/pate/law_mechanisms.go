@@ -47,7 +47,8 @@ func lawMechanisms() []lawMechanism {
 			name: "gnmax", short: "Largest count plus Gaussian noise", noise: "continuous",
 			long: `The class whose count plus Gaussian noise is largest (Papernot et al. 2018):
 
-  P[i] = integral of phi((x-n_i)/sigma)/sigma prod_{j != i} Phi((x-n_j)/sigma) dx
+  P[i] = integral of phi((x-n_i)/sigma)/sigma
+         times prod_{j != i} Phi((x-n_j)/sigma) dx
 
 Only differences of counts matter, in units of sigma. With two classes it is
 Phi(gap / (sigma sqrt 2)).`,
@@ -82,7 +83,7 @@ otherwise nothing is released but that nothing is.
 
 Probabilities are of being answered with that class.`,
 			example: `  pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20
-  pate law confident --counts 60,59,58 --threshold 60 --sigma1 10 --sigma2 4 --format json`,
+  pate law confident --counts 60,59,58 --threshold 60 --sigma1 10 --sigma2 4`,
 			flags: []lawFlag{
 				{"threshold", "of the largest count, in votes (required)"},
 				{"sigma1", "standard deviation of the noise of the threshold test, in votes (required)"},

@@ -89,9 +89,11 @@ The most correct labels are not the most useful ones: --min-accuracy asks that
 labels be right that often, and plans fewer. Columns of the table: threshold; noise
 of the test, sigma1; noise of the answer (sigma, sigma2 or scale), all in votes and
 rounded up; questions asked; cap on answers; answers expected, and of them right.`,
-		Example: `  pate plan --epsilon 2 --simulate-accuracy 0.83 --teachers 250 --classes 10 --queries 1000
-  pate plan --simulate-accuracy 0.83 --teachers 250 --classes 10 --queries 640 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40
-  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2 --gap 190`,
+		Example: `  pate plan --epsilon 2 --simulate-accuracy 0.83 --teachers 250 --classes 10 \
+      --queries 1000
+  pate plan --simulate-accuracy 0.83 --teachers 250 --classes 10 --queries 640 \
+      --mechanism confident --threshold 200 --sigma1 150 --sigma2 40
+  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) },
 	}

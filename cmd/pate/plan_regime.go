@@ -60,8 +60,10 @@ lose for few queries, for contested ones, and for few teachers.
 
 m-svec is the sparse vector with its noise as printed in lecture notes, and as
 accounting allows; stable-svt is the one with one-sided noise.`,
-		Example: `  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2 --gap 190
-  pate plan regime --teachers 1000 --classes 2 --queries 100000 --epsilon 4 --unstable 20 --gap 900`,
+		Example: `  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2 \
+      --gap 190
+  pate plan regime --teachers 1000 --classes 2 --queries 100000 --epsilon 4 \
+      --unstable 20 --gap 900`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"teachers", "classes", "queries", "epsilon"} {

@@ -31,9 +31,11 @@ func newRootCommand(g *globals) *cobra.Command {
 Teachers are trained on disjoint parts of the private data and vote on public
 examples. The vote is noised, not the data, and where the teachers disagree the
 tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
-		Example: `  pate compare                                    # both ways on MNIST at epsilon 2, one table
-  pate account events.json --delta 1e-5           # what did these releases cost?
-  pate calibrate gnmax --queries 500 --epsilon 2  # how much noise does this budget ask for?`,
+		Example: `  pate compare                                    # both ways on MNIST
+  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 \
+      --ledger run.jsonl --out labels.csv         # votes in, labels out
+  pate account events.json --delta 1e-5           # what did these cost?
+  pate calibrate gnmax --queries 500 --epsilon 2  # what does a budget allow?`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -55,8 +57,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	flags.Uint64Var(&g.seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
 	flags.Float64Var(&g.delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no messages and no progress")
-	root.SetHelpTemplate(helpTemplate)
-	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
+	useOwnHelp(root)
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(newLawCommand(g), newExplainCommand(g), newPlanCommand(g))
 	root.AddCommand(newCheckCommand(g))
@@ -67,26 +68,12 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	return root
 }
 
-// helpTemplate opens with the examples: what people copy first.
-const helpTemplate = `{{if .Example}}Examples:
-{{.Example}}
-
-{{end}}{{with (or .Long .Short)}}{{. | trimTrailingWhitespaces}}
-
-{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}`
-
 // logf writes one message line to stderr unless --quiet.
 func (g *globals) logf(format string, args ...any) {
 	if !g.quiet {
 		fmt.Fprintf(g.stderr, format+"\n", args...)
 	}
 }
-
-// usageExamples is the part of cobra's usage that the help opens with instead.
-const usageExamples = `{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}`
 
 // parsedFormat is the validated --format.
 func (g *globals) parsedFormat() table.Format {

@@ -28,9 +28,9 @@ preprocessing; and everything computed from public data or from labels already
 released. Budgets are per --out folder: what other runs spent on the same
 records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
-  fashion-mnist    Debian package dataset-fashion-mnist, or $PATE_DATA/fashion-mnist
+  fashion-mnist    Debian package dataset-fashion-mnist, or in $PATE_DATA
   adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
-  DIR              a folder with the four idx files of an MNIST-shaped set, plain or .gz
+  DIR              a folder with four idx files as those of MNIST, plain or .gz
   FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
                    number from 1) and optionally --unit COLUMN
 
@@ -49,8 +49,8 @@ it is given by --classes and never guessed from the votes.
   votes.csv     separated by comma, semicolon or tab, with or without a header;
                 an empty cell or -1 is a missing vote
   votes.npy     numpy.save of a matrix: bool, any int or uint, or whole floats;
-                both byte orders, C or Fortran; -1 is a missing vote, NaN is refused
-  'dir/*.npy'   one file for each teacher: vectors of equal length, sorted by name
+                both byte orders, C or Fortran; -1 is a missing vote, no NaN
+  'dir/*.npy'   one file for each teacher: vectors of equal length, by name
 
 A file with a row for each teacher needs --transpose; a square file would not
 show that it does, so this is never guessed. --queries 0:640 takes a part, and
