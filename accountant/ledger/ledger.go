@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,8 +34,12 @@ func (e *BudgetError) Error() string {
 		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: it may fail with a chance that delta, or Config.FailureDelta, does not cover",
 			e.Budget, e.Delta, e.Spent)
 	}
-	return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g; a release of epsilon %.6g still fits",
-		e.Budget, e.Delta, e.Spent, e.Epsilon, e.Left)
+	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g",
+		e.Budget, e.Delta, e.Spent, e.Epsilon)
+	if e.Left > 0 {
+		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)
+	}
+	return text
 }
 
 // Is makes errors.Is(err, ErrBudgetExceeded) hold.
@@ -86,6 +91,31 @@ func Open(path string, cfg Config) (*Ledger, error) {
 		return nil, fmt.Errorf("%w (%s)", err, path)
 	}
 	return l, nil
+}
+
+// OpenContext is [Open], except that it waits for another holder of the file no
+// longer than ctx: then it returns the error of ctx.
+func OpenContext(ctx context.Context, path string, cfg Config) (*Ledger, error) {
+	type opened struct {
+		ledger *Ledger
+		err    error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		l, err := Open(path, cfg)
+		done <- opened{l, err}
+	}()
+	select {
+	case o := <-done:
+		return o.ledger, o.err
+	case <-ctx.Done():
+		go func() { // give it back when it comes after all
+			if o := <-done; o.err == nil {
+				o.ledger.Close()
+			}
+		}()
+		return nil, fmt.Errorf("ledger: waiting for another holder of %s: %w", path, ctx.Err())
+	}
 }
 
 // openStore opens a ledger on s, or in memory if that is nil.

@@ -1,10 +1,12 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -214,4 +216,18 @@ func TestNonPrivateIsNeverAffordable(t *testing.T) {
 	require.NoError(t, err)
 	_, err = l.Reserve(accountant.NonPrivate{})
 	require.True(t, errors.Is(err, ledger.ErrBudgetExceeded), err)
+}
+
+func TestOpenContextStopsWaiting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := ledger.OpenContext(t.Context(), path, config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = ledger.OpenContext(ctx, path, config)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, l.Close())
+	l, err = ledger.OpenContext(t.Context(), path, config)
+	require.NoError(t, err, "what came too late was given back")
+	require.NoError(t, l.Close())
 }

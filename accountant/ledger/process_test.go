@@ -23,9 +23,8 @@ import (
 )
 
 // processes are the programs that the test binary is started again as.
-var processes = map[string]func(path string) error{
-	"resumable": resumable,
-	"greedy":    greedy,
+func processes() map[string]func(path string) error {
+	return map[string]func(path string) error{"resumable": resumable, "greedy": greedy, "cramped": cramped}
 }
 
 const (
@@ -35,7 +34,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(processName); name != "" {
-		if err := processes[name](os.Getenv(processPath)); err != nil {
+		if err := processes()[name](os.Getenv(processPath)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -168,9 +168,9 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 		if e.Committed {
 			committed = "yes"
 		}
-		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), formatUp(e.Epsilon, exact), formatDown(e.Left), e.Run
+		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), formatUp(e.Epsilon, exact), formatDown(e.Left), shorten(e.Run)
 		if exact {
-			left = strconv.FormatFloat(e.Left, 'g', -1, 64)
+			left, run = strconv.FormatFloat(e.Left, 'g', -1, 64), e.Run
 		}
 		for i, p := range e.Parts {
 			if i > 0 && !exact { // for people, an entry says once what holds of all its parts
@@ -184,6 +184,15 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 		}
 	}
 	return t
+}
+
+// shorten cuts the name of a run for a column.
+func shorten(name string) string {
+	const most = 24
+	if r := []rune(name); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return name
 }
 
 func ledgerHeading(r ledgerReport) string {

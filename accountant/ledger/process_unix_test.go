@@ -1,0 +1,54 @@
+//go:build unix
+
+package ledger_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// cramped is greedy on a disk that fills up in the middle of a line.
+func cramped(path string) error {
+	signal.Ignore(syscall.SIGXFSZ)
+	limit := syscall.Rlimit{Cur: 4321, Max: 4321}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		return err
+	}
+	err := greedy(path)
+	if errors.Is(err, ledger.ErrBroken) && errors.Is(err, syscall.EFBIG) {
+		fmt.Println("full")
+		return nil
+	}
+	return fmt.Errorf("wanted a full disk: %w", err)
+}
+
+func TestADiskThatFillsUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	var out bytes.Buffer
+	cmd := process(t, "cramped", path)
+	cmd.Stdout = &out
+	require.NoError(t, cmd.Run())
+	released := strings.Fields(out.String())
+	require.Equal(t, "full", released[len(released)-1])
+	released = released[:len(released)-1]
+	require.Greater(t, len(released), 3)
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, err := ledger.Verify(f, nil)
+	require.NoError(t, err)
+	require.Empty(t, s.Torn, "half a line was taken back")
+	require.EqualValues(t, len(released), s.Commits)
+	require.GreaterOrEqual(t, s.Entries, s.Commits)
+}
