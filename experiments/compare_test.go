@@ -215,7 +215,7 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	path := filepath.Join(dir, "ledger", "pate-confident-gnmax-0.jsonl")
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, 3, strings.Count(string(first), "\n"), "header, charge, commit:\n%s", first)
+	require.Equal(t, 4, strings.Count(string(first), "\n"), "header, charge, seal, commit:\n%s", first)
 	labels, err := os.ReadFile(filepath.Join(dir, "seeded-labels-pate-confident-gnmax-0.csv"))
 	require.NoError(t, err)
 	require.Contains(t, string(labels), `,"b, c"`)
