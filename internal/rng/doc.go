@@ -16,6 +16,8 @@
 // 2022) have nothing to hold. Machine words are compared with integers proven to
 // enclose what they stand for; where that leaves a doubt, big integers and
 // further bits of the stream settle it. Nowhere is a probability rounded.
+// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly, for
+// noise whose size is itself a secret; its time depends on that size.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
