@@ -228,7 +228,7 @@ A difference ends with exit code 5 and names the line. Lines that were cut off a
 the end leave a whole, shorter ledger: to find that, keep the head that this command
 and the statement print, where the file is not, and give it with --head.`,
 		Example: `  pate ledger verify run.jsonl
-  pate ledger verify run.jsonl --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
+  pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			kept, err := parseHead(head)
