@@ -22,10 +22,17 @@ func IDFile(ledger string) string { return ledger + ".id" }
 // keyFile is the name of the key of an unfinished run.
 func keyFile(ledger string, id identity) string { return ledger + "." + id.tag() + ".key" }
 
-// readKey reads a key, if its file is there.
+// destroyed is what a key is overwritten with.
+const destroyed = '-'
+
+// readKey reads a key, if its file is there and is not one that somebody was
+// killed destroying.
 func readKey(path string) (key aggregate.Key, ok bool, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		return key, false, nil
+	}
+	if err == nil && len(text) > 0 && len(bytes.Trim(text, string(destroyed))) == 0 {
 		return key, false, nil
 	}
 	if err == nil {
@@ -58,7 +65,7 @@ func destroy(path string) error {
 	if err == nil {
 		var info fs.FileInfo
 		if info, err = f.Stat(); err == nil {
-			_, err = f.Write(bytes.Repeat([]byte{'-'}, int(info.Size())))
+			_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
 		}
 		err = errors.Join(err, f.Sync(), f.Close())
 	}

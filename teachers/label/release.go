@@ -122,6 +122,9 @@ func release(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predi
 		if err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("label: %w", err)
+		}
 		if !exhausted {
 			answers, err := ask(b)
 			if exhausted = errors.Is(err, aggregate.ErrExhausted); err != nil && !exhausted {

@@ -1,0 +1,277 @@
+package label
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers"
+)
+
+var errCrash = errors.New("crash")
+
+// stages are the steps of an uninterrupted run.
+func stages(t *testing.T, c Config) []string {
+	var all []string
+	_, err := c.run(context.Background(), func(step string) error {
+		all = append(all, step)
+		return nil
+	})
+	require.NoError(t, err)
+	return all
+}
+
+// witness remembers what a run would release.
+type witness struct {
+	config Config
+	labels string // once its key was seen
+}
+
+// learn computes the labels from the key, once it is charged.
+func (w *witness) learn(t *testing.T) {
+	c := w.config
+	keys, err := filepath.Glob(c.Ledger + ".*.key")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(keys), 1)
+	if len(keys) == 0 || w.labels != "" {
+		return
+	}
+	key, ok, err := readKey(keys[0])
+	require.NoError(t, err)
+	if !ok { // killed while it was destroyed
+		return
+	}
+	if runs, err := recordedRuns(c.Ledger); err == nil && len(runs) == 1 {
+		w.labels = expected(t, c, runs[0].id.setting(), key)
+	}
+}
+
+// look checks the files after a crash: labels are there only if they were charged
+// and committed, and they are those of the key that was first on disk.
+func (w *witness) look(t *testing.T) {
+	w.learn(t)
+	c := w.config
+	if text, err := os.ReadFile(c.Out); err == nil {
+		if w.labels == "" { // killed too late to see the key
+			w.labels = string(text)
+		}
+		require.Equal(t, w.labels, string(text), "no label differs from those of the run that was charged")
+		s := summary(t, c.Ledger)
+		require.EqualValues(t, 1, s.Entries, "charged once")
+		require.EqualValues(t, 1, s.Commits, "and committed before the labels had their name")
+	} else {
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+}
+
+// After a crash at any step, and at any step of what follows it, the run ends
+// with the labels of its first key, charged once.
+func TestCrashAtEveryStep(t *testing.T) {
+	all := stages(t, standard(t))
+	require.Equal(t, []string{"opened", "id", "key", "reserved", "asked", "committed", "named", "done"}, all)
+	crashes := [][]string{all}
+	for i := range all {
+		for j := range all {
+			crashes = append(crashes, []string{all[i], all[j], all[i]})
+		}
+	}
+	for _, places := range crashes {
+		t.Run(strings.Join(places, " "), func(t *testing.T) {
+			w := witness{config: confidently(standard(t), 14, 30)}
+			for _, place := range places {
+				_, err := w.config.run(context.Background(), func(step string) error {
+					if step == "reserved" {
+						w.learn(t)
+					}
+					if step == place {
+						return errCrash
+					}
+					return nil
+				})
+				if err != nil {
+					require.ErrorIs(t, err, errCrash)
+				}
+				w.look(t)
+			}
+			_, err := Run(context.Background(), w.config)
+			require.NoError(t, err)
+			w.look(t)
+			keys, err := filepath.Glob(w.config.Ledger + ".*.key")
+			require.NoError(t, err)
+			require.Empty(t, keys)
+			left, err := filepath.Glob(filepath.Join(filepath.Dir(w.config.Out), ".*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+func TestInterruptedInTheMiddle(t *testing.T) {
+	c := standard(t)
+	path := filepath.Join(filepath.Dir(c.Out), "long.csv")
+	write(t, path, voteRows(3, 3*batchQueries+100, 3))
+	c.Votes = open(t, path, teachers.VotesOptions{})
+	w := witness{config: c}
+	for range 3 {
+		ctx, cancel := context.WithCancel(context.Background())
+		c.Progress = func(done, total int) {
+			require.Equal(t, c.Votes.Queries(), total)
+			if done >= 2*batchQueries {
+				cancel()
+			}
+		}
+		_, err := Run(ctx, c)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NoFileExists(t, c.Out)
+		w.look(t)
+		require.NotEmpty(t, w.labels)
+	}
+	c.Progress = nil
+	r := release1(t, c)
+	require.True(t, r.Resumed)
+	w.look(t)
+	require.Equal(t, w.labels, read(t, c.Out))
+}
+
+// A file of votes that changes while it is read releases nothing.
+func TestVotesThatChangeMeanwhile(t *testing.T) {
+	c := confidently(standard(t), -1000, 10) // the cap is met at once, and the file is read to its end
+	path := filepath.Join(filepath.Dir(c.Out), "votes.csv")
+	_, err := c.run(context.Background(), func(step string) error {
+		if step == "reserved" {
+			require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(time.Hour)))
+		}
+		return nil
+	})
+	require.ErrorContains(t, err, "changed while it was in use")
+	require.NoFileExists(t, c.Out)
+	require.Zero(t, summary(t, c.Ledger).Commits)
+}
+
+const killed = "PATE_TEST_LABEL_FOLDER"
+
+// TestMain is also the process that is killed.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(killed)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	c, err := inFolder(dir)
+	if err == nil {
+		_, err = Run(context.Background(), c)
+	}
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+}
+
+func inFolder(dir string) (Config, error) {
+	votes, err := teachers.OpenVotes(context.Background(), []string{filepath.Join(dir, "votes.csv")}, teachers.VotesOptions{Classes: testClasses})
+	return Config{
+		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: votes,
+		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+		Setting: Setting{Setting: plan.Setting{Mechanism: plan.GNMax}},
+	}, err
+}
+
+// Processes that are killed, at any time, leave nothing half-released, and the
+// run ends with the labels of its key.
+func TestKilledProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes for some seconds")
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	deadline := time.Now().Add(5 * time.Second)
+	kills := 0
+	for time.Now().Before(deadline) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "votes.csv"), voteRows(5, 2*batchQueries, 3))
+		c, err := inFolder(dir)
+		require.NoError(t, err)
+		w := witness{config: c}
+		for range 12 {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), killed+"="+dir)
+			require.NoError(t, cmd.Start())
+			time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond)
+			require.NoError(t, cmd.Process.Kill())
+			if cmd.Wait() != nil {
+				kills++
+			}
+			w.look(t)
+		}
+		_, err = Run(context.Background(), c)
+		require.NoError(t, err)
+		w.look(t)
+		require.NotEmpty(t, w.labels)
+	}
+	require.Positive(t, kills)
+	t.Logf("%d processes killed", kills)
+}
+
+// Two processes at once: the second waits and finds the run complete.
+func TestTwoAtOnce(t *testing.T) {
+	c := standard(t)
+	results, errs := make(chan Result, 2), make(chan error, 2)
+	for range 2 {
+		go func() {
+			r, err := Run(context.Background(), c)
+			results <- r
+			errs <- err
+		}()
+	}
+	require.NoError(t, <-errs)
+	require.NoError(t, <-errs)
+	require.NotEqual(t, (<-results).Complete, (<-results).Complete)
+	require.EqualValues(t, 1, summary(t, c.Ledger).Entries)
+
+	// While another has it, an interrupt ends the wait.
+	book, err := ledger.Open(c.Ledger, c.Account)
+	if err != nil {
+		require.ErrorIs(t, err, ledger.ErrOtherConfig) // its noise is secret
+		account := c.Account
+		account.Noise = ledger.SecretNoise
+		book, err = ledger.Open(c.Ledger, account)
+	}
+	require.NoError(t, err)
+	defer book.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err = Run(ctx, c)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func TestKeysOnDisk(t *testing.T) {
+	key, err := aggregate.NewKey()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, writeKey(path, key))
+	text := strings.TrimSpace(read(t, path))
+	name, err := public(key)
+	require.NoError(t, err)
+	require.NotContains(t, text, name)
+	write(t, path, strings.Repeat("-", len(text)))
+	_, ok, err := readKey(path)
+	require.NoError(t, err)
+	require.False(t, ok, "one that was being destroyed is gone")
+	write(t, path, "-"+text[1:])
+	_, _, err = readKey(path)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), text[30:])
+	require.NoError(t, destroy(path))
+	require.NoFileExists(t, path)
+	require.NoError(t, destroy(path), "a second time does nothing")
+}

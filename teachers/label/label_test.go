@@ -1,0 +1,496 @@
+package label
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers"
+)
+
+const (
+	testQueries  = 60
+	testTeachers = 25
+	testClasses  = 3
+)
+
+// voteRows are votes of teachers who agree more on some queries than on others.
+func voteRows(seed uint64, queries, count int) string {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var b strings.Builder
+	for q := range queries {
+		for t := range count {
+			vote := q % testClasses
+			if rnd.IntN(10) < q%6 {
+				vote = rnd.IntN(testClasses)
+			}
+			if t > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprint(&b, vote)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func write(t require.TestingT, path, text string) string {
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func open(t require.TestingT, path string, opt teachers.VotesOptions) *teachers.VoteSource {
+	opt.Classes = testClasses
+	votes, err := teachers.OpenVotes(context.Background(), []string{path}, opt)
+	require.NoError(t, err)
+	return votes
+}
+
+// standard is a run in a folder of its own.
+func standard(t *testing.T) Config {
+	dir := t.TempDir()
+	votes := write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	return Config{
+		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
+		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+		Votes:   open(t, votes, teachers.VotesOptions{}),
+		Setting: Setting{Setting: plan.Setting{Mechanism: plan.GNMax}},
+	}
+}
+
+func confidently(c Config, threshold float64, answers int) Config {
+	c.Setting = Setting{Setting: plan.Setting{Mechanism: plan.Confident, Threshold: threshold, Answers: answers}}
+	return c
+}
+
+func release1(t *testing.T, c Config) Result {
+	r, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	return r
+}
+
+func read(t require.TestingT, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// expected are the labels of a setting under a key, asked one by one.
+func expected(t require.TestingT, c Config, s Setting, key aggregate.Key) string {
+	e, err := s.event()
+	require.NoError(t, err)
+	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	r, err := book.Reserve(e)
+	require.NoError(t, err)
+	m, err := s.New()
+	require.NoError(t, err)
+	hash := c.Votes.Hash()
+	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
+	require.NoError(t, err)
+	var b strings.Builder
+	b.WriteString(heading)
+	for ballot, err := range c.Votes.Histograms(context.Background()) {
+		require.NoError(t, err)
+		a, err := session.Ask(uint64(ballot.Query), ballot.Histogram)
+		if errors.Is(err, aggregate.ErrExhausted) {
+			break
+		}
+		require.NoError(t, err)
+		if a.Answered {
+			fmt.Fprintf(&b, "%d,%d\n", ballot.Query, a.Label)
+		} else {
+			fmt.Fprintf(&b, "%d,\n", ballot.Query)
+		}
+	}
+	return b.String()
+}
+
+func summary(t require.TestingT, path string) ledger.Summary {
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, err := ledger.Verify(f, nil)
+	require.NoError(t, err)
+	return s
+}
+
+func TestLabelsAreThoseOfTheSession(t *testing.T) {
+	for _, mechanism := range []string{plan.GNMax, plan.LNMax, plan.Exponential, plan.PermuteAndFlip, plan.Confident} {
+		t.Run(mechanism, func(t *testing.T) {
+			c := standard(t)
+			c.Setting.Mechanism = mechanism
+			if mechanism == plan.Confident {
+				c = confidently(c, 15, 20)
+			}
+			seed := uint64(7)
+			c.Seed = &seed
+			r := release1(t, c)
+			labels := read(t, c.Out)
+			require.Equal(t, expected(t, c, r.Setting, aggregate.SeedKey(7)), labels)
+			require.False(t, r.Releasable)
+			require.True(t, r.Calibrated)
+			require.Equal(t, r.Asked, strings.Count(labels, "\n")-1)
+			require.Equal(t, r.Declined, strings.Count(labels, ",\n"))
+			require.Equal(t, testQueries, r.Asked+r.NotAsked)
+			require.Equal(t, r.Asked, r.Answered+r.Declined)
+			require.LessOrEqual(t, r.Epsilon, 2.0)
+			require.Equal(t, 2.0, r.Claim)
+			require.Equal(t, ledger.SeededNoise, summary(t, c.Ledger).Config.Noise)
+			if mechanism == plan.Confident {
+				require.Equal(t, 20, r.Answered)
+				require.Positive(t, r.NotAsked)
+				require.Positive(t, r.Declined)
+			}
+			// Repeated, also where the labels are gone: a seed is a key that stays.
+			again := release1(t, c)
+			require.True(t, again.Complete)
+			require.Equal(t, r.Asked, again.Asked)
+			require.Equal(t, r.Answered, again.Answered)
+			require.NoError(t, os.Remove(c.Out))
+			require.False(t, release1(t, c).Complete)
+			require.Equal(t, labels, read(t, c.Out))
+			require.EqualValues(t, 1, summary(t, c.Ledger).Entries)
+		})
+	}
+}
+
+func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
+	c := standard(t)
+	r := release1(t, c)
+	require.True(t, r.Releasable)
+	keys, err := filepath.Glob(c.Ledger + ".*.key")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+	info, err := os.Stat(IDFile(c.Ledger))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	before, labels := read(t, c.Ledger), read(t, c.Out)
+	again := release1(t, c)
+	require.True(t, again.Complete)
+	require.Equal(t, r.Setting, again.Setting)
+	require.Equal(t, before, read(t, c.Ledger), "nothing is charged again")
+
+	// A copy is as good as the file.
+	c.Out = write(t, filepath.Join(filepath.Dir(c.Out), "copy.csv"), labels)
+	require.True(t, release1(t, c).Complete)
+}
+
+// Nothing about these runs may change what was answered.
+func TestRefusals(t *testing.T) {
+	seed := uint64(1)
+	other := func(c Config, rows string, opt teachers.VotesOptions) *teachers.VoteSource {
+		path := filepath.Join(filepath.Dir(c.Ledger), "other.csv")
+		if os.WriteFile(path, []byte(rows), 0o600) != nil {
+			panic(path)
+		}
+		return open(t, path, opt)
+	}
+	rows := voteRows(1, testQueries, testTeachers)
+	changed := "1" + rows[1:]
+	if rows[0] == '1' {
+		changed = "2" + rows[1:]
+	}
+	for name, c := range map[string]struct {
+		change func(c *Config)
+		says   string
+	}{
+		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, teachers.VotesOptions{}) }, "other votes"},
+		"more teachers":    {func(c *Config) { c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), teachers.VotesOptions{}) }, "other votes"},
+		"more queries":     {func(c *Config) { c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), teachers.VotesOptions{}) }, "other votes"},
+		"part of queries":  {func(c *Config) { c.Votes = other(*c, rows, teachers.VotesOptions{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
+		"overlap": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), teachers.VotesOptions{From: testQueries - 1})
+		}, "queries 0:60, not 59:120"},
+		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
+		"noise":         {func(c *Config) { c.Setting.Sigma = 99 }, "not 99"},
+		"mechanism":     {func(c *Config) { c.Setting.Mechanism = plan.LNMax }, "mechanism gnmax, not lnmax"},
+		"confident":     {func(c *Config) { *c = confidently(*c, 1, 1) }, "mechanism gnmax, not confident"},
+		"a seed":        {func(c *Config) { c.Seed = &seed }, "noise is secret, not seeded"},
+		"other budget":  {func(c *Config) { c.Expect.Epsilon = 3 }, "epsilon is 2, not 3"},
+		"other delta":   {func(c *Config) { c.Expect.Delta = 1e-6 }, "delta is 1e-05"},
+		"other unit":    {func(c *Config) { c.Expect.Unit = "user" }, "unit is record, not user"},
+		"relation":      {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
+		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
+		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
+		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
+		"no id":         {func(c *Config) { require.NoError(t, os.Remove(IDFile(c.Ledger))) }, "is gone"},
+		"in the way":    {func(c *Config) { c.Ledger += "2" }, "is there already"},
+	} {
+		for _, complete := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, complete %v", name, complete), func(t *testing.T) {
+				run := standard(t)
+				if name == "in the way" && !complete {
+					write(t, run.Out, "mine\n")
+				}
+				stop := errors.New("stopped")
+				_, err := run.run(context.Background(), func(step string) error {
+					if step == "reserved" && !complete {
+						return stop
+					}
+					return nil
+				})
+				if complete {
+					require.NoError(t, err)
+				} else {
+					require.Error(t, err)
+				}
+				c.change(&run)
+				before := contents(t, filepath.Dir(run.Ledger))
+				_, err = Run(context.Background(), run)
+				var refused *Error
+				require.ErrorAs(t, err, &refused)
+				require.ErrorContains(t, err, c.says)
+				require.False(t, refused.Check)
+				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
+			})
+		}
+	}
+}
+
+// contents are all files of a folder.
+func contents(t require.TestingT, dir string) map[string]string {
+	out := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		out[e.Name()] = read(t, filepath.Join(dir, e.Name()))
+	}
+	return out
+}
+
+func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
+	stop := errors.New("stopped")
+	at := func(where string) func(string) error {
+		return func(step string) error {
+			if step == where {
+				return stop
+			}
+			return nil
+		}
+	}
+	removeKey := func(t *testing.T, c Config) {
+		keys, err := filepath.Glob(c.Ledger + ".*.key")
+		require.NoError(t, err)
+		require.Len(t, keys, 1)
+		require.NoError(t, os.Remove(keys[0]))
+	}
+	refuse := func(t *testing.T, c Config, check bool, says string) {
+		before := read(t, c.Ledger)
+		_, err := Run(context.Background(), c)
+		var refused *Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, check, refused.Check)
+		require.ErrorContains(t, err, says)
+		require.Equal(t, before, read(t, c.Ledger))
+	}
+	t.Run("labels gone", func(t *testing.T) {
+		c := standard(t)
+		release1(t, c)
+		require.NoError(t, os.Remove(c.Out))
+		refuse(t, c, false, "is complete")
+		require.NoFileExists(t, c.Out)
+	})
+	t.Run("labels edited", func(t *testing.T) {
+		c := standard(t)
+		release1(t, c)
+		write(t, c.Out, read(t, c.Out)+"60,1\n")
+		refuse(t, c, true, "is not what was released")
+	})
+	t.Run("labels edited before the key was destroyed", func(t *testing.T) {
+		c := standard(t)
+		_, err := c.run(context.Background(), at("named"))
+		require.ErrorIs(t, err, stop)
+		labels := read(t, c.Out)
+		write(t, c.Out, "query,label\n")
+		refuse(t, c, true, "move it away")
+		require.NoError(t, os.Remove(c.Out))
+		release1(t, c)
+		require.Equal(t, labels, read(t, c.Out))
+	})
+	t.Run("key gone before the answers", func(t *testing.T) {
+		c := standard(t)
+		_, err := c.run(context.Background(), at("reserved"))
+		require.ErrorIs(t, err, stop)
+		removeKey(t, c)
+		refuse(t, c, false, "key of the unfinished run is gone")
+	})
+	t.Run("key gone after the commit", func(t *testing.T) {
+		c := standard(t)
+		_, err := c.run(context.Background(), at("committed"))
+		require.ErrorIs(t, err, stop)
+		removeKey(t, c)
+		refuse(t, c, false, "run that released these labels is complete")
+	})
+	t.Run("another key", func(t *testing.T) {
+		c := standard(t)
+		_, err := c.run(context.Background(), at("reserved"))
+		require.ErrorIs(t, err, stop)
+		keys, err := filepath.Glob(c.Ledger + ".*.key")
+		require.NoError(t, err)
+		key, err := aggregate.NewKey()
+		require.NoError(t, err)
+		require.NoError(t, writeKey(keys[0], key))
+		refuse(t, c, false, "is not the key of the unfinished run")
+	})
+	t.Run("seed of another number", func(t *testing.T) {
+		c := standard(t)
+		one, two := uint64(1), uint64(2)
+		c.Seed = &one
+		_, err := c.run(context.Background(), at("asked"))
+		require.ErrorIs(t, err, stop)
+		c.Seed = &two
+		refuse(t, c, false, "another seed")
+	})
+	t.Run("labels in the way of an unfinished run", func(t *testing.T) {
+		c := standard(t)
+		_, err := c.run(context.Background(), at("asked"))
+		require.ErrorIs(t, err, stop)
+		write(t, c.Out, "query,label\n")
+		refuse(t, c, false, "is there already")
+		require.Equal(t, "query,label\n", read(t, c.Out))
+	})
+}
+
+func TestOverBudgetWritesNothing(t *testing.T) {
+	c := standard(t)
+	c.Setting.Sigma = 1
+	before := contents(t, filepath.Dir(c.Ledger))
+	_, err := Run(context.Background(), c)
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
+
+	// On a ledger that something else has charged.
+	book, err := ledger.Open(c.Ledger, c.Account)
+	require.NoError(t, err)
+	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
+	require.NoError(t, err)
+	require.NoError(t, book.Close())
+	before = contents(t, filepath.Dir(c.Ledger))
+	for _, sigma := range []float64{1, 24} { // 24 would do on a new ledger
+		c.Setting.Sigma = sigma
+		_, err = Run(context.Background(), c)
+		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	}
+	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
+	c.Ledger += "2"
+	require.Equal(t, 24.0, release1(t, c).Setting.Sigma)
+}
+
+// Noise is chosen by what is left, by composition, and by nothing in the votes.
+func TestNoiseIsChosenToFit(t *testing.T) {
+	c := standard(t)
+	first := release1(t, c)
+	require.InDelta(t, 2, first.Epsilon, 1e-4)
+
+	c = standard(t)
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), teachers.VotesOptions{})
+	require.Equal(t, first.Setting, release1(t, c).Setting, "whatever the votes are")
+
+	c = standard(t)
+	c.Setting.Sigma = 30
+	spent := release1(t, c)
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), teachers.VotesOptions{})
+	c.Setting.Sigma, c.Pool, c.Out = 0, "other", c.Out+"2"
+	rest := release1(t, c)
+	require.InDelta(t, 1/first.Setting.Sigma/first.Setting.Sigma, 1/900.+1/rest.Setting.Sigma/rest.Setting.Sigma, 1e-6, "Gaussian costs add up as 1/sigma^2")
+	require.Greater(t, spent.Epsilon+rest.Epsilon, 2.0, "composition leaves more than the difference")
+	require.EqualValues(t, 2, summary(t, c.Ledger).Commits)
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "third.csv"), voteRows(10, testQueries, testTeachers)), teachers.VotesOptions{})
+	c.Pool, c.Out = "third", c.Out+"3"
+	_, err := Run(context.Background(), c)
+	if err == nil { // rounding the noise up left crumbs
+		require.Greater(t, read(t, c.Out), "")
+	} else {
+		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	}
+}
+
+func TestReservedModeIsForOneRun(t *testing.T) {
+	c := standard(t)
+	c.Account.Mode = ledger.Reserved
+	c.Setting.Sigma = 60
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: 30})
+	r := release1(t, c)
+	require.Less(t, r.Epsilon, 1.0)
+	require.Equal(t, r.Epsilon, r.Claim)
+	require.True(t, release1(t, c).Complete)
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{From: 30})
+	c.Out += "2"
+	_, err := Run(context.Background(), c)
+	require.ErrorContains(t, err, "takes no more")
+}
+
+// Parts of one file are runs of their own.
+func TestPartsOfAFile(t *testing.T) {
+	c := standard(t)
+	path := filepath.Join(filepath.Dir(c.Out), "votes.csv")
+	c.Setting.Sigma = 40
+	c.Votes = open(t, path, teachers.VotesOptions{To: 20})
+	release1(t, c)
+	c.Votes, c.Out = open(t, path, teachers.VotesOptions{From: 20}), c.Out+"2"
+	r := release1(t, c)
+	require.Equal(t, 40, r.Asked)
+	require.True(t, strings.HasPrefix(read(t, c.Out), "query,label\n20,"))
+}
+
+func TestInteractive(t *testing.T) {
+	c := standard(t)
+	var b strings.Builder
+	b.WriteString("a,b,c\n")
+	for q := range testQueries {
+		p := []string{"0.01", "0.01", "0.01"}
+		p[q%testClasses] = "0.98"
+		b.WriteString(strings.Join(p, ",") + "\n")
+	}
+	c.Predictions = write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), b.String())
+	c.Setting = Setting{Setting: plan.Setting{Mechanism: Interactive, Threshold: 100, Answers: 5}, Confidence: 0.9}
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{From: 3})
+	r := release1(t, c)
+	require.Equal(t, testQueries-3, r.Answered, "the student is sure, and the teachers do not contradict")
+	for q, line := range strings.Split(strings.TrimSpace(read(t, c.Out)), "\n")[1:] {
+		require.Equal(t, fmt.Sprintf("%d,%d", q+3, (q+3)%testClasses), line)
+	}
+	require.True(t, release1(t, c).Complete)
+	write(t, c.Predictions, strings.Replace(b.String(), "0.98", "0.97", 1))
+	_, err := Run(context.Background(), c)
+	require.ErrorContains(t, err, "other predictions")
+
+	for says, text := range map[string]string{
+		"ends before query 10": strings.Join(strings.Split(b.String(), "\n")[:11], "\n"),
+		"has 2 cells":          strings.Replace(b.String(), "0.01,0.98,0.01", "0.01,0.98", 2),
+		"is no number":         strings.Replace(b.String(), "0.01,0.98,0.01", "0.01,0.98,x", 2),
+		"must be in [0, 1]":    strings.Replace(b.String(), "0.01,0.98,0.01", "0.01,0.98,-1", 2),
+	} {
+		c.Ledger, c.Out = c.Ledger+"2", c.Out+"2"
+		write(t, c.Predictions, text)
+		_, err := Run(context.Background(), c)
+		require.ErrorContains(t, err, says)
+		require.NoFileExists(t, c.Out)
+	}
+}
+
+func TestRoundUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(1.0/1024, 1<<40).Draw(t, "x")
+		up := roundUp(x)
+		require.GreaterOrEqual(t, up, x)
+		require.LessOrEqual(t, up, x*(1+2e-5))
+		short, err := strconv.ParseFloat(strconv.FormatFloat(up, 'g', 6, 64), 64)
+		require.NoError(t, err)
+		require.Equal(t, short, up)
+	})
+}
