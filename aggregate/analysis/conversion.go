@@ -17,30 +17,16 @@ func (s spent) add(other spent, times float64) {
 	}
 }
 
-// convert returns the epsilon of s at the best of the orders. The accountant does the
-// conversion: a divergence r at order a alone is all that it asks of
-// (r/a)-zCDP at that order.
+// convert returns the epsilon of s at the best of the orders.
 func (s spent) convert(orders []float64, delta float64, rule accountant.Conversion) (epsilon, order float64, err error) {
 	epsilon, order = math.Inf(1), orders[0]
 	for i, a := range orders {
-		if math.IsInf(s[i], 1) {
-			continue
-		}
-		account, err := accountant.NewRDP(accountant.Config{
-			Relation: accountant.AddRemove, Orders: []float64{a}, Conversion: rule,
-		})
+		at, err := rule.Epsilon(a, math.Max(0, s[i]), delta)
 		if err != nil {
 			return 0, 0, fmt.Errorf("analysis: %w", err)
 		}
-		if err := account.Compose(accountant.ZCDP{Rho: math.Max(0, s[i]/a)}, 1); err != nil {
-			return 0, 0, fmt.Errorf("analysis: %w", err)
-		}
-		bound, err := account.Epsilon(delta)
-		if err != nil {
-			return 0, 0, fmt.Errorf("analysis: %w", err)
-		}
-		if bound.Upper < epsilon {
-			epsilon, order = bound.Upper, a
+		if at < epsilon {
+			epsilon, order = at, a
 		}
 	}
 	return epsilon, order, nil

@@ -45,7 +45,12 @@
 //
 // Smooth sensitivity is known for GNMax and the threshold test only. The published
 // theorem has conditions that fail where the order is high for the noise
-// ([ConditionError]); there it is bounded in another way, checked like the theorem
-// against enumeration. The published cost of releasing with it is too small near
-// the end of its range ([GNSS.RDP]).
+// ([ConditionError]); there, and for every release, it is bounded in another way,
+// checked like the theorem against enumeration. The published cost of releasing
+// with it is too small near the end of its range, so it is shown as published and
+// accountant.GNSS is what counts.
+//
+// The data-independent numbers are those of the papers, to stand beside their
+// data-dependent ones. For LNMax that is a curve which is above what a ledger
+// charges: accountant.LNMax has the tight one.
 package analysis

@@ -174,19 +174,10 @@ func (l *localCost) change(logQ float64) float64 {
 	return math.Max(l.cost(l.upper(logQ))-cost, cost-l.cost(l.lower(logQ)))
 }
 
-// profile adds to dst[d] weight times a bound of the change by one moved vote at
-// any histogram d moved votes away from t, by the published theorem where its
-// conditions hold and by cells where they do not.
-func (l *localCost) profile(dst []float64, t tally, weight float64) {
-	if l.unknown == "" {
-		l.publishedProfile(dst, t, weight)
-	} else {
-		l.cellProfile(dst, t, weight)
-	}
-}
-
-// publishedProfile follows the histograms with the largest changes. Below q1 they
-// have the largest q, above q0 the smallest; in between all is the plateau.
+// publishedProfile adds to dst[d] weight times a bound of the change by one moved
+// vote at any histogram d moved votes away from t, by the published theorem, whose
+// conditions must hold. It follows the histograms with the largest changes. Below q1
+// they have the largest q, above q0 the smallest; in between all is the plateau.
 func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	logQ := t.logFlipGaussian(l.sigma)
 	votes := slices.Clone(t)
@@ -208,8 +199,9 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile takes the largest change over all q within reach. From q0 on the
-// change falls with q; cell -1 stands for all of that.
+// cellProfile is the same bound, a little larger, whether those conditions hold or
+// not: the largest change over all q within reach. From q0 on the change falls with
+// q; cell -1 stands for all of that.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)

@@ -10,6 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// profile is the published one where its conditions hold.
+func (l *localCost) profile(dst []float64, t tally, weight float64) {
+	if l.published() == nil {
+		l.publishedProfile(dst, t, weight)
+	} else {
+		l.cellProfile(dst, t, weight)
+	}
+}
+
 type smoothCase struct {
 	Kind            string
 	Votes           []int

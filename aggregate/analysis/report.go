@@ -46,8 +46,10 @@ type Epsilon struct {
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs are epsilons without and with a look at the votes. DataDependent is
-// one-sided: it bounds D_a(M(D)||M(D')) for the true data D only.
+// Costs are epsilons without and with a look at the votes, both as published.
+// DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D only.
+// Independent holds on any votes; of LNMax a ledger charges less, see package
+// accountant.
 type Costs struct{ Independent, DataDependent Epsilon }
 
 // Exact are the exact divergences on these votes, summed over the queries, each

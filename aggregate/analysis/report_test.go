@@ -180,7 +180,7 @@ func TestEndToEnd(t *testing.T) {
 				relative(t, c.Smooth.Beta, p.GNSS.Beta, 1e-9, "beta")
 				relative(t, c.Smooth.EpsBefore, p.Before.Reveal(), 1e-9, "before")
 				relative(t, c.Smooth.Smooth, p.SmoothSensitivity.Reveal(), 1e-8, "smooth sensitivity")
-				relative(t, c.Smooth.SigmaSS, p.GNSS.SigmaSS, 1e-8, "sigma_ss")
+				relative(t, c.Smooth.SigmaSS, p.GNSS.Sigma, 1e-8, "sigma_ss")
 				relative(t, c.Smooth.NoiseStd, p.SD.Reveal(), 1e-8, "noise")
 				relative(t, c.Smooth.ReleaseRDP, p.Cost.Reveal(), 1e-8, "release")
 				relative(t, c.Smooth.EpsAfter, p.Mean.Reveal(), 1e-9, "after")

@@ -109,7 +109,7 @@ func newAnalyzeReport(mechanism, noise string, r *analysis.Report) analyzeReport
 	v := r.Sanitized.Valid
 	out.Valid = &analyzeValid{
 		analyzeSanitized: analyzeSanitized{revealed(v.Mean), revealed(v.SD)},
-		Order:            v.Order, Beta: v.GNSS.Beta, SigmaSS: v.GNSS.SigmaSS, Margin: v.GNSS.Margin, Cost: revealed(v.Cost),
+		Order:            v.Order, Beta: v.GNSS.Beta, SigmaSS: v.GNSS.Sigma, Margin: v.GNSS.Margin, Cost: revealed(v.Cost),
 	}
 	return out
 }
@@ -154,7 +154,7 @@ func (out analyzeReport) table(r *analysis.Report) table.Table {
 	}
 	row("exact, forward", r.Exact.Forward, "one-sided")
 	row("exact, both directions", r.Exact.Both, "on these votes")
-	release := func(name string, s analysis.Release, holds string) {
+	release := func(name string, s analysis.Preview, holds string) {
 		t.Rows = append(t.Rows, []string{name, "", fmt.Sprintf("%.2f ± %.2f", s.Mean.Reveal(), s.SD.Reveal()), fmt.Sprintf("%g", s.Order), holds})
 	}
 	if s := r.Sanitized; s != nil {
