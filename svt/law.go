@@ -1,0 +1,211 @@
+package svt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// Law is the exact law of a sparse vector: query i is above if
+//
+//	value_i + query noise_i >= Threshold + threshold noise,
+//
+// and the run stops after so many that are above. All mechanisms of this package, and
+// the broken variants of the literature, have such a law; one of stable answers is
+// read with value = -distance, Threshold = -(its threshold) and above = refused.
+// Both noises are of continuous kinds, or both discrete, or the query noise is none. A
+// law is a function of private numbers: for tests, planning and teaching.
+type Law struct {
+	Threshold      float64
+	ThresholdNoise Noise
+	QueryNoise     Noise
+	Stop           int  // how many above end the run; 0: none
+	Refresh        bool // new threshold noise after each that is above
+}
+
+// Outcome is one transcript of a run and its probability.
+type Outcome struct {
+	Above []bool // of the queries that were asked
+	Prob  float64
+}
+
+// Outcomes lists all transcripts on these values; there are up to 2^len(values). The
+// probabilities have a relative accuracy of 1e-9 unless they are tiny.
+func (l Law) Outcomes(values []float64) ([]Outcome, error) {
+	if len(values) > 20 && (l.Stop == 0 || l.Stop > 3) {
+		return nil, fmt.Errorf("svt: the law of %d values has too many outcomes", len(values))
+	}
+	s, err := l.states(values)
+	if err != nil {
+		return nil, err
+	}
+	var all []Outcome
+	var walk func(above []bool, stopped int, weights []float64)
+	walk = func(above []bool, count int, weights []float64) {
+		i := len(above)
+		if i == len(values) || l.Stop > 0 && count == l.Stop {
+			all = append(all, Outcome{slices.Clone(above), sum(weights)})
+			return
+		}
+		over, under := s.step(weights, i)
+		if l.Refresh {
+			over = s.restart(sum(over))
+		}
+		walk(append(above, true), count+1, over)
+		walk(append(above, false), count, under)
+	}
+	walk(nil, 0, s.weights)
+	return all, nil
+}
+
+// FirstAbove is the probability that each query is the first that is above, and that
+// none is.
+func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
+	s, err := l.states(values)
+	if err != nil {
+		return nil, 0, err
+	}
+	weights := s.weights
+	for i := range values {
+		over, under := s.step(weights, i)
+		first, weights = append(first, sum(over)), under
+	}
+	return first, sum(weights), nil
+}
+
+func sum(xs []float64) (total float64) {
+	for _, x := range xs {
+		total += x
+	}
+	return total
+}
+
+// states is a rule of summation over the threshold noise: weights at points, and at
+// each point the two probabilities of every value.
+type states struct {
+	weights []float64
+	below   [][]float64 // [value][point]
+	above   [][]float64
+}
+
+// maxPoints bounds the points a law is summed over.
+const maxPoints = 1 << 20
+
+func (l Law) states(values []float64) (*states, error) {
+	if err := errors.Join(l.ThresholdNoise.check(), l.QueryNoise.check()); err != nil {
+		return nil, err
+	}
+	discrete := l.ThresholdNoise.discrete()
+	if l.ThresholdNoise == (Noise{}) || l.QueryNoise != (Noise{}) && discrete != l.QueryNoise.discrete() {
+		return nil, errors.New("svt: a law needs threshold noise, and both noises continuous or both discrete")
+	}
+	span := math.Abs(l.Threshold)
+	for _, v := range append([]float64{l.Threshold}, values...) {
+		if math.IsNaN(v) || math.Abs(v) > 0x1p50 || discrete && v != math.Trunc(v) {
+			return nil, fmt.Errorf("svt: %g is not a value that a law can have", v)
+		}
+		span = max(span, math.Abs(v)+math.Abs(l.Threshold))
+	}
+	var points, weights []float64
+	if discrete {
+		points, weights = l.lattice(span)
+	} else {
+		points, weights = l.quadrature(values, span)
+	}
+	if points == nil {
+		return nil, fmt.Errorf("svt: the law needs more than %d points", maxPoints)
+	}
+	s := &states{weights: weights}
+	tails := newGaussianTails(l.QueryNoise)
+	for _, v := range values {
+		below, above := make([]float64, len(points)), make([]float64, len(points))
+		for k, z := range points {
+			below[k], above[k] = l.QueryNoise.split(l.Threshold+z-v, tails)
+		}
+		s.below, s.above = append(s.below, below), append(s.above, above)
+	}
+	return s, nil
+}
+
+// lattice is every integer that matters.
+func (l Law) lattice(span float64) (points, weights []float64) {
+	reach := l.ThresholdNoise.reach()
+	if l.ThresholdNoise.Kind != DiscreteGaussian {
+		reach += span
+	}
+	if 2*reach > maxPoints {
+		return nil, nil
+	}
+	low := -math.Ceil(reach)
+	if l.ThresholdNoise.Kind == Geometric {
+		low = 0
+	}
+	for z := low; z <= math.Ceil(reach); z++ {
+		points = append(points, z)
+		weights = append(weights, l.ThresholdNoise.density(z))
+	}
+	return points, weights
+}
+
+// quadrature is Gauss-Legendre on panels between the kinks: those of the threshold
+// noise at 0, and of the query noise where a value meets the threshold. In between
+// everything is analytic on the scale of the noise.
+func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
+	const order = 16
+	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()
+	if l.ThresholdNoise.Kind != Gaussian {
+		low, high = low-span, high+span
+	}
+	if l.ThresholdNoise.Kind == Exponential {
+		low = 0
+	}
+	kinks := []float64{low, 0, high}
+	for _, v := range values {
+		kinks = append(kinks, min(high, max(low, v-l.Threshold)))
+	}
+	slices.Sort(kinks)
+	kinks = slices.Compact(kinks)
+	width := l.ThresholdNoise.Scale
+	if l.QueryNoise.Scale > 0 {
+		width = min(width, l.QueryNoise.Scale)
+	}
+	width /= 1 + float64(len(values))/8 // products of many chances are steeper
+	if (high-low)/width*order > maxPoints {
+		return nil, nil
+	}
+	x, w := make([]float64, order), make([]float64, order)
+	for i := 1; i < len(kinks); i++ {
+		a, b := kinks[i-1], kinks[i]
+		panels := math.Ceil((b - a) / width)
+		for p := range int(panels) {
+			from, to := a+(b-a)*float64(p)/panels, a+(b-a)*float64(p+1)/panels
+			quad.Legendre{}.FixedLocations(x, w, from, to)
+			for k := range x {
+				points = append(points, x[k])
+				weights = append(weights, w[k]*l.ThresholdNoise.density(x[k]))
+			}
+		}
+	}
+	return points, weights
+}
+
+// step splits the weights by the outcome of query i.
+func (s *states) step(weights []float64, i int) (over, under []float64) {
+	over, under = make([]float64, len(weights)), make([]float64, len(weights))
+	for k, w := range weights {
+		over[k], under[k] = w*s.above[i][k], w*s.below[i][k]
+	}
+	return over, under
+}
+
+// restart spreads a mass over new threshold noise.
+func (s *states) restart(mass float64) []float64 {
+	out := make([]float64, len(s.weights))
+	for k, w := range s.weights {
+		out[k] = w * mass
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package svt
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Basis says what a bound rests on.
+type Basis string
+
+const (
+	Cited  Basis = "cited"  // a published theorem
+	Proved Basis = "proved" // proved beside the code and checked numerically, without independent review
+)
+
+// RDPBound is an upper bound on a Rényi divergence.
+type RDPBound struct {
+	Name  string
+	Basis Basis
+	RDP   float64
+}
+
+// LaplaceBounds are the bounds known for the Rényi divergence of order a > 1 of a
+// sparse vector with continuous Laplace noise, threshold scale b1 and query scale b2,
+// queries of sensitivity 1 that are not monotone, and so many answers; the least of them
+// holds. With e1 = 1/b1, e2 = 2 answers/b2:
+//
+//   - "pure" (cited): that of any mechanism that is (e1 + e2)-private.
+//   - "threshold" (cited, Zhu, Wang 2020): the curve of Laplace noise at e1, plus e2. Put
+//     between the two laws the run on the one data set with the threshold of the other.
+//   - "stopping time" (proved): the curve of Laplace noise at e1, plus
+//     answers log S(a)/(a-1), where S is the supremum over real x and 0 <= s <= 2 of
+//     h^a h'^(1-a)/(1 - (1-h)^a (1-h')^(1-a)), h = P[nu >= x], h' = P[nu >= x + s].
+//
+// Proof of the last. Reveal the threshold noise as well, z on one side with z + 1 on the
+// other: by joint convexity of u^a v^(1-a) this only increases the sum, and z contributes
+// the first term. Given z, query i is above with chances h_i, h'_i, whose points differ by
+// at most 2, and the sum over all continuations from query i on satisfies
+// G_i = f + g G_(i+1), f = h^a h'^(1-a), g = (1-h)^a (1-h')^(1-a). As f <= (1-g) S, G <= S
+// by induction from the end, where G = 1 <= S; every further answer multiplies by S.
+// The supremum was at s = 2 wherever it was looked for.
+//
+// No mechanism is charged by them: the noise drawn is discrete.
+func LaplaceBounds(b1, b2 float64, answers int, a float64) ([]RDPBound, error) {
+	if err := checkOrder(a, b1, b2); err != nil {
+		return nil, err
+	}
+	if err := checkStop("answers", answers); err != nil {
+		return nil, err
+	}
+	c := float64(answers)
+	e2 := 2 * c / b2
+	pure, err := curve(accountant.PureDP{Epsilon: 1/b1 + e2}, a)
+	if err != nil {
+		return nil, err
+	}
+	threshold, err := curve(accountant.Laplace{NoiseMultiplier: b1}, a)
+	if err != nil {
+		return nil, err
+	}
+	return []RDPBound{
+		{"pure", Cited, pure},
+		{"threshold", Cited, threshold + e2},
+		{"stopping time", Proved, threshold + c*logStopping(b2, a)/(a-1)},
+	}, nil
+}
+
+// GaussianBound bounds the divergence of AboveThreshold, one answer, with continuous
+// Gaussian noise of standard deviation sigma1 on the threshold and sigma2 on the
+// queries, sensitivity 1, at most so many comparisons:
+//
+//	a/(2 sigma1^2) + log(1 + comparisons e^((a-1) 4a/(2 sigma2^2)))/(a-1).
+//
+// As for LaplaceBounds reveal the threshold noise; then the sum over where the run stops
+// has one term for each comparison, at most the divergence of that comparison's noise
+// shifted by 2, as what went before is a probability, and one for not stopping. Zhu and Wang (2020, Theorem 8) replace
+// log(comparisons) by a moment of the stopping time.
+func GaussianBound(sigma1, sigma2 float64, comparisons int64, a float64) (RDPBound, error) {
+	if err := checkOrder(a, sigma1, sigma2); err != nil {
+		return RDPBound{}, err
+	}
+	if comparisons < 1 {
+		return RDPBound{}, fmt.Errorf("svt: %d is not a number of comparisons", comparisons)
+	}
+	x := math.Log(float64(comparisons)) + (a-1)*2*a/(sigma2*sigma2)
+	log1pExp := math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x)))
+	return RDPBound{"stopping", Proved, a/(2*sigma1*sigma1) + log1pExp/(a-1)}, nil
+}
+
+func checkOrder(a, b1, b2 float64) error {
+	if !(a > 1 && a <= 0x1p20 && b1 >= 0x1p-10 && b1 <= 0x1p40 && b2 >= 0x1p-10 && b2 <= 0x1p40) {
+		return fmt.Errorf("svt: no bound at order %g with scales %g and %g", a, b1, b2)
+	}
+	return nil
+}
+
+// curve is the divergence that an account has for an event.
+func curve(e accountant.Event, a float64) (float64, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+	if err != nil {
+		return 0, err
+	}
+	if err := account.Compose(e, 1); err != nil {
+		return 0, err
+	}
+	divergence, _, err := account.RDP([]float64{a})
+	if err != nil {
+		return 0, err
+	}
+	return divergence[0], nil
+}
+
+// logStopping is log S(a) for Laplace noise of scale b: a scan over x at s = 2, and a
+// search by golden sections around its best point.
+func logStopping(b, a float64) float64 {
+	value := func(x float64) float64 {
+		h, miss := logLaplaceTails(x / b)
+		h2, miss2 := logLaplaceTails((x + 2) / b)
+		f := a*h + (1-a)*h2
+		g := a*miss + (1-a)*miss2
+		return f - math.Log(-math.Expm1(g))
+	}
+	low, high := -2-40*b, 40*b
+	const steps = 4000
+	width := (high - low) / steps
+	best, at := math.Inf(-1), low
+	for i := range steps + 1 {
+		if v := value(low + float64(i)*width); v > best {
+			best, at = v, low+float64(i)*width
+		}
+	}
+	for _, kink := range []float64{-2, 0} {
+		if v := value(kink); v > best {
+			best, at = v, kink
+		}
+	}
+	// the kinks bound the pieces on which the ratio is smooth
+	for _, piece := range [][2]float64{{at - width, at}, {at, at + width}} {
+		l, r := piece[0], piece[1]
+		const phi = 0.6180339887498949
+		for range 60 {
+			m1, m2 := r-phi*(r-l), l+phi*(r-l)
+			if value(m1) < value(m2) {
+				l = m1
+			} else {
+				r = m2
+			}
+		}
+		best = max(best, value((l+r)/2))
+	}
+	return best
+}
+
+// logLaplaceTails is log P[Lap(1) >= x] and log P[Lap(1) < x].
+func logLaplaceTails(x float64) (above, below float64) {
+	if x >= 0 {
+		return -x - math.Ln2, math.Log1p(-math.Exp(-x) / 2)
+	}
+	return math.Log1p(-math.Exp(x) / 2), x - math.Ln2
+}

@@ -1,0 +1,82 @@
+package svt
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// ErrExhausted is returned when a run has stopped.
+var ErrExhausted = errors.New("svt: exhausted")
+
+// run is what the sessions of this package have in common: Law, drawn. Answers of
+// type A are kept, so that a query asked again gets the same.
+type run[A any] struct {
+	key            Key
+	threshold      int64
+	thresholdNoise sampler
+	queryNoise     sampler
+	stop           int
+	refresh        bool
+
+	mu    sync.Mutex
+	above int   // so far
+	rho   int64 // the threshold noise in use
+	given map[uint64]A
+}
+
+// start checks the key and the charge, and only then draws the threshold noise: the
+// first comparison uses it already, whatever comes out.
+func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, name string, params ...uint64) error {
+	if key.IsZero() {
+		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
+	}
+	if err := r.Begin(event); err != nil {
+		return fmt.Errorf("svt: starting: %w", err)
+	}
+	u.charged(key.Derive(name, params...))
+	return nil
+}
+
+// charged begins a run under the key of its noise.
+func (u *run[A]) charged(key Key) {
+	u.key = key
+	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
+	u.given = make(map[uint64]A)
+}
+
+// ask compares a value with the threshold, or finds the answer given before.
+func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, error) {
+	nu := u.queryNoise(u.key.Derive("query", query).Stream()) // noise first
+	value = min(max(value, -1<<60), 1<<60)                    // changes no difference by more than it was
+
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if a, done := u.given[query]; done {
+		return a, nil
+	}
+	if u.above == u.stop {
+		var none A
+		return none, fmt.Errorf("%w: all %d charged for were given", ErrExhausted, u.stop)
+	}
+	above := value+nu >= u.threshold+u.rho
+	if above {
+		u.above++
+		if u.refresh {
+			u.rho = u.thresholdNoise(u.key.Derive("threshold", uint64(u.above)).Stream())
+		}
+	}
+	a := answer(above)
+	u.given[query] = a
+	return a, nil
+}
+
+// left is how many above are left.
+func (u *run[A]) left() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stop - u.above
+}

@@ -1,0 +1,206 @@
+package svt
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+func newSparse(t require.TestingT, cfg SparseVectorConfig) *SparseVector {
+	m, err := NewSparseVector(cfg)
+	require.NoError(t, err)
+	return m
+}
+
+func newStable(t require.TestingT, cfg StableSVTConfig) *StableSVT {
+	m, err := NewStableSVT(cfg)
+	require.NoError(t, err)
+	return m
+}
+
+func newMSvec(t require.TestingT, cfg MSvecConfig) *MSvec {
+	m, err := NewMSvec(cfg)
+	require.NoError(t, err)
+	return m
+}
+
+// runs is how many runs a law is tested on.
+const runs = 100_000
+
+// fits is the chi-square test of observed transcripts against a law.
+func fits(t *testing.T, observed map[string]float64, l Law, values []float64) float64 {
+	expected := transcripts(t, l, values)
+	var o, e []float64
+	for k, p := range expected {
+		o, e = append(o, observed[k]), append(e, runs*p)
+	}
+	for k := range observed {
+		require.Contains(t, expected, k)
+	}
+	return chiSquare(o, e)
+}
+
+func TestSparseVectorFollowsItsLaw(t *testing.T) {
+	values := []int64{-3, 2, 0, 5, 1}
+	for _, cfg := range []SparseVectorConfig{
+		{Noise: DiscreteLaplace, Epsilon: 2, Answers: 1, Sensitivity: 1, Threshold: 3},
+		{Noise: Geometric, Epsilon: 1.5, Answers: 2, Sensitivity: 1, Threshold: 2},
+		{Noise: DiscreteLaplace, Epsilon: 3, Answers: 2, Sensitivity: 2, Threshold: 1, Monotone: true},
+	} {
+		m := newSparse(t, cfg)
+		observed := map[string]float64{}
+		for seed := range uint64(runs) {
+			s := &Session{run[bool]{threshold: cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: cfg.Answers}}
+			s.run.charged(SeedKey(seed))
+			var above []bool
+			for i, v := range values {
+				a, err := s.Ask(uint64(i), v)
+				if err != nil {
+					require.ErrorIs(t, err, ErrExhausted)
+					require.Zero(t, s.Left())
+					break
+				}
+				above = append(above, a)
+			}
+			observed[name(above)]++
+		}
+		require.Greater(t, fits(t, observed, m.Law(), []float64{-3, 2, 0, 5, 1}), falseAlarm)
+		wrong := m.Law()
+		wrong.QueryNoise.Scale *= 1.15
+		require.Less(t, fits(t, observed, wrong, []float64{-3, 2, 0, 5, 1}), falseAlarm)
+	}
+}
+
+func TestStableRunsFollowTheirLaws(t *testing.T) {
+	distances := []int64{9, 0, 7, 12, 4}
+	values := []float64{-9, 0, -7, -12, -4}
+	for _, m := range []StableMechanism{
+		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2}),
+		newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 6, Failures: 2}),
+	} {
+		l := m.Law()
+		observed := map[string]float64{}
+		for seed := range uint64(runs) {
+			s := &StableSession[int]{run[Answer[int]]{threshold: int64(l.Threshold), stop: l.Stop, refresh: l.Refresh}}
+			s.run.thresholdNoise, s.run.queryNoise = m.samplers()
+			s.run.charged(SeedKey(seed))
+			var refused []bool
+			for i, d := range distances {
+				a, err := s.Ask(uint64(i), i+10, d)
+				if err != nil {
+					break
+				}
+				if a.Released {
+					require.Equal(t, i+10, a.Value)
+				}
+				refused = append(refused, !a.Released)
+			}
+			observed[name(refused)]++
+		}
+		require.Greater(t, fits(t, observed, l, values), falseAlarm)
+		wrong := l
+		wrong.Refresh = !l.Refresh
+		require.Less(t, fits(t, observed, wrong, values), falseAlarm)
+		wrong = l
+		wrong.ThresholdNoise.Scale *= 1.15
+		require.Less(t, fits(t, observed, wrong, values), falseAlarm)
+	}
+}
+
+func TestSessions(t *testing.T) {
+	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 1, Answers: 2, Sensitivity: 1, Threshold: 100})
+	r := reserve(t, m.Event())
+	s, err := m.Start(r, SeedKey(1))
+	require.NoError(t, err)
+	require.False(t, s.Releasable())
+	for q := range uint64(5) {
+		above, err := s.Ask(q, -1000)
+		require.NoError(t, err)
+		require.False(t, above)
+	}
+	require.Equal(t, 2, s.Left())
+	for q := uint64(5); q < 7; q++ {
+		above, err := s.Ask(q, math.MaxInt64)
+		require.NoError(t, err)
+		require.True(t, above)
+	}
+	_, err = s.Ask(7, 0)
+	require.ErrorIs(t, err, ErrExhausted)
+	above, err := s.Ask(5, math.MinInt64)
+	require.NoError(t, err)
+	require.True(t, above, "stored")
+
+	_, err = m.Start(r, SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 2}), SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	_, err = m.Start(reserve(t, m.Event()), Key{})
+	require.ErrorContains(t, err, "zero Key")
+
+	stable := newStable(t, StableSVTConfig{B1: 2, B2: 40, Threshold: 30, Failures: 1})
+	answers := func(seed uint64) (out []Answer[string]) {
+		s, err := Start[string](stable, reserve(t, stable.Event()), SeedKey(seed))
+		require.NoError(t, err)
+		for q := range uint64(50) {
+			a, err := s.Ask(q, "x", 100)
+			if err != nil {
+				break
+			}
+			out = append(out, a)
+		}
+		require.False(t, s.Releasable())
+		require.LessOrEqual(t, s.Left(), 1)
+		return out
+	}
+	require.Equal(t, answers(1), answers(1))
+	require.NotEqual(t, answers(1), answers(2))
+	session, err := Start[string](stable, reserve(t, stable.Event()), SeedKey(1))
+	require.NoError(t, err)
+	a, err := session.Ask(1, "secret", math.MinInt64)
+	require.NoError(t, err)
+	require.Equal(t, Answer[string]{}, a)
+	_, err = session.Ask(2, "secret", math.MaxInt64)
+	require.ErrorIs(t, err, ErrExhausted)
+}
+
+func TestConfigsAreChecked(t *testing.T) {
+	good := SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1}
+	for want, change := range map[string]func(*SparseVectorConfig){
+		"Noise":        func(c *SparseVectorConfig) { c.Noise = Laplace },
+		"Epsilon":      func(c *SparseVectorConfig) { c.Epsilon = math.NaN() },
+		"Epsilon must": func(c *SparseVectorConfig) { c.Epsilon = 0 },
+		"Answers":      func(c *SparseVectorConfig) { c.Answers = 0 },
+		"Sensitivity":  func(c *SparseVectorConfig) { c.Sensitivity = 0 },
+		"Threshold":    func(c *SparseVectorConfig) { c.Threshold = 1 << 51 },
+		"another":      func(c *SparseVectorConfig) { c.Epsilon, c.Answers, c.Sensitivity = 0x1p-20, 1<<30, 1<<20 },
+	} {
+		cfg := good
+		change(&cfg)
+		_, err := NewSparseVector(cfg)
+		require.ErrorContains(t, err, want)
+	}
+	for _, cfg := range []StableSVTConfig{
+		{}, {B1: 1, B2: 1}, {B1: math.NaN(), B2: 1, Failures: 1}, {B1: 1, B2: 0, Failures: 1}, {B1: 1, B2: 1, Failures: 1, Threshold: -1},
+	} {
+		_, err := NewStableSVT(cfg)
+		require.Error(t, err)
+	}
+	for _, cfg := range []MSvecConfig{{}, {Lambda: math.Inf(1), Failures: 1}, {Lambda: 1}, {Lambda: 1, Failures: 1, Threshold: -1}} {
+		_, err := NewMSvec(cfg)
+		require.Error(t, err)
+	}
+	_, err := CalibrateStableSVT(1, 0, 1, 0.1)
+	require.Error(t, err)
+	_, err = CalibrateStableSVT(1, 0.1, 0, 0.1)
+	require.Error(t, err)
+	_, err = CalibrateMSvec(t.Context(), math.NaN(), 0.1, 1)
+	require.Error(t, err)
+	_, err = PrintedMSvec(1, 0.1, 0, 1)
+	require.Error(t, err)
+	_, err = DistanceFor(newStable(t, StableSVTConfig{B1: 1, B2: 1, Failures: 1}), 1)
+	require.Error(t, err)
+}
