@@ -27,6 +27,7 @@ type balance struct {
 // charge is one event, and how often it was reserved.
 type charge struct {
 	event   accountant.Event
+	text    string // JSON of the event
 	count   int64
 	curve   []float64 // divergence at each order; nil if not kept
 	failure float64
@@ -108,24 +109,21 @@ func penalty(a, delta float64) (float64, error) {
 	}
 }
 
-// chargeOf finds or makes the charge of an event in its JSON form. A nil event
-// is read from the text. Nothing is counted yet.
-func (b *balance) chargeOf(text []byte, e accountant.Event) (*charge, error) {
+// chargeOf finds or makes the charge of an event in its JSON form. The event is
+// read from that, so that whoever made it cannot change it any more. Nothing is
+// counted yet.
+func (b *balance) chargeOf(text []byte) (*charge, error) {
 	if c, ok := b.byText[string(text)]; ok {
 		return c, nil
 	}
-	if e == nil {
-		var err error
-		if e, err = accountant.UnmarshalEvent(text); err != nil {
-			return nil, err
-		}
-	}
-	c := &charge{event: e}
-	curve, failure, err := b.curveOf(e)
+	e, err := accountant.UnmarshalEvent(text)
 	if err != nil {
 		return nil, err
 	}
-	c.curve, c.failure = curve, failure
+	c := &charge{event: e, text: string(text)}
+	if c.curve, c.failure, err = b.curveOf(e); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -153,14 +151,14 @@ func (b *balance) curve(c *charge) ([]float64, error) {
 	return curve, err
 }
 
-// add counts one more run of c, whose event has this JSON form.
-func (b *balance) add(text []byte, c *charge) error {
+// add counts one more run of c.
+func (b *balance) add(c *charge) error {
 	curve, err := b.curve(c)
 	if err != nil {
 		return err
 	}
 	if c.count == 0 {
-		b.byText[string(text)] = c
+		b.byText[c.text] = c
 		if b.kinds = append(b.kinds, c); len(b.kinds) > maxCurves {
 			c.curve = nil
 		}

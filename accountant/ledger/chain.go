@@ -171,7 +171,7 @@ func (c *chain) reserve(l line) error {
 	if l.entry != c.entries+1 || l.run > int64(len(c.runs)) {
 		return fmt.Errorf("it is entry %d of run %d, after %d entries and %d runs", l.entry, l.run, c.entries, len(c.runs))
 	}
-	more, err := c.balance.chargeOf(l.text, nil)
+	more, err := c.balance.chargeOf(l.text)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (c *chain) reserve(l line) error {
 
 // charge counts a reservation whose price was found right.
 func (c *chain) charge(l line, more *charge) error {
-	if err := c.balance.add(l.text, more); err != nil {
+	if err := c.balance.add(more); err != nil {
 		return err
 	}
 	c.entries++

@@ -200,7 +200,10 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		declared = int64(len(c.runs)) + 1
 		lines = append(lines, line{kind: runLine, run: declared, text: id})
 	}
-	before := c.balance.snapshot()
+	var before snapshot
+	if len(events) > 1 { // a single one is refused before it is counted
+		before = c.balance.snapshot()
+	}
 	charges := make([]*charge, len(events))
 	for i, e := range events {
 		text, err := accountant.MarshalEvent(e)
@@ -209,13 +212,15 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		}
 		var epsilon float64
 		if err == nil {
-			charges[i], epsilon, err = l.afford(text, e)
+			charges[i], epsilon, err = l.afford(text)
 		}
 		if err == nil {
-			err = c.balance.add(text, charges[i])
+			err = c.balance.add(charges[i])
 		}
 		if err != nil {
-			c.balance.restore(before)
+			if len(events) > 1 {
+				c.balance.restore(before)
+			}
 			var over *BudgetError
 			if errors.As(err, &over) {
 				return nil, err
@@ -236,9 +241,9 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		r.number = declared
 	}
 	reservations := make([]*Reservation, len(events))
-	for i, e := range events {
+	for i := range events {
 		c.entries++
-		reservations[i] = &Reservation{ledger: l, index: c.entries, event: e}
+		reservations[i] = &Reservation{ledger: l, index: c.entries, charge: charges[i]}
 	}
 	if r.number > 0 {
 		c.runs[r.number-1].entries += int64(len(events))
@@ -248,9 +253,9 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 
 // afford returns the charge of an event and the total with it, or a
 // *BudgetError.
-func (l *Ledger) afford(text []byte, e accountant.Event) (*charge, float64, error) {
+func (l *Ledger) afford(text []byte) (*charge, float64, error) {
 	b := l.chain.balance
-	more, err := b.chargeOf(text, e)
+	more, err := b.chargeOf(text)
 	if err != nil {
 		return nil, 0, err
 	}

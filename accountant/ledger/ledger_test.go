@@ -231,3 +231,30 @@ func TestOpenContextStopsWaiting(t *testing.T) {
 	require.NoError(t, err, "what came too late was given back")
 	require.NoError(t, l.Close())
 }
+
+// TestAnEventCannotBeChangedAfterItWasCharged: its list is the caller's.
+func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
+	l, err := ledger.Open("", config)
+	require.NoError(t, err)
+	list := []accountant.Event{queries(1)}
+	event := accountant.Composed{Events: list}
+	r, err := l.Reserve(event)
+	require.NoError(t, err)
+	list[0] = queries(1_000_000)
+	require.ErrorIs(t, r.Begin(event), ledger.ErrNotReserved)
+	require.Equal(t, accountant.Composed{Events: []accountant.Event{queries(1)}}, r.Event())
+	require.Equal(t, []accountant.Event{r.Event()}, l.Schedule().Events)
+	require.NoError(t, r.Begin(accountant.Composed{Events: []accountant.Event{queries(1)}}))
+
+	none, err := l.Reserve(accountant.Composed{})
+	require.ErrorIs(t, err, ledger.ErrSealed)
+	require.Nil(t, none)
+	l, err = ledger.Open("", config)
+	require.NoError(t, err)
+	none, err = l.Reserve(accountant.Composed{})
+	require.NoError(t, err)
+	_, err = l.Reserve(nil)
+	require.Error(t, err)
+	require.ErrorIs(t, none.Begin(nil), ledger.ErrNotReserved)
+	require.NoError(t, none.Begin(accountant.Composed{}))
+}

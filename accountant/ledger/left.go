@@ -121,7 +121,7 @@ func (t *trial) Compose(e accountant.Event, count int64) error {
 	if err != nil {
 		return err
 	}
-	t.more, err = t.balance.chargeOf(text, e)
+	t.more, err = t.balance.chargeOf(text)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
@@ -20,7 +19,7 @@ var ErrNotReserved = errors.New("ledger: not reserved")
 type Reservation struct {
 	ledger *Ledger
 	index  int64
-	event  accountant.Event
+	charge *charge
 
 	mu    sync.Mutex
 	begun bool
@@ -31,7 +30,7 @@ type Reservation struct {
 }
 
 // Event is what was charged.
-func (r *Reservation) Event() accountant.Event { return r.event }
+func (r *Reservation) Event() accountant.Event { return r.charge.event }
 
 // Entry is the number of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
@@ -44,8 +43,8 @@ func (r *Reservation) Begin(e accountant.Event) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
 	}
-	if !reflect.DeepEqual(r.event, e) {
-		return fmt.Errorf("%w: charged %+v, but the mechanism's worst case is %+v", ErrNotReserved, r.event, e)
+	if !r.charge.is(e) {
+		return fmt.Errorf("%w: charged %s, but the mechanism's worst case is %+v", ErrNotReserved, r.charge.text, e)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,4 +56,13 @@ func (r *Reservation) Begin(e accountant.Event) error {
 	}
 	r.begun = true
 	return nil
+}
+
+// is reports whether e is what is charged.
+func (c *charge) is(e accountant.Event) bool {
+	if e == nil {
+		return false
+	}
+	text, err := accountant.MarshalEvent(e)
+	return err == nil && string(text) == c.text
 }

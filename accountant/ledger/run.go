@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 
 	"github.com/pate-go/pate/accountant"
 )
@@ -80,9 +79,9 @@ func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !reflect.DeepEqual(recorded.event, events[0]) {
+		if !recorded.charge.is(events[0]) {
 			r.putBack(append(reservations, recorded))
-			return nil, fmt.Errorf("ledger: entry %d of this run is %+v, but the resumed program reserves %+v", recorded.index, recorded.event, events[0])
+			return nil, fmt.Errorf("ledger: entry %d of this run is %s, but the resumed program reserves %+v", recorded.index, recorded.charge.text, events[0])
 		}
 		reservations, events = append(reservations, recorded), events[1:]
 	}
@@ -133,11 +132,11 @@ func (r *Run) next() (*Reservation, error) {
 			continue
 		}
 		r.left--
-		more, err := r.ledger.chain.balance.chargeOf(l.text, nil)
+		more, err := r.ledger.chain.balance.chargeOf(l.text)
 		if err != nil {
 			return nil, &CorruptError{l.number, err.Error()}
 		}
-		return &Reservation{ledger: r.ledger, index: l.entry, event: more.event}, nil
+		return &Reservation{ledger: r.ledger, index: l.entry, charge: more}, nil
 	}
 }
 

@@ -126,7 +126,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		require.NoError(t, err)
 		var total float64
 		for range n {
-			_, total, err = l.afford(event, votes(5))
+			_, total, err = l.afford(event)
 			require.NoError(t, err)
 			_, err = l.Reserve(votes(5))
 			require.NoError(t, err)

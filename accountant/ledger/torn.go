@@ -52,7 +52,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		return repair{what: "it never became a ledger"}, nil
 	case half: // below
 	case l.kind == reserveLine && l.text != nil && l.run <= int64(len(c.runs)) && c.mayReserve() == nil && l.entry == c.entries+1:
-		more, err := c.balance.chargeOf(l.text, nil)
+		more, err := c.balance.chargeOf(l.text)
 		if err != nil {
 			return repair{}, err
 		}

@@ -102,7 +102,7 @@ func (c *chain) visit(l line, visit func(Entry) error) error {
 	if l.run > 0 {
 		e.Run = c.runs[l.run-1].id
 	}
-	more, err := c.balance.chargeOf(l.text, nil)
+	more, err := c.balance.chargeOf(l.text)
 	if err != nil {
 		return err
 	}
