@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +43,7 @@ func labelParameters() map[string][]string {
 	}
 }
 
-const labelMechanisms = "gnmax|confident|interactive|lnmax|exponential|permute-and-flip"
+const labelMechanisms = "gnmax, confident, interactive, lnmax, exponential, permute-and-flip"
 
 func newLabelCommand(g *globals) *cobra.Command {
 	var f labelFlags
@@ -121,9 +121,11 @@ func (f *labelFlags) check(cmd *cobra.Command) error {
 			}
 		}
 	}
-	for _, flag := range []string{"sigma", "sigma1", "sigma2", "scale", "answers"} {
-		if value := cmd.Flags().Lookup(flag).Value.String(); given(flag) && (strings.HasPrefix(value, "-") || value == "0" || value == "NaN") {
-			return usage("--%s %s: must be above 0; leave it out to have it chosen", flag, value)
+	for flag, value := range map[string]float64{
+		"sigma": f.setting.Sigma, "sigma1": f.setting.Sigma1, "sigma2": f.sigma2, "scale": f.setting.Scale, "answers": float64(f.setting.Answers),
+	} {
+		if given(flag) && !(value > 0 && value <= math.MaxFloat64) {
+			return usage("--%s %v: must be above 0; leave it out to have it chosen", flag, value)
 		}
 	}
 	for _, flag := range own {
@@ -138,8 +140,8 @@ func (f *labelFlags) check(cmd *cobra.Command) error {
 		return usageError("votes", errors.New("--out is required: the labels are written there"))
 	case f.pool == "":
 		return usageError("votes", errors.New("--pool is empty: it names the public records that the queries are"))
-	case given("epsilon") && !(f.epsilon > 0):
-		return usageError("privacy", fmt.Errorf("--epsilon %v: must be above 0", f.epsilon))
+	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
+		return usageError("privacy", fmt.Errorf("--epsilon %v: must be a finite number above 0", f.epsilon))
 	}
 	return nil
 }
@@ -218,7 +220,11 @@ func labelError(err error) error {
 		if in.Check {
 			code = exitCheckFailed
 		}
-		return &commandError{code: code, what: errors.New(in.What), why: in.Why, fix: in.Fix, topic: "votes"}
+		why := in.Why
+		if why == "" && in.Err != nil {
+			why = in.Err.Error()
+		}
+		return &commandError{code: code, what: errors.New(in.What), why: why, fix: in.Fix, topic: "mechanisms"}
 	}
 	var over *ledger.BudgetError
 	if errors.As(err, &over) {

@@ -137,7 +137,10 @@ func (c Config) check() error {
 	if there, err := exists(filepath.Dir(c.Out)); err != nil || !there {
 		return &Error{What: "there is no folder for " + c.Out, Fix: "make it", Err: err}
 	}
-	return c.setting().check()
+	if err := c.setting().check(); err != nil {
+		return &Error{What: "there is no such mechanism", Err: err}
+	}
+	return nil
 }
 
 // setting is what is asked for, with its caps.

@@ -209,9 +209,13 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, teachers.VotesOptions{}) }, "other votes"},
-		"more teachers":    {func(c *Config) { c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), teachers.VotesOptions{}) }, "other votes"},
-		"more queries":     {func(c *Config) { c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), teachers.VotesOptions{}) }, "other votes"},
-		"part of queries":  {func(c *Config) { c.Votes = other(*c, rows, teachers.VotesOptions{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
+		"more teachers": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), teachers.VotesOptions{})
+		}, "other votes"},
+		"more queries": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), teachers.VotesOptions{})
+		}, "other votes"},
+		"part of queries": {func(c *Config) { c.Votes = other(*c, rows, teachers.VotesOptions{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
 		"overlap": {func(c *Config) {
 			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), teachers.VotesOptions{From: testQueries - 1})
 		}, "queries 0:60, not 59:120"},

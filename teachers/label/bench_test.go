@@ -1,0 +1,112 @@
+package label
+
+import (
+	"context"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers"
+)
+
+// agreeing are votes of 250 teachers on 10 classes, nine of ten with the rest.
+func agreeing(b *testing.B, queries int) *teachers.Votes {
+	votes, err := teachers.NewVotes(queries, 250, 10)
+	require.NoError(b, err)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for q := range queries {
+		class := rnd.IntN(10)
+		for t := range 250 {
+			vote := class
+			if rnd.IntN(10) == 0 {
+				vote = rnd.IntN(10)
+			}
+			if err := votes.Set(q, t, vote); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	return votes
+}
+
+func inMemory(votes *teachers.Votes) iter.Seq2[teachers.Ballot, error] {
+	return func(yield func(teachers.Ballot, error) bool) {
+		for q := range votes.Queries() {
+			h, err := votes.Histogram(q)
+			if !yield(teachers.Ballot{Query: q, Histogram: h}, err) {
+				return
+			}
+		}
+	}
+}
+
+// BenchmarkLabel is votes in, lines of labels out, with noise from the system's
+// randomness: of a matrix in memory, and of an NPY file by Run as a whole, with
+// ledger, key, syncs and hash.
+func BenchmarkLabel(b *testing.B) {
+	const queries = 200_000
+	votes := agreeing(b, queries)
+	account := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5, Mode: ledger.Filter}
+	perSecond := func(b *testing.B, runs int) {
+		b.ReportMetric(float64(runs)*queries/b.Elapsed().Seconds(), "queries/s")
+		b.ReportMetric(0, "ns/op")
+	}
+	settings := []Setting{
+		{Setting: plan.Setting{Mechanism: plan.GNMax, Sigma: 40}},
+		{Setting: plan.Setting{Mechanism: plan.Confident, Threshold: 200, Sigma1: 150, Sigma: 40, Answers: queries}},
+		{Setting: plan.Setting{Mechanism: plan.LNMax, Scale: 20}},
+		{Setting: plan.Setting{Mechanism: plan.Exponential, Scale: 20}},
+		{Setting: plan.Setting{Mechanism: plan.PermuteAndFlip, Scale: 20}},
+	}
+	for _, s := range settings {
+		s.Queries = queries
+		b.Run("memory/"+s.Mechanism, func(b *testing.B) {
+			e, err := s.event()
+			require.NoError(b, err)
+			runs := 0
+			for b.Loop() {
+				book, err := ledger.Open("", account)
+				require.NoError(b, err)
+				r, err := book.Reserve(e)
+				require.NoError(b, err)
+				key, err := aggregate.NewKey()
+				require.NoError(b, err)
+				ask, err := s.start(r, key)
+				require.NoError(b, err)
+				w := newLabelWriter(io.Discard)
+				require.NoError(b, release(context.Background(), inMemory(votes), nil, ask, w, func(int) {}))
+				require.Equal(b, queries, w.asked)
+				runs++
+			}
+			perSecond(b, runs)
+		})
+	}
+	dir := b.TempDir()
+	path := filepath.Join(dir, "votes.npy")
+	require.NoError(b, votes.Save(path))
+	for _, s := range settings[:2] {
+		b.Run("npy/"+s.Mechanism, func(b *testing.B) {
+			runs := 0
+			for b.Loop() {
+				votes, err := teachers.OpenVotes(context.Background(), []string{path}, teachers.VotesOptions{Classes: 10})
+				require.NoError(b, err)
+				dir := b.TempDir()
+				_, err = Run(context.Background(), Config{
+					Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
+					Account: account, Votes: votes, Setting: s,
+				})
+				require.NoError(b, err)
+				runs++
+			}
+			perSecond(b, runs)
+		})
+	}
+}
