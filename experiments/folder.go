@@ -54,10 +54,38 @@ func (id Identity) Name() string {
 // its configuration, and under private/ its key and the teachers' votes, which
 // are secrets as the data are. One process at a time may hold it.
 type Folder struct {
-	Path   string
-	Key    aggregate.Key
-	unlock func()
+	Path     string
+	Key      aggregate.Key
+	Finished bool // the run is complete and its key destroyed: Key is zero
+	unlock   func()
 }
+
+// Finish destroys the key of a complete run, after everything that it made is on
+// disk: whoever finds the key later could take the noise off what was released.
+// The key of a seeded run is no secret and stays, so that it can be repeated.
+func (f *Folder) Finish() error {
+	if f.Finished || !f.Key.Releasable() {
+		return nil
+	}
+	private := filepath.Join(f.Path, "private")
+	if err := durable.WriteBytes(filepath.Join(private, finishedName), 0o600, []byte("the key of this run was destroyed when it was complete\n")); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	if err := os.Remove(filepath.Join(private, keyName)); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	if err := durable.SyncDir(private); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	f.Key, f.Finished = aggregate.Key{}, true
+	return nil
+}
+
+// Files under private/.
+const (
+	keyName      = "run.key"
+	finishedName = "finished"
+)
 
 // Close lets other processes use the folder.
 func (f Folder) Close() { f.unlock() }
@@ -80,6 +108,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 		unlock()
 		return f, err
 	}
+	f.Finished = f.Key.IsZero()
 	return f, nil
 }
 
@@ -110,9 +139,10 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// openRun returns the key of the run in a locked folder, or starts one.
+// openRun returns the key of the run in a locked folder, or starts one; the zero
+// key if the run is finished.
 func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
-	config, keyFile := filepath.Join(path, "config.json"), filepath.Join(path, "private", "run.key")
+	config, keyFile := filepath.Join(path, "config.json"), filepath.Join(path, "private", keyName)
 	sweep(filepath.Join(path, "private"))
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
@@ -124,7 +154,16 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 			return key, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
 		}
 		text, err := os.ReadFile(keyFile)
-		if err != nil {
+		_, finished := os.Stat(filepath.Join(path, "private", finishedName))
+		switch {
+		case finished == nil && errors.Is(err, fs.ErrNotExist):
+			return key, nil
+		case finished == nil && err == nil: // cut off while finishing
+			if err := os.Remove(keyFile); err != nil {
+				return key, fmt.Errorf("experiments: %w", err)
+			}
+			return key, nil
+		case err != nil:
 			return key, fmt.Errorf("experiments: the run in %s has lost its key: %w", path, err)
 		}
 		if err := key.UnmarshalText(text); err != nil {

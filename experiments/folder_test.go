@@ -52,3 +52,33 @@ func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {
 	require.ErrorContains(t, err, "no entropy")
 	require.NoFileExists(t, filepath.Join(dir, "config.json"))
 }
+
+func TestAFinishedFolderHasNoKey(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	id := Identity{Schema: "pate.run/1", Data: "mnist", Epsilon: 2, Delta: 1e-5, Seeds: 1}
+	refuse := func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("must not be asked") }
+	f, err := OpenFolder(context.Background(), dir, id, aggregate.NewKey)
+	require.NoError(t, err)
+	key, err := os.ReadFile(filepath.Join(dir, "private", "run.key"))
+	require.NoError(t, err)
+	require.NoError(t, f.Finish())
+	require.NoError(t, f.Finish(), "a second time does nothing")
+	f.Close()
+	for _, when := range []string{"finished", "finished, with the key left by a kill in between"} {
+		f, err = OpenFolder(context.Background(), dir, id, refuse)
+		require.NoError(t, err, when)
+		require.True(t, f.Finished, when)
+		require.True(t, f.Key.IsZero(), when)
+		require.NoFileExists(t, filepath.Join(dir, "private", "run.key"))
+		f.Close()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "private", "run.key"), key, 0o600))
+	}
+
+	seeded := filepath.Join(t.TempDir(), "seeded")
+	f, err = OpenFolder(context.Background(), seeded, id, func() (aggregate.Key, error) { return aggregate.SeedKey(1), nil })
+	require.NoError(t, err)
+	require.NoError(t, f.Finish())
+	require.False(t, f.Finished, "a seed is no secret, and the run can be repeated")
+	require.FileExists(t, filepath.Join(seeded, "private", "run.key"))
+	f.Close()
+}

@@ -120,6 +120,14 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 		return nil, err
 	}
 	defer folder.Close()
+	if folder.Finished {
+		result, err := report.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		g.logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(dir, "results.json"))
+		return result, printResult(g, result)
+	}
 	bar := newProgress(g)
 	cfg.Key, cfg.Dir = folder.Key, folder.Path
 	cfg.Progress = func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) }
@@ -135,7 +143,10 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 		if err := report.Write(dir, result, id.Command); err != nil {
 			return nil, err
 		}
-		g.logf("report: %s\nkeep %s to yourself: votes and the key of the noise", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
+		if err := folder.Finish(); err != nil {
+			return nil, err
+		}
+		g.logf("report: %s\nkeep %s to yourself: the teachers' votes", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
 	}
 	if err := printResult(g, result); err != nil {
 		return nil, err

@@ -83,6 +83,13 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	schedule, err := accountant.ParseSchedule(account)
 	require.NoError(t, err)
 	require.Equal(t, []accountant.Event{accountant.GNMax{Sigma: 40}}, schedule.Events)
+
+	again, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, sample(), again)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "results.json"), []byte(`{"schema":"pate.label/1"}`), 0o600))
+	_, err = Read(dir)
+	require.ErrorContains(t, err, "pate.label/1")
 }
 
 func TestTextFitsATerminalOf80Columns(t *testing.T) {

@@ -60,6 +60,22 @@ func WriteJSON(w io.Writer, r *experiments.Result) error {
 	return e.Encode(r)
 }
 
+// Read returns the result that Write put into dir.
+func Read(dir string) (*experiments.Result, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var r experiments.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("report: %s: %w", filepath.Join(dir, "results.json"), err)
+	}
+	if r.Schema != experiments.Schema {
+		return nil, fmt.Errorf("report: %s has schema %q, not %q", filepath.Join(dir, "results.json"), r.Schema, experiments.Schema)
+	}
+	return &r, nil
+}
+
 func writeAccounts(dir string, r *experiments.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("report: %w", err)
