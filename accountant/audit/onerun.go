@@ -1,0 +1,132 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Guesses is the outcome of a one-run audit: of Canaries records, each of which was
+// put into the data or left out by a fair coin of its own, Made were guessed to be in or
+// out, from what one run of the mechanism released, and Right of these guesses were.
+// Canaries and Made are fixed before the run.
+type Guesses struct {
+	Canaries, Made, Right int
+}
+
+func (g Guesses) validate() error {
+	if g.Right < 0 || g.Right > g.Made || g.Made > g.Canaries || g.Canaries < 1 || g.Canaries > 1<<24 {
+		return fmt.Errorf("audit: %d right of %d guesses about %d canaries", g.Right, g.Made, g.Canaries)
+	}
+	return nil
+}
+
+// PValue is the chance that at least so many guesses are right, if the claim is true
+// for adding or removing one record (Steinke, Nasr, Jagielski 2023, Theorem 5.2): with
+// B binomial, of Made trials of probability e^epsilon/(1 + e^epsilon),
+//
+//	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
+//
+// It holds however the records influence each other.
+func (g Guesses) PValue(claim Claim) (float64, error) {
+	if err := g.validate(); err != nil {
+		return 0, err
+	}
+	if err := claim.validate(); err != nil {
+		return 0, err
+	}
+	return g.pValue(claim), nil
+}
+
+func (g Guesses) pValue(claim Claim) float64 {
+	if g.Right == 0 {
+		return 1
+	}
+	v, r := float64(g.Right), float64(g.Made)
+	q := 1 / (1 + math.Exp(-claim.Epsilon))
+	p := mathext.RegIncBeta(v, r-v+1, q)
+	if claim.Delta == 0 {
+		return p
+	}
+	// log P[B = k] for k = v-1 downwards
+	lg := func(x float64) float64 { l, _ := math.Lgamma(x); return l }
+	odds := claim.Epsilon // log(q/(1-q))
+	k := v - 1
+	log := lg(r+1) - lg(k+1) - lg(r-k+1) + k*math.Log(q) - (r-k)*(odds+math.Log1p(math.Exp(-odds)))
+	sum, worst := 0.0, 0.0
+	for i := 1.0; i <= v; i++ {
+		sum += math.Exp(log)
+		worst = math.Max(worst, sum/i)
+		log += math.Log(k) - math.Log(r-k+1) - odds
+		k--
+	}
+	return math.Min(1, p+2*float64(g.Canaries)*claim.Delta*worst)
+}
+
+// OneRun says what the guesses tell about a claim: the largest epsilon that they
+// refute at the claim's delta, each with a false alarm of probability at most alpha.
+func OneRun(g Guesses, claim Claim, alpha float64) (Finding, error) {
+	if err := g.validate(); err != nil {
+		return Finding{}, err
+	}
+	if err := claim.validate(); err != nil {
+		return Finding{}, err
+	}
+	if err := validateAlpha(alpha); err != nil {
+		return Finding{}, err
+	}
+	f := Finding{
+		Claim: claim, Alpha: alpha, Runs: g.Made,
+		Evidence: fmt.Sprintf("%d of %d guesses right, about %d canaries", g.Right, g.Made, g.Canaries),
+	}
+	refuted := func(epsilon float64) bool { return g.pValue(Claim{epsilon, claim.Delta}) <= alpha }
+	if !refuted(0) {
+		return f, nil
+	}
+	low, high := 0.0, 1.0
+	for refuted(high) && high < 64 {
+		low, high = high, 2*high
+	}
+	for range 100 {
+		if mid := low + (high-low)/2; refuted(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	f.Epsilon = low
+	return f, nil
+}
+
+// Guess makes the guesses that scores suggest, large for records that seem to have
+// been in: half of them "in" for the largest scores, half "out" for the smallest, and
+// none about what is in between. It needs in to count those that are right.
+func Guess(scores []float64, in []bool, guesses int) (Guesses, error) {
+	g := Guesses{Canaries: len(scores), Made: guesses}
+	if len(in) != len(scores) || guesses%2 != 0 {
+		return Guesses{}, fmt.Errorf("audit: %d scores, %d coins and %d guesses, which must be even", len(scores), len(in), guesses)
+	}
+	if err := g.validate(); err != nil {
+		return Guesses{}, err
+	}
+	order := make([]int, len(scores))
+	for i, s := range scores {
+		if math.IsNaN(s) {
+			return Guesses{}, fmt.Errorf("audit: score %d is NaN", i)
+		}
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[i], scores[j]) })
+	for k := range guesses / 2 {
+		if !in[order[k]] {
+			g.Right++
+		}
+		if in[order[len(order)-1-k]] {
+			g.Right++
+		}
+	}
+	return g, nil
+}
