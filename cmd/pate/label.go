@@ -52,42 +52,48 @@ func newLabelCommand(g *globals) *cobra.Command {
 		Short: "Votes in, released labels out, under a budget and a ledger",
 		Long: `Votes in, released labels out, under a budget and a ledger.
 
-The teachers' votes on each query are counted, noise is added, and the winner is
-the label. What that costs at most, for all queries and answers, is charged to the
-ledger first; if it does not fit, nothing is charged and nothing written. The
-labels get their name only when the ledger has committed them:
+The teachers' votes on each query are counted, noise is added, and the winner
+is the label. What that costs at most, for all queries and answers, is charged
+to the ledger first; if it does not fit, nothing is charged and nothing
+written. The labels get their name only when the ledger has committed them:
 
   query,label      a line for each query that was asked, numbered from 0
   17,              the mechanism declined: the teachers did not agree
                    no line: not asked, as --answers were given before
 
-Noise that is left out is chosen: the least for which this run fits what is left of
-the budget. That looks at the number of queries and the caps, never at votes.
+Noise that is left out is chosen: the least for which this run fits what is
+left of the budget. That looks at the number of queries and the caps, never at
+votes.
 
-Interrupted, run the same command again: it goes on at no further cost, and what
-was drawn comes out again bit for bit. The key of the noise lies beside the ledger
-until then, LEDGER.*.key, and is destroyed at the end. After that the same command
-checks that the labels are those that were released, and draws nothing.
+Interrupted, run the same command again: it goes on at no further cost, and
+what was drawn comes out again bit for bit. The key of the noise lies beside
+the ledger until then, LEDGER.*.key, and is destroyed at the end. After that
+the same command checks that the labels are those that were released, and draws
+nothing.
 
-A query is answered once. On one ledger, a run that shares a query with an earlier
-one, or the votes on it, is refused unless it repeats that run: with other votes,
-noise, caps or seed, another --out, or without the key. Numbers name queries within
-a --pool: give votes on other public records another name. LEDGER.id, a secret
-too, is how votes are recognised; keep it. A second ledger for the same people
-cannot be recognised by any file: one ledger for all that is released about them.
+A query is answered once. On one ledger, a run that shares a query with an
+earlier one, or the votes on it, is refused unless it repeats that run: with
+other votes, noise, caps or seed, another --out, or without the key. Numbers
+name queries within a --pool: give votes on other public records another name.
+LEDGER.id, a secret too, is how votes are recognised; keep it. A second ledger
+for the same people cannot be recognised by any file: use one ledger for all
+that is released about them.
 
 "epsilon" is that of these labels by themselves. Other runs may charge the same
-ledger, each by what the earlier ones left; then the whole budget is what holds for
-all of them together (--mode filter). With --mode reserved nothing can be charged
-later, and what this run costs is what holds.`,
-		Example: `  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 --ledger run.jsonl --out labels.csv
-  pate label votes.npy --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --answers 300 --epsilon 2 --ledger run.jsonl --out labels.csv`,
+ledger, each by what the earlier ones left; then the whole budget is what holds
+for all of them together (--mode filter). With --mode reserved nothing can be
+charged later, and what this run costs is what holds.`,
+		Example: `  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 \
+      --ledger run.jsonl --out labels.csv
+  pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
+      --sigma1 150 --sigma2 40 --answers 60 --queries 0:640 --epsilon 2 \
+      --ledger run.jsonl --out labels.csv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.setting.Mechanism, "mechanism", "", labelMechanisms+" (required)")
+	flags.StringVar(&f.setting.Mechanism, "mechanism", "", "which one (required): "+labelMechanisms)
 	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "gnmax: noise on each count, in votes")
 	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "confident: what the largest count must reach, in votes; interactive: beyond the prediction")
 	flags.Float64Var(&f.setting.Sigma1, "sigma1", 0, "confident, interactive: noise of the threshold test, in votes")
@@ -226,11 +232,11 @@ func labelError(err error) error {
 		}
 		return &commandError{code: code, what: errors.New(in.What), why: why, fix: in.Fix, topic: "mechanisms"}
 	}
-	var over *ledger.BudgetError
+	var over *label.BudgetError
 	if errors.As(err, &over) {
-		return &commandError{code: exitOverBudget, what: over,
+		return &commandError{code: exitOverBudget, what: over.BudgetError,
 			why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
-			fix: "ask fewer queries, cap --answers, add noise or leave the noise out", topic: "privacy"}
+			fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), topic: "privacy"}
 	}
 	return votesError(err)
 }

@@ -111,7 +111,7 @@ func (id identity) differences(asked identity) []string {
 	if id.Mechanism == asked.Mechanism {
 		differ("threshold", id.Threshold, asked.Threshold)
 		number("sigma1", id.Sigma1, asked.Sigma1)
-		number("sigma", id.Sigma, asked.Sigma)
+		number(id.setting().sigmaName(), id.Sigma, asked.Sigma)
 		number("scale", id.Scale, asked.Scale)
 		differ("answers", id.Answers, asked.Answers)
 		differ("confidence", id.Confidence, asked.Confidence)

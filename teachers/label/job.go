@@ -49,10 +49,13 @@ func (j job) begin(ctx context.Context) (Result, error) {
 	if n, err := j.book.Fits(ctx, e); err != nil {
 		return Result{}, sealed(err)
 	} else if n == 0 { // nothing is written: there shall be no key of a run that never is
-		if _, err := j.book.Reserve(e); err != nil {
+		if _, err := s.charge(ctx, j.book, j.book.Reserve); err != nil {
 			return Result{}, err
 		}
 		return Result{}, errors.New("label: the ledger took what does not fit")
+	}
+	if err := writable(j.Out); err != nil { // before it is charged
+		return Result{}, err
 	}
 	if j.secret != nil {
 		if err := writeKey(IDFile(j.Ledger), *j.secret); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
@@ -52,7 +53,7 @@ type Result struct {
 
 // Run labels the votes, goes on with a run that was interrupted, or checks one
 // that is complete; see the package comment. A refusal is an *[Error]; over budget it
-// is a *[ledger.BudgetError], and nothing is charged or written. When ctx ends, or
+// is a *[BudgetError], and nothing is charged or written. When ctx ends, or
 // anything fails, there are no labels and repeating the run costs nothing more.
 func Run(ctx context.Context, c Config) (Result, error) {
 	return c.run(ctx, func(string) error { return nil })
@@ -106,6 +107,9 @@ func (c Config) run(ctx context.Context, step func(string) error) (Result, error
 	return j.begin(ctx)
 }
 
+// maxPool bounds the name of a pool, in bytes.
+const maxPool = 256
+
 func (c Config) check() error {
 	switch {
 	case c.Ledger == "":
@@ -114,6 +118,8 @@ func (c Config) check() error {
 		return errors.New("label: Config.Out is empty")
 	case c.Pool == "":
 		return errors.New("label: Config.Pool is empty: say which public records the queries are")
+	case len(c.Pool) > maxPool || !utf8.ValidString(c.Pool):
+		return &Error{What: "the name of the pool is too long or not UTF-8", Fix: "give it a shorter one"}
 	case c.Votes == nil:
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
@@ -193,10 +199,6 @@ func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
 	if err != nil {
 		return err
 	}
-	e, err := s.event()
-	if err != nil {
-		return err
-	}
-	_, err = trial.Reserve(e)
+	_, err = s.charge(ctx, trial, trial.Reserve)
 	return err
 }

@@ -376,6 +376,18 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	_, err := Run(context.Background(), c)
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
+	c.Setting.Sigma = 20
+	_, err = Run(context.Background(), c)
+	var over *BudgetError
+	require.ErrorAs(t, err, &over)
+	fits := c
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: int(over.Queries)})
+	fits.Ledger, fits.Out = c.Ledger+"3", c.Out+"3"
+	require.EqualValues(t, over.Queries, release1(t, fits).Asked)
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: int(over.Queries) + 1})
+	fits.Ledger, fits.Out = c.Ledger+"4", c.Out+"4"
+	_, err = Run(context.Background(), fits)
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 
 	// On a ledger that something else has charged.
 	book, err := ledger.Open(c.Ledger, c.Account)

@@ -102,6 +102,18 @@ func exists(path string) (bool, error) {
 	return true, nil
 }
 
+// writable fails where no file can be made beside path.
+func writable(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return &Error{What: path + " cannot be written", Err: err}
+	}
+	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
+		return &Error{What: path + " cannot be written", Err: err}
+	}
+	return nil
+}
+
 // sweep removes what a process that was killed left of the file at path, while
 // the lock on the ledger says that no other is at work.
 func sweep(path string) {

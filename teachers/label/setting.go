@@ -41,6 +41,14 @@ const (
 // Tested says whether a threshold comes before the answer.
 func (s Setting) Tested() bool { return s.Mechanism == plan.Confident || s.Mechanism == Interactive }
 
+// sigmaName is what the noise of an answer is called beside that of a test.
+func (s Setting) sigmaName() string {
+	if s.Tested() {
+		return "sigma2"
+	}
+	return "sigma"
+}
+
 // noises are the fields that the mechanism has.
 func (s *Setting) noises() []*float64 {
 	switch {
@@ -115,6 +123,33 @@ func (s Setting) check() error {
 	}
 	_, err := s.with(1).event()
 	return err
+}
+
+// charge is the reservation of the whole run. Over budget it says how many queries
+// would still fit.
+func (s Setting) charge(ctx context.Context, book *ledger.Ledger, reserve func(accountant.Event) (*ledger.Reservation, error)) (*ledger.Reservation, error) {
+	e, err := s.event()
+	if err != nil {
+		return nil, err
+	}
+	r, err := reserve(e)
+	var over *ledger.BudgetError
+	if !errors.As(err, &over) {
+		return r, err
+	}
+	one := s
+	one.Queries = 1
+	if one.Tested() {
+		one.Answers = 1
+	}
+	if e, err = one.event(); err != nil {
+		return nil, err
+	}
+	fits, err := book.Fits(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return nil, &BudgetError{BudgetError: over, Queries: fits}
 }
 
 // settle chooses noise that was not given: the least, rounded up to six digits,
