@@ -87,11 +87,17 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	}
 	t.key = key.DeriveBytes("dpsgd", t.fingerprint())
 	result := Result{Event: cfg.Event(), Releasable: key.Releasable() && !cfg.NonPrivate}
-	for step := range cfg.Steps {
+	if result.Steps, err = t.resume(&result.Diagnostics); err != nil {
+		return Result{}, err
+	}
+	for step := result.Steps; step < cfg.Steps; step++ {
 		if err := t.step(ctx, step, &result.Diagnostics); err != nil {
 			return Result{}, err
 		}
 		result.Steps++
+		if err := t.save(result.Steps, result.Diagnostics); err != nil {
+			return Result{}, err
+		}
 		if cfg.Progress != nil {
 			cfg.Progress(step+1, cfg.Steps)
 		}

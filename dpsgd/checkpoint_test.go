@@ -1,0 +1,130 @@
+package dpsgd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// A run that is interrupted again and again ends with the bits of one that is
+// not, and its ledger with one charge.
+func TestAnInterruptedRunGoesOn(t *testing.T) {
+	d, key := clouds(400, 5), SeedKey(5)
+	whole, want := trained(t, d, usual, key)
+
+	dir := t.TempDir()
+	cfg := usual
+	cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(dir, "run.ckpt"), 4
+	book := filepath.Join(dir, "run.jsonl")
+	var got Result
+	var model *Softmax
+	steps := 0
+	for lives := 1; ; lives++ {
+		require.Less(t, lives, 20)
+		l, err := ledger.Open(book, ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Run: "one"})
+		require.NoError(t, err)
+		r, err := l.Reserve(cfg.Event())
+		require.NoError(t, err)
+		model, err = NewSoftmax(d.X.Cols, 3)
+		require.NoError(t, err)
+		ctx, kill := context.WithCancel(context.Background())
+		here := 0
+		cfg.Progress = func(step, _ int) {
+			steps++
+			if here++; here == 7 {
+				kill()
+			}
+		}
+		got, err = Train(ctx, model, d, cfg, r, key)
+		kill()
+		events := l.Schedule().Events
+		require.NoError(t, l.Close())
+		require.Equal(t, []accountant.Event{cfg.Event()}, events, "one charge")
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Equal(t, whole.Parameters(), model.Parameters())
+	require.Equal(t, want, got)
+	require.Less(t, steps, 2*cfg.Steps, "most steps are not done again")
+	info, err := os.Stat(cfg.Checkpoint)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
+	d, key := clouds(100, 3), SeedKey(5)
+	cfg := usual
+	cfg.Steps, cfg.Checkpoint = 4, filepath.Join(t.TempDir(), "run.ckpt")
+	trained(t, d, cfg, key)
+	file, err := os.ReadFile(cfg.Checkpoint)
+	require.NoError(t, err)
+	try := func(data Data, cfg Config, key Key) error {
+		m, err := NewSoftmax(data.X.Cols, 3)
+		require.NoError(t, err)
+		before := append([]float32(nil), m.Parameters()...)
+		_, err = Train(context.Background(), m, data, cfg, reserve(t, cfg), key)
+		if errors.Is(err, ErrCheckpoint) {
+			require.Equal(t, before, m.Parameters(), "nothing is changed")
+		}
+		return err
+	}
+	require.NoError(t, try(d, cfg, key), "a complete run repeats its result")
+	other := cfg
+	other.LearningRate = 2
+	require.ErrorIs(t, try(d, other, key), ErrCheckpoint)
+	require.ErrorIs(t, try(d, cfg, SeedKey(6)), ErrCheckpoint)
+	changed := clouds(100, 3)
+	changed.Y[7] = (changed.Y[7] + 1) % 3
+	require.ErrorIs(t, try(changed, cfg, key), ErrCheckpoint)
+	for i := 0; i < len(file); i += 13 {
+		bad := bytes.Clone(file)
+		bad[i] ^= 4
+		require.NoError(t, os.WriteFile(cfg.Checkpoint, bad, 0o600))
+		require.ErrorIs(t, try(d, cfg, key), ErrCheckpoint, "byte %d", i)
+	}
+	for _, bad := range [][]byte{nil, file[:len(file)-1], append(bytes.Clone(file), 0)} {
+		require.NoError(t, os.WriteFile(cfg.Checkpoint, bad, 0o600))
+		require.ErrorIs(t, try(d, cfg, key), ErrCheckpoint)
+	}
+	cfg.Checkpoint = filepath.Join(t.TempDir(), "no such folder", "run.ckpt")
+	require.ErrorContains(t, try(d, cfg, key), "checkpoint")
+	cfg.CheckpointEvery = -1
+	require.ErrorContains(t, cfg.Validate(), "CheckpointEvery")
+}
+
+func FuzzCheckpoint(f *testing.F) {
+	d, key := clouds(30, 3), SeedKey(5)
+	cfg := usual
+	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(f.TempDir(), "run.ckpt")
+	start := func() *trainer {
+		m, err := NewSoftmax(3, 3)
+		require.NoError(f, err)
+		t, err := newTrainer(m, d, cfg)
+		require.NoError(f, err)
+		t.key = key.DeriveBytes("dpsgd", t.fingerprint())
+		return t
+	}
+	t := start()
+	require.NoError(f, t.save(2, Diagnostics{Sampled: 3}))
+	whole, err := os.ReadFile(cfg.Checkpoint)
+	require.NoError(f, err)
+	f.Add(whole)
+	f.Add([]byte(checkpointMagic))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var counts Diagnostics
+		_, err := start().read(bytes.NewReader(data), &counts)
+		if !bytes.Equal(data, whole) && !errors.Is(err, ErrCheckpoint) {
+			t.Fatalf("accepted, or another error: %v", err)
+		}
+	})
+}
