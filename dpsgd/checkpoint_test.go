@@ -106,23 +106,22 @@ func FuzzCheckpoint(f *testing.F) {
 	d, key := clouds(30, 3), SeedKey(5)
 	cfg := usual
 	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(f.TempDir(), "run.ckpt")
-	start := func() *trainer {
+	start := func(tb testing.TB) *trainer {
 		m, err := NewSoftmax(3, 3)
-		require.NoError(f, err)
+		require.NoError(tb, err)
 		t, err := newTrainer(m, d, cfg)
-		require.NoError(f, err)
+		require.NoError(tb, err)
 		t.key = key.DeriveBytes("dpsgd", t.fingerprint())
 		return t
 	}
-	t := start()
-	require.NoError(f, t.save(2, Diagnostics{Sampled: 3}))
+	require.NoError(f, start(f).save(2, Diagnostics{Sampled: 3}))
 	whole, err := os.ReadFile(cfg.Checkpoint)
 	require.NoError(f, err)
 	f.Add(whole)
 	f.Add([]byte(checkpointMagic))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var counts Diagnostics
-		_, err := start().read(bytes.NewReader(data), &counts)
+		_, err := start(t).read(bytes.NewReader(data), &counts)
 		if !bytes.Equal(data, whole) && !errors.Is(err, ErrCheckpoint) {
 			t.Fatalf("accepted, or another error: %v", err)
 		}
