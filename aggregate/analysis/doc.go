@@ -12,6 +12,16 @@
 // The report explains a run to whoever may see the votes. It is never a claim: its
 // numbers are of types that no accountant, ledger or statement takes.
 //
+// One number may leave: a [Sanitizer] adds noise to the data-dependent cost, once,
+// under parameters that were fixed before anybody looked, after the ledger was
+// charged for it:
+//
+//	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{Mechanism: m, Queries: 640, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
+//	r, err := l.Reserve(s.Event())
+//	out, err := s.Release(ctx, r, key, votes)
+//	…
+//	err = l.Commit(r, text) // and only then it leaves
+//
 // # Guarantee
 //
 // For the histogram h of one query and each neighbour h', one vote moved:
@@ -25,6 +35,15 @@
 //     directions; it is usually 2 to 30 times below Theorem 6.
 //
 // Sums over queries hold for queries chosen without looking at votes or noise.
+//
+// What [Sanitizer.Release] returns costs accountant.GNSS: the noise is a normal
+// variable of exactly its law, rounded to a public grid without ever being a float64,
+// with a standard deviation in proportion to a smooth bound of the sensitivity of the
+// cost (Nissim, Raskhodnikova, Smith 2007; Papernot et al. 2018, appendix B). That
+// bound holds for teachers who vote otherwise, abstain, or no longer do, and needs of
+// the cost only that it grows with the flip bound. It is computed in float64, with
+// slack for rounding that is argued and tested, not proven.
+//
 // Noise is continuous, as in the papers; Options.IntegerNoise makes the exact
 // divergences those of the integer noise and tie rule of package aggregate. The
 // published bounds are about continuous noise: integer noise lets some losers win
@@ -49,6 +68,12 @@
 // checked like the theorem against enumeration. The published cost of releasing
 // with it is too small near the end of its range, so it is shown as published and
 // accountant.GNSS is what counts.
+//
+// What is released is still one-sided, and protects nobody: it tells how the votes
+// turned out. With few queries it is hardly ever below the worst case; 640 queries of
+// 250 teachers at sigma 40, with the defaults, come to epsilon 3.8 at delta 1e-5
+// where the worst case is 4.2 and the private number 2.0. How long a release takes
+// depends on the votes.
 //
 // The data-independent numbers are those of the papers, to stand beside their
 // data-dependent ones. For LNMax that is a curve which is above what a ledger

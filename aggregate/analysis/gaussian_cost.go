@@ -10,12 +10,18 @@ import (
 // it was asked on, with e^logQ bounding the probability that noise changes the
 // answer: the least of [flipBound] and a/sigma^2, which needs no q.
 func gnmaxRDP(logQ, sigma, a float64) float64 {
-	worst := a / sigma / sigma
+	worst := gnmaxWorst(sigma, a)
 	if bound, ok := flipBound(logQ, sigma, a); ok {
 		return math.Min(bound, worst)
 	}
 	return worst
 }
+
+// gnmaxWorst bounds the divergence of one GNMax query on any votes.
+func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
+
+// thresholdWorst bounds that of one test of the largest count.
+func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
 // flipBound is Theorem 6 of Papernot et al. 2018 at the orders mu1 = mu2 + 1 and
 // mu2 = sigma sqrt(log 1/q) of their Proposition 10, for a mechanism that is

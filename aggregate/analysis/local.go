@@ -144,7 +144,7 @@ func (l *localCost) below(logQ float64) bool {
 	return ok && bound < l.worst()
 }
 
-func (l *localCost) worst() float64 { return l.order / l.sigma / l.sigma }
+func (l *localCost) worst() float64 { return gnmaxWorst(l.sigma, l.order) }
 
 func (l *localCost) cost(logQ float64) float64 {
 	if logQ >= l.logQ0 {
@@ -200,8 +200,10 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 }
 
 // cellProfile is the same bound, a little larger, whether those conditions hold or
-// not: the largest change over all q within reach. From q0 on the change falls with
-// q; cell -1 stands for all of that.
+// not: the largest change over all q within reach of d votes of the len(dst)-1
+// teachers. From q0 on the change falls with q; cell -1 stands for all of that. What
+// is within reach of d votes here is within reach of d+1 from every neighbour, which
+// is what makes it smooth.
 func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	up, down := slices.Clone(t), slices.Clone(t)
 	logQ := t.logFlipGaussian(l.sigma)
@@ -222,9 +224,10 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 			}
 		}
 		if d > 0 {
-			if down[1] > 0 {
+			switch {
+			case down[1] > 0:
 				down.agree()
-			} else {
+			case down[0] < len(dst)-1:
 				down[0]++ // somebody who abstained, perhaps
 			}
 			logQ := down.logFlipGaussian(l.sigma)

@@ -12,18 +12,19 @@ import (
 type Mechanism interface {
 	// Validate reports the first parameter that is out of range.
 	Validate() error
-	// query returns what one query with these counts costs.
-	query(counts []int, orders []float64, e laws) (query, error)
+	// bounds returns the published bounds of what one query costs.
+	bounds(t tally, orders []float64) query
+	// exact returns what one query with these counts costs, exactly.
+	exact(e laws, counts []int, orders []float64) (divergences, error)
 	// laws are the exact laws of the argmax, of integer or continuous noise.
 	laws(integer bool) (laws, error)
 }
 
-// query is the cost of one query at each order, in two steps, and exactly.
+// query is the cost of one query at each order, in two steps.
 type query struct {
 	answer              float64 // probability of an answer
 	test, testWorst     spent   // the threshold test; nil if there is none
 	argmax, argmaxWorst spent   // the noisy argmax, if it is answered
-	exact               divergences
 }
 
 // GNMax adds normal noise to every count (Papernot et al. 2018, section 4.1).
@@ -96,41 +97,46 @@ func (m LNMax) laws(integer bool) (laws, error) {
 	return newLaplaceLattice(m.Scale)
 }
 
-func (m GNMax) query(counts []int, orders []float64, e laws) (query, error) {
-	logQ := newTally(counts).logFlipGaussian(m.Sigma)
-	exact, err := argmaxDivergences(e, counts, orders)
+func (m GNMax) bounds(t tally, orders []float64) query {
+	logQ := t.logFlipGaussian(m.Sigma)
 	return query{
 		answer:      1,
 		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma, a) }),
-		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma / m.Sigma }),
-		exact:       exact,
-	}, err
+		argmaxWorst: costs(orders, func(a float64) float64 { return gnmaxWorst(m.Sigma, a) }),
+	}
 }
 
-func (m ConfidentGNMax) query(counts []int, orders []float64, e laws) (query, error) {
-	t := newTally(counts)
+func (m ConfidentGNMax) bounds(t tally, orders []float64) query {
 	pass, fail := thresholdLaw(float64(t[0]), m.Threshold, m.Sigma1)
 	logQ := t.logFlipGaussian(m.Sigma2)
-	exact, err := gatedDivergences(e, counts, m.Threshold, m.Sigma1, orders)
 	return query{
 		answer:      math.Exp(pass),
 		test:        costs(orders, func(a float64) float64 { return thresholdRDP(pass, fail, m.Sigma1, a) }),
-		testWorst:   costs(orders, func(a float64) float64 { return a / (2 * m.Sigma1 * m.Sigma1) }),
+		testWorst:   costs(orders, func(a float64) float64 { return thresholdWorst(m.Sigma1, a) }),
 		argmax:      costs(orders, func(a float64) float64 { return gnmaxRDP(logQ, m.Sigma2, a) }),
-		argmaxWorst: costs(orders, func(a float64) float64 { return a / m.Sigma2 / m.Sigma2 }),
-		exact:       exact,
-	}, err
+		argmaxWorst: costs(orders, func(a float64) float64 { return gnmaxWorst(m.Sigma2, a) }),
+	}
 }
 
-func (m LNMax) query(counts []int, orders []float64, e laws) (query, error) {
-	logQ := newTally(counts).logFlipLaplace(m.Scale)
-	exact, err := argmaxDivergences(e, counts, orders)
+func (m LNMax) bounds(t tally, orders []float64) query {
+	logQ := t.logFlipLaplace(m.Scale)
 	return query{
 		answer:      1,
 		argmax:      costs(orders, func(a float64) float64 { return lnmaxRDP(logQ, m.Scale, a) }),
 		argmaxWorst: costs(orders, func(a float64) float64 { return lnmaxWorst(m.Scale, a) }),
-		exact:       exact,
-	}, err
+	}
+}
+
+func (m GNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
+	return argmaxDivergences(e, counts, orders)
+}
+
+func (m ConfidentGNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
+	return gatedDivergences(e, counts, m.Threshold, m.Sigma1, orders)
+}
+
+func (m LNMax) exact(e laws, counts []int, orders []float64) (divergences, error) {
+	return argmaxDivergences(e, counts, orders)
 }
 
 func costs(orders []float64, cost func(a float64) float64) spent {

@@ -243,7 +243,8 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 		if err := ctx.Err(); err != nil {
 			return totals{}, err
 		}
-		q, err := m.query(g.counts, orders, e)
+		q := m.bounds(g.tally, orders)
+		exact, err := m.exact(e, g.counts, orders)
 		if err != nil {
 			return totals{}, err
 		}
@@ -257,8 +258,8 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 			sum.worst.add(q.argmaxWorst, sum.answers)
 			sum.data.add(q.argmax, sum.answers)
 		}
-		s.forward.add(q.exact.forward, asked)
-		s.both.add(q.exact.both(), asked)
+		s.forward.add(exact.forward, asked)
+		s.both.add(exact.both(), asked)
 		s.expectedAnswers += asked * q.answer
 		s.answered += g.answered
 		s.weights = append(s.weights, q.answer)

@@ -1,0 +1,334 @@
+package analysis
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// SanitizerConfig is all that a release depends on besides the votes. All of it is
+// public, and it must be fixed before anybody looks at the votes: a number taken
+// from a [Report] on them, or from its preview of a release, would be a second
+// release that nobody charges. Defaults look at the other fields and nothing else.
+type SanitizerConfig struct {
+	Mechanism Mechanism // what answered: GNMax or ConfidentGNMax; required
+	Queries   int       // number of queries, in [1, 2^22]; required
+	Teachers  int       // number of teachers, whether they vote or abstain, in [1, 2^20]; required
+	Classes   int       // at least 2; required
+	Delta     float64   // of Released.Epsilon, in (0, 1); required
+
+	// Order of the divergence that is released, above 1. 0 means the best one, up to
+	// 500, if the votes make the queries five times cheaper than their worst case.
+	Order float64
+	// Beta is the smoothness of the sensitivity, at least 1e-5: it changes by a
+	// factor of at most e^Beta between neighbours. The charge is finite at orders
+	// below 1/(1-e^{-2 Beta}). 0 means 1/(3 Order).
+	Beta float64
+	// Sigma is the standard deviation of the noise divided by the smooth
+	// sensitivity. 0 means that with which the release costs, at Order, a tenth of
+	// the worst case of the queries, or twice the least that Beta allows.
+	Sigma float64
+	// Margin is what is added, in standard deviations of the noise, so that the
+	// release is seldom too low: with probability P[N(0,1) < -Margin]. At least 0;
+	// 2 is one time in 44.
+	Margin float64
+	// Grid is what the release is a multiple of, rounded up: a power of two, 2^-40
+	// to 1. 0 means 2^-20.
+	Grid float64
+}
+
+// The assumptions behind defaults.
+const (
+	assumedSaving = 5.0
+	assumedShare  = 0.5 // of the release in the assumed cost
+	defaultGrid   = 0x1p-20
+	maxTeachers   = 1 << 20
+	minBeta       = 1e-5
+	maxOrder      = 500
+)
+
+// Sanitizer releases the data-dependent cost of a run, once, as a charged event:
+//
+//	cost + S Sigma (Z + Margin),   Z ~ N(0, 1)
+//
+// rounded up to the grid (Papernot et al. 2018, appendix B, where Margin is 0). The
+// cost is that bound of the divergence at Order, summed over the queries, each
+// charged as if it was answered, that [Report].All shows; S is its smooth sensitivity.
+type Sanitizer struct {
+	cfg         SanitizerConfig
+	sensitivity *sensitivity
+	worst       float64 // cost of all queries on any votes, at Order
+	cost        float64 // of the release, at Order
+}
+
+// NewSanitizer checks the configuration and fills in defaults. It returns a
+// [*ConditionError] where no sensitivity is known.
+func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
+	if cfg.Mechanism == nil {
+		return nil, errors.New("analysis: SanitizerConfig.Mechanism is missing")
+	}
+	if err := cfg.Mechanism.Validate(); err != nil {
+		return nil, err
+	}
+	var sigmas []float64
+	switch m := cfg.Mechanism.(type) {
+	case GNMax:
+		sigmas = []float64{m.Sigma}
+	case ConfidentGNMax:
+		sigmas = []float64{m.Sigma1, m.Sigma2}
+	}
+	for _, sigma := range sigmas {
+		if !(sigma >= 0x1p-10 && sigma <= 0x1p40) {
+			return nil, fmt.Errorf("analysis: noise of %g votes: package aggregate draws 2^-10 to 2^40", sigma)
+		}
+	}
+	for _, f := range []struct {
+		name         string
+		value, least int
+		most         int
+	}{{"Queries", cfg.Queries, 1, maxTallies}, {"Teachers", cfg.Teachers, 1, maxTeachers}, {"Classes", cfg.Classes, 2, math.MaxInt32}} {
+		if f.value < f.least || f.value > f.most {
+			return nil, fmt.Errorf("analysis: SanitizerConfig.%s must be in [%d, %d], not %d", f.name, f.least, f.most, f.value)
+		}
+	}
+	if cfg.Grid == 0 {
+		cfg.Grid = defaultGrid
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+		ok    bool
+	}{
+		{"Delta", cfg.Delta, cfg.Delta > 0 && cfg.Delta < 1},
+		{"Order", cfg.Order, cfg.Order == 0 || cfg.Order > 1},
+		{"Beta", cfg.Beta, cfg.Beta == 0 || cfg.Beta >= minBeta},
+		{"Sigma", cfg.Sigma, cfg.Sigma >= 0},
+		{"Margin", cfg.Margin, cfg.Margin >= 0},
+		{"Grid", cfg.Grid, cfg.Grid >= 0x1p-40 && cfg.Grid <= 1 && math.Exp2(math.Round(math.Log2(cfg.Grid))) == cfg.Grid},
+	} {
+		if !f.ok || math.IsInf(f.value, 1) {
+			return nil, fmt.Errorf("analysis: SanitizerConfig.%s %v is out of range", f.name, f.value)
+		}
+	}
+	s := &Sanitizer{cfg: cfg}
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.cost, err = releaseCost(s.event(), s.cfg.Order); err != nil {
+		return nil, err
+	}
+	if math.IsInf(s.cost, 1) {
+		return nil, fmt.Errorf("analysis: SanitizerConfig.Beta %v is too large for order %v: the release would cost infinitely much", s.cfg.Beta, s.cfg.Order)
+	}
+	if s.worst, err = s.worstCase(s.cfg.Order); err != nil {
+		return nil, err
+	}
+	s.sensitivity, err = newSensitivity(s.cfg.Mechanism, s.cfg.Order, s.cfg.Classes)
+	return s, err
+}
+
+// choose fills in what was left out.
+func (s *Sanitizer) choose() error {
+	c := &s.cfg
+	unit, err := s.worstCase(1) // the worst case is proportional to the order
+	if err != nil {
+		return err
+	}
+	if c.Order == 0 {
+		best := 1 + math.Sqrt(-math.Log(c.Delta)*assumedSaving/unit)
+		c.Order = math.Min(math.Ceil(2*best)/2, maxOrder)
+	}
+	if c.Beta == 0 {
+		c.Beta = math.Max(minBeta, 1/(3*c.Order))
+	}
+	if c.Sigma > 0 {
+		return nil
+	}
+	at := func(sigma float64) (float64, error) {
+		return releaseCost(accountant.GNSS{Beta: c.Beta, Sigma: sigma, Margin: c.Margin}, c.Order)
+	}
+	const low, high = 0x1p-20, 0x1p40
+	least, err := at(high)
+	if err != nil {
+		return err
+	}
+	target := math.Max(assumedShare*unit*c.Order/assumedSaving, 2*least)
+	from, to := math.Log(low), math.Log(high)
+	for range 60 {
+		middle := (from + to) / 2
+		cost, err := at(math.Exp(middle))
+		if err != nil {
+			return err
+		}
+		if cost > target {
+			from = middle
+		} else {
+			to = middle
+		}
+	}
+	c.Sigma = math.Exp(to)
+	return nil
+}
+
+// worstCase is the cost of all queries on any votes.
+func (s *Sanitizer) worstCase(order float64) (float64, error) {
+	var each float64
+	switch m := s.cfg.Mechanism.(type) {
+	case GNMax:
+		each = gnmaxWorst(m.Sigma, order)
+	case ConfidentGNMax:
+		each = thresholdWorst(m.Sigma1, order) + gnmaxWorst(m.Sigma2, order)
+	default:
+		return 0, errNoSmoothLNMax
+	}
+	return float64(s.cfg.Queries) * each, nil
+}
+
+// Config is the configuration with its defaults filled in.
+func (s *Sanitizer) Config() SanitizerConfig { return s.cfg }
+
+func (s *Sanitizer) event() accountant.GNSS {
+	return accountant.GNSS{Beta: s.cfg.Beta, Sigma: s.cfg.Sigma, Margin: s.cfg.Margin}
+}
+
+// Event is what the release costs.
+func (s *Sanitizer) Event() accountant.Event { return s.event() }
+
+// Released is a sanitised cost: the one number of this package that is not
+// private, if it is releasable.
+type Released struct {
+	Order float64 // of the divergences
+	// Cost is what is released, a multiple of the grid in [0, worst case]. Unless
+	// the noise was below -Margin, it is a bound of the cost of the queries on the
+	// votes that were cast: one-sided, see the package's Guarantee.
+	Cost        float64
+	ReleaseCost float64 // of having released it, at Order
+	Delta       float64
+	// Epsilon at Delta is Cost and ReleaseCost together. It is a function of what
+	// was released; it is no claim, which the ledger alone makes.
+	Epsilon float64
+	// TooLow is the probability that Cost is below what it bounds.
+	TooLow float64
+	// Releasable says that the noise is secret, so that the rest may leave.
+	Releasable bool
+}
+
+// Release computes the cost of the votes and adds noise. It fails unless r charges
+// exactly Event and was not used before, and reads votes after that. What it returns
+// must be committed to the ledger before it leaves.
+//
+// The noise is a function of the key, the configuration and the votes: a run that
+// is repeated on the same reservation releases the same number, bit for bit. The
+// noise on votes that differ anywhere is independent.
+//
+// On an error nothing may leave but that there was one; which votes cause one is
+// public in the sense that they are not of the shape that was announced. How long
+// Release takes depends on the votes, and on the noise: run it where nobody measures.
+func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key aggregate.Key, votes iter.Seq2[aggregate.Histogram, error]) (Released, error) {
+	if key.IsZero() {
+		return Released{}, errors.New("analysis: zero Key: make one with aggregate.NewKey or aggregate.SeedKey")
+	}
+	if err := r.Begin(s.Event()); err != nil {
+		return Released{}, fmt.Errorf("analysis: releasing a cost: %w", err)
+	}
+	groups, queries, err := collect(ctx, votes, Options{})
+	if err != nil {
+		return Released{}, err
+	}
+	if queries != s.cfg.Queries || len(groups[0].tally) != s.cfg.Classes {
+		return Released{}, fmt.Errorf("analysis: %d queries of %d classes, but the release was announced for %d of %d",
+			queries, len(groups[0].tally), s.cfg.Queries, s.cfg.Classes)
+	}
+	if _, err := countTeachers(groups, s.cfg.Teachers); err != nil {
+		return Released{}, err
+	}
+	slices.SortFunc(groups, func(a, b group) int { return slices.Compare(a.tally, b.tally) })
+	mean, sd, err := s.noise(ctx, groups)
+	if err != nil {
+		return Released{}, err
+	}
+	normal, err := rng.NewRoundedNormal(mean+s.cfg.Grid/2, sd, s.cfg.Grid) // rounded up
+	if err != nil {
+		return Released{}, fmt.Errorf("analysis: %w", err)
+	}
+	key = s.key(key, groups)
+	steps := normal.Sample(key.Stream())
+	return s.released(float64(steps)*s.cfg.Grid, key.Releasable())
+}
+
+// noise returns the cost plus the margin, and the standard deviation of the noise.
+// Slack covers what float64 rounds: the cost is off by less than 1e-10 of its worst
+// case, which is added to S, and S of two neighbours by less than a millionth of
+// beta, by which it is smoother than it has to be.
+func (s *Sanitizer) noise(ctx context.Context, groups []group) (mean, sd float64, err error) {
+	orders := []float64{s.cfg.Order}
+	cost := 0.0
+	for _, g := range groups {
+		if err := ctx.Err(); err != nil {
+			return 0, 0, err
+		}
+		q := s.cfg.Mechanism.bounds(g.tally, orders)
+		for _, c := range []spent{q.test, q.argmax} {
+			for _, at := range c { // one order, or no test
+				cost += float64(g.queries) * at
+			}
+		}
+	}
+	profile, err := s.sensitivity.worst(ctx, groups, s.cfg.Teachers)
+	if err != nil {
+		return 0, 0, err
+	}
+	smooth := discounted(profile, s.cfg.Beta*(1-1e-6))*(1+1e-9) + 1e-10*s.worst
+	sd = smooth * s.cfg.Sigma
+	return cost + s.cfg.Margin*sd, sd, nil
+}
+
+// key derives the key of the noise from all that the release depends on, but what
+// comes after it.
+func (s *Sanitizer) key(key aggregate.Key, groups []group) aggregate.Key {
+	c := s.cfg
+	ids := []uint64{uint64(c.Queries), uint64(c.Teachers), uint64(c.Classes)}
+	numbers := []float64{c.Order, c.Beta, c.Sigma, c.Margin, c.Grid}
+	switch m := c.Mechanism.(type) {
+	case GNMax:
+		numbers = append(numbers, m.Sigma)
+	case ConfidentGNMax:
+		numbers = append(numbers, m.Threshold, m.Sigma1, m.Sigma2)
+	}
+	for _, x := range numbers {
+		ids = append(ids, math.Float64bits(x))
+	}
+	hash := sha256.New()
+	var b []byte
+	for _, g := range groups {
+		b = append(binary.AppendUvarint(b[:0], uint64(g.queries)), g.tally.key()...)
+		hash.Write(b) // each has Classes+1 numbers that know their length
+	}
+	return key.Derive("gnss", ids...).DeriveBytes("votes", hash.Sum(nil))
+}
+
+// released is what follows from the number that was drawn.
+func (s *Sanitizer) released(drawn float64, releasable bool) (Released, error) {
+	out := Released{
+		Order: s.cfg.Order, ReleaseCost: s.cost, Delta: s.cfg.Delta, TooLow: math.Exp(mathx.LogNormalCDF(-s.cfg.Margin)),
+		Cost: math.Max(0, math.Min(drawn, math.Ceil(s.worst/s.cfg.Grid)*s.cfg.Grid)), Releasable: releasable,
+	}
+	epsilon, err := accountant.Improved.Epsilon(out.Order, mathx.Up(out.Cost+out.ReleaseCost), out.Delta)
+	if err != nil {
+		return Released{}, fmt.Errorf("analysis: %w", err)
+	}
+	out.Epsilon = mathx.Up(epsilon * (1 + 4e-16))
+	return out, nil
+}

@@ -1,0 +1,341 @@
+package analysis
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+)
+
+func book(t testing.TB, epsilon float64) *ledger.Ledger {
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: epsilon, Delta: 1e-5, Mode: ledger.Filter})
+	require.NoError(t, err)
+	return l
+}
+
+func publish(t testing.TB, s *Sanitizer, key aggregate.Key, rows [][]int) (Released, error) {
+	r, err := book(t, 100).Reserve(s.Event())
+	require.NoError(t, err)
+	return s.Release(context.Background(), r, key, histograms(rows))
+}
+
+func smallSanitizer(t testing.TB) *Sanitizer {
+	s, err := NewSanitizer(SanitizerConfig{
+		Mechanism: ConfidentGNMax{Threshold: 12, Sigma1: 8, Sigma2: 4}, Queries: 3, Teachers: 20, Classes: 3, Delta: 1e-5,
+		Order: 4, Beta: 0.05, Sigma: 5, Margin: 2,
+	})
+	require.NoError(t, err)
+	return s
+}
+
+var smallVotes = [][]int{{20, 0, 0}, {1, 18, 1}, {9, 7, 2}}
+
+func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
+	s := smallSanitizer(t)
+	require.Equal(t, accountant.GNSS{Beta: 0.05, Sigma: 5, Margin: 2}, s.Event())
+	key, err := aggregate.NewKey()
+	require.NoError(t, err)
+	first, err := publish(t, s, key, smallVotes)
+	require.NoError(t, err)
+	require.True(t, first.Releasable)
+	require.Zero(t, math.Mod(first.Cost, defaultGrid))
+	again, err := publish(t, s, key, smallVotes)
+	require.NoError(t, err)
+	require.Equal(t, first, again, "the same key, the same votes: the same number")
+
+	// Not the order of queries or the names of classes, which change nothing.
+	again, err = publish(t, s, key, [][]int{{7, 9, 2}, {0, 0, 20}, {1, 18, 1}})
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+
+	seeded, err := publish(t, s, aggregate.SeedKey(1), smallVotes)
+	require.NoError(t, err)
+	require.False(t, seeded.Releasable)
+
+	l := book(t, 100)
+	r, err := l.Reserve(s.Event())
+	require.NoError(t, err)
+	read := 0
+	counting := func(yield func(aggregate.Histogram, error) bool) {
+		read++
+		histograms(smallVotes)(yield)
+	}
+	_, err = s.Release(context.Background(), r, key, counting)
+	require.NoError(t, err)
+	_, err = s.Release(context.Background(), r, key, counting)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	r, err = l.Reserve(accountant.GNSS{Beta: 0.05, Sigma: 50, Margin: 2})
+	require.NoError(t, err)
+	_, err = s.Release(context.Background(), r, key, counting)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	_, err = s.Release(context.Background(), nil, key, counting)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	_, err = s.Release(context.Background(), r, aggregate.Key{}, counting)
+	require.ErrorContains(t, err, "zero Key")
+	require.Equal(t, 1, read, "no vote is read before the charge")
+}
+
+// TestReleaseHasItsLaw: over keys, the number follows the law whose divergence is
+// charged, around the cost of the report; false-alarm rate 1e-9.
+func TestReleaseHasItsLaw(t *testing.T) {
+	s := smallSanitizer(t)
+	groups, _, err := collect(context.Background(), histograms(smallVotes), Options{})
+	require.NoError(t, err)
+	mean, sd, err := s.noise(context.Background(), groups)
+	require.NoError(t, err)
+	profile, err := s.sensitivity.worst(context.Background(), groups, 20)
+	require.NoError(t, err)
+	require.InEpsilon(t, 5*discounted(profile, 0.05), sd, 1e-5)
+	r, err := Analyze(context.Background(), s.cfg.Mechanism, histograms(smallVotes), Options{Delta: 1e-5, Orders: []float64{4}, Teachers: 20})
+	require.NoError(t, err)
+	before, err := accountant.Classic.Epsilon(4, mean-2*sd, 1e-5)
+	require.NoError(t, err)
+	require.InEpsilon(t, r.All.DataDependent.Classic.Reveal(), before, 1e-12)
+	t.Logf("cost %.4f, sd %.4f, of at most %.4f", mean-2*sd, sd, s.worst)
+
+	const bins = 8 // within the range of costs, which cuts the tails off
+	low, high := 0.0, s.worst
+	width := (high - low) / bins
+	var observed [bins + 2]float64
+	n := 3000
+	for i := range n {
+		out, err := publish(t, s, aggregate.SeedKey(uint64(i)), smallVotes)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, out.Cost, 0.0)
+		switch {
+		case out.Cost == 0:
+			observed[0]++
+		case out.Cost >= s.worst:
+			observed[bins+1]++
+		default:
+			observed[1+int((out.Cost-low)/width)]++
+		}
+	}
+	law := distuv.Normal{Mu: mean, Sigma: sd}
+	chi2, cells, last := 0.0, 0, 0.0
+	for i := range observed {
+		to := 1.0
+		if i <= bins {
+			to = law.CDF(low + float64(i)*width)
+		}
+		expected := (to - last) * float64(n)
+		last = to
+		if expected >= 5 {
+			cells++
+			chi2 += (observed[i] - expected) * (observed[i] - expected) / expected
+		}
+	}
+	require.Greater(t, cells, 4)
+	require.Greater(t, distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2), 1e-9)
+}
+
+// TestSmoothSensitivityOfAReleaseIsSmooth: in a small world, between all
+// neighbours, costs differ by at most the smooth sensitivity of either, and that by
+// at most the factor that is charged; so the divergence of the two laws is at most
+// the charge. Without the discount for distance it is not smooth.
+func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
+	most := 0.0
+	for _, m := range []Mechanism{GNMax{Sigma: 0.8}, GNMax{Sigma: 1.5}, GNMax{Sigma: 4}, ConfidentGNMax{Threshold: 5, Sigma1: 3, Sigma2: 1.5}} {
+		s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
+		require.NoError(t, err)
+		type law struct{ mean, sd, smooth float64 }
+		laws := map[[3]int]law{}
+		at := func(h [3]int) law {
+			if _, ok := laws[h]; !ok {
+				mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(h[:]), queries: 1}})
+				require.NoError(t, err)
+				laws[h] = law{mean, sd, sd / 5}
+			}
+			return laws[h]
+		}
+		charge, err := releaseCost(s.event(), 3)
+		require.NoError(t, err)
+		ratio, closest := 0.0, 0.0
+		visit := func(h, o [3]int) {
+			p, q := at(h), at(o)
+			require.LessOrEqual(t, math.Abs((p.mean-p.sd)-(q.mean-q.sd)), math.Min(p.smooth, q.smooth), "%v %v", h, o)
+			ratio = math.Max(ratio, p.sd/q.sd)
+			d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
+			require.LessOrEqual(t, d, charge, "%v %v", h, o)
+			closest = math.Max(closest, d/charge)
+		}
+		for a := 0; a <= 7; a++ {
+			for b := 0; a+b <= 7; b++ {
+				for c := 0; a+b+c <= 7; c++ { // the rest abstains
+					h := [3]int{a, b, c}
+					for i := range h {
+						for j := -1; j < 3; j++ { // to j, or to an abstention
+							o := h
+							if o[i]--; o[i] < 0 || i == j {
+								continue
+							}
+							if j >= 0 {
+								o[j]++
+							}
+							visit(h, o)
+							visit(o, h)
+						}
+					}
+				}
+			}
+		}
+		require.LessOrEqual(t, ratio, math.Exp(0.1))
+		t.Logf("%+v: ratio of neighbours e^%.4f, divergence up to %.3f of the charge", m, math.Log(ratio), closest)
+		most = math.Max(most, closest)
+	}
+	require.Greater(t, most, 0.3, "the charge is not far above")
+}
+
+// gaussianDivergence is the divergence of order a of N(m, s^2) from N(n, r^2).
+func gaussianDivergence(m, s, n, r, a float64) float64 {
+	v := a*r*r + (1-a)*s*s
+	if v <= 0 {
+		return math.Inf(1)
+	}
+	return a*(m-n)*(m-n)/(2*v) + math.Log(r/s) + math.Log(r*r/v)/(2*(a-1))
+}
+
+// TestLocalSensitivityIsNotSmooth: noise scaled by the local sensitivity alone
+// differs between neighbours by more than is charged.
+func TestLocalSensitivityIsNotSmooth(t *testing.T) {
+	l, err := newLocalCost(1.5, 3, 3)
+	require.NoError(t, err)
+	local := func(counts ...int) float64 {
+		profile := make([]float64, 1)
+		l.cellProfile(profile, newTally(counts), 1)
+		return profile[0]
+	}
+	require.Greater(t, local(11, 1, 0)/local(12, 0, 0), math.Exp(0.1))
+}
+
+func TestSanitizerDefaultsLookAtPublicNumbersOnly(t *testing.T) {
+	for _, c := range []struct {
+		m       Mechanism
+		queries int
+	}{{ConfidentGNMax{200, 150, 40}, 640}, {GNMax{40}, 640}, {GNMax{40}, 10}, {GNMax{20}, 1000}, {GNMax{400}, 100}} {
+		s, err := NewSanitizer(SanitizerConfig{Mechanism: c.m, Queries: c.queries, Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
+		require.NoError(t, err)
+		got := s.Config()
+		t.Logf("%+v x %d: order %.2f beta %.4f sigma %.3f, costs %.4f of %.4f", c.m, c.queries, got.Order, got.Beta, got.Sigma, s.cost, s.worst)
+		require.Greater(t, got.Order, 1.0)
+		require.Less(t, s.cost, s.worst/9+0.02)
+		again, err := NewSanitizer(got)
+		require.NoError(t, err)
+		require.Equal(t, got, again.Config(), "what was chosen is taken as it is")
+	}
+}
+
+// TestReleaseOfAPublishedRun: what a release looks like whose parameters were fixed
+// without a look, on the votes of 250 teachers on MNIST.
+func TestReleaseOfAPublishedRun(t *testing.T) {
+	rows := tallies(readNumbers(t, filepath.Join("testdata", "pate", "counts.csv")))[:100]
+	m := ConfidentGNMax{200, 150, 40}
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: len(rows), Teachers: 250, Classes: 10, Delta: 1e-5, Margin: 2})
+	require.NoError(t, err)
+	r, err := Analyze(context.Background(), m, histograms(rows), Options{Delta: 1e-5, Orders: []float64{s.cfg.Order}, Teachers: 250})
+	require.NoError(t, err)
+	below := 0
+	for i := range 20 {
+		out, err := publish(t, s, aggregate.SeedKey(uint64(i)), rows)
+		require.NoError(t, err)
+		if i < 3 {
+			t.Logf("%+v", out)
+		}
+		require.LessOrEqual(t, out.Cost, s.worst+defaultGrid)
+		require.Greater(t, out.Epsilon, 0.0)
+		if out.Epsilon < r.All.DataDependent.Improved.Reveal() {
+			below++
+		}
+	}
+	t.Logf("all answered: %.4f data-dependent, %.4f independent", r.All.DataDependent.Improved.Reveal(), r.All.Independent.Improved.Reveal())
+	require.LessOrEqual(t, below, 4, "each with probability 1/44: P[more than 4 of 20] < 1e-4, and the seeds are fixed")
+}
+
+func TestSanitizerRefusesBadInput(t *testing.T) {
+	good := smallSanitizer(t).Config()
+	for name, change := range map[string]func(c *SanitizerConfig){
+		"Mechanism":    func(c *SanitizerConfig) { c.Mechanism = nil },
+		"Sigma":        func(c *SanitizerConfig) { c.Mechanism = GNMax{} },
+		"LNMax":        func(c *SanitizerConfig) { c.Mechanism = LNMax{20} },
+		"Queries":      func(c *SanitizerConfig) { c.Queries = 0 },
+		"Queries must": func(c *SanitizerConfig) { c.Queries = maxTallies + 1 },
+		"Teachers":     func(c *SanitizerConfig) { c.Teachers = 0 },
+		"Classes":      func(c *SanitizerConfig) { c.Classes = 1 },
+		"Delta":        func(c *SanitizerConfig) { c.Delta = 0 },
+		"Order":        func(c *SanitizerConfig) { c.Order = 1 },
+		"Order NaN":    func(c *SanitizerConfig) { c.Order = math.NaN() },
+		"Beta":         func(c *SanitizerConfig) { c.Beta = 1e-6 },
+		"infinitely":   func(c *SanitizerConfig) { c.Beta = 1 },
+		"Sigma -1":     func(c *SanitizerConfig) { c.Sigma = -1 },
+		"Sigma +Inf":   func(c *SanitizerConfig) { c.Sigma = math.Inf(1) },
+		"Margin":       func(c *SanitizerConfig) { c.Margin = -1 },
+		"Grid":         func(c *SanitizerConfig) { c.Grid = 0.3 },
+		"Grid 2":       func(c *SanitizerConfig) { c.Grid = 2 },
+		"noise of":     func(c *SanitizerConfig) { c.Mechanism = GNMax{1e100} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := good
+			change(&cfg)
+			_, err := NewSanitizer(cfg)
+			require.ErrorContains(t, err, name)
+		})
+	}
+	s := smallSanitizer(t)
+	for name, rows := range map[string][][]int{
+		"no queries":              nil,
+		"2 queries of 3 classes":  smallVotes[:2],
+		"3 queries of 2 classes":  {{1, 2}, {1, 2}, {1, 2}},
+		"has more votes":          {{20, 1, 0}, {1, 2, 3}, {1, 2, 3}},
+		"query 1 has 2 classes":   {{20, 0, 0}, {1, 2}, {1, 2, 3}},
+		"4 queries of 3 classes":  append([][]int{{1, 1, 1}}, smallVotes...),
+		"at least 2 classes, not": {{20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := publish(t, s, aggregate.SeedKey(1), rows)
+			require.ErrorContains(t, err, name)
+			require.Zero(t, out)
+		})
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	r, err := book(t, 100).Reserve(s.Event())
+	require.NoError(t, err)
+	_, err = s.Release(cancelled, r, aggregate.SeedKey(1), histograms(smallVotes))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func ExampleSanitizer() {
+	votes := func() iter.Seq2[aggregate.Histogram, error] {
+		return histograms([][]int{{100, 0, 0}, {3, 95, 2}, {40, 35, 25}})
+	}
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: GNMax{Sigma: 20}, Queries: 3, Teachers: 100, Classes: 3, Delta: 1e-5, Margin: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := l.Reserve(s.Event())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, err := s.Release(context.Background(), r, aggregate.SeedKey(1), votes())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("cost at order %.1f: %.4f, and %.4f to say so\n", out.Order, out.Cost, out.ReleaseCost)
+}
