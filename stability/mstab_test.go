@@ -185,7 +185,10 @@ func TestThresholds(t *testing.T) {
 }
 
 func TestMStabFollowsItsLaw(t *testing.T) {
-	const questions = 200_000
+	questions := 200_000
+	if raceDetector {
+		questions = 40_000
+	}
 	for _, cfg := range []MStabConfig{
 		{Noise: Laplace, Epsilon: 0.7, Delta: 0.01},
 		{Noise: Gaussian, Sigma: 2.5, Delta: 0.02},
@@ -221,9 +224,11 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 		require.Greater(t, fits(m), falseAlarm/float64(len(distances)))
 		cfg.Epsilon *= 1.1 // one of the two is 0
 		cfg.Sigma /= 1.1
-		require.Less(t, fits(newMStab(t, cfg)), falseAlarm, "noise a tenth off must be seen")
+		if !raceDetector {
+			require.Less(t, fits(newMStab(t, cfg)), falseAlarm, "noise a tenth off must be seen")
+		}
 
-		_, err := session.Ask(questions, 0, 99)
+		_, err := session.Ask(uint64(questions), 0, 99)
 		require.ErrorIs(t, err, ErrExhausted)
 		again, err := session.Ask(7, 5, -3)
 		require.NoError(t, err)

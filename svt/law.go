@@ -120,7 +120,11 @@ func (l Law) states(values []float64) (*states, error) {
 	}
 	s := &states{weights: weights}
 	tails := newGaussianTails(l.QueryNoise)
-	for _, v := range values {
+	for i, v := range values {
+		if j := slices.Index(values, v); j < i { // seen before
+			s.below, s.above = append(s.below, s.below[j]), append(s.above, s.above[j])
+			continue
+		}
 		below, above := make([]float64, len(points)), make([]float64, len(points))
 		for k, z := range points {
 			below[k], above[k] = l.QueryNoise.split(l.Threshold+z-v, tails)
@@ -194,7 +198,8 @@ func (l Law) quadrature(values []float64, span float64) (points, weights []float
 
 // step splits the weights by the outcome of query i.
 func (s *states) step(weights []float64, i int) (over, under []float64) {
-	over, under = make([]float64, len(weights)), make([]float64, len(weights))
+	both := make([]float64, 2*len(weights))
+	over, under = both[:len(weights)], both[len(weights):]
 	for k, w := range weights {
 		over[k], under[k] = w*s.above[i][k], w*s.below[i][k]
 	}

@@ -103,7 +103,7 @@ func (n Noise) reach() float64 {
 	if n.Kind == Gaussian || n.Kind == DiscreteGaussian {
 		return 14*n.Scale + 2
 	}
-	return 60*n.Scale + 2
+	return 45*n.Scale + 2
 }
 
 // gaussianTails is P[noise >= m] for m = 0, 1, ...

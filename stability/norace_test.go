@@ -1,0 +1,5 @@
+//go:build !race
+
+package stability
+
+const raceDetector = false

@@ -1,0 +1,125 @@
+package svt_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/svt"
+)
+
+// reserve opens a budget in memory and charges one event to it.
+func reserve(e accountant.Event) *ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{
+		Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := budget.Reserve(e)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return r
+}
+
+// Thousands of unanimous queries are free; contested ones are refused, and paid for.
+func Example() {
+	const queries, refusals = 10_000, 5
+	cfg, err := svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries))
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := svt.NewStableSVT(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// SeedKey repeats itself for this example; what is released needs NewKey.
+	session, err := svt.Start[string](m, reserve(m.Event()), svt.SeedKey(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	released := 0
+	for query := range uint64(queries) {
+		label, distance := "cat", int64(120)
+		if query%3000 == 2999 {
+			distance = 3 // a close vote
+		}
+		answer, err := session.Ask(query, label, distance)
+		if errors.Is(err, svt.ErrExhausted) {
+			break
+		}
+		if answer.Released {
+			released++
+		}
+	}
+	fmt.Println(released, "released,", session.Left(), "more refusals to go")
+	// Output: 9997 released, 2 more refusals to go
+}
+
+// Which of the days had a thousand visits or more? The first one found is paid for, the
+// days before it are free.
+func ExampleSparseVector() {
+	m, err := svt.NewSparseVector(svt.SparseVectorConfig{
+		Noise: svt.Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1000, Monotone: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	session, err := m.Start(reserve(m.Event()), svt.SeedKey(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for day, visits := range []int64{320, 280, 410, 1502, 390} {
+		above, err := session.Ask(uint64(day), visits)
+		fmt.Println(day, above, errors.Is(err, svt.ErrExhausted))
+	}
+	// Output:
+	// 0 false false
+	// 1 false false
+	// 2 false false
+	// 3 true false
+	// 4 false true
+}
+
+// The agreement each needs, at the same price: the printed one, the same algorithm
+// calibrated, and one-sided noise. In votes the lead is twice that.
+func ExampleDistanceFor() {
+	printed, err := svt.PrintedMSvec(1, 1e-6, 1000, 20)
+	if err != nil {
+		log.Fatal(err)
+	}
+	old, err := svt.NewMSvec(printed)
+	if err != nil {
+		log.Fatal(err)
+	}
+	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.05)
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := svt.NewStableSVT(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, m := range []svt.StableMechanism{old, one} {
+		d, err := svt.DistanceFor(m, 0.95)
+		fmt.Println(d, err)
+	}
+	// Output:
+	// 4624 <nil>
+	// 212 <nil>
+}
+
+// How likely is each first day above? With the values, which only the curator knows.
+func ExampleLaw_FirstAbove() {
+	l := svt.Law{
+		Threshold:      3,
+		ThresholdNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 2},
+		QueryNoise:     svt.Noise{Kind: svt.DiscreteLaplace, Scale: 4},
+	}
+	first, none, err := l.FirstAbove([]float64{0, 0, 10})
+	fmt.Printf("%.3f %.3f %v\n", first, none, err)
+	// Output: [0.307 0.180 0.449] 0.064 <nil>
+}

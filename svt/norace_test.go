@@ -1,0 +1,5 @@
+//go:build !race
+
+package svt
+
+const raceDetector = false
