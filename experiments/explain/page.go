@@ -77,13 +77,13 @@ func (p *markdownPage) table(t table.Table) error {
 // latexPage is the body of a document.
 type latexPage struct{ strings.Builder }
 
-func (p *latexPage) title(text string) { p.WriteString(`\section*{` + escapeTeX(text) + "}\n") }
+func (p *latexPage) title(text string) { p.WriteString(`\section*{` + table.EscapeLaTeX(text) + "}\n") }
 
 func (p *latexPage) heading(text string) {
-	p.WriteString("\n" + `\subsection*{` + escapeTeX(text) + "}\n")
+	p.WriteString("\n" + `\subsection*{` + table.EscapeLaTeX(text) + "}\n")
 }
 
-func (p *latexPage) words(text string) { p.WriteString(escapeTeX(text) + "\n") }
+func (p *latexPage) words(text string) { p.WriteString(table.EscapeLaTeX(text) + "\n") }
 
 func (p *latexPage) formula(f Formula) { p.WriteString(`\[` + f.TeX + `\]` + "\n") }
 
@@ -94,10 +94,4 @@ func (p *latexPage) table(t table.Table) error {
 	}
 	p.WriteString("\\end{center}\n")
 	return nil
-}
-
-// escapeTeX escapes running text.
-func escapeTeX(text string) string {
-	return strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
-		"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`).Replace(text)
 }

@@ -120,32 +120,3 @@ func (t Table) markdown(b *strings.Builder) {
 		line(row)
 	}
 }
-
-func (t Table) latex(b *strings.Builder) {
-	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`,
-		"_", `\_`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "ε", `$\varepsilon$`, "δ", `$\delta$`, "σ", `$\sigma$`)
-	b.WriteString(`\begin{tabular}{`)
-	for j := range t.Header {
-		if t.left(j) {
-			b.WriteString("l")
-		} else {
-			b.WriteString("r")
-		}
-	}
-	b.WriteString("}\n\\hline\n")
-	line := func(cells []string) {
-		for j, c := range cells {
-			if j > 0 {
-				b.WriteString(" & ")
-			}
-			b.WriteString(escape.Replace(c))
-		}
-		b.WriteString(" \\\\\n")
-	}
-	line(t.Header)
-	b.WriteString("\\hline\n")
-	for _, row := range t.Rows {
-		line(row)
-	}
-	b.WriteString("\\hline\n\\end{tabular}\n")
-}

@@ -39,3 +39,8 @@ func TestWriteRefusesRaggedRowsAndUnknownFormats(t *testing.T) {
 	require.ErrorContains(t, err, "yaml")
 	require.Empty(t, b.String())
 }
+
+func TestEscapeLaTeX(t *testing.T) {
+	require.Equal(t, `50\% of \$x\_1\$ \textless{} \{y\}\textasciicircum{}2 \& \textbackslash{}\#\textasciitilde{}\textgreater{} $\sigma$ $\pm$ 1`,
+		table.EscapeLaTeX("50% of $x_1$ < {y}^2 & \\#~> σ ± 1"))
+}
