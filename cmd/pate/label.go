@@ -172,6 +172,9 @@ func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error
 	if given("unit") {
 		c.Expect.Unit = f.unit
 	}
+	if given("mode") {
+		c.Expect.Mode = &c.Account.Mode
+	}
 	if given("relation") {
 		c.Expect.Relation = c.Account.Relation
 	}

@@ -51,6 +51,9 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 	field("delta", is.Delta, want.Delta, want.Delta != 0)
 	field("unit", is.Unit, want.Unit, want.Unit != "")
 	field("relation", is.Relation, want.Relation, want.Relation != 0)
+	if want.Mode != nil {
+		field("mode", is.Mode, *want.Mode, true)
+	}
 	field("noise", string(is.Noise), string(made.Noise), is.Noise != ledger.UnknownNoise)
 	if differ != nil {
 		return is, false, &Error{What: c.Ledger + " was made otherwise: its " + strings.Join(differ, ", "),

@@ -194,7 +194,7 @@ func TestKilledProcesses(t *testing.T) {
 		t.Skip("kills processes for some seconds")
 	}
 	rnd := rand.New(rand.NewPCG(1, 1))
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(3 * time.Second)
 	kills := 0
 	for time.Now().Before(deadline) {
 		dir := t.TempDir()

@@ -45,8 +45,8 @@
 // No file can tell what other files hold: a second ledger for the same people, or an
 // older copy of this one put back with its key removed, charges and draws anew. Who
 // must be sure of it keeps the ledger's head elsewhere; see package ledger. A pool
-// that is given another name, with votes of other teachers, is charged in full and
-// not recognised.
+// that is given another name, with votes of other teachers or another number of
+// classes, is charged in full and not recognised.
 //
 // Destroying a key overwrites and removes its file. What a disk, a snapshot or a
 // backup remembers is beyond that.

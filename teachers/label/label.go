@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/teachers"
@@ -18,9 +19,7 @@ type Config struct {
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not
 	// taken.
 	Account ledger.Config
-	// Expect is what a ledger that exists must say, in Unit, Relation, Epsilon and
-	// Delta where they are not zero.
-	Expect  ledger.Config
+	Expect  Expect // what a ledger that exists must say
 	Out     string // path of the labels; required
 	Pool    string // names the public records that the queries are; required
 	Votes   *teachers.VoteSource
@@ -32,6 +31,15 @@ type Config struct {
 	Seed *uint64
 	// Progress, if not nil, is told how many of the queries are done.
 	Progress func(done, total int)
+}
+
+// Expect is what somebody takes a ledger to be. What is zero may be anything.
+type Expect struct {
+	Unit     string
+	Relation accountant.Relation
+	Epsilon  float64
+	Delta    float64
+	Mode     *ledger.Mode
 }
 
 // Result is what was released. Nothing in it is private.

@@ -228,6 +228,8 @@ func TestRefusals(t *testing.T) {
 		"other delta":   {func(c *Config) { c.Expect.Delta = 1e-6 }, "delta is 1e-05"},
 		"other unit":    {func(c *Config) { c.Expect.Unit = "user" }, "unit is record, not user"},
 		"relation":      {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
+		"mode":          {func(c *Config) { c.Expect.Mode = new(ledger.Mode) }, "mode is filter, not reserved"},
+		"pool":          {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
 		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
 		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
 		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},

@@ -23,6 +23,9 @@ type predictionReader struct {
 	classes int
 }
 
+// maxPredictionLine holds 60 bytes for each of the most classes there can be.
+const maxPredictionLine = 1 << 21
+
 // hashPredictions identifies a file of predictions, which are public.
 func hashPredictions(path string) (string, error) {
 	f, err := os.Open(path)
@@ -46,7 +49,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 	if err != nil {
 		return nil, predictionError(path, "cannot be read", err.Error())
 	}
-	return &predictionReader{path: path, file: f, lines: bufio.NewReaderSize(f, 1<<16), classes: classes}, nil
+	return &predictionReader{path: path, file: f, lines: bufio.NewReaderSize(f, maxPredictionLine), classes: classes}, nil
 }
 
 func (r *predictionReader) close() { r.file.Close() } // was only read
@@ -54,15 +57,18 @@ func (r *predictionReader) close() { r.file.Close() } // was only read
 // of is the prediction of a query; queries are asked for in ascending order.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
-		text, err := r.lines.ReadString('\n')
-		if err == io.EOF && text == "" {
+		text, err := r.lines.ReadSlice('\n')
+		if err == io.EOF && len(text) == 0 {
 			return nil, predictionError(r.path, fmt.Sprintf("ends before query %d", query), "it has too few lines")
+		}
+		if err == bufio.ErrBufferFull {
+			return nil, predictionError(r.path, fmt.Sprintf("line %d is too long", r.line+1), "")
 		}
 		if err != nil && err != io.EOF {
 			return nil, predictionError(r.path, "cannot be read", err.Error())
 		}
 		r.line++
-		cells := strings.Split(strings.TrimRight(text, "\r\n"), ",")
+		cells := strings.Split(strings.TrimRight(string(text), "\r\n"), ",")
 		if r.line == 1 {
 			if _, err := strconv.ParseFloat(strings.TrimSpace(cells[0]), 64); err != nil {
 				continue // a heading
