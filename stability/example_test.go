@@ -143,7 +143,10 @@ func ExampleMean() {
 	for i := range ages {
 		ages[i] -= guess
 	}
-	clip, squaredError := stability.LaplaceClip(10, len(ages), 0.5)
+	clip, squaredError, err := stability.LaplaceClip(10, len(ages), 0.5)
+	if err != nil {
+		log.Fatal(err)
+	}
 	m, err := stability.NewMean(stability.MeanConfig{
 		Records: len(ages), Dimension: 1, Clip: clip, Noise: stability.Laplace, Epsilon: 0.5,
 	})

@@ -172,8 +172,8 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 	}
 }
 
-// LaplaceClip is the clip that balances the two errors of a private mean of numbers
-// with E[x^2] <= secondMoment^2, and a bound on the mean squared error it leads to.
+// LaplaceClip is the clip for a private mean of numbers with E[x^2] <= rootMoment^2
+// that balances the two errors it has, and a bound on the mean squared error it leads to.
 //
 // Clipping at c moves the mean by at most E|x| 1{|x|>c} <= s^2/c, and Laplace noise
 // of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2, so the error is at most
@@ -185,13 +185,16 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 // scale squared, half of what it has. Data exist that exceed the printed bound. As
 // (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6; the larger clip is kept
 // because it is the one in the literature.
-func LaplaceClip(secondMoment float64, records int, epsilon float64) (clip, squaredError float64) {
+func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
+	if err := checkClip(rootMoment, records, epsilon); err != nil {
+		return 0, 0, err
+	}
 	n := float64(records)
-	s2 := secondMoment * secondMoment
-	return secondMoment * math.Sqrt(n*epsilon/2), s2/n + 6*s2/(n*epsilon)
+	s2 := rootMoment * rootMoment
+	return rootMoment * math.Sqrt(n*epsilon/2), s2/n + 6*s2/(n*epsilon), nil
 }
 
-// GaussianClip is LaplaceClip for vectors with E|x|^2 <= secondMoment^2 and Gaussian
+// GaussianClip is LaplaceClip for vectors with E|x|^2 <= rootMoment^2 and Gaussian
 // noise: the error is at most s^2/n + s^4/c^2 + 4 d c^2 z^2/n^2 with z the noise
 // multiplier, and least at c = s sqrt(n/(2 z sqrt(d))):
 //
@@ -201,8 +204,19 @@ func LaplaceClip(secondMoment float64, records int, epsilon float64) (clip, squa
 // s sqrt(n epsilon)/(d^(1/4) (log 1/delta)^(1/4)). Lecture notes print
 // s sqrt(n epsilon/d^(1/4)), with an eighth root of d: records are then clipped too
 // little, and the noise has an error of order d^(3/4) in place of d^(1/2).
-func GaussianClip(secondMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64) {
+func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64, err error) {
+	if err := checkClip(rootMoment, min(records, dimension), noiseMultiplier); err != nil {
+		return 0, 0, err
+	}
 	n, root := float64(records), math.Sqrt(float64(dimension))
-	s2 := secondMoment * secondMoment
-	return secondMoment * math.Sqrt(n/(2*noiseMultiplier*root)), s2/n + 4*s2*noiseMultiplier*root/n
+	s2 := rootMoment * rootMoment
+	return rootMoment * math.Sqrt(n/(2*noiseMultiplier*root)), s2/n + 4*s2*noiseMultiplier*root/n, nil
+}
+
+// checkClip refuses what no clip can be computed from.
+func checkClip(rootMoment float64, count int, noise float64) error {
+	if !within(rootMoment, 0x1p-400, 0x1p400) || count < 1 || !within(noise, 0x1p-40, 0x1p40) {
+		return fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g", rootMoment, count, noise)
+	}
+	return nil
 }

@@ -123,7 +123,8 @@ func TestMeanErrorFormulas(t *testing.T) {
 		runs = 300
 	}
 	for _, eps := range []float64{0.01, 0.1, 1} {
-		clip, bound := LaplaceClip(1, n, eps)
+		clip, bound, err := LaplaceClip(1, n, eps)
+		require.NoError(t, err)
 		require.InEpsilon(t, 1.0/n+6/(n*eps), bound, 1e-12)
 		p := 1 / (4 * clip * clip) // of 2 clip; otherwise 0; the second moment is 1
 		m := newMean(t, MeanConfig{Records: n, Dimension: 1, Clip: clip, Noise: Laplace, Epsilon: eps})
@@ -153,7 +154,8 @@ func TestMeanErrorFormulas(t *testing.T) {
 
 func TestGaussianClip(t *testing.T) {
 	const n, d, z, runs = 500, 8, 1.5, 1000
-	clip, bound := GaussianClip(2, n, d, z)
+	clip, bound, err := GaussianClip(2, n, d, z)
+	require.NoError(t, err)
 	least := math.Inf(1)
 	formula := func(c float64) float64 {
 		return 4.0/n + 16/(c*c) + 4*d*c*c*z*z/(n*n)
@@ -199,6 +201,17 @@ func TestMeanWithoutClipping(t *testing.T) {
 }
 
 func TestNewMeanRefuses(t *testing.T) {
+	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		_, _, err := LaplaceClip(bad, 10, 1)
+		require.Error(t, err)
+		_, _, err = GaussianClip(1, 10, 2, bad)
+		require.Error(t, err)
+	}
+	_, _, err := LaplaceClip(1, 0, 1)
+	require.Error(t, err)
+	_, _, err = GaussianClip(1, 10, 0, 1)
+	require.Error(t, err)
+
 	good := MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1}
 	for want, change := range map[string]func(*MeanConfig){
 		"Records":         func(c *MeanConfig) { c.Records = 0 },
@@ -216,7 +229,7 @@ func TestNewMeanRefuses(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	m := newMean(t, good)
-	_, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{1})
+	_, err = m.Release(reserve(t, m.Event()), SeedKey(1), []float64{1})
 	require.ErrorContains(t, err, "Records")
 	_, err = m.ReleaseVector(reserve(t, m.Event()), SeedKey(1), [][]float64{{1, 2}, {3}})
 	require.ErrorContains(t, err, "Dimension")

@@ -92,7 +92,10 @@ func checkSplit(records int, key Key) error {
 // million for n = 60000, epsilon = 1, delta = 1e-6. For rare events Chernoff's has
 // log(n/delta)/((2 log 2 - 1) Gamma), 28403, and the binomial law itself 24758.
 // Disjoint blocks of the same size as the samples need 443 and no test. The notes
-// also charge the test, which looks at no data, and call Gamma q in one place.
+// also charge the test, which looks at no data, call Gamma q in one place, and drop a
+// "-1" in the proof that answers get out: it asks for a distance of 1/(16 Gamma), where a
+// gap of a quarter of the models has one less; epsilon/(32 log(1/delta) + 16 epsilon)
+// makes that proof whole, and gaps are nearer half of the models anyway.
 type SampPlan struct {
 	Records   int
 	Gamma     float64 // epsilon/(32 log(1/delta))

@@ -35,8 +35,8 @@ type Outcome struct {
 // Outcomes lists all transcripts on these values; there are up to 2^len(values). The
 // probabilities have a relative accuracy of 1e-9 unless they are tiny.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
-	if len(values) > 20 && (l.Stop == 0 || l.Stop > 3) {
-		return nil, fmt.Errorf("svt: the law of %d values has too many outcomes", len(values))
+	if n := l.outcomes(len(values)); n > maxOutcomes {
+		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
 	}
 	s, err := l.states(values)
 	if err != nil {
@@ -59,6 +59,24 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	}
 	walk(nil, 0, s.weights)
 	return all, nil
+}
+
+// maxOutcomes bounds the transcripts that are listed.
+const maxOutcomes = 1 << 20
+
+// outcomes is how many transcripts so many values have: those that stop at some place,
+// by where the others above are, and those that do not.
+func (l Law) outcomes(values int) (total float64) {
+	stop := l.Stop
+	if stop == 0 {
+		stop = values + 1
+	}
+	choose := 1.0 // values over k
+	for k := 0; k <= min(stop, values); k++ {
+		total += choose
+		choose *= float64(values-k) / float64(k+1)
+	}
+	return total
 }
 
 // FirstAbove is the probability that each query is the first that is above, and that

@@ -129,6 +129,7 @@ func TestLawsAddUp(t *testing.T) {
 		}
 		outcomes, err := l.Outcomes(values)
 		require.NoError(t, err)
+		require.EqualValues(t, l.outcomes(len(values)), len(outcomes))
 		total := 0.0
 		for _, o := range outcomes {
 			require.GreaterOrEqual(t, o.Prob, 0.0)
