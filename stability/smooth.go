@@ -81,6 +81,11 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (
 	if err := begin(m.Event(), r, key); err != nil {
 		return 0, err
 	}
+	return m.release(key, data)
+}
+
+// release is Release, charged for.
+func (m *SmoothMedian) release(key Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
 		return 0, err

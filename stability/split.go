@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pate-go/pate/internal/rng"
 )
 
 // Split says which records each model sees. It depends on a key and on public
@@ -156,16 +158,18 @@ func Independent(plan SampPlan, key Key) (Split, error) {
 	}
 	key = key.Derive("independent split", math.Float64bits(plan.Gamma))
 	s := Split{records: plan.Records, models: make([][]int, plan.Models)}
+	// between two records of a sample a geometric number is left out
+	skips, err := rng.NewDiscreteLaplace(-1 / math.Log1p(-plan.Gamma))
+	if err != nil {
+		return Split{}, fmt.Errorf("stability: Gamma: %w", err)
+	}
 	in := make([]int, plan.Records)
-	below := uint64(plan.Gamma * 0x1p64)
 	for j := range s.models {
 		stream := key.Derive("sample", uint64(j)).Stream()
-		for record := range in {
-			if stream.Uint64() < below {
-				s.models[j] = append(s.models[j], record)
-				in[record]++
-				s.overlap = max(s.overlap, in[record])
-			}
+		for record := skips.Geometric(stream); record < int64(plan.Records); record += 1 + skips.Geometric(stream) {
+			s.models[j] = append(s.models[j], int(record))
+			in[record]++
+			s.overlap = max(s.overlap, in[record])
 		}
 	}
 	if s.overlap > plan.MaxNumber {

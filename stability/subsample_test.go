@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 )
 
 func TestSampPlanReference(t *testing.T) {
@@ -158,6 +161,15 @@ func TestIndependent(t *testing.T) {
 	require.LessOrEqual(t, slices.Max(in), s.Overlap())
 	mean := plan.Gamma * 200 * float64(plan.Models)
 	require.InDelta(t, mean, total, 7*math.Sqrt(mean)) // false alarm below 1e-11
+	// and in how many samples each record is has the binomial law
+	law, observed, expected := distuv.Binomial{N: float64(plan.Models), P: plan.Gamma}, make([]float64, plan.MaxNumber+1), make([]float64, plan.MaxNumber+1)
+	for k := range expected {
+		expected[k] = 200 * law.Prob(float64(k))
+	}
+	for _, n := range in {
+		observed[n]++
+	}
+	require.Greater(t, chiSquare(observed, expected), falseAlarm)
 	plan.MaxNumber = slices.Max(in) - 1
 	_, err = Independent(plan, SeedKey(2))
 	require.ErrorIs(t, err, ErrOverlap)
@@ -249,6 +261,39 @@ func TestSubsampleAggregate(t *testing.T) {
 	cancel(errors.New("enough"))
 	_, err = SubsampleAggregate(done, session, 4, data, split, sign)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSubsampleMedian(t *testing.T) {
+	m, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 100, Epsilon: 1, Delta: 1e-6})
+	require.NoError(t, err)
+	data := make([]float64, 5050)
+	for i := range data {
+		data[i] = 40 + float64(i%11)
+	}
+	data[7] = 1e300 // spoils one part
+	mean := func(_ context.Context, part []float64) (float64, bool) {
+		sum := 0.0
+		for _, x := range part {
+			sum += x
+		}
+		return sum / float64(len(part)), part[0] != 41
+	}
+	split, err := Disjoint(len(data), 201, SeedKey(1))
+	require.NoError(t, err)
+	ctx := context.Background()
+	got, err := SubsampleMedian(ctx, m, reserve(t, m.Event()), SeedKey(2), data, split, mean)
+	require.NoError(t, err)
+	require.InDelta(t, 45, got, 10)
+
+	untouched := func(context.Context, []float64) (float64, bool) { panic("touched without a charge") }
+	_, err = SubsampleMedian(ctx, m, reserve(t, accountant.PureDP{Epsilon: 1}), SeedKey(2), data, split, untouched)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	for _, c := range [][2]int{{200, 1}, {67, 3}} {
+		split, err := Repeated(len(data), c[0], c[1], SeedKey(1))
+		require.NoError(t, err)
+		_, err = SubsampleMedian(ctx, m, reserve(t, m.Event()), SeedKey(2), data, split, untouched)
+		require.ErrorContains(t, err, "odd number of disjoint")
+	}
 }
 
 // Charging one change of a vote for a record that is in r models is found out.

@@ -151,8 +151,8 @@ func (m *MSvec) Event() accountant.Event {
 // Law implements [StableMechanism].
 func (m *MSvec) Law() Law { return m.law }
 
-// Release implements [StableMechanism].
-func (m *MSvec) Release(distance int64) (released, refused float64) {
+// LawAt implements [StableMechanism].
+func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	need := m.cfg.Threshold - min(max(distance, -1<<50), 1<<51) + 1
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)
 }

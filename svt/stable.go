@@ -21,9 +21,9 @@ type StableMechanism interface {
 	Event() accountant.Event
 	// Law is the law of a run with value = -distance and above = refused.
 	Law() Law
-	// Release is the exact probability that an answer at this distance is
+	// LawAt is the exact probability that an answer at this distance is
 	// released, and refused, as natural logarithms.
-	Release(distance int64) (released, refused float64)
+	LawAt(distance int64) (released, refused float64)
 
 	samplers() (threshold, query sampler)
 	identity() (name string, params []uint64)
@@ -70,7 +70,7 @@ func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 	if !(probability >= 0 && probability <= 1-1e-12) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
 	}
-	enough := func(d int64) bool { _, refused := m.Release(d); return refused <= math.Log1p(-probability) }
+	enough := func(d int64) bool { _, refused := m.LawAt(d); return refused <= math.Log1p(-probability) }
 	low, high := int64(-1), int64(1)
 	for !enough(high) {
 		low, high = high, 2*high

@@ -100,10 +100,10 @@ func (m *StableSVT) Event() accountant.Event {
 // Law implements [StableMechanism].
 func (m *StableSVT) Law() Law { return m.law }
 
-// Release implements [StableMechanism], in closed form: below the threshold
+// LawAt implements [StableMechanism], in closed form: below the threshold
 // P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2), from it on the refusal
 // P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
-func (m *StableSVT) Release(distance int64) (released, refused float64) {
+func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
 	above := float64(distance - m.cfg.Threshold)
 	t1, t2 := 1/m.cfg.B1, 1/m.cfg.B2
 	both := math.Log(-math.Expm1(-t1 - t2))
