@@ -14,7 +14,7 @@ const module = "github.com/pate-go/pate/"
 // rank orders the packages; a package may depend on packages of lower rank only.
 
 var rank = map[string]int{
-	"internal/mathx": 0, "internal/rng": 1, "internal/kernel": 0, "internal/table": 0, "internal/durable": 0, "internal/figure": 0,
+	"internal/mathx": 0, "internal/rng": 1, "internal/kernel": 0, "internal/table": 0, "internal/durable": 0, "internal/figure": 0, "internal/keyfile": 2,
 	"accountant": 1, "accountant/audit": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/statement": 3,
 	"aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3,
 	"aggregate/analysis": 4, "aggregate/plan": 4,

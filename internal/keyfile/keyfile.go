@@ -1,0 +1,72 @@
+// Package keyfile keeps the key of a run that may have to be resumed in a file
+// that its owner alone can read, until the run is complete.
+package keyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// destroyed is what a key is overwritten with.
+const destroyed = '-'
+
+// Read reads the key in a file. It is not ok if there is no such file, or one that
+// somebody was killed destroying.
+func Read(path string) (key rng.Key, ok bool, err error) {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return key, false, nil
+	case err == nil && len(text) > 0 && len(bytes.Trim(text, string(destroyed))) == 0:
+		return key, false, nil
+	case err == nil:
+		err = key.UnmarshalText(text)
+	}
+	if err != nil {
+		return key, false, fmt.Errorf("keyfile: %s: %w", path, err)
+	}
+	return key, true, nil
+}
+
+// Write returns when the key is on disk, for its owner alone.
+func Write(path string, key rng.Key) error {
+	text, err := key.MarshalText()
+	if err == nil {
+		err = durable.WriteBytes(path, 0o600, text)
+	}
+	if err != nil {
+		return fmt.Errorf("keyfile: %w", err)
+	}
+	return nil
+}
+
+// Destroy overwrites and removes a key, if it is there. What a disk, a snapshot or
+// a backup remembers is beyond it.
+func Destroy(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil {
+			_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
+		}
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	err = errors.Join(err, os.Remove(path))
+	if err == nil {
+		err = durable.SyncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("keyfile: the key of a finished run could not be destroyed: %w", err)
+	}
+	return nil
+}

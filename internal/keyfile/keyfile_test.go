@@ -1,0 +1,48 @@
+package keyfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+func TestAKeyIsKeptAndDestroyed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.key")
+	_, ok, err := keyfile.Read(path)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, keyfile.Destroy(path))
+	require.Error(t, keyfile.Write(path, rng.Key{}))
+
+	key, err := rng.NewKey()
+	require.NoError(t, err)
+	require.NoError(t, keyfile.Write(path, key))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	got, ok, err := keyfile.Read(path)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.True(t, got.Releasable())
+	require.Equal(t, key.Stream().Uint64(), got.Stream().Uint64())
+
+	require.NoError(t, keyfile.Destroy(path))
+	require.NoFileExists(t, path)
+}
+
+func TestHalfDestroyedAndDamagedKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.key")
+	require.NoError(t, os.WriteFile(path, []byte("---------"), 0o600))
+	_, ok, err := keyfile.Read(path)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
+	_, _, err = keyfile.Read(path)
+	require.ErrorContains(t, err, "not a key")
+	require.NotContains(t, err.Error(), "secret")
+}
