@@ -2,6 +2,8 @@ package aggregate
 
 import (
 	"math"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +56,32 @@ func TestBatchIsOneByOne(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Batches that overlap, from many goroutines: each query has the answer it has
+// alone. The race detector watches.
+func TestBatchesAreConcurrent(t *testing.T) {
+	const queries, size = 2000, 500
+	votes := make([]Histogram, queries)
+	for q := range votes {
+		votes[q] = histogram(t, 40+q%30, 40, q%50)
+	}
+	m := newGNMax(t, 8, queries)
+	want, err := begin(t, m, SeedKey(1)).AskBatch(0, votes)
+	require.NoError(t, err)
+	s := begin(t, m, SeedKey(1))
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for start := g * 20; start+size <= queries; start += 300 {
+				got, err := s.AskBatch(uint64(start), votes[start:start+size])
+				if err != nil || !slices.Equal(got, want[start:start+size]) {
+					panic("a batch differs")
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestInteractiveBatchIsOneByOne(t *testing.T) {

@@ -11,6 +11,8 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)  // votes, err := aggregate.CountVotes(labels, classes)
 //
+// [Session.AskBatch] asks many that follow each other, on all cores.
+//
 // The mechanisms:
 //
 //	LNMax             largest count plus discrete Laplace noise
