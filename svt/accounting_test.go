@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
 )
@@ -150,6 +151,21 @@ func TestStoppingTimeReference(t *testing.T) {
 			}
 		}
 	}
+}
+
+// No point and no smaller shift exceeds the supremum that was found.
+func TestStoppingSupremum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := math.Exp2(rapid.Float64Range(-3, 9).Draw(t, "log2 b"))
+		a := 1 + math.Exp2(rapid.Float64Range(-5, 8).Draw(t, "log2 (a-1)"))
+		s := logStopping(b, a)
+		for range 200 {
+			x, shift := b*rapid.Float64Range(-8, 8).Draw(t, "x/b"), rapid.Float64Range(0, 2).Draw(t, "shift")
+			h, miss := logLaplaceTails(x / b)
+			h2, miss2 := logLaplaceTails((x + shift) / b)
+			require.LessOrEqual(t, a*h+(1-a)*h2-math.Log(-math.Expm1(a*miss+(1-a)*miss2)), s+1e-12)
+		}
+	})
 }
 
 func renyi(p, q []float64, a float64) float64 {

@@ -27,16 +27,17 @@ type MSvecConfig struct {
 // 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without
 // a release where the answers of the neighbours differ, which are at distance 0. On G
 // the run is the composition of Q stretches. Off G some query at distance 0 was
-// released. Until then each such query was refused, so at most one is tried per stretch, at a place that
-// earlier stretches determine; and there it is released with probability at most
+// released. Until then each such query was refused, which ended a stretch; so at most
+// one is tried per stretch, at a place that earlier stretches determine, and there it is
+// released with probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q times p is charged, for any number of queries. The literature has m p for m
-// queries, by a union over them, each with the unconditional p; in a stretch that has
-// lasted, rho is likely low and a release likelier than p, so that union bound needs the
-// argument above anyway, and then it is over stretches. This step is derived here and
-// has had no independent review.
+// So Q p is charged, for any number of queries. The literature has m p for m queries, by
+// a union over them, each with the unconditional p. But in a stretch that has lasted rho
+// is likely low and a release likelier than p: that union needs the argument above too,
+// and then it is over stretches. This step is derived here and has had no independent
+// review.
 //
 // Lecture notes misprint more: lambda multiplied by epsilon in place of divided, which
 // at epsilon 1/4 loses 3.0 instead of 1/4; log(1/delta) though half of delta is

@@ -73,10 +73,13 @@ func LaplaceBounds(b1, b2 float64, answers int, a float64) ([]RDPBound, error) {
 //
 //	a/(2 sigma1^2) + log(1 + comparisons e^((a-1) 4a/(2 sigma2^2)))/(a-1).
 //
-// As for LaplaceBounds reveal the threshold noise; then the sum over where the run stops
-// has one term for each comparison, at most the divergence of that comparison's noise
-// shifted by 2, as what went before is a probability, and one for not stopping. Zhu and Wang (2020, Theorem 8) replace
-// log(comparisons) by a moment of the stopping time.
+// As for [LaplaceBounds] reveal the threshold noise. Then the sum over where the run
+// stops has one term for each comparison, at most e^((a-1) times the divergence of a
+// Gaussian shifted by 2), since what went before contributes a factor of at most 1; and
+// one term, at most 1, for not stopping. Zhu and Wang (2020, Theorem 8) replace
+// log(comparisons) by a moment of the stopping time. The same steps hold for discrete
+// Gaussian noise on integer queries; no account has an event for it yet, so it is not
+// drawn.
 func GaussianBound(sigma1, sigma2 float64, comparisons int64, a float64) (RDPBound, error) {
 	if err := checkOrder(a, sigma1, sigma2); err != nil {
 		return RDPBound{}, err

@@ -2,6 +2,7 @@ package svt
 
 import (
 	"math"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -176,6 +177,41 @@ func TestSessions(t *testing.T) {
 	require.Equal(t, Answer[string]{}, a)
 	_, err = session.Ask(2, "secret", math.MaxInt64)
 	require.ErrorIs(t, err, ErrExhausted)
+}
+
+// Many goroutines, one run: never more refusals than charged for, and stored answers
+// that everyone agrees on.
+func TestSessionsAreSafe(t *testing.T) {
+	m := newStable(t, StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30})
+	s, err := Start[uint64](m, reserve(t, m.Event()), SeedKey(1))
+	require.NoError(t, err)
+	const workers, queries = 8, 400
+	var answers [workers]map[uint64]Answer[uint64]
+	var wg sync.WaitGroup
+	for w := range workers {
+		answers[w] = map[uint64]Answer[uint64]{}
+		wg.Go(func() {
+			for i := range uint64(queries) {
+				q := (i*7 + uint64(w)*50) % queries
+				if a, err := s.Ask(q, q, int64(20+q%60)); err == nil {
+					answers[w][q] = a
+				}
+			}
+		})
+	}
+	wg.Wait()
+	refused, all := 0, map[uint64]Answer[uint64]{}
+	for _, seen := range answers {
+		for q, a := range seen {
+			if before, ok := all[q]; ok {
+				require.Equal(t, before, a)
+			} else if all[q] = a; !a.Released {
+				refused++
+			}
+		}
+	}
+	require.Equal(t, 30, refused)
+	require.Zero(t, s.Left())
 }
 
 func TestConfigsAreChecked(t *testing.T) {
