@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/keyfile"
 )
 
 // account is how the ledger is opened, and whether it is new.
@@ -123,7 +124,7 @@ func recordedRuns(path string) ([]recordedRun, error) {
 // identify fills in what tells these votes from others.
 func (j *job) identify(runs []recordedRun) error {
 	path := IDFile(j.Ledger)
-	secret, ok, err := readKey(path)
+	secret, ok, err := keyfile.Read(path)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
 )
 
 // foreign is the error for a file that is in the way.
@@ -58,7 +59,7 @@ func (j job) begin(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	if j.secret != nil {
-		if err := writeKey(IDFile(j.Ledger), *j.secret); err != nil {
+		if err := keyfile.Write(IDFile(j.Ledger), *j.secret); err != nil {
 			return Result{}, err
 		}
 		if err := j.step("id"); err != nil {
@@ -83,14 +84,14 @@ func (j job) newKey() (aggregate.Key, error) {
 		return aggregate.SeedKey(*j.Seed), nil
 	}
 	path := keyFile(j.Ledger, j.id)
-	key, ok, err := readKey(path) // of the same run, stopped before it was charged
+	key, ok, err := keyfile.Read(path) // of the same run, stopped before it was charged
 	if ok || err != nil {
 		return key, err
 	}
 	if key, err = aggregate.NewKey(); err != nil {
 		return key, fmt.Errorf("label: %w", err)
 	}
-	if err := writeKey(path, key); err != nil {
+	if err := keyfile.Write(path, key); err != nil {
 		return key, err
 	}
 	return key, j.step("key")
@@ -132,7 +133,7 @@ func (j job) oldKey() (*aggregate.Key, error) {
 	} else {
 		var ok bool
 		var err error
-		if key, ok, err = readKey(keyFile(j.Ledger, j.id)); !ok || err != nil {
+		if key, ok, err = keyfile.Read(keyFile(j.Ledger, j.id)); !ok || err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +244,7 @@ func (j job) verify(hasKey bool) (Result, error) {
 // finish destroys the key and says what there is.
 func (j job) finish(s Setting, count counts) (Result, error) {
 	if j.Seed == nil {
-		if err := destroy(keyFile(j.Ledger, j.id)); err != nil {
+		if err := keyfile.Destroy(keyFile(j.Ledger, j.id)); err != nil {
 			return Result{}, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -349,7 +350,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		require.NoError(t, err)
 		key, err := aggregate.NewKey()
 		require.NoError(t, err)
-		require.NoError(t, writeKey(keys[0], key))
+		require.NoError(t, keyfile.Write(keys[0], key))
 		refuse(t, c, false, "is not the key of the unfinished run")
 	})
 	t.Run("seed of another number", func(t *testing.T) {
