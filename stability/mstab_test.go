@@ -122,7 +122,7 @@ func TestMStabReference(t *testing.T) {
 // 2^-64 goes, and no distance could be released more often by the same rule.
 func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		eps := math.Exp2(rapid.Float64Range(-9, 5).Draw(t, "log2 epsilon"))
+		eps := math.Exp2(rapid.Float64Range(-6, 5).Draw(t, "log2 epsilon"))
 		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))
 		m := newMStab(t, MStabConfig{Noise: OneShot, Epsilon: eps, Delta: delta})
 		table := m.oneShot.release
