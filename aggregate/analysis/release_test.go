@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,12 +41,17 @@ func smallSanitizer(t testing.TB) *Sanitizer {
 var smallVotes = [][]int{{20, 0, 0}, {1, 18, 1}, {9, 7, 2}}
 
 func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
-	s := smallSanitizer(t)
-	require.Equal(t, accountant.GNSS{Beta: 0.05, Sigma: 5, Margin: 2}, s.Event())
-	key, err := aggregate.NewKey()
+	cfg := smallSanitizer(t).Config()
+	cfg.Sigma = 0.5
+	s, err := NewSanitizer(cfg)
 	require.NoError(t, err)
+	require.Equal(t, accountant.GNSS{Beta: 0.05, Sigma: 0.5, Margin: 2}, s.Event())
+	var key aggregate.Key
+	require.NoError(t, key.UnmarshalText([]byte("pate-key-1:releasable:"+strings.Repeat("A", 43))))
 	first, err := publish(t, s, key, smallVotes)
 	require.NoError(t, err)
+	require.Greater(t, first.Cost, 0.0, "not cut off")
+	require.Less(t, first.Cost, s.worst)
 	require.True(t, first.Releasable)
 	require.Zero(t, math.Mod(first.Cost, defaultGrid))
 	again, err := publish(t, s, key, smallVotes)
@@ -56,6 +62,19 @@ func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	again, err = publish(t, s, key, [][]int{{7, 9, 2}, {0, 0, 20}, {1, 18, 1}})
 	require.NoError(t, err)
 	require.Equal(t, first, again)
+
+	// On other votes the noise is independent.
+	moved, err := publish(t, s, key, [][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}})
+	require.NoError(t, err)
+	require.NotEqual(t, first.Cost, moved.Cost)
+	drawn := func(rows [][]int, cost float64) float64 {
+		groups, _, err := collect(context.Background(), histograms(rows), Options{})
+		require.NoError(t, err)
+		mean, sd, err := s.noise(context.Background(), groups)
+		require.NoError(t, err)
+		return (cost - mean) / sd
+	}
+	require.Greater(t, math.Abs(drawn(smallVotes, first.Cost)-drawn([][]int{{20, 0, 0}, {1, 18, 1}, {9, 6, 3}}, moved.Cost)), 1e-3, "independent noise")
 
 	seeded, err := publish(t, s, aggregate.SeedKey(1), smallVotes)
 	require.NoError(t, err)

@@ -143,12 +143,15 @@ func (out analyzeReport) table(r *analysis.Report) table.Table {
 		row("data-independent"+name, c.Independent, independent)
 		row("data-dependent"+name, c.DataDependent, dependent)
 	}
-	suffix := ""
+	suffix, anyVotes := "", "on any votes"
+	if _, ok := r.Mechanism.(analysis.LNMax); ok {
+		anyVotes = "as published" // a ledger charges less
+	}
 	if r.Expected != nil {
 		costs(", expected", r.Expected.Costs, "no bound", "no bound")
 		suffix = ", all answered"
 	}
-	costs(suffix, r.All, "on any votes", "one-sided")
+	costs(suffix, r.All, anyVotes, "one-sided")
 	if r.Realised != nil {
 		costs(", realised", r.Realised.Costs, "if capped", "no bound")
 	}
