@@ -223,6 +223,46 @@ func gaussianDivergence(m, s, n, r, a float64) float64 {
 	return a*(m-n)*(m-n)/(2*v) + math.Log(r/s) + math.Log(r*r/v)/(2*(a-1))
 }
 
+// TestSmoothSensitivityOfTwoQueriesIsSmooth: a teacher moves in both at once.
+func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
+	const teachers = 5
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: GNMax{Sigma: 0.9}, Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
+	require.NoError(t, err)
+	charge, err := releaseCost(s.event(), 3)
+	require.NoError(t, err)
+	var all [][2]int
+	for a := 0; a <= teachers; a++ {
+		for b := 0; a+b <= teachers; b++ {
+			all = append(all, [2]int{a, b})
+		}
+	}
+	near := func(p, q [2]int) bool { // one teacher votes otherwise, or abstains
+		a, b := p[0]-q[0], p[1]-q[1]
+		return max(a, -a, b, -b, a+b, -a-b) <= 1
+	}
+	type law struct{ mean, sd float64 }
+	laws := map[[2][2]int]law{}
+	for _, p := range all {
+		for _, q := range all {
+			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(p[:]), queries: 1}, {tally: newTally(q[:]), queries: 1}})
+			require.NoError(t, err)
+			laws[[2][2]int{p, q}] = law{mean, sd}
+		}
+	}
+	closest := 0.0
+	for x, p := range laws {
+		for y, q := range laws {
+			if near(x[0], y[0]) && near(x[1], y[1]) {
+				d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
+				require.LessOrEqual(t, d, charge, "%v %v", x, y)
+				closest = math.Max(closest, d/charge)
+			}
+		}
+	}
+	t.Logf("divergence up to %.3f of the charge", closest)
+	require.Greater(t, closest, 0.1)
+}
+
 // TestLocalSensitivityIsNotSmooth: noise scaled by the local sensitivity alone
 // differs between neighbours by more than is charged.
 func TestLocalSensitivityIsNotSmooth(t *testing.T) {
