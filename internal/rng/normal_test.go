@@ -80,7 +80,7 @@ func TestRoundedNormalLaw(t *testing.T) {
 			n := roundedNormal(t, c.mean, c.sd, c.grid)
 			n.digit = c.digit
 			s := SeedKey(21).Derive("rounded normal", math.Float64bits(c.mean), uint64(c.digit)).Stream()
-			p := normalPValue(few(60_000), func() int64 { return n.Sample(s) }, roundedLaw(c.mean, c.sd, c.grid), int64(math.Round(c.mean/c.grid)))
+			p := normalPValue(few(40_000), func() int64 { return n.Sample(s) }, roundedLaw(c.mean, c.sd, c.grid), int64(math.Round(c.mean/c.grid)))
 			require.Greater(t, p, falseAlarm)
 		})
 	}
@@ -220,18 +220,13 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 	word := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1 << 61, 1 << 62, 1 << 63, math.MaxUint64}))
 	rapid.Check(t, func(t *rapid.T) {
 		k, j := rapid.Uint64Max(6).Draw(t, "k"), rapid.Uint64Range(1, 5).Draw(t, "j")
-		s := &script{words: rapid.SliceOfN(word, 2, 12).Draw(t, "words")}
-		var us, xs []uint64
-		for i, w := range s.words {
-			if i%2 == 0 {
-				us = append(us, w)
-			} else {
-				xs = append(xs, w)
-			}
-		}
-		for range 2 { // a last word that decides
-			us, xs = append(us, 1<<62), append(xs, 0)
-			s.words = append(s.words, 1<<62, 0)
+		n := rapid.IntRange(1, 6).Draw(t, "words of each")
+		us := rapid.SliceOfN(word, n, n).Draw(t, "u")
+		xs := rapid.SliceOfN(word, n, n).Draw(t, "x")
+		us, xs = append(us, 1<<62, 1<<62), append(xs, 0, 0) // which decide
+		s := new(script)
+		for i := range us { // read in turns
+			s.words = append(s.words, us[i], xs[i])
 		}
 		x := &lazy{src: s, digit: 64}
 		got := below(&lazy{src: s, digit: 64}, j, k, x)
