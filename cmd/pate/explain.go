@@ -18,15 +18,17 @@ func newExplainCommand(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain",
 		Short: "A mechanism step by step, with every number",
-		Long: `A mechanism step by step: the votes, the noise, the exact probability of the answer
-with and without one moved vote, what is released, what it cost, and what would go
-wrong if a common misconception were followed. Every number can be checked by hand
-or with pate law and pate account.
+		Long: `A mechanism step by step: the data, the noise, the exact probability of what came
+out with and without one record, what is released, what it cost, and what would go
+wrong if a common misconception were followed: the wrong formula, and what it leads
+to in numbers. Every number can be checked by hand or with pate law and pate
+account.
 
-The same --seed gives the same trace; without it the seed is 0. A trace shows votes
-and noise and is never releasable. --format md and latex give lecture notes.`,
+The same --seed gives the same trace; without it the seed is 0. A trace shows
+private data and noise and is never releasable. --format md and latex give lecture
+notes; a course of eight short pages is in docs/lecture.`,
 		Example: `  pate explain noisy-argmax --seed 7
-  pate explain confident --counts 180,40,30 --threshold 150 --format md`,
+  pate explain stability --counts 45,12,3 --format md`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return usageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))

@@ -8,12 +8,15 @@
 // A [Trace] is data: a title, ordered steps of a name, words, a formula and numbers,
 // and three closing sections: what is released, what it cost, and what would go wrong
 // if a common misconception were followed. Numbers come from the packages that run
-// the mechanisms, aggregate and accountant, not from formulas of this package; the
-// noise is drawn by the same exact samplers. The same seed gives the same trace.
+// the mechanisms - aggregate, stability, svt, dpsgd - and from accountant, not from
+// formulas of this package. Where a mechanism shows its noise only in what it releases,
+// the trace runs it and works back; elsewhere the noise is drawn by the same exact
+// samplers. Formulas that are wrong stand here, beside what they lead to. The same
+// seed gives the same trace.
 //
 // Every mechanism is one file and one line of [Mechanisms].
 //
 // # Caveats
 //
-// A trace shows the votes and the noise: it is never releasable, whatever the seed.
+// A trace shows private data and noise: it is never releasable, whatever the seed.
 package explain

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -50,48 +51,52 @@ func TestGolden(t *testing.T) {
 
 func TestEveryTraceIsComplete(t *testing.T) {
 	for _, m := range Mechanisms() {
-		for seed := range uint64(20) {
+		for seed := range uint64(2) {
 			trace := runOf(t, m.Name, nil, seed)
 			require.Equal(t, trace, runOf(t, m.Name, nil, seed), "the same seed gives the same trace")
-			require.Equal(t, m.Name, trace.Mechanism)
-			require.False(t, trace.Releasable)
-			require.NotEmpty(t, trace.Title)
-			require.GreaterOrEqual(t, len(trace.Steps), 4)
-			require.NotEmpty(t, trace.Released.Words)
-			require.NotEmpty(t, trace.Cost.Numbers)
-			require.NotEmpty(t, trace.Mistakes)
-			for _, s := range trace.Steps {
-				require.NotEmpty(t, s.Name)
-				require.NotEmpty(t, s.Words, s.Name)
-				classes := 0
-				for _, n := range s.Numbers {
-					require.NotEmpty(t, n.Values, n.Name)
-					for _, x := range n.Values {
-						require.False(t, math.IsNaN(x) || math.IsInf(x, 0), n.Name)
-					}
-					if len(n.Values) > 1 {
-						require.Contains(t, []int{0, len(n.Values)}, classes, "vectors of a step have one length: %s", n.Name)
-						classes = len(n.Values)
-					}
-				}
-			}
+			requireComplete(t, m.Name, trace)
 			for line := range strings.Lines(written(t, trace, table.Text)) {
 				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
 			}
-			requireBalanced(t, written(t, trace, table.LaTeX))
-			var back Trace
-			require.NoError(t, json.Unmarshal([]byte(written(t, trace, table.JSON)), &back))
-			require.Equal(t, Schema, back.Schema)
-			require.Len(t, back.Steps, len(trace.Steps))
-			require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,index,value\n"))
 		}
 	}
 }
 
+// requireComplete checks what every trace has, and that it can be written.
+func requireComplete(t require.TestingT, name string, trace Trace) {
+	require.Equal(t, name, trace.Mechanism)
+	require.False(t, trace.Releasable)
+	require.NotEmpty(t, trace.Title)
+	require.GreaterOrEqual(t, len(trace.Steps), 3)
+	require.NotEmpty(t, trace.Released.Words)
+	require.NotEmpty(t, trace.Cost.Numbers)
+	require.GreaterOrEqual(t, len(trace.Mistakes), 2)
+	for _, s := range trace.Steps {
+		require.NotEmpty(t, s.Name)
+		require.NotEmpty(t, s.Words, s.Name)
+		classes := 0
+		for _, n := range s.Numbers {
+			require.NotEmpty(t, n.Values, n.Name)
+			for _, x := range n.Values {
+				require.False(t, math.IsNaN(x) || math.IsInf(x, 0), n.Name)
+			}
+			if len(n.Values) > 1 {
+				require.Contains(t, []int{0, len(n.Values)}, classes, "vectors of a step have one length: %s", n.Name)
+				classes = len(n.Values)
+			}
+		}
+	}
+	requireBalanced(t, written(t, trace, table.LaTeX))
+	var back Trace
+	require.NoError(t, json.Unmarshal([]byte(written(t, trace, table.JSON)), &back))
+	require.Equal(t, Schema, back.Schema)
+	require.Len(t, back.Steps, len(trace.Steps))
+	require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,index,value\n"))
+}
+
 // requireBalanced checks what stops a LaTeX run: braces, environments, displays,
 // and special characters in running text.
-func requireBalanced(t *testing.T, text string) {
-	t.Helper()
+func requireBalanced(t require.TestingT, text string) {
 	depth := 0
 	for i, r := range text {
 		escaped := i > 0 && text[i-1] == '\\'
@@ -106,7 +111,10 @@ func requireBalanced(t *testing.T, text string) {
 	require.Zero(t, depth)
 	require.Equal(t, strings.Count(text, `\begin{`), strings.Count(text, `\end{`))
 	require.Equal(t, strings.Count(text, `\[`), strings.Count(text, `\]`))
-	require.Equal(t, strings.Count(text, `\left`), strings.Count(text, `\right)`)+strings.Count(text, `\right]`)+strings.Count(text, `\right|`))
+	pairs := func(side string) int {
+		return len(regexp.MustCompile(side+`([(|)\]\[]|\\[lr]floor)`).FindAllString(text, -1))
+	}
+	require.Equal(t, pairs(`\\left`), pairs(`\\right`))
 	prose := regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, "")
 	require.NotRegexp(t, `[^\\][_^#$%]`, prose)
 }
@@ -185,6 +193,9 @@ func TestInputsAreChecked(t *testing.T) {
 		for name, bad := range map[string]string{
 			"counts": "1,x", "sigma": "0", "sigma1": "NaN", "sigma2": "-1", "queries": "1.5", "answers": "0",
 			"threshold": "inf", "prediction": "0.5,0.6,0.2", "confidence": "2", "nothing": "1",
+			"values": "1,,2", "moment": "-1", "epsilon": "0", "questions": "0", "shares": "0.5,0.6", "records": "0",
+			"blocks": "1e9", "repetitions": "1.5", "runs": "1e7", "probability": "0", "noise": "-1", "steps": "1e7",
+			"clip": "nan", "rate": "0", "distances": "3,-1", "failures": "0", "refusal": "2",
 		} {
 			_, err := m.Run(map[string]string{name: bad}, Options{Delta: 1e-5})
 			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, name)
@@ -200,6 +211,38 @@ func TestInputsAreChecked(t *testing.T) {
 	}
 	_, err := Find("magic")
 	require.ErrorContains(t, err, "noisy-argmax, confident, interactive")
+}
+
+// TestOrdinaryInputs tries inputs that a reader might: a trace comes out, or a word
+// about the input.
+func TestOrdinaryInputs(t *testing.T) {
+	tries := map[string][]string{
+		"counts": {"1,0", "0,0", "5,5,5", "1000,3,2,1,1,1", "0,7"}, "sigma": {"0.5", "3", "1000"}, "queries": {"1", "100000"},
+		"values": {"0", "0,0,0", "-5,1e4,3", "1,2,3,4,5,6,7,8,9,10"}, "moment": {"0.001", "1e9"}, "epsilon": {"0.01", "0.3", "3", "50"},
+		"questions": {"1", "1000"}, "shares": {"1,0", "0.5,0.5"}, "records": {"1", "2", "30"}, "blocks": {"1", "2", "29"}, "repetitions": {"1", "3"},
+		"runs": {"1", "3000"}, "probability": {"0.001", "0.3", "1"}, "noise": {"0.5", "0.7", "30"}, "steps": {"1", "5", "1000"},
+		"clip": {"0.01", "100"}, "rate": {"0.01", "3"}, "distances": {"0", "0,0,0,0,0,0,0,0", "100,2"}, "failures": {"1", "7"}, "refusal": {"0.001", "0.6"},
+		"threshold": {"0", "-4", "1e4"}, "answers": {"1", "3"}, "sigma1": {"1", "500"}, "sigma2": {"1", "500"}, "confidence": {"0.5"},
+		"prediction": {"0.5,0.5", "0.1,0.2,0.7"},
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	for _, m := range Mechanisms() {
+		for try := range 5 {
+			values := make(map[string]string)
+			for _, in := range m.Inputs {
+				require.Contains(t, tries, in.Name)
+				if few := tries[in.Name]; draw.IntN(2) == 0 {
+					values[in.Name] = few[draw.IntN(len(few))]
+				}
+			}
+			trace, err := m.Run(values, Options{Seed: draw.Uint64(), Delta: []float64{1e-12, 1e-6, 1e-3, 0.1, 0.6}[try]})
+			if err != nil {
+				require.ErrorIs(t, err, ErrInput)
+				continue
+			}
+			requireComplete(t, m.Name, trace)
+		}
+	}
 }
 
 func ExampleMechanism_Run() {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/rng"
 )
@@ -36,7 +36,13 @@ type Options struct {
 
 // Mechanisms are all that can be explained, in the order to read them.
 func Mechanisms() []Mechanism {
-	return []Mechanism{noisyArgmax(), confident(), interactive()}
+	return []Mechanism{
+		mean(),
+		noisyArgmax(), confident(), interactive(),
+		composition(), moments(),
+		stable(), subsample(), sparseVector(), stableSVT(),
+		gradient(),
+	}
 }
 
 // Find returns the mechanism of that name.
@@ -73,8 +79,38 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 	if err != nil {
 		return Trace{}, err
 	}
+	if err := t.finite(); err != nil {
+		return Trace{}, err
+	}
 	t.Schema, t.Mechanism, t.Seed = Schema, m.Name, o.Seed
 	return t, nil
+}
+
+// finite leaves out numbers that are infinite, which some formulas of the literature
+// answer at extreme inputs; a vector, or a cost, that is infinite is no trace.
+func (t *Trace) finite() error {
+	infinite := func(n Number) bool {
+		return slices.ContainsFunc(n.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+	}
+	if slices.ContainsFunc(t.Cost.Numbers, infinite) {
+		return fmt.Errorf("%w: no finite epsilon covers this at this delta", ErrInput)
+	}
+	lists := []*[]Number{&t.Released.Numbers}
+	for i := range t.Steps {
+		lists = append(lists, &t.Steps[i].Numbers)
+	}
+	for i := range t.Mistakes {
+		lists = append(lists, &t.Mistakes[i].Numbers)
+	}
+	for _, numbers := range lists {
+		for _, n := range *numbers {
+			if len(n.Values) > 1 && infinite(n) {
+				return fmt.Errorf("%w: %s is not finite", ErrInput, n.Name)
+			}
+		}
+		*numbers = slices.DeleteFunc(*numbers, infinite)
+	}
+	return nil
 }
 
 // run is what a trace is made from.
@@ -91,6 +127,15 @@ func (r run) number(name string) (float64, error) {
 		return 0, fmt.Errorf("%w: %s: %q is not a number", ErrInput, name, r.values[name])
 	}
 	return x, nil
+}
+
+// positive reads an input that is a finite number above 0.
+func (r run) positive(name string) (float64, error) {
+	x, err := r.number(name)
+	if err == nil && !(x > 0) {
+		return 0, fmt.Errorf("%w: %s: %v is not above 0", ErrInput, name, x)
+	}
+	return x, err
 }
 
 // numbers reads an input that is a list of finite numbers.
@@ -143,19 +188,6 @@ func (r run) noise(label string, sigma float64, n int) ([]int64, error) {
 		out[i] = d.Sample(s)
 	}
 	return out, nil
-}
-
-// epsilon is what events cost together by the Rényi accountant.
-func (r run) epsilon(events ...accountant.Event) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
-	if err != nil {
-		return 0, err
-	}
-	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
-		return 0, err
-	}
-	b, err := account.Epsilon(r.delta)
-	return b.Upper, err
 }
 
 // maxRepeats bounds the numbers of queries and answers of a trace.

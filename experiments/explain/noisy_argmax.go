@@ -11,7 +11,7 @@ import (
 func noisyArgmax() Mechanism {
 	return Mechanism{
 		Name:  "noisy-argmax",
-		Short: "One label from the votes of teachers: add noise, take the largest",
+		Short: "One label from many votes: add noise, take the largest",
 		Long: `One label from the votes of teachers: noise is added to the counts, and only the
 class where the sum is largest is released (GNMax, Papernot et al. 2018). The
 trace shows the counts, the noise, the exact probability of the answer with and

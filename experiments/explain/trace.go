@@ -30,6 +30,7 @@ type Section struct {
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
+	Index   string   `json:"index,omitempty"` // as that of a Step
 }
 
 // Mistake is a misconception, followed to its end.

@@ -57,7 +57,7 @@ type page interface {
 
 func (t Trace) compose(p page) error {
 	p.title(t.Title)
-	p.words(fmt.Sprintf("One run of %s with seed %d. It shows votes and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
+	p.words(fmt.Sprintf("One run of %s with seed %d. It shows private data and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
 	section := func(words string, f *Formula, numbers []Number, index string) error {
 		p.words(words)
 		if f != nil {
@@ -77,11 +77,11 @@ func (t Trace) compose(p page) error {
 		}
 	}
 	p.heading("What is released")
-	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers, ""); err != nil {
+	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers, t.Released.Index); err != nil {
 		return err
 	}
 	p.heading("What it cost")
-	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers, ""); err != nil {
+	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers, t.Cost.Index); err != nil {
 		return err
 	}
 	for _, m := range t.Mistakes {
@@ -102,11 +102,7 @@ func tables(numbers []Number, index string) []table.Table {
 	for _, n := range numbers {
 		if len(n.Values) == 1 {
 			scalars.Header, scalars.Left = []string{"number", "value"}, []bool{true}
-			value := short(n.Values[0])
-			if n.claim {
-				value = shortUp(n.Values[0])
-			}
-			scalars.Rows = append(scalars.Rows, []string{n.Name, value})
+			scalars.Rows = append(scalars.Rows, []string{n.Name, n.text(0)})
 			continue
 		}
 		if vectors.Header == nil {
@@ -116,8 +112,8 @@ func tables(numbers []Number, index string) []table.Table {
 			}
 		}
 		vectors.Header = append(vectors.Header, n.Name)
-		for i, x := range n.Values {
-			vectors.Rows[i] = append(vectors.Rows[i], short(x))
+		for i := range n.Values {
+			vectors.Rows[i] = append(vectors.Rows[i], n.text(i))
 		}
 	}
 	var out []table.Table
@@ -154,6 +150,14 @@ func (t Trace) csv(w io.Writer) error {
 	return out.Write(w, table.CSV)
 }
 
+// text is value i, printed.
+func (n Number) text(i int) string {
+	if n.claim {
+		return shortUp(n.Values[i])
+	}
+	return short(n.Values[i])
+}
+
 // short prints a number to six digits.
 func short(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
@@ -162,10 +166,10 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp is short, rounded up.
+// shortUp is short, rounded up; what float64 itself adds to a sum is not shown.
 func shortUp(x float64) string {
 	s := short(x)
-	if y, err := strconv.ParseFloat(s, 64); err == nil && y < x {
+	if y, err := strconv.ParseFloat(s, 64); err == nil && y < x-math.Abs(x)*0x1p-40 {
 		s = short(y + math.Pow(10, math.Floor(math.Log10(x))-5))
 	}
 	return s
