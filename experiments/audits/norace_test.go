@@ -1,0 +1,5 @@
+//go:build !race
+
+package audits
+
+const raceDetector = false
