@@ -61,6 +61,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(newLawCommand(g), newExplainCommand(g), newPlanCommand(g))
 	root.AddCommand(newCheckCommand(g))
+	root.AddCommand(newAuditCommand(g))
 	root.AddCommand(newAnalyzeCommand(g))
 	root.AddCommand(newLabelCommand(g))
 	root.AddCommand(newLedgerCommand(g), newStatementCommand(g))

@@ -92,24 +92,21 @@ func argmaxTargets() []Target {
 		{"exponential", exponential, true, []int{8, 2, 0}, []int{7, 3, 0}},
 		{"permute-and-flip", flip, true, []int{8, 2, 0}, []int{7, 3, 0}},
 	} {
-		claim := func(delta float64) claimer {
-			return func() (audit.Claim, error) {
-				v, err := m.make(1)
-				if err != nil {
-					return audit.Claim{}, err
-				}
-				return eventClaim(v.event, m.pure, delta)
+		claim := func(delta float64) (audit.Claim, error) {
+			v, err := m.make(1)
+			if err != nil {
+				return audit.Claim{}, err
 			}
+			return eventClaim(v.event, m.pure, delta)
 		}
 		all = append(all,
-			votesByLaw(m.name, m.make, claim(deltaOfLaws)),
-			votesByRuns(m.name, m.make, claim(deltaOfRuns), m.one, m.two))
+			votesByLaw(m.name, m.make, claim),
+			votesByRuns(m.name, m.make, claim, m.one, m.two))
 	}
 	return all
 }
 
-// eventClaim is the claim of one query. Gaussian noise has a profile: at delta 0.01
-// runs can tell something about it.
+// eventClaim is the claim of one query, for Gaussian noise at delta.
 func eventClaim(event accountant.Event, pure bool, delta float64) (audit.Claim, error) {
 	if pure {
 		return pureClaim(event, accountant.ReplaceOne)
@@ -117,21 +114,15 @@ func eventClaim(event accountant.Event, pure bool, delta float64) (audit.Claim, 
 	return claimAt(event, accountant.ReplaceOne, delta)
 }
 
-const (
-	deltaOfRuns = 0.01
-	deltaOfLaws = 1e-5
-	lawAccuracy = 1e-9
-)
-
 func votesByLaw(name string, mechanism func(n int) (voting, error), claim claimer) Target {
-	const teachers, classes = 5, 3
+	const teachers, classes = 10, 3
 	return Target{Name: name, Method: ByLaw, On: fmt.Sprintf("all votes of %d teachers, %d classes", teachers, classes),
-		audit: func(ctx context.Context, _ effort) (audit.Finding, error) {
+		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
 			v, err := mechanism(1)
 			if err != nil {
 				return audit.Finding{}, err
 			}
-			c, err := claim()
+			c, err := claim(e.delta)
 			if err != nil {
 				return audit.Finding{}, err
 			}

@@ -28,9 +28,9 @@ func brokenAccounts() []Target {
 
 func priced(name, mistake, on string, claim claimer, laws func() (p, q []float64)) Target {
 	return Target{Name: name, Method: ByLaw, On: on, Mistake: mistake,
-		audit: func(context.Context, effort) (audit.Finding, error) {
+		audit: func(_ context.Context, e effort) (audit.Finding, error) {
 			p, q := laws()
-			return exactPair(claim, p, q)
+			return exactPair(e, claim, p, q)
 		}}
 }
 
@@ -80,14 +80,14 @@ func flipped() Target {
 	const scale, queries = 10.0, 500
 	return Target{Name: "account-permute-and-flip", Method: ByLaw, Mistake: "permute-and-flip charged as the exponential mechanism",
 		On: "500 queries on votes [3 3] and [4 2]",
-		audit: func(context.Context, effort) (audit.Finding, error) {
+		audit: func(_ context.Context, e effort) (audit.Finding, error) {
 			// of two classes, the one behind by g wins with probability e^(-g/Scale)/2
 			behind := func(g float64) float64 { p := math.Exp(-g/scale) / 2; return math.Log(p / (1 - p)) }
-			claim := func() (audit.Claim, error) {
+			claim := func(delta float64) (audit.Claim, error) {
 				return claimAt(accountant.Repeated{Event: accountant.ExponentialMechanism{Epsilon: 2 / scale}, Count: queries},
-					accountant.ReplaceOne, deltaOfLaws)
+					accountant.ReplaceOne, delta)
 			}
-			return exactPair(claim, binomial(queries, behind(0)), binomial(queries, behind(2)))
+			return exactPair(e, claim, binomial(queries, behind(0)), binomial(queries, behind(2)))
 		}}
 }
 

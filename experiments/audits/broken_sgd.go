@@ -67,16 +67,16 @@ func fixedBatches() []Target {
 			}, nil
 		}
 	}
-	claim := func() (audit.Claim, error) {
+	claim := func(delta float64) (audit.Claim, error) {
 		return claimAt(accountant.Repeated{
 			Event: accountant.PoissonSampled{Probability: 1.0 / steps, Event: accountant.Gaussian{NoiseMultiplier: sigma}},
 			Count: steps,
-		}, accountant.AddRemove, deltaOfRuns)
+		}, accountant.AddRemove, delta)
 	}
 	byRuns := runs("dpsgd-fixed-batches", fmt.Sprintf("one epoch of %d batches, a record there or not", steps), 20_000, claim, release(2), release(1))
 	byLaw := Target{Name: byRuns.Name, Method: ByLaw, On: byRuns.On,
-		audit: func(context.Context, effort) (audit.Finding, error) {
-			return exactPair(claim, largestBatch(steps, sigma, 2), largestBatch(steps, sigma, 1))
+		audit: func(_ context.Context, e effort) (audit.Finding, error) {
+			return exactPair(e, claim, largestBatch(steps, sigma, 2), largestBatch(steps, sigma, 1))
 		}}
 	byRuns.Mistake = "shuffled batches of fixed size, accounted as Poisson samples"
 	byLaw.Mistake = byRuns.Mistake

@@ -51,7 +51,7 @@ func brokenSparse() []Target {
 		byRuns := runs(v.name, on, v.runs, claim, comparisons(v.law, v.one), comparisons(v.law, v.two))
 		byRuns.Mistake = v.mistake
 		all = append(all, byRuns, Target{Name: v.name, Method: ByLaw, On: on, Mistake: v.mistake,
-			audit: func(context.Context, effort) (audit.Finding, error) {
+			audit: func(_ context.Context, e effort) (audit.Finding, error) {
 				p, err := transcripts(v.law, v.one)
 				if err != nil {
 					return audit.Finding{}, err
@@ -60,14 +60,15 @@ func brokenSparse() []Target {
 				if err != nil {
 					return audit.Finding{}, err
 				}
-				return exactPair(claim, p, q)
+				return exactPair(e, claim, p, q)
 			}})
 	}
 	return append(all, noisyValue())
 }
 
-func exactPair(claim claimer, p, q []float64) (audit.Finding, error) {
-	c, err := claim()
+// exactPair is the finding about one pair of laws.
+func exactPair(e effort, claim claimer, p, q []float64) (audit.Finding, error) {
+	c, err := claim(e.delta)
 	if err != nil {
 		return audit.Finding{}, err
 	}
@@ -113,7 +114,7 @@ func noisyValue() Target {
 	const below, b1, b2, low = 16, 2, 4, -4.0
 	t := Target{Name: "svt-noisy-value", Method: ByLaw, Mistake: "the noisy value is released with the noise of the comparison",
 		On: fmt.Sprintf("%d of 0, then 1, and %d of 1, then 0", below, below)}
-	t.audit = func(context.Context, effort) (audit.Finding, error) {
+	t.audit = func(_ context.Context, e effort) (audit.Finding, error) {
 		// "below" so often, then a value in [low, 0]
 		law := func(first, last float64) []float64 {
 			cdf := func(x float64) float64 {
@@ -131,7 +132,7 @@ func noisyValue() Target {
 			}
 			return []float64{math.Log(p), math.Log1p(-p)}
 		}
-		return exactPair(stated(1, 0), law(0, 1), law(1, 0))
+		return exactPair(e, stated(1, 0), law(0, 1), law(1, 0))
 	}
 	return t
 }

@@ -48,9 +48,9 @@ func pureClaim(event accountant.Event, relation accountant.Relation) (audit.Clai
 	return audit.Claim{Epsilon: curve[0], Delta: failure}, nil
 }
 
-// claimer is a claim yet to be computed.
-type claimer func() (audit.Claim, error)
+// claimer computes a claim; of those that have a profile, at delta.
+type claimer func(delta float64) (audit.Claim, error)
 
 func stated(epsilon, delta float64) claimer {
-	return func() (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
+	return func(float64) (audit.Claim, error) { return audit.Claim{Epsilon: epsilon, Delta: delta}, nil }
 }

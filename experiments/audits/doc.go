@@ -9,9 +9,9 @@
 // would make must be refuted, or the audit is blind.
 //
 // A claim is what the mechanism's own event costs by the accountants, at a delta where
-// the method sees something. Noise without a delta is audited at delta 0, for runs of
-// Gaussian noise delta is 0.01: the whole privacy profile is claimed, and any point of
-// it can be refuted.
+// the method sees something. Noise without a delta is audited at delta 0; of Gaussian
+// noise the whole privacy profile is claimed, and any point of it can be refuted:
+// Options.Delta says which.
 //
 // # Caveats
 //

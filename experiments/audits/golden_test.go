@@ -26,7 +26,7 @@ func lossOf(t *testing.T, name string) audit.Finding {
 	require.NoError(t, err)
 	for _, target := range targets {
 		if target.Method == ByLaw {
-			f, err := target.audit(context.Background(), effort{})
+			f, err := target.audit(context.Background(), effort{delta: 1e-5})
 			require.NoError(t, err)
 			return f
 		}
@@ -249,7 +249,7 @@ func TestShuffledBatches(t *testing.T) {
 			continue
 		}
 		law := func(shift float64) []float64 { return largestBatch(r.Steps, r.Sigma, shift) }
-		f, err := exactPair(stated(0, r.Delta), law(2), law(1))
+		f, err := exactPair(effort{}, stated(0, r.Delta), law(2), law(1))
 		require.NoError(t, err)
 		require.Greater(t, f.Epsilon, 0.98*r.Shuffle, "%+v", r)
 		checked++

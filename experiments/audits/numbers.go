@@ -41,12 +41,12 @@ func meanByRuns(name string, cfg stability.MeanConfig, pure bool) Target {
 			})(key, n)
 		}
 	}
-	claim := func() (audit.Claim, error) {
+	claim := func(delta float64) (audit.Claim, error) {
 		m, err := stability.NewMean(cfg)
 		if err != nil {
 			return audit.Claim{}, err
 		}
-		return eventClaim(m.Event(), pure, deltaOfRuns)
+		return eventClaim(m.Event(), pure, delta)
 	}
 	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, claim, release(9), release(-9))
 }
@@ -75,7 +75,7 @@ func proposed() Target {
 			})(key, n)
 		}
 	}
-	claim := func() (audit.Claim, error) {
+	claim := func(float64) (audit.Claim, error) {
 		p, err := stability.NewPTR(cfg)
 		if err != nil {
 			return audit.Claim{}, err

@@ -19,6 +19,9 @@ type Options struct {
 	// Alpha is the chance that any of the claims is refuted if all are true. Those
 	// that are audited by chance share it equally.
 	Alpha float64
+	// Delta, if not 0, is where claims that have a privacy profile are audited.
+	// Default: 0.01 by runs, 1e-5 by law, 1e-8 by canaries.
+	Delta float64
 	// Runs, if not 0, is the number of runs on each input, for targets that have one.
 	Runs int
 	// Workers is the number of targets at work at a time; default GOMAXPROCS.
@@ -42,6 +45,9 @@ func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
 	}
 	if opt.Runs != 0 && (opt.Runs < 2 || opt.Runs > 1<<30) {
 		return nil, fmt.Errorf("audits: Runs must be in [2, 2^30], not %d", opt.Runs)
+	}
+	if !(opt.Delta >= 0 && opt.Delta < 1) {
+		return nil, fmt.Errorf("audits: Delta must be in [0, 1), not %g", opt.Delta)
 	}
 	byChance, total := 0, 0
 	for _, t := range targets {
@@ -99,11 +105,27 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	e := effort{
 		key:      opt.Key.Derive("audit "+t.Name+" by "+string(t.Method), mistake),
 		alpha:    opt.Alpha / float64(max(byChance, 1)),
+		delta:    opt.Delta,
 		runs:     t.runs(opt.Runs),
 		progress: report,
 	}
+	if e.delta == 0 {
+		e.delta = t.Method.delta()
+	}
 	f, err := t.audit(ctx, e)
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
+}
+
+// delta is where a method sees most of a privacy profile: runs do not see what is rare, and
+// canaries give away twice their number times delta.
+func (m Method) delta() float64 {
+	switch m {
+	case ByRuns:
+		return 0.01
+	case ByCanaries:
+		return 1e-8
+	}
+	return 1e-5
 }
 
 func (t Target) runs(asked int) int {

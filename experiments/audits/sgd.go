@@ -20,7 +20,7 @@ func sgdTargets() []Target {
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig is a short run with an epsilon of 1.8 at canaryDelta, small enough for
+// canaryConfig is a short run with an epsilon of 1.8 at delta 1e-8, small enough for
 // four times as much to be seen.
 func canaryConfig() dpsgd.Config {
 	return dpsgd.Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 10, Workers: 1}
@@ -28,7 +28,6 @@ func canaryConfig() dpsgd.Config {
 
 const (
 	canaryCount  = 6000
-	canaryDelta  = 1e-8 // times twice the canaries: what the audit gives away
 	canaryWeight = 100  // of a canary's one feature: its gradient is large, and clipped
 	canaryRate   = 1e-4 // how far one clipped gradient moves a weight: the model stays what it was
 )
@@ -45,7 +44,7 @@ const (
 func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model, noise float64) Target {
 	return Target{Name: name, Method: ByCanaries, On: fmt.Sprintf("%d canaries, each in or out", canaryCount),
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
-			claim, err := claimAt(cfg.Event(), accountant.AddRemove, canaryDelta)
+			claim, err := claimAt(cfg.Event(), accountant.AddRemove, e.delta)
 			if err != nil {
 				return audit.Finding{}, err
 			}
@@ -75,7 +74,7 @@ func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model
 				w.look()
 				e.progress(weightOfOthers * step / total)
 			}
-			l, err := ledger.Open("", ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: canaryDelta})
+			l, err := ledger.Open("", ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
 			if err != nil {
 				return audit.Finding{}, err
 			}

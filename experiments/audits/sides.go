@@ -18,7 +18,7 @@ type side[O comparable] func(key rng.Key, runs int) (audit.Run[O], error)
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
 	return Target{Name: name, Method: ByRuns, On: on, Runs: n,
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
-			c, err := claim()
+			c, err := claim(e.delta)
 			if err != nil {
 				return audit.Finding{}, err
 			}

@@ -25,14 +25,14 @@ func stableTargets() []Target {
 }
 
 // stableClaim is (epsilon, probability of failure), or for Gaussian noise a point of
-// its profile.
-func stableClaim(cfg stability.MStabConfig, delta float64) claimer {
-	return func() (audit.Claim, error) {
+// its profile beyond that.
+func stableClaim(cfg stability.MStabConfig) claimer {
+	return func(delta float64) (audit.Claim, error) {
 		m, err := stability.NewMStab(cfg)
 		if err != nil {
 			return audit.Claim{}, err
 		}
-		return eventClaim(m.Event(), cfg.Noise != stability.Gaussian, delta)
+		return eventClaim(m.Event(), cfg.Noise != stability.Gaussian, max(delta, 2*cfg.Delta))
 	}
 }
 
@@ -41,12 +41,12 @@ func stableClaim(cfg stability.MStabConfig, delta float64) claimer {
 func stableByLaw(name string, cfg stability.MStabConfig) Target {
 	const teachers, classes = 14, 2
 	return Target{Name: name, Method: ByLaw, On: fmt.Sprintf("all votes of %d teachers, %d classes", teachers, classes),
-		audit: func(ctx context.Context, _ effort) (audit.Finding, error) {
+		audit: func(ctx context.Context, e effort) (audit.Finding, error) {
 			m, err := stability.NewMStab(cfg)
 			if err != nil {
 				return audit.Finding{}, err
 			}
-			claim, err := stableClaim(cfg, 2e-3)()
+			claim, err := stableClaim(cfg)(e.delta)
 			if err != nil {
 				return audit.Finding{}, err
 			}
@@ -85,7 +85,7 @@ func stableByRuns(name string, cfg stability.MStabConfig, one, two []int) Target
 			})(key, n)
 		}
 	}
-	return runs(name, fmt.Sprintf("%v and %v", one, two), 50_000, stableClaim(cfg, deltaOfRuns), ask(one), ask(two))
+	return runs(name, fmt.Sprintf("%v and %v", one, two), 50_000, stableClaim(cfg), ask(one), ask(two))
 }
 
 // subsampled asks 15 parts of 30 numbers whether most are positive.
@@ -124,6 +124,6 @@ func subsampled() Target {
 			})(key, n)
 		}
 	}
-	claim := stableClaim(cfg, 0)
+	claim := stableClaim(cfg)
 	return runs("subsample-aggregate", "30 or 29 of 30 records positive", 10_000, claim, ask(records), ask(records-1))
 }

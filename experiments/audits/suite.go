@@ -35,6 +35,7 @@ type Target struct {
 type effort struct {
 	key      rng.Key
 	alpha    float64
+	delta    float64 // of claims that have a profile
 	runs     int
 	progress func(done int)
 }

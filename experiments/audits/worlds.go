@@ -8,6 +8,9 @@ import (
 	"github.com/pate-go/pate/accountant/audit"
 )
 
+// lawAccuracy is that of the laws, relative.
+const lawAccuracy = 1e-9
+
 // overVotes audits a law over every way so many teachers can vote or abstain, one of
 // whom votes otherwise, stops or starts voting.
 func overVotes(ctx context.Context, claim audit.Claim, teachers, classes int, law func(counts []int) ([]float64, error)) (audit.Finding, error) {

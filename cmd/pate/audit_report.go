@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/pate-go/pate/experiments/audits"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaAudit = "pate.audit/1"
+
+// auditReport is the JSON of `pate audit`.
+type auditReport struct {
+	Schema string        `json:"schema"`
+	Alpha  float64       `json:"alpha"` // of all results together
+	Seed   *uint64       `json:"seed,omitempty"`
+	Passed bool          `json:"passed"` // no claim is refuted
+	Rows   []auditResult `json:"results"`
+}
+
+type auditResult struct {
+	auditTarget
+	Epsilon  float64    `json:"epsilon"` // claimed
+	Delta    float64    `json:"delta"`
+	Lower    jsonNumber `json:"epsilon_lower"` // null: no epsilon is true
+	Alpha    float64    `json:"alpha"`         // 0: exact
+	Runs     int        `json:"runs"`          // on each input, or guesses
+	Evidence string     `json:"evidence"`
+	Refuted  bool       `json:"refuted"`
+	Seconds  float64    `json:"seconds"`
+}
+
+type auditTarget struct {
+	Target  string `json:"target"`
+	Method  string `json:"method"`
+	On      string `json:"on"`
+	Mistake string `json:"mistake,omitempty"` // made on purpose
+}
+
+func targetOf(t audits.Target) auditTarget {
+	return auditTarget{t.Name, string(t.Method), t.On, t.Mistake}
+}
+
+func writeAudit(g *globals, alpha float64, results []audits.Result) error {
+	if g.parsedFormat() == table.JSON {
+		report := auditReport{Schema: schemaAudit, Alpha: alpha, Passed: true}
+		if g.seeded {
+			report.Seed = &g.seed
+		}
+		for _, r := range results {
+			f := r.Finding
+			report.Passed = report.Passed && !f.Refuted()
+			report.Rows = append(report.Rows, auditResult{
+				auditTarget: targetOf(r.Target), Epsilon: f.Claim.Epsilon, Delta: f.Claim.Delta, Lower: jsonNumber(f.Epsilon),
+				Alpha: f.Alpha, Runs: f.Runs, Evidence: f.Evidence, Refuted: f.Refuted(), Seconds: r.Seconds,
+			})
+		}
+		return writeJSON(g.stdout, report)
+	}
+	exact := g.parsedFormat() == table.CSV
+	number := func(x float64) string {
+		if exact {
+			return strconv.FormatFloat(x, 'g', -1, 64)
+		}
+		return strconv.FormatFloat(x, 'f', 4, 64)
+	}
+	t := table.Table{
+		Header: []string{"target", "method", "runs", "claim", "delta", "at least", "verdict"},
+		Left:   []bool{true, true, false, false, false, false, true},
+	}
+	wide := g.parsedFormat() != table.Text
+	if wide {
+		t.Header = append(t.Header, "on", "evidence", "mistake")
+		t.Left = append(t.Left, true, true, true)
+	}
+	for _, r := range results {
+		f, verdict, runs := r.Finding, "not refuted", ""
+		if f.Refuted() {
+			verdict = "REFUTED"
+		}
+		if f.Runs > 0 {
+			runs = strconv.Itoa(f.Runs)
+		}
+		cells := []string{r.Target.Name, string(r.Target.Method), runs, number(f.Claim.Epsilon),
+			strconv.FormatFloat(f.Claim.Delta, 'g', 3, 64), number(f.Epsilon), verdict}
+		if wide {
+			cells = append(cells, r.Target.On, f.Evidence, r.Target.Mistake)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	if err := t.Write(g.stdout, g.parsedFormat()); err != nil {
+		return err
+	}
+	if !wide {
+		writeMistakes(g, results)
+	}
+	return nil
+}
+
+// writeMistakes says once what each control does wrong.
+func writeMistakes(g *globals, results []audits.Result) {
+	last := ""
+	for _, r := range results {
+		if r.Target.Mistake == "" || r.Target.Name == last {
+			continue
+		}
+		if last == "" {
+			fmt.Fprintln(g.stdout)
+		}
+		last = r.Target.Name
+		fmt.Fprintf(g.stdout, "%s: %s\n", r.Target.Name, r.Target.Mistake)
+	}
+}
+
+// writeTargets lists targets without auditing them.
+func writeTargets(g *globals, targets []audits.Target) error {
+	if g.parsedFormat() == table.JSON {
+		list := struct {
+			Schema  string        `json:"schema"`
+			Targets []auditTarget `json:"targets"`
+		}{Schema: "pate.audit-list/1"}
+		for _, t := range targets {
+			list.Targets = append(list.Targets, targetOf(t))
+		}
+		return writeJSON(g.stdout, list)
+	}
+	t := table.Table{Header: []string{"target", "method", "on", "mistake"}, Left: []bool{true, true, true, true}}
+	text := g.parsedFormat() == table.Text
+	if text {
+		t.Header = []string{"target", "method", "on, or the mistake made"}
+	}
+	for _, target := range targets {
+		cells := []string{target.Name, string(target.Method), target.On, target.Mistake}
+		if text && target.Mistake != "" {
+			cells[2] = target.Mistake
+		}
+		t.Rows = append(t.Rows, cells[:len(t.Header)])
+	}
+	return t.Write(g.stdout, g.parsedFormat())
+}
