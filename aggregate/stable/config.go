@@ -1,0 +1,158 @@
+package stable
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/stability"
+	"github.com/pate-go/pate/svt"
+)
+
+// The names of the mechanisms, as the command line spells them.
+const (
+	MStab = "m-stab"     // a test for each query, all of which are charged
+	MSvec = "m-svec"     // sparse vector; its threshold is drawn anew after a refusal
+	SVT   = "stable-svt" // sparse vector with one-sided noise and one threshold
+)
+
+// Mechanisms lists the names.
+func Mechanisms() []string { return []string{MStab, MSvec, SVT} }
+
+// Config is a mechanism with all its parameters, which are in votes that move: one
+// closes two votes of gap. Fields that a mechanism does not have are 0.
+type Config struct {
+	Mechanism      string
+	Sigma          float64 // MStab: standard deviation of Gaussian noise, or
+	Scale          float64 // MStab: of Laplace noise; MSvec: lambda; SVT: of the noise of a query
+	ThresholdScale float64 // SVT: of the noise of the threshold
+	Threshold      int64   // of the distance; MStab's must exceed 0
+	Queries        int     // MStab: cap on queries
+	Failures       int     // MSvec, SVT: refusals after which the run stops
+}
+
+// Mechanism is a mechanism on votes.
+type Mechanism struct {
+	test  *stability.MStab    // or
+	svt   svt.StableMechanism // nil
+	event accountant.Event
+}
+
+// New returns the mechanism for cfg.
+func New(cfg Config) (*Mechanism, error) {
+	unused := map[string]bool{
+		"Sigma": cfg.Sigma != 0, "ThresholdScale": cfg.ThresholdScale != 0, "Queries": cfg.Queries != 0, "Failures": cfg.Failures != 0,
+	}
+	m, err := &Mechanism{}, error(nil)
+	switch cfg.Mechanism {
+	case MStab:
+		delete(unused, "Sigma")
+		delete(unused, "Queries")
+		m.test, err = newMStab(cfg)
+	case MSvec:
+		delete(unused, "Failures")
+		m.svt, err = newMSvec(cfg)
+	case SVT:
+		delete(unused, "Failures")
+		delete(unused, "ThresholdScale")
+		m.svt, err = newSVT(cfg)
+	default:
+		return nil, fmt.Errorf("stable: no mechanism %q: one of %s, %s, %s", cfg.Mechanism, MStab, MSvec, SVT)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("stable: %w", err)
+	}
+	for field, set := range unused {
+		if set {
+			return nil, fmt.Errorf("stable: %s has no %s, which must be 0", cfg.Mechanism, field)
+		}
+	}
+	if m.test != nil {
+		m.event = m.test.Event()
+	} else {
+		m.event = m.svt.Event()
+	}
+	return m, nil
+}
+
+// newMStab finds the tail that a threshold stands for: package stability takes the
+// tail and finds the threshold.
+func newMStab(cfg Config) (*stability.MStab, error) {
+	c, err := mstabConfig(cfg.Sigma, cfg.Scale, cfg.Queries)
+	if err != nil {
+		return nil, err
+	}
+	c.Delta = 0.25
+	m, err := stability.NewMStab(c)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Threshold == m.Threshold() {
+		return m, nil
+	}
+	tail, _ := m.Law(m.Threshold() - cfg.Threshold)
+	c.Delta = max(1e-15, math.Exp(tail)*(1+1e-9))
+	if m, err = stability.NewMStab(c); err != nil || m.Threshold() != cfg.Threshold {
+		return nil, fmt.Errorf("a threshold of %d releases an unstable answer with probability %.3g; it must be in [1e-15, 1/4]", cfg.Threshold, math.Exp(tail))
+	}
+	return m, nil
+}
+
+func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, error) {
+	c := stability.MStabConfig{Noise: stability.Gaussian, Sigma: sigma, Questions: queries}
+	switch {
+	case sigma != 0 && scale != 0:
+		return c, fmt.Errorf("Sigma %g and Scale %g: Gaussian noise or Laplace noise, not both", sigma, scale)
+	case scale != 0:
+		c.Noise, c.Epsilon = stability.Laplace, 1/scale
+	}
+	return c, nil
+}
+
+// The constructors of package svt return pointers, which must not become interfaces
+// that are nil and look otherwise.
+func newMSvec(cfg Config) (svt.StableMechanism, error) {
+	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Scale, Threshold: cfg.Threshold, Failures: cfg.Failures})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func newSVT(cfg Config) (svt.StableMechanism, error) {
+	m, err := svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.ThresholdScale, B2: cfg.Scale, Threshold: cfg.Threshold, Failures: cfg.Failures})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Event is the worst case of a whole run.
+func (m *Mechanism) Event() accountant.Event { return m.event }
+
+// LawAt is the exact probability that a plurality at this distance is released, and
+// refused, when it is the first query, as natural logarithms.
+func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
+	if m.test != nil {
+		return m.test.Law(distance)
+	}
+	return m.svt.LawAt(distance)
+}
+
+// Law is the law of a whole run with value = -distance and above = refused; false for
+// MStab, whose queries are independent.
+func (m *Mechanism) Law() (law svt.Law, sequential bool) {
+	if m.test != nil {
+		return svt.Law{}, false
+	}
+	return m.svt.Law(), true
+}
+
+// DistanceFor is the least distance that is released with at least the given
+// probability. A gap of twice that and one more vote has it whatever the tie rule.
+func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
+	if m.test != nil {
+		return m.test.DistanceFor(probability)
+	}
+	return svt.DistanceFor(m.svt, probability)
+}

@@ -1,0 +1,25 @@
+// Package stable puts votes to the mechanisms of packages stability and svt: the
+// plurality is released as it is where many votes would have to move before another
+// class won, and refused elsewhere.
+//
+//	cfg, err := stable.Fit(stable.Task{Mechanism: stable.SVT, Queries: 10_000, Failures: 20, Delta: 1e-6}, least)
+//	m, err := stable.New(cfg)
+//	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
+//	answer, err := session.Ask(query, votes)
+//
+// The distance is that of [stability.Plurality] for votes that move and ties that go
+// to the lowest index, which is the rule of what is released.
+//
+// # Guarantee
+//
+// That of the mechanism, for one changed record that moves at most one vote on each
+// query, always that of the same teacher: see packages stability and svt. The worst
+// case, Event, is charged before anything is drawn.
+//
+// # Caveats
+//
+// A refusal costs as much as an answer, or more: [SVT] and [MSvec] stop after
+// Failures of them. Where teachers are few, queries few or many of them contested, a
+// noisy argmax of package aggregate gives more labels for the same epsilon; plan.Advise
+// says which. What was released is the exact plurality, so it is as right as that is.
+package stable

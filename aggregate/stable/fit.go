@@ -1,0 +1,208 @@
+package stable
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/stability"
+	"github.com/pate-go/pate/svt"
+)
+
+// Task is what noise is chosen for. All of it is public.
+type Task struct {
+	Mechanism string
+	Queries   int     // that will be asked
+	Failures  int     // of MSvec and SVT: refusals after which the run stops
+	Delta     float64 // probability that a run releases an unstable answer
+	// Noise of MStab: stability.Laplace or stability.Gaussian; 0 means the better.
+	Noise stability.Noise
+	// Success is how likely a query must be answered at the distance that Fit makes
+	// as small as it can; 0 means 0.95.
+	Success float64
+}
+
+// ErrNoFit is returned where no noise does.
+var ErrNoFit = errors.New("stable: no noise fits")
+
+// The noise that mechanisms are given, in votes that move.
+const (
+	leastNoise = 0x1p-8
+	mostNoise  = 0x1p20
+)
+
+// Fit is the config that needs the smallest distance among those with the least noise:
+// MStab has Laplace or Gaussian noise, SVT a choice between the noise of the threshold
+// and that of the queries. least finds the least noise for which an event fits a budget:
+// ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on an account. Errors of it
+// that match [accountant.ErrNoBracket] mean that no noise fits.
+func Fit(t Task, least func(event func(noise float64) accountant.Event) (float64, error)) (Config, error) {
+	if t.Success == 0 {
+		t.Success = 0.95
+	}
+	if err := t.check(); err != nil {
+		return Config{}, err
+	}
+	var best Config
+	found, shortest := false, int64(0)
+	for _, family := range t.families() {
+		cfg, err := t.fit(family, least)
+		if errors.Is(err, accountant.ErrNoBracket) || errors.Is(err, ErrNoFit) {
+			continue
+		}
+		if err != nil {
+			return Config{}, err
+		}
+		m, err := New(cfg)
+		if err != nil {
+			return Config{}, err
+		}
+		d, err := m.DistanceFor(t.success())
+		if err != nil {
+			return Config{}, fmt.Errorf("stable: %w", err)
+		}
+		if !found || d < shortest {
+			best, found, shortest = cfg, true, d
+		}
+	}
+	if !found {
+		return Config{}, fmt.Errorf("%w: %s, %d queries, %d failures", ErrNoFit, t.Mechanism, t.Queries, t.Failures)
+	}
+	return best, nil
+}
+
+func (t Task) check() error {
+	switch {
+	case t.Queries < 1:
+		return fmt.Errorf("stable: Queries must be at least 1, not %d", t.Queries)
+	case t.Mechanism != MStab && (t.Failures < 1 || t.Failures > t.Queries):
+		return fmt.Errorf("stable: Failures must be in [1, Queries], not %d", t.Failures)
+	case t.Mechanism == MStab && t.Failures != 0:
+		return fmt.Errorf("stable: %s has no Failures, which must be 0", MStab)
+	case t.Noise != 0 && (t.Mechanism != MStab || t.Noise != stability.Gaussian && t.Noise != stability.Laplace):
+		return fmt.Errorf("stable: Noise %d is not a choice for %s", t.Noise, t.Mechanism)
+	case !(t.Delta > 0 && t.Delta < 1):
+		return fmt.Errorf("stable: Delta must lie strictly between 0 and 1, not %v", t.Delta)
+	case !(t.Success > 0 && t.Success < 1):
+		return fmt.Errorf("stable: Success must lie strictly between 0 and 1, not %v", t.Success)
+	case t.Mechanism != MStab && t.Mechanism != MSvec && t.Mechanism != SVT:
+		return fmt.Errorf("stable: no mechanism %q: one of %s, %s, %s", t.Mechanism, MStab, MSvec, SVT)
+	}
+	return nil
+}
+
+// success is what a distance is judged by. Of SVT stable queries shall not use up more
+// than half of the failures by chance, so there it is more.
+func (t Task) success() float64 {
+	if t.Mechanism != SVT {
+		return t.Success
+	}
+	return 1 - min(1-t.Success, float64(t.Failures)/(2*float64(t.Queries)))
+}
+
+// family is a mechanism whose noise is open.
+type family func(noise float64) (Config, error)
+
+func (t Task) families() []family {
+	switch t.Mechanism {
+	case MStab:
+		gaussian := func(noise float64) (Config, error) { return t.mstab(noise, 0) }
+		laplace := func(noise float64) (Config, error) { return t.mstab(0, noise) }
+		switch t.Noise {
+		case stability.Gaussian:
+			return []family{gaussian}
+		case stability.Laplace:
+			return []family{laplace}
+		}
+		return []family{gaussian, laplace}
+	case MSvec:
+		return []family{t.msvec}
+	}
+	var all []family
+	for _, tilt := range []float64{1, 1.1, 1.25, 1.5, 2, 3, 5, 1 / 1.1, 1 / 1.25, 1 / 1.5, 0.5} {
+		all = append(all, func(noise float64) (Config, error) { return t.svt(noise, tilt) })
+	}
+	return all
+}
+
+// fit finds the noise of a family.
+func (t Task) fit(f family, least func(event func(noise float64) accountant.Event) (float64, error)) (Config, error) {
+	var wrong error
+	noise, err := least(func(noise float64) accountant.Event {
+		cfg, err := f(min(max(noise, leastNoise), mostNoise))
+		if err != nil {
+			wrong = err
+			return accountant.NonPrivate{}
+		}
+		m, err := New(cfg)
+		if err != nil {
+			wrong = err
+			return accountant.NonPrivate{}
+		}
+		return m.Event()
+	})
+	var bracket *accountant.NoBracketError
+	switch {
+	case wrong != nil:
+		return Config{}, fmt.Errorf("%w: %w", ErrNoFit, wrong)
+	case errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon): // even the least does
+		noise = leastNoise
+	case err != nil:
+		return Config{}, err
+	}
+	if noise > mostNoise {
+		return Config{}, fmt.Errorf("%w: %s needs %.3g votes", ErrNoFit, t.Mechanism, noise)
+	}
+	return f(max(noise, leastNoise))
+}
+
+// mstab has the threshold that package stability finds for an equal share of Delta.
+func (t Task) mstab(sigma, scale float64) (Config, error) {
+	c, err := mstabConfig(sigma, scale, t.Queries)
+	if err != nil {
+		return Config{}, err
+	}
+	c.Delta = min(0.25, t.Delta/float64(t.Queries))
+	m, err := stability.NewMStab(c)
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{Mechanism: MStab, Sigma: sigma, Scale: scale, Threshold: m.Threshold(), Queries: t.Queries}, nil
+}
+
+// msvec has the least threshold T with Failures p(T) <= Delta, where p(T) is the
+// probability of a release at distance 0, which is that at -T for a threshold of 0.
+func (t Task) msvec(lambda float64) (Config, error) {
+	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: lambda, Failures: t.Failures})
+	if err != nil {
+		return Config{}, err
+	}
+	within := func(threshold int64) bool {
+		released, _ := m.LawAt(-threshold)
+		return float64(t.Failures)*math.Exp(released) <= t.Delta*(1-1e-8) // what is charged has room for rounding
+	}
+	low, high := int64(-1), int64(1)
+	for !within(high) {
+		low, high = high, 2*high
+	}
+	for high-low > 1 {
+		if mid := low + (high-low)/2; within(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return Config{Mechanism: MSvec, Scale: lambda, Threshold: high, Failures: t.Failures}, nil
+}
+
+// svt is at epsilon 1/noise for a run. Package svt balances threshold and query noise
+// for one chance of refusal; tilt asks for the balance of another.
+func (t Task) svt(noise, tilt float64) (Config, error) {
+	refusal := math.Pow(1-t.success(), tilt)
+	c, err := svt.CalibrateStableSVT(min(1/noise, 0x1p9), t.Delta, t.Failures, max(refusal, 1e-12))
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{Mechanism: SVT, Scale: c.B2, ThresholdScale: c.B1, Threshold: c.Threshold, Failures: t.Failures}, nil
+}

@@ -1,0 +1,209 @@
+package stable
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/stability"
+	"github.com/pate-go/pate/svt"
+)
+
+func least(t require.TestingT, target accountant.Target) func(func(float64) accountant.Event) (float64, error) {
+	return func(event func(float64) accountant.Event) (float64, error) {
+		noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.Config{Relation: accountant.AddRemove}.NewAccount, target, event)
+		return noise, err
+	}
+}
+
+func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(e, 1))
+	b, err := account.Epsilon(delta)
+	require.NoError(t, err)
+	return b.Upper
+}
+
+func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
+	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 0.5})
+	require.NoError(t, err)
+	r, err := book.Reserve(e)
+	require.NoError(t, err)
+	return r
+}
+
+func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
+	h, err := aggregate.NewHistogram(counts)
+	require.NoError(t, err)
+	return h
+}
+
+func configs() []Config {
+	return []Config{
+		{Mechanism: MStab, Sigma: 3, Threshold: 9, Queries: 40},
+		{Mechanism: MStab, Scale: 2, Threshold: 9, Queries: 40},
+		{Mechanism: MSvec, Scale: 2, Threshold: 9, Failures: 6},
+		{Mechanism: SVT, Scale: 2, ThresholdScale: 3, Threshold: 9, Failures: 6},
+	}
+}
+
+// TestSessionsAreThoseOfThePackages: the same key gives the answers of the mechanism
+// itself, and votes on which another class won give none.
+func TestSessionsAreThoseOfThePackages(t *testing.T) {
+	key := aggregate.SeedKey(4)
+	for _, cfg := range configs() {
+		m, err := New(cfg)
+		require.NoError(t, err)
+		session, err := m.Start(reserve(t, m.Event()), key)
+		require.NoError(t, err)
+		require.False(t, session.Releasable())
+		var ask func(query uint64, distance int64) (bool, error)
+		switch {
+		case m.test != nil:
+			s, err := stability.Start[int](m.test, reserve(t, m.test.Event()), key)
+			require.NoError(t, err)
+			ask = func(q uint64, d int64) (bool, error) { a, err := s.Ask(q, 0, d); return a.Released, err }
+		default:
+			s, err := svt.Start[int](m.svt, reserve(t, m.svt.Event()), key)
+			require.NoError(t, err)
+			ask = func(q uint64, d int64) (bool, error) { a, err := s.Ask(q, 0, d); return a.Released, err }
+		}
+		answered, ended := 0, false
+		for q := range uint64(50) {
+			gap := int(q*7%40) + 1
+			want, wrong := ask(q, int64(gap-1)/2) // class 1 wins from behind
+			got, err := session.Ask(q, histogram(t, 3, 3+gap, 2))
+			if wrong != nil {
+				require.ErrorIs(t, err, aggregate.ErrExhausted)
+				ended = true
+				continue
+			}
+			require.NoError(t, err)
+			require.Equal(t, want, got.Answered)
+			if want {
+				require.Equal(t, 1, got.Label)
+				answered++
+			} else {
+				require.Equal(t, aggregate.NoLabel, got.Label)
+			}
+			again, err := session.Ask(q, histogram(t, 90, 0, 0))
+			require.NoError(t, err)
+			require.Equal(t, got, again)
+		}
+		require.True(t, ended)
+		require.Positive(t, answered)
+	}
+}
+
+// TestAnswersFollowTheLaw compares 300 first queries with LawAt. The bound is 5
+// standard deviations: a false alarm in 2 million.
+func TestAnswersFollowTheLaw(t *testing.T) {
+	const runs = 300
+	for _, cfg := range configs() {
+		cfg.Queries = min(cfg.Queries, 1)
+		m, err := New(cfg)
+		require.NoError(t, err)
+		votes := histogram(t, 2, 24, 1) // distance 10
+		released := 0
+		for i := range uint64(runs) {
+			s, err := m.Start(reserve(t, m.Event()), aggregate.SeedKey(i))
+			require.NoError(t, err)
+			a, err := s.Ask(0, votes)
+			require.NoError(t, err)
+			if a.Answered {
+				released++
+			}
+		}
+		log, refused := m.LawAt(10)
+		p := math.Exp(log)
+		require.InDelta(t, 1, p+math.Exp(refused), 1e-12)
+		require.InDelta(t, p*runs, released, 5*math.Sqrt(runs*p*(1-p)), "%+v", cfg)
+		require.NotEqual(t, 0, released)
+	}
+}
+
+// TestFit: what is found is within the budget, and a little less noise is not.
+func TestFit(t *testing.T) {
+	target := accountant.Target{Epsilon: 1, Delta: 1e-6}
+	for _, task := range []Task{
+		{Mechanism: MStab, Queries: 1, Delta: 5e-7}, {Mechanism: MStab, Queries: 1000, Delta: 5e-7},
+		{Mechanism: MStab, Noise: stability.Laplace, Queries: 1000, Delta: 5e-7},
+		{Mechanism: MSvec, Queries: 1000, Failures: 20, Delta: 5e-7}, {Mechanism: SVT, Queries: 1000, Failures: 20, Delta: 5e-7},
+		{Mechanism: SVT, Queries: 5, Failures: 5, Delta: 9e-7},
+	} {
+		cfg, err := Fit(task, least(t, target))
+		require.NoError(t, err)
+		m, err := New(cfg)
+		require.NoError(t, err)
+		eps := epsilon(t, m.Event(), target.Delta)
+		require.LessOrEqual(t, eps, target.Epsilon, "%+v", task)
+		require.Greater(t, eps, target.Epsilon*0.995, "%+v", task)
+		released, _ := m.LawAt(0)
+		require.LessOrEqual(t, math.Exp(released), task.Delta, "%+v", task)
+		t.Logf("%+v: %+v", task, cfg)
+		if task.Mechanism == MStab && task.Noise == 0 { // one query is for Laplace noise, a thousand for Gaussian
+			require.Equal(t, task.Queries == 1, cfg.Scale != 0)
+		}
+	}
+	_, err := Fit(Task{Mechanism: SVT, Queries: 10, Failures: 2, Delta: 1e-6}, least(t, target))
+	require.NoError(t, err, "at pure epsilon all of delta may go to releases at distance 0")
+	_, err = Fit(Task{Mechanism: MStab, Queries: 10, Delta: 2e-6}, least(t, target))
+	require.ErrorIs(t, err, ErrNoFit)
+}
+
+// TestThresholdsGoRoundAndRound: a config of MStab names the mechanism it came from.
+func TestThresholdsGoRoundAndRound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		task := Task{Mechanism: MStab, Queries: rapid.IntRange(1, 1000).Draw(t, "queries"), Delta: math.Pow(10, -rapid.Float64Range(2, 11).Draw(t, "delta"))}
+		noise := math.Exp(rapid.Float64Range(0, 5).Draw(t, "noise"))
+		for _, f := range task.families() {
+			cfg, err := f(noise)
+			require.NoError(t, err)
+			m, err := New(cfg)
+			require.NoError(t, err)
+			require.Equal(t, cfg.Threshold, m.test.Threshold())
+			released, _ := m.LawAt(0)
+			require.LessOrEqual(t, math.Exp(released)*float64(task.Queries), task.Delta*(1+1e-9))
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"nothing": {}, "other": {Mechanism: "gnmax"},
+		"two noises": {Mechanism: MStab, Sigma: 1, Scale: 1, Threshold: 9, Queries: 1}, "no noise": {Mechanism: MStab, Threshold: 9, Queries: 1},
+		"NaN": {Mechanism: MStab, Sigma: math.NaN(), Threshold: 9, Queries: 1}, "no tail": {Mechanism: MStab, Sigma: 1, Threshold: 99, Queries: 1},
+		"failures of m-stab": {Mechanism: MStab, Sigma: 2, Threshold: 9, Queries: 1, Failures: 1}, "no queries": {Mechanism: MStab, Sigma: 2, Threshold: 9},
+		"queries of svt": {Mechanism: SVT, Scale: 2, ThresholdScale: 2, Failures: 1, Queries: 3}, "no failures": {Mechanism: SVT, Scale: 2, ThresholdScale: 2},
+		"threshold scale of m-svec": {Mechanism: MSvec, Scale: 2, ThresholdScale: 2, Failures: 1}, "no scale": {Mechanism: MSvec, Failures: 1},
+		"infinite": {Mechanism: SVT, Scale: math.Inf(1), ThresholdScale: 2, Failures: 1}, "negative": {Mechanism: MSvec, Scale: 2, Threshold: -1, Failures: 1},
+	} {
+		_, err := New(cfg)
+		require.Error(t, err, name)
+	}
+	for _, task := range []Task{
+		{}, {Mechanism: SVT, Queries: 1, Delta: 1e-6}, {Mechanism: SVT, Queries: 1, Failures: 2, Delta: 1e-6}, {Mechanism: MStab, Queries: 1, Failures: 1, Delta: 1e-6},
+		{Mechanism: MStab, Queries: 1, Delta: math.NaN()}, {Mechanism: MStab, Queries: 1, Delta: 1e-6, Success: 1}, {Mechanism: SVT, Noise: stability.Laplace, Queries: 1, Failures: 1, Delta: 1e-6},
+		{Mechanism: "x", Queries: 1, Failures: 1, Delta: 1e-6},
+	} {
+		_, err := Fit(task, least(t, accountant.Target{Epsilon: 1, Delta: 1e-5}))
+		require.Error(t, err, "%+v", task)
+	}
+	m, err := New(configs()[3])
+	require.NoError(t, err)
+	_, err = m.Start(reserve(t, accountant.PureDP{Epsilon: 1}), aggregate.SeedKey(1))
+	require.Error(t, err, "another charge")
+	_, err = m.Start(reserve(t, m.Event()), aggregate.Key{})
+	require.Error(t, err, "no key")
+	s, err := m.Start(reserve(t, m.Event()), aggregate.SeedKey(1))
+	require.NoError(t, err)
+	_, err = s.Ask(0, aggregate.Histogram{})
+	require.Error(t, err, "no votes")
+}
