@@ -43,6 +43,36 @@ func TestBlackBoxLearnsRandomisedResponse(t *testing.T) {
 	}
 }
 
+// TestOneHalfLearnsAndTheOtherTests: two inputs with the same uniform law over 100
+// outputs, at claim 0. The control repeats the first half of its runs, so that the event
+// is tested on what it was learned from: that alarms almost always.
+func TestOneHalfLearnsAndTheOtherTests(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	const n, audits = 2000, 100
+	alarms := func(repeated bool) (count int) {
+		for range audits {
+			uniform := func() audit.Run[int] {
+				var seen []int
+				return func(run uint64) (int, error) {
+					if repeated && run >= n/2 {
+						return seen[run-n/2], nil
+					}
+					seen = append(seen, rnd.IntN(100))
+					return seen[len(seen)-1], nil
+				}
+			}
+			f, err := audit.BlackBox(context.Background(), uniform(), uniform(), audit.Config{Alpha: 0.05, Runs: n})
+			require.NoError(t, err)
+			if f.Refuted() {
+				count++
+			}
+		}
+		return count
+	}
+	require.Less(t, alarms(false), 20, "false-alarm rate 5 %, above 19 of 100 with probability below 1e-7")
+	require.Greater(t, alarms(true), 80)
+}
+
 // TestFalseAlarmsAreAsRareAsStated: 1000 audits of a mechanism that spends all it
 // claims, at alpha 0.2. More than 262 alarms would have probability below 1e-6 if the
 // rate were 0.2; it is far lower, because two limits and a learned event are careful.

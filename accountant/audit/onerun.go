@@ -25,8 +25,8 @@ func (g Guesses) validate() error {
 }
 
 // PValue is the chance that at least so many guesses are right, if the claim is true
-// for adding or removing one record (Steinke, Nasr, Jagielski 2023, Theorem 5.2): with
-// B binomial, of Made trials of probability e^epsilon/(1 + e^epsilon),
+// for adding or removing one record (Steinke, Nasr, Jagielski 2023): with B
+// binomial, of Made trials of probability e^epsilon/(1 + e^epsilon),
 //
 //	P[B >= Right] + 2 Canaries delta max over 1 <= i <= Right of P[Right > B >= Right - i]/i
 //
