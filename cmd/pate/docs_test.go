@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDocs runs what the pages in docs tell readers to type. In a block fenced as
+// console, a line that begins with "$ " is a command and the lines below are what it
+// prints, "..." for any number of lines or the end of one; in a block fenced as sh every line is a
+// command. Commands are pate's, or pipes into pate. Files that they write must be
+// those beside the page, if there are such; UPDATE_GOLDEN=1 rewrites these.
+func TestDocs(t *testing.T) {
+	docs, err := filepath.Abs(filepath.Join("..", "..", "docs"))
+	require.NoError(t, err)
+	scripts, pages := t.TempDir(), make(map[string]string)
+	require.NoError(t, filepath.WalkDir(docs, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		script := docScript(string(text))
+		if script == "" {
+			return nil
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		pages[name] = filepath.Dir(path)
+		return os.WriteFile(filepath.Join(scripts, name+".txtar"), []byte(script), 0o644)
+	}))
+	require.GreaterOrEqual(t, len(pages), 8, "the lecture has commands on every page")
+	testscript.Run(t, testscript.Params{
+		Dir: scripts,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"shows": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(shows(ts.ReadFile("stdout"), ts.ReadFile(args[0])))
+			},
+			"twins": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Check(twins(ts.MkAbs("."), pages[strings.TrimPrefix(ts.Name(), "script-")]))
+			},
+		},
+	})
+}
+
+// docScript is the session of a page.
+func docScript(page string) string {
+	var script, files strings.Builder
+	var fence string
+	var shown []string
+	command := func(line string) {
+		if strings.Contains(line, "pate compare") { // takes minutes
+			return
+		}
+		fmt.Fprintf(&script, "exec sh -c '%s'\n", strings.ReplaceAll(line, "'", "''"))
+	}
+	end := func() {
+		if len(shown) > 0 {
+			name := fmt.Sprintf("shown%d", strings.Count(script.String(), "\n"))
+			fmt.Fprintf(&script, "shows %s\n", name)
+			fmt.Fprintf(&files, "-- %s --\n%s\n", name, strings.Join(shown, "\n"))
+		}
+		shown = nil
+	}
+	for line := range strings.Lines(page) {
+		line = strings.TrimRight(line, " \r\n")
+		switch {
+		case strings.HasPrefix(line, "```") && fence == "":
+			fence = strings.TrimPrefix(line, "```")
+		case strings.HasPrefix(line, "```"):
+			end()
+			fence = ""
+		case fence == "sh" && strings.Contains(line, "pate "):
+			command(line)
+		case fence == "console" && strings.HasPrefix(line, "$ "):
+			end()
+			command(strings.TrimPrefix(line, "$ "))
+		case fence == "console":
+			shown = append(shown, line)
+		}
+	}
+	if script.Len() == 0 {
+		return ""
+	}
+	return script.String() + "twins\n" + files.String()
+}
+
+// shows reports how output differs from what a page shows of it. A line of the page
+// that ends in " ..." is the beginning of one.
+func shows(output, page string) error {
+	got := strings.Split(strings.TrimRight(output, "\n"), "\n")
+	is := func(line, want string) bool {
+		if begin, cut := strings.CutSuffix(want, " ..."); cut {
+			return strings.HasPrefix(line, begin)
+		}
+		return strings.TrimRight(line, " ") == strings.TrimRight(want, " ")
+	}
+	at, anywhere := 0, false
+	for _, want := range strings.Split(strings.TrimRight(page, "\n"), "\n") {
+		if want == "..." {
+			anywhere = true
+			continue
+		}
+		for anywhere && at < len(got) && !is(got[at], want) {
+			at++
+		}
+		if at >= len(got) || !is(got[at], want) {
+			return fmt.Errorf("the page shows %q, which is not there in:\n%s", want, output)
+		}
+		at, anywhere = at+1, false
+	}
+	if at < len(got) && !anywhere {
+		return fmt.Errorf("the page does not show %q", got[at])
+	}
+	return nil
+}
+
+// twins compares the files in dir with those of the same name beside a page.
+func twins(dir, page string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		beside := filepath.Join(page, f.Name())
+		want, err := os.ReadFile(beside)
+		if os.IsNotExist(err) || f.IsDir() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		got, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return err
+		}
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(beside, got, 0o644); err != nil {
+				return err
+			}
+		} else if string(got) != string(want) {
+			return fmt.Errorf("%s is not what its command makes", beside)
+		}
+	}
+	return nil
+}
+
+// TestDocsCanFail: the comparison of pages with output finds what differs.
+func TestDocsCanFail(t *testing.T) {
+	const output = "a\nb  \nc\n\nd\n"
+	for _, page := range []string{output, "...\nd", "a\n...", "a\nb\n...\nd", "...\nb\nc\n...", "a\nb ...\nc ...\n\nd"} {
+		require.NoError(t, shows(output, page), page)
+	}
+	for _, page := range []string{"a", "b\n...", "...\nc", "a\nc\n...", "...\nx\n...", "...\nd\nc\n...", "a\nbc ...\n..."} {
+		require.Error(t, shows(output, page), page)
+	}
+	require.Equal(t, "exec sh -c 'echo ''x'' | pate account -'\nshows shown1\nexec sh -c 'pate law'\ntwins\n-- shown1 --\n1\n2\n",
+		docScript("# t\n```console\n$ echo 'x' | pate account -\n1\n2\n```\n```sh\npate law\npate compare\n```\n```go\npate x\n```\n"))
+}
