@@ -84,8 +84,11 @@ type UnsupportedEventError struct {
 
 // Error implements error.
 func (e *UnsupportedEventError) Error() string {
-	return fmt.Sprintf("accountant: %s is unsupported: %s", typeName(e.Event), e.Reason)
+	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
 }
+
+// Type is the event's type in JSON.
+func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
 
 // Is makes errors.Is(err, ErrUnsupportedEvent) hold.
 func (e *UnsupportedEventError) Is(target error) bool { return target == ErrUnsupportedEvent }

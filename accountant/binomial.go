@@ -54,8 +54,8 @@ func deviance(x, m float64) float64 {
 }
 
 // logBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to
-// rounding: the sum of the terms while they count, and a geometric bound of
-// the rest.
+// rounding while some 10^4 terms count: their sum, and a geometric bound of the
+// rest.
 func logBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
@@ -70,14 +70,18 @@ func logBinomialTail(k, n int64, p float64) float64 {
 	logp, logq := math.Log(p), math.Log1p(-p)
 	first := logBinomial(k, n, logp, logq)
 	sum, term := 1.0, 1.0
+	const most = 1 << 16 // terms added one by one
 	for i := k; i < n; i++ {
 		// Ratios of neighbours fall, so the rest is below a geometric series.
 		ratio := float64(n-i) / float64(i+1) * p / (1 - p)
 		term *= ratio
 		sum += term
-		if ratio < 1 && term < 1e-17*sum*(1-ratio) {
+		if ratio < 1 && (term < 1e-17*sum*(1-ratio) || i-k > most) {
 			sum += term / (1 - ratio)
 			break
+		}
+		if i-k > most { // hardly falls yet
+			return 0
 		}
 	}
 	return first + math.Log(sum) + 1e-13*(1+math.Abs(first))

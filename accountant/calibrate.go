@@ -64,7 +64,7 @@ type NewAccount func() (Accountant, error)
 func (c Config) NewAccount() (Accountant, error) { return NewRDP(c) }
 
 // epsilonOfEvent charges one event to a fresh account.
-func epsilonOfEvent(newAccount NewAccount, e Event, delta float64) (Bound, error) {
+func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta float64) (Bound, error) {
 	account, err := newAccount()
 	if err != nil {
 		return Bound{}, err
@@ -72,13 +72,18 @@ func epsilonOfEvent(newAccount NewAccount, e Event, delta float64) (Bound, error
 	if err := account.Compose(e, 1); err != nil {
 		return Bound{}, err
 	}
+	if long, ok := account.(*PLD); ok {
+		b, err := long.EpsilonContext(ctx, delta)
+		return b.Bound, err
+	}
 	return account.Epsilon(delta)
 }
 
 // CalibrateNoise returns the least noise, to 1e-8 relative, for which the event
 // meets the target, with what it achieves: always at most target.Epsilon. Noise
 // is whatever parameter the event takes that costs less as it grows, searched
-// from 1e-6 to 1e15. It returns a *NoBracketError if no noise meets the target,
+// from 1e-6 to 1e15. (A single release of small integer noise may cost a little
+// more with a little more noise; the answer is within the target all the same.) It returns a *NoBracketError if no noise meets the target,
 // or the least does.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) Event) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
@@ -88,7 +93,7 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
 		}
-		return epsilonOfEvent(newAccount, event(noise), target.Delta)
+		return epsilonOfEvent(ctx, newAccount, event(noise), target.Delta)
 	}
 	fail := func(noise float64, b Bound) (float64, Bound, error) {
 		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
@@ -163,7 +168,7 @@ func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Tar
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	all, err := epsilonOfEvent(newAccount, event(1), target.Delta)
+	all, err := epsilonOfEvent(ctx, newAccount, event(1), target.Delta)
 	if err != nil {
 		return 0, Bound{}, err
 	}
@@ -189,7 +194,7 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
 		}
-		return epsilonOfEvent(newAccount, event(count), target.Delta)
+		return epsilonOfEvent(ctx, newAccount, event(count), target.Delta)
 	}
 	// Invariant: lo meets the target, with best; hi, once tried, does not.
 	var lo, hi int64 = 0, 1

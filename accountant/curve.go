@@ -86,7 +86,9 @@ func tail(t float64) float64 {
 // randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with
 // u = q(e^eps - 1), and mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps).
 // The masses make the means of u and v cancel, so the moment of order a less
-// one is the mean of (1+x)^a - 1 - a x, for both orders of the pair.
+// one is the mean of (1+x)^a - 1 - a x. Swapping the outcomes swaps both laws, so
+// the mixture over its base is the worse order (Mironov, Talwar, Zhang 2019,
+// Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
 	pure := pureCurve(amplify(eps, q))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
@@ -97,9 +99,7 @@ func sampledPureCurve(q, eps float64) curve {
 			return pure(a)
 		}
 		forward := math.Log1p(high*excess(u, lu, a)+low*excess(v, lv, a)) / (a - 1)
-		// Against the mixture: E[(1+x)^{1-a}] - 1 = E[(1+x)^{1-a} - 1 + (a-1) x].
-		backward := math.Log1p(high*excess(u, lu, 1-a)+low*excess(v, lv, 1-a)) / (a - 1)
-		return math.Min(pure(a), math.Max(forward, backward)*(1+1e-12))
+		return math.Min(pure(a), forward*(1+1e-12))
 	}
 }
 

@@ -97,7 +97,9 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 }
 
 // poisson is Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta +
-// log(mean)/(a-1), where the inner run is (log(1 + 1/(a-1)), delta)-DP.
+// log(mean)/(a-1), where the inner run is (log(1 + 1/(a-1)), delta)-DP. It is
+// for means from 1: fewer runs are a mean of 1 of "with probability mean the run,
+// or else the worst output", a run that costs no more.
 func (e selected) poisson(base curve, orders, values []float64) curve {
 	return func(a float64) float64 {
 		if math.IsInf(a, 1) {
@@ -107,6 +109,7 @@ func (e selected) poisson(base curve, orders, values []float64) curve {
 		for i, b := range orders {
 			logDelta = math.Min(logDelta, Improved.logDelta(b, values[i], eps))
 		}
-		return math.Max(0, base(a)+e.mean*math.Exp(logDelta)+math.Log(e.mean)/(a-1))
+		mean := math.Max(1, e.mean)
+		return base(a) + mean*math.Exp(logDelta) + math.Log(mean)/(a-1)
 	}
 }

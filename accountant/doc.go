@@ -13,7 +13,7 @@
 //
 // # Accountants
 //
-// [RDP] holds every event. [PLD], the tightest, holds those whose loss
+// [RDP] holds every event, under the relation it is meant for. [PLD], the tightest, holds those whose loss
 // distribution is known, and answers with an interval. [Concentrated] (zCDP) is its special case without
 // sampling, in closed form. [Moments] repeats published numbers of 2016.
 // [Basic], [Advanced] and [Optimal] are the composition theorems, which know

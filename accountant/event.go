@@ -51,7 +51,8 @@ type WithFailure struct {
 	Delta float64 `json:"delta"` // in [0, 1)
 }
 
-// NonPrivate reveals its input. Every accountant answers an infinite epsilon.
+// NonPrivate reveals its input. Accountants answer an infinite epsilon; a sample
+// of it is refused.
 type NonPrivate struct{}
 
 func (Gaussian) event()             {}

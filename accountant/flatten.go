@@ -18,30 +18,46 @@ type terms struct {
 // compose adds count runs of e to t, or nothing and an error: the whole tree is
 // checked first, each leaf by allow unless that is nil.
 func (t *terms) compose(e Event, count int64, rel Relation, allow func(leaf Event) error) error {
-	if err := validTree(e, 0); err != nil {
+	added, err := parse(e, count, rel, allow)
+	if err != nil {
 		return err
+	}
+	if !t.fits(&added) {
+		return errTooMany
+	}
+	t.merge(&added)
+	return nil
+}
+
+// parse takes count runs of an event apart.
+func parse(e Event, count int64, rel Relation, allow func(leaf Event) error) (added terms, err error) {
+	if err := validTree(e, 0); err != nil {
+		return added, err
 	}
 	if err := atLeast("compose", "count", count, 0); err != nil {
-		return err
+		return added, err
 	}
-	var added terms
 	if err := added.flatten(e, count, rel); err != nil {
-		return err
+		return added, err
 	}
 	if allow != nil {
 		for _, leaf := range added.curves.keys {
 			if err := allow(leaf); err != nil {
-				return err
+				return added, err
 			}
 		}
 	}
-	if !t.curves.fits(&added.curves) || !t.failures.fits(&added.failures) {
-		return errTooMany
-	}
+	return added, nil
+}
+
+func (t *terms) fits(added *terms) bool {
+	return t.curves.fits(&added.curves) && t.failures.fits(&added.failures)
+}
+
+func (t *terms) merge(added *terms) {
 	t.curves.merge(&added.curves)
 	t.failures.merge(&added.failures)
 	t.stated.merge(&added.stated)
-	return nil
 }
 
 // slack covers the rounding of a curve (below 1e-12 relative on every
@@ -130,11 +146,7 @@ func (t *terms) flatten(e Event, count int64, rel Relation) error {
 	case PoissonSelection:
 		return t.selection(e, selected{mean: e.Mean}, e.Event, count, rel)
 	case Group:
-		inner, err := e.expand()
-		if err != nil {
-			return err
-		}
-		return t.flatten(inner, count, rel)
+		return t.group(e, count, rel)
 	case groupedSample:
 		if rel == ReplaceOne {
 			return &UnsupportedEventError{PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove}
@@ -172,15 +184,15 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 	if rel == ReplaceOne {
 		return &UnsupportedEventError{e, poissonNeedsAddRemove}
 	}
-	inner, err := sampledForm(e)
+	leaf, err := sampledForm(e)
 	if err != nil {
 		return err
 	}
-	return t.curves.add(PoissonSampled{e.Probability, inner}, count)
+	return t.curves.add(leaf, count)
 }
 
-// sampledForm returns a Gaussian, DiscreteGaussian or PureDP that dominates one
-// run of what e samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
+// sampledForm returns one run of e as a sampled Gaussian, DiscreteGaussian or
+// PureDP that dominates it; bounded unless that is what e samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
 // reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
 // Gaussians on one sample are one Gaussian.
 func sampledForm(e PoissonSampled) (Event, error) {
@@ -188,25 +200,31 @@ func sampledForm(e PoissonSampled) (Event, error) {
 	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
 		return nil, err
 	}
+	if holdsGroup(e.Event) {
+		return nil, &UnsupportedEventError{e, groupInSample}
+	}
 	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"
 	leaves := inner.curves.keys
 	if len(inner.failures.keys) > 0 || len(leaves) == 0 {
 		return nil, &UnsupportedEventError{e, one}
 	}
 	if len(leaves) == 1 && inner.curves.counts[0] == 1 {
-		switch e := leaves[0].(type) {
-		case Gaussian, DiscreteGaussian:
-			return e, nil
+		switch l := leaves[0].(type) {
+		case Gaussian, DiscreteGaussian, PureDP:
+			return PoissonSampled{e.Probability, l}, nil
+		case RandomizedResponse:
+			return PoissonSampled{e.Probability, PureDP{l.Epsilon}}, nil
 		case GNMax:
-			if e.Discrete {
-				return DiscreteGaussian{e.Sigma, math.Sqrt2}, nil
+			if l.Discrete {
+				return bounded{by: PoissonSampled{e.Probability, DiscreteGaussian{l.Sigma, math.Sqrt2}}}, nil
 			}
 		case Threshold:
-			if e.Discrete {
-				return DiscreteGaussian{e.Sigma, 1}, nil
+			if l.Discrete {
+				return bounded{by: PoissonSampled{e.Probability, DiscreteGaussian{l.Sigma, 1}}}, nil
 			}
 		}
 	}
+	exact := true
 	mu2 := 0.0 // sum of (sensitivity/sigma)^2
 	for i, leaf := range leaves {
 		n := float64(inner.curves.counts[i])
@@ -214,11 +232,13 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		case Gaussian:
 			mu2 += n / l.NoiseMultiplier / l.NoiseMultiplier
 		case GNMax:
+			exact = false
 			mu2 += 2 * n / l.Sigma / l.Sigma
 			if l.Discrete {
 				mu2 = math.NaN()
 			}
 		case Threshold:
+			exact = false
 			mu2 += n / l.Sigma / l.Sigma
 			if l.Discrete {
 				mu2 = math.NaN()
@@ -228,10 +248,16 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		}
 	}
 	if !math.IsNaN(mu2) {
-		return Gaussian{math.Max(math.SmallestNonzeroFloat64, (1-1e-15*float64(len(leaves)+2))/math.Sqrt(mu2))}, nil
+		noise := math.Max(math.SmallestNonzeroFloat64, (1-1e-15*float64(len(leaves)+2))/math.Sqrt(mu2))
+		sampled := PoissonSampled{e.Probability, Gaussian{noise}}
+		if exact {
+			return sampled, nil
+		}
+		return bounded{by: sampled}, nil
 	}
 	if pure, ok := guaranteeOf(leaves[0]); ok && len(leaves) == 1 && inner.curves.counts[0] == 1 && !math.IsInf(pure.epsilon, 1) {
-		return PureDP{pure.epsilon}, nil
+		// A sample costs no more than all records (the divergence is convex).
+		return bounded{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, of: leaves[0]}, nil
 	}
 	return nil, &UnsupportedEventError{e, one}
 }
@@ -245,6 +271,9 @@ const (
 func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel Relation) error {
 	if rel != ReplaceOne {
 		return &UnsupportedEventError{e, withoutNeedsReplaceOne}
+	}
+	if holdsGroup(e.Event) {
+		return &UnsupportedEventError{e, groupInSample}
 	}
 	var inner terms
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -325,6 +354,8 @@ func curveOf(e Event) curve {
 	case selected:
 		return e.curve()
 	case groupedSample:
+		return e.curve()
+	case bounded:
 		return e.curve()
 	case PoissonSampled: // see sampledForm
 		switch inner := e.Event.(type) {

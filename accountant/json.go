@@ -47,7 +47,7 @@ func zeroEvent(name string) (Event, bool) {
 
 // typeName returns the JSON type of an event.
 func typeName(e Event) string {
-	switch e.(type) {
+	switch e := e.(type) {
 	case Gaussian:
 		return "gaussian"
 	case Laplace:
@@ -104,6 +104,11 @@ func typeName(e Event) string {
 		return "selection"
 	case groupedSample:
 		return "group of poisson_sampled"
+	case bounded:
+		if _, sampled := e.by.(PoissonSampled); sampled {
+			return "poisson_sampled"
+		}
+		return "group"
 	}
 	return fmt.Sprintf("%T", e)
 }

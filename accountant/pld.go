@@ -33,6 +33,7 @@ func (c PLDConfig) NewAccount() (Accountant, error) { return NewPLD(c) }
 type PLD struct {
 	cfg      PLDConfig
 	terms    terms
+	pairs    tally[pairKey] // that dominate the terms, Gaussians apart
 	plans    map[int]*mathx.FFT
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
@@ -76,11 +77,21 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 // pair: not ZCDP, selections, samples without replacement, groups of Poisson
 // samples, nor discrete Gaussians from sensitivity 2 on.
 func (p *PLD) Compose(e Event, count int64) error {
-	var check schedule
-	err := p.terms.compose(e, count, p.cfg.Relation, func(leaf Event) error { return check.dominating(leaf, 1) })
+	added, err := parse(e, count, p.cfg.Relation, nil)
 	if err != nil {
 		return err
 	}
+	var s schedule
+	for i, leaf := range added.curves.keys {
+		if err := s.dominating(leaf, added.curves.counts[i]); err != nil {
+			return err
+		}
+	}
+	if !p.terms.fits(&added) || !p.pairs.fits(&s.pairs) {
+		return errTooMany
+	}
+	p.terms.merge(&added)
+	p.pairs.merge(&s.pairs)
 	p.epsilons, p.deltas = nil, nil
 	return nil
 }

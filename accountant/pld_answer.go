@@ -124,6 +124,9 @@ type spanned struct {
 // interval bounds the epsilon of a schedule: above at deltaUp, below at
 // deltaLow, both positive. Without both it only looks for lower.
 func (p *PLD) interval(ctx context.Context, s *schedule, deltaUp, deltaLow, gap float64, both bool) (spanned, error) {
+	if math.IsInf(s.mu2, 1) { // noise too small for a float64
+		return spanned{upper: math.Inf(1)}, nil
+	}
 	if len(s.pairs.keys) == 0 {
 		if s.mu2 == 0 {
 			return spanned{reached: true}, nil
@@ -171,6 +174,9 @@ const maxRounds = 8
 // at or below enough settles the question at any width.
 func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, deltaUp, deltaLow, gap float64, both bool, enough float64) (spanned, error) {
 	q := &query{parts: s.components(reverse), reverse: reverse}
+	if law := q.enumerate(); law != nil && math.Min(deltaUp, deltaLow) > 1e-280 {
+		return enumeratedEpsilon(law, deltaUp, deltaLow), nil
+	}
 	q.aimDelta(mathx.Log(deltaUp), gap)
 	c := p.newConvolver(ctx)
 	best := spanned{upper: math.Inf(1)}
@@ -243,6 +249,9 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 
 // bodyDelta bounds the delta of a schedule at epsilon.
 func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lower, upper float64, points int, err error) {
+	if math.IsInf(s.mu2, 1) {
+		return 0, 1, 0, nil
+	}
 	if len(s.pairs.keys) == 0 {
 		if s.mu2 == 0 {
 			return 0, 0, 0, nil
@@ -261,6 +270,11 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 			continue
 		}
 		q := &query{parts: s.components(reverse), reverse: reverse}
+		if law := q.enumerate(); law != nil {
+			l, u := enumeratedDelta(law, epsilon)
+			lower, upper, points = math.Max(lower, l), math.Max(upper, u), max(points, len(law))
+			continue
+		}
 		q.aimEpsilon(epsilon, p.cfg.Gap)
 		c := p.newConvolver(ctx)
 		budget := 0.7 * math.Min(p.cfg.Gap, math.Max(q.center, q.spread)/100)

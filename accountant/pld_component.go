@@ -65,6 +65,9 @@ func (c *component) exponential() exponential {
 // to infinity.
 func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
+		if len(c.atoms.logp) > most {
+			return nil, errTooLong
+		}
 		return c.atoms.law(lambda, up), nil
 	}
 	width := c.scout.widths(lambda, h)

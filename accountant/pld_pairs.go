@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -50,48 +51,53 @@ func (s *schedule) dominating(e Event, n int64) error {
 		}
 		s.gaussian(1/e.Sigma, n)
 	case Laplace:
-		s.add(pairKey{pairLaplace, 1 / e.NoiseMultiplier, 0}, n)
+		return s.add(pairKey{pairLaplace, 1 / e.NoiseMultiplier, 0}, n)
 	case MStab: // on the good event; the failure is counted apart
-		s.add(pairKey{pairLaplace, e.Epsilon, 0}, n)
+		return s.add(pairKey{pairLaplace, e.Epsilon, 0}, n)
 	case ExponentialMechanism:
-		s.add(pairKey{pairRange, e.Epsilon, 0}, n)
+		return s.add(pairKey{pairRange, e.Epsilon, 0}, n)
 	case PureDP:
-		s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
+		return s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
 	case RandomizedResponse:
-		s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
+		return s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
 	case LNMax: // the noisy counts that move; the argmax is a function of them
 		twice, err := mul(n, 2)
 		if err != nil {
 			return err
 		}
 		if e.Discrete { // a shift by one has losses +-1/Scale
-			s.add(pairKey{pairResponse, mathx.Up(1 / e.Scale), 0}, twice)
-		} else {
-			s.add(pairKey{pairLaplace, 1 / e.Scale, 0}, twice)
+			return s.add(pairKey{pairResponse, mathx.Up(1 / e.Scale), 0}, twice)
 		}
+		return s.add(pairKey{pairLaplace, 1 / e.Scale, 0}, twice)
 	case KaryResponse:
 		if e.Categories == 2 {
-			s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
-			break
+			return s.add(pairKey{pairResponse, e.Epsilon, 0}, n)
 		}
-		s.add(pairKey{pairKary, e.Epsilon, float64(e.Categories)}, n)
+		return s.add(pairKey{pairKary, e.Epsilon, float64(e.Categories)}, n)
 	case AboveThreshold:
-		s.add(pairKey{pairResponse, mathx.Up(e.Epsilon1 + e.Epsilon2), 0}, n)
+		return s.add(pairKey{pairResponse, mathx.Up(e.Epsilon1 + e.Epsilon2), 0}, n)
 	case StableSVT:
-		s.add(pairKey{pairResponse, (1/e.B1 + 2*float64(e.Failures)/e.B2) * (1 + 0x1p-50), 0}, n)
+		return s.add(pairKey{pairResponse, e.epsilon(), 0}, n)
+	case bounded:
+		err := s.dominating(e.by, n)
+		var unsupported *UnsupportedEventError
+		if errors.As(err, &unsupported) {
+			return &UnsupportedEventError{e, "its divergence is bounded, but no dominating pair is known"}
+		}
+		return err
 	case DiscreteLaplace:
 		if e.Sensitivity > maxLossAtoms {
 			return &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", maxLossAtoms)}
 		}
-		s.add(pairKey{pairDiscreteLaplace, e.Scale, float64(e.Sensitivity)}, n)
+		return s.add(pairKey{pairDiscreteLaplace, e.Scale, float64(e.Sensitivity)}, n)
 	case DiscreteGaussian:
 		return s.discreteGaussian(e, n)
 	case PoissonSampled: // see sampledForm
 		switch inner := e.Event.(type) {
 		case PureDP:
-			s.add(pairKey{pairSampledResponse, e.Probability, inner.Epsilon}, n)
+			return s.add(pairKey{pairSampledResponse, e.Probability, inner.Epsilon}, n)
 		case Gaussian:
-			s.add(pairKey{pairSampled, e.Probability, inner.NoiseMultiplier}, n)
+			return s.add(pairKey{pairSampled, e.Probability, inner.NoiseMultiplier}, n)
 		default:
 			return &UnsupportedEventError{e, "the losses of sampled integer noise lie on no lattice; rdp holds it"}
 		}
@@ -116,7 +122,8 @@ func (s *schedule) dominating(e Event, n int64) error {
 // coordinates by one. From norm 2 on, moving one coordinate by two competes
 // with moving four by one, and neither is known to dominate.
 func (s *schedule) discreteGaussian(e DiscreteGaussian, n int64) error {
-	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+1e-9), 1<<40)))
+	// A sensitivity typed to a few digits means the root it is near.
+	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
 	switch {
 	case moved == 0: // an integer function that moves by less than 1 does not move
 		return nil
@@ -129,15 +136,14 @@ func (s *schedule) discreteGaussian(e DiscreteGaussian, n int64) error {
 	if err != nil {
 		return err
 	}
-	s.add(pairKey{pairDiscreteGaussian, e.Sigma, 0}, total)
-	return nil
+	return s.add(pairKey{pairDiscreteGaussian, e.Sigma, 0}, total)
 }
 
 // attained adds a pair that some mechanism described by the leaf attains,
 // from which a lower bound on the worst of them follows.
 func (s *schedule) attained(e Event, n int64) error {
 	bit := func(logOdds float64) { // an outcome of these odds against one of the inverse odds
-		s.add(pairKey{pairResponse, math.Max(0, logOdds*(1-0x1p-40)), 0}, n)
+		_ = s.add(pairKey{pairResponse, math.Max(0, logOdds*(1-0x1p-40)), 0}, n) // too many: less is a lower bound
 	}
 	normal := func(a float64) float64 { return mathx.LogNormalCDF(a) - mathx.LogNormalCDF(-a) }
 	// With integer noise Z an outcome and its complement differ by the mass p of
@@ -157,15 +163,15 @@ func (s *schedule) attained(e Event, n int64) error {
 			bit(normal(0.5 / e.Sigma))
 		}
 	case ExponentialMechanism: // two candidates, likewise
-		s.add(pairKey{pairResponse, e.Epsilon / 2, 0}, n)
+		bit(e.Epsilon / 2)
 	case LNMax: // two classes one vote apart: P[loser] = (2+1/b) e^{-1/b}/4
 		if e.Discrete { // P[Z1 = Z2] = tanh(1/2b)^2 (1+r^2)/(1-r^2), r = e^{-1/b}
 			bit(tie(2*math.Log(math.Tanh(0.5/e.Scale)) - math.Log(math.Tanh(1/e.Scale))))
 		} else {
-			p := (2 + 1/e.Scale) * math.Exp(-1/e.Scale) / 4
-			bit(math.Log1p(-p) - math.Log(p))
+			logP := math.Log((2+1/e.Scale)/4) - 1/e.Scale
+			bit(math.Log1p(-math.Exp(logP)) - logP)
 		}
-	case MStab, AboveThreshold, StableSVT: // something, but nothing simple
+	case MStab, AboveThreshold, StableSVT, bounded: // something, but nothing simple
 	default:
 		return s.dominating(e, n)
 	}
@@ -181,11 +187,11 @@ type schedule struct {
 
 func (s *schedule) gaussian(ratio float64, n int64) { s.mu2 += float64(n) * ratio * ratio }
 
-func (s *schedule) add(k pairKey, n int64) {
+func (s *schedule) add(k pairKey, n int64) error {
 	if k.kind != pairSampled && k.a == 0 || k.kind == pairSampledResponse && k.b == 0 { // no loss at all
-		return
+		return nil
 	}
-	_ = s.pairs.add(k, n) // counts were checked when composed
+	return s.pairs.add(k, n)
 }
 
 // schedules returns the dominating pairs of everything composed, and pairs
@@ -194,10 +200,10 @@ func (p *PLD) schedules() (above, below *schedule) {
 	above, below = &schedule{}, &schedule{}
 	same := true
 	for i, e := range p.terms.curves.keys {
-		_ = above.dominating(e, p.terms.curves.counts[i]) // checked when composed
+		_ = above.dominating(e, p.terms.curves.counts[i]) // Compose asked whether all fits
 		_ = below.attained(e, p.terms.curves.counts[i])
 		switch e.(type) {
-		case GNMax, Threshold, ExponentialMechanism, LNMax, MStab, AboveThreshold, StableSVT:
+		case GNMax, Threshold, ExponentialMechanism, LNMax, MStab, AboveThreshold, StableSVT, bounded:
 			same = false
 		}
 	}

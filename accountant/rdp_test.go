@@ -200,10 +200,10 @@ func TestCalibrateProbability(t *testing.T) {
 	assert.Equal(t, "probability", none.Parameter)
 	q, b, err = CalibrateProbability(t.Context(), account, Target{2, 1e-5}, event)
 	require.NoError(t, err)
-	again, err := epsilonOfEvent(account, event(q), 1e-5)
+	again, err := epsilonOfEvent(t.Context(), account, event(q), 1e-5)
 	require.NoError(t, err)
 	assert.Equal(t, b, again, "recomputed from what is returned")
-	more, err := epsilonOfEvent(account, event(q*(1+1e-6)), 1e-5)
+	more, err := epsilonOfEvent(t.Context(), account, event(q*(1+1e-6)), 1e-5)
 	require.NoError(t, err)
 	assert.Greater(t, more.Upper, 2.0)
 }

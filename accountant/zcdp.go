@@ -64,6 +64,8 @@ func rhoOf(e Event) float64 {
 		return math.Min(gaussian(e.Epsilon/2), pureRho(e.Epsilon))
 	case KaryResponse:
 		return pureRho(e.Epsilon)
+	case bounded:
+		return rhoOf(e.by)
 	case LNMax: // two noisy counts
 		return 2 * pureRho(1/e.Scale)
 	}

@@ -100,7 +100,7 @@ func composeAll(compose func(accountant.Event, int64) error, events []accountant
 	for i, e := range events {
 		err := compose(e, 1)
 		if refusal := (*accountant.UnsupportedEventError)(nil); errors.As(err, &refusal) {
-			name := strings.TrimPrefix(fmt.Sprintf("%T", refusal.Event), "accountant.")
+			name := refusal.Type()
 			return fmt.Sprintf("events[%d], %s: %s", i, name, refusal.Reason), nil
 		}
 		if err != nil {
