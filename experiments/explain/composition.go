@@ -166,9 +166,8 @@ func compareCompositions(r run, epsilon float64) (Step, error) {
 		}
 	}
 	return Step{
-		Name: "See when cancelling helps",
-		Words: "Basic grows like k, the others like sqrt(k) until the drift, which grows like k, overtakes: about when k epsilon^2 reaches the logarithm of " +
-			"1/delta.",
+		Name:    "See when cancelling helps",
+		Words:   "Basic grows like k, the others like sqrt(k) until the drift, which grows like k, overtakes: when k epsilon^2 reaches about 8 ln(1/delta).",
 		Numbers: columns, Index: "row",
 	}, nil
 }

@@ -238,7 +238,7 @@ func momentsMistakes(r run, step accountant.PoissonSampled, steps int, all accou
 		},
 		{
 			If:    "epsilon were thought to grow like the number of steps",
-			Words: "It grows like its square root. Who adds up trains a quarter as long as the budget allows, or worse.",
+			Words: "It grows like its square root: who multiplies gives up long before the budget does.",
 			Numbers: []Number{claim("epsilon of four times the steps, added up", 4*all.renyi),
 				claim("epsilon of four times the steps", four.renyi)},
 		},

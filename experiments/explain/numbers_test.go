@@ -27,7 +27,7 @@ func pickOne(t require.TestingT, numbers []Number, name string) float64 {
 	return values[0]
 }
 
-func named1(t require.TestingT, trace Trace, step, number string) float64 {
+func scalarOf(t require.TestingT, trace Trace, step, number string) float64 {
 	return pickOne(t, numbersOf(t, trace, step), number)
 }
 
@@ -61,10 +61,10 @@ func TestMeanAddsUp(t *testing.T) {
 	const seeds = 300
 	for seed := range uint64(seeds) {
 		trace := runOf(t, "mean", map[string]string{"values": "1,2,30,-40", "moment": "4", "epsilon": "2"}, seed)
-		require.InDelta(t, 4*math.Sqrt(4), named1(t, trace, "Choose the clip without looking", "c"), 1e-12)
+		require.InDelta(t, 4*math.Sqrt(4), scalarOf(t, trace, "Choose the clip without looking", "c"), 1e-12)
 		require.Equal(t, []float64{1, 2, 8, -8}, pick(t, numbersOf(t, trace, "Clip every record"), "clipped"))
-		noise := named1(t, trace, "Add noise", "noise")
-		require.InDelta(t, 3+noise, 4*named1(t, trace, "Divide", "answer"), 1e-9)
+		noise := scalarOf(t, trace, "Add noise", "noise")
+		require.InDelta(t, 3+noise, 4*scalarOf(t, trace, "Divide", "answer"), 1e-9)
 		sum += math.Abs(noise)
 	}
 	// The mean of |noise| is the scale 2 x 8/2, and so is its standard deviation; five of
@@ -97,7 +97,7 @@ func TestSubsampleCounts(t *testing.T) {
 	votes := pick(t, numbersOf(t, trace, "Count the votes of the blocks"), "votes")
 	require.Equal(t, 80.0, votes[0]+votes[1]+votes[2])
 	lead := votes[0] - max(votes[1], votes[2])
-	require.Equal(t, math.Floor(math.Floor((lead-1)/2)/2), named1(t, trace, "Measure the distance to instability", "distance"))
+	require.Equal(t, math.Floor(math.Floor((lead-1)/2)/2), scalarOf(t, trace, "Measure the distance to instability", "distance"))
 	records := pick(t, numbersOf(t, trace, "Look at the data and the question"), "records")
 	require.Equal(t, 1800.0, records[0]+records[1]+records[2])
 	blocks := numbersOf(t, trace, "Ask every block")
@@ -169,7 +169,7 @@ func TestComparisons(t *testing.T) {
 	near(svt.Law{Threshold: -9, ThresholdNoise: svt.Noise{Kind: svt.Geometric, Scale: 2}, QueryNoise: svt.Noise{Kind: svt.Geometric, Scale: 5}}, -12, refused)
 
 	trace := runOf(t, "sparse-vector", map[string]string{"answers": "2"}, 5)
-	noisy := named1(t, trace, "Draw the noise of the threshold, once", "noisy threshold")
+	noisy := scalarOf(t, trace, "Draw the noise of the threshold, once", "noisy threshold")
 	rows := numbersOf(t, trace, compare)
 	yes := 0.0
 	for i, v := range pick(t, rows, "value") {
@@ -182,11 +182,11 @@ func TestComparisons(t *testing.T) {
 	likely := numbersOf(t, trace, "Ask how likely that was")
 	require.LessOrEqual(t, math.Abs(pickOne(t, likely, "loss")), pickOne(t, likely, "epsilon"))
 	for _, loss := range pick(t, numbersOf(t, trace, "See why those below are free"), "loss") {
-		require.Less(t, loss, named1(t, trace, "Divide epsilon", "epsilon1"))
+		require.Less(t, loss, scalarOf(t, trace, "Divide epsilon", "epsilon1"))
 	}
 
 	trace = runOf(t, "stable-svt", nil, 5)
-	bar := named1(t, trace, "Draw the noise of the threshold, once", "w - rho")
+	bar := scalarOf(t, trace, "Draw the noise of the threshold, once", "w - rho")
 	rows = numbersOf(t, trace, "Compare, until the refusals are used up")
 	for i, left := range pick(t, rows, "left") {
 		require.Equal(t, left > bar, pick(t, rows, "released")[i] == 1)

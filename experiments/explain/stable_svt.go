@@ -202,26 +202,28 @@ func distancesNeeded(epsilon, delta float64, questions, failures int) ([]Number,
 	if err != nil {
 		return nil, err
 	}
+	older, err := svt.NewMSvec(printed)
+	if err != nil {
+		return nil, err
+	}
+	better, err := svt.NewMSvec(tight)
+	if err != nil {
+		return nil, err
+	}
+	best, err := svt.NewStableSVT(oneSided)
+	if err != nil {
+		return nil, err
+	}
 	var out []Number
-	add := func(name string, m svt.StableMechanism, err error) error {
-		if err != nil {
-			return err
-		}
+	for _, m := range []struct {
+		name string
+		svt.StableMechanism
+	}{{"M_svec, as printed", older}, {"M_svec, calibrated by the accountant", better}, {"stable sparse vector", best}} {
 		d, err := svt.DistanceFor(m, 0.95)
-		out = append(out, scalar(name, d))
-		return err
-	}
-	first, err := svt.NewMSvec(printed)
-	if err := add("M_svec, as printed", first, err); err != nil {
-		return nil, err
-	}
-	second, err := svt.NewMSvec(tight)
-	if err := add("M_svec, calibrated by the accountant", second, err); err != nil {
-		return nil, err
-	}
-	third, err := svt.NewStableSVT(oneSided)
-	if err := add("stable sparse vector", third, err); err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, scalar(m.name, d))
 	}
 	return out, nil
 }
