@@ -59,11 +59,11 @@ func writeAudit(g *globals, alpha float64, results []audits.Result) error {
 		return writeJSON(g.stdout, report)
 	}
 	exact := g.parsedFormat() == table.CSV
-	number := func(x float64) string {
+	number := func(x float64, format byte, digits int) string {
 		if exact {
-			return strconv.FormatFloat(x, 'g', -1, 64)
+			format, digits = 'g', -1
 		}
-		return strconv.FormatFloat(x, 'f', 4, 64)
+		return strconv.FormatFloat(x, format, digits, 64)
 	}
 	t := table.Table{
 		Header: []string{"target", "method", "runs", "claim", "delta", "at least", "verdict"},
@@ -82,8 +82,8 @@ func writeAudit(g *globals, alpha float64, results []audits.Result) error {
 		if f.Runs > 0 {
 			runs = strconv.Itoa(f.Runs)
 		}
-		cells := []string{r.Target.Name, string(r.Target.Method), runs, number(f.Claim.Epsilon),
-			strconv.FormatFloat(f.Claim.Delta, 'g', 3, 64), number(f.Epsilon), verdict}
+		cells := []string{r.Target.Name, string(r.Target.Method), runs, number(f.Claim.Epsilon, 'f', 4),
+			number(f.Claim.Delta, 'g', 3), number(f.Epsilon, 'f', 4), verdict}
 		if wide {
 			cells = append(cells, r.Target.On, f.Evidence, r.Target.Mistake)
 		}

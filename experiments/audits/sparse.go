@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -22,14 +23,14 @@ func sparseTargets() []Target {
 		return svt.NewStableSVT(svt.StableSVTConfig{B1: 2, B2: 8, Threshold: 13, Failures: 2})
 	}
 	msvec := func() (svt.StableMechanism, error) {
-		return svt.NewMSvec(svt.MSvecConfig{Lambda: 4, Threshold: 50, Failures: 2})
+		return svt.NewMSvec(svt.MSvecConfig{Lambda: 4, Threshold: 150, Failures: 2})
 	}
 	return []Target{
 		sparseByLaw("above-threshold", one), sparseByRuns("above-threshold", one, []int64{0, 0, 0, 0, 0, 1}),
 		sparseByLaw("sparse-vector", three), sparseByRuns("sparse-vector", three, []int64{0, 0, 0, 0, 1, 1, 1}),
 		sparseByLaw("sparse-vector-one-sided", oneSided), sparseByRuns("sparse-vector-one-sided", oneSided, []int64{0, 0, 0, 0, 0, 1}),
 		stableSparseByLaw("stable-svt", stable, 13), stableSparseByRuns("stable-svt", stable, 13),
-		stableSparseByLaw("m-svec", msvec, 50), stableSparseByRuns("m-svec", msvec, 50),
+		stableSparseByLaw("m-svec", msvec, 150), stableSparseByRuns("m-svec", msvec, 150),
 	}
 }
 
@@ -166,14 +167,16 @@ type stableQuery struct {
 	differ bool
 }
 
-// stableSparseByLaw looks at all runs of three queries around the threshold.
+// stableSparseByLaw looks at all runs of three queries around the threshold, and at long
+// ones in which every distance changes the same way but those of two queries.
 func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error), threshold int64) Target {
 	kinds := []stableQuery{
 		{0, 0, true}, {0, 1, false},
 		{threshold, threshold + 1, false}, {threshold + 1, threshold, false},
 		{threshold + 8, threshold + 9, false}, {threshold + 9, threshold + 8, false},
 	}
-	return Target{Name: name, Method: ByLaw, On: fmt.Sprintf("3 queries of %d kinds, stable and not", len(kinds)),
+	const long = 24
+	return Target{Name: name, Method: ByLaw, On: fmt.Sprintf("3 queries of %d kinds; %d, then 1 the other way, twice", len(kinds), long),
 		audit: func(context.Context, effort) (audit.Finding, error) {
 			m, err := mechanism()
 			if err != nil {
@@ -185,14 +188,25 @@ func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error
 			}
 			var failed error
 			f, err := audit.Exact(claim, lawAccuracy, func(yield func(p, q []float64) bool) {
+				pair := func(queries ...stableQuery) bool {
+					p, q, err := stableLaws(m.Law(), queries)
+					failed = err
+					return err == nil && yield(p, q)
+				}
 				for _, x := range kinds {
 					for _, y := range kinds {
 						for _, z := range kinds {
-							p, q, err := stableLaws(m.Law(), []stableQuery{x, y, z})
-							if failed = err; err != nil || !yield(p, q) {
+							if !pair(x, y, z) {
 								return
 							}
 						}
+					}
+				}
+				for beyond := int64(-8); beyond <= 24; beyond += 4 {
+					d := max(0, threshold+beyond)
+					stretch := append(slices.Repeat([]stableQuery{{d + 1, d, false}}, long), stableQuery{d, d + 1, false})
+					if !pair(slices.Repeat(stretch, 2)...) {
+						return
 					}
 				}
 			})
