@@ -33,7 +33,11 @@ func TestDocs(t *testing.T) {
 		if script == "" {
 			return nil
 		}
-		name := strings.TrimSuffix(filepath.Base(path), ".md")
+		inside, err := filepath.Rel(docs, path)
+		if err != nil {
+			return err
+		}
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.ToSlash(inside), ".md"), "/", "-")
 		pages[name] = filepath.Dir(path)
 		return os.WriteFile(filepath.Join(scripts, name+".txtar"), []byte(script), 0o644)
 	}))
@@ -45,7 +49,8 @@ func TestDocs(t *testing.T) {
 				ts.Check(shows(ts.ReadFile("stdout"), ts.ReadFile(args[0])))
 			},
 			"twins": func(ts *testscript.TestScript, _ bool, _ []string) {
-				ts.Check(twins(ts.MkAbs("."), pages[strings.TrimPrefix(ts.Name(), "script-")]))
+				require.Contains(t, pages, ts.Name())
+				ts.Check(twins(ts.MkAbs("."), pages[ts.Name()]))
 			},
 		},
 	})

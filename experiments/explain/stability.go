@@ -79,7 +79,7 @@ func traceStable(r run) (Trace, error) {
 		{
 			Name: "Measure the distance to instability",
 			Words: "How many votes must move before another class wins? A vote moved from the winner to class j closes their lead by 2. A class with a " +
-				"lower number than the winner's wins a tie, so it needs one less. The distance is the smallest over the other classes; one moved " +
+				"lower number than the winner's wins a tie, so it needs one less. The distance is the smallest over the other classes (beside the winner stand zeros); one moved " +
 				"vote changes it by at most 1, and where one moved vote changes the winner it is 0 on both sides.",
 			Formula: &Formula{"distance = min_j floor((votes_winner - votes_j - [j < winner]) / 2)",
 				`d = \min_{j \ne a} \left\lfloor \frac{n_a - n_j - [j < a]}{2} \right\rfloor`},
