@@ -232,12 +232,27 @@ func writeAccount(g *globals, r accountReport) error {
 			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), formatUp(float64(v), exact)})
 		}
 	}
-	if err := t.Write(g.stdout, format); err != nil {
-		return err
+	tables := []table.Table{t}
+	if format == table.Text { // within 80 columns: the reasons below the numbers
+		last := len(t.Header) - 1
+		why := table.Table{Header: []string{"accountant", t.Header[last]}, Left: []bool{true, true}}
+		for i, row := range t.Rows {
+			why.Rows = append(why.Rows, []string{row[0], row[last]})
+			t.Rows[i] = row[:last]
+		}
+		t.Header, t.Left = t.Header[:last], t.Left[:last]
+		tables = []table.Table{t, why}
 	}
-	if len(curves.Rows) == 0 {
-		return nil
+	if len(curves.Rows) > 0 {
+		tables = append(tables, curves)
 	}
-	fmt.Fprintln(g.stdout)
-	return curves.Write(g.stdout, format)
+	for i, t := range tables {
+		if i > 0 {
+			fmt.Fprintln(g.stdout)
+		}
+		if err := t.Write(g.stdout, format); err != nil {
+			return err
+		}
+	}
+	return nil
 }
