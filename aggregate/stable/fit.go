@@ -29,7 +29,7 @@ var ErrNoFit = errors.New("stable: no noise fits")
 // The noise that mechanisms are given, in votes that move.
 const (
 	leastNoise = 0x1p-8
-	mostNoise  = 0x1p20
+	mostNoise  = 0x1p16
 )
 
 // Fit is the config that needs the smallest distance among those with the least noise:

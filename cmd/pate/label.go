@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/teachers/label"
 )
 
@@ -29,6 +31,8 @@ type labelFlags struct {
 	unit        string
 	relation    string
 	mode        string
+	failure     float64
+	lambda, b2  float64
 }
 
 // labelParameters are the flags of each mechanism. Noise may be left out.
@@ -40,10 +44,13 @@ func labelParameters() map[string][]string {
 		plan.LNMax:          {"scale"},
 		plan.Exponential:    {"scale"},
 		plan.PermuteAndFlip: {"scale"},
+		stable.MStab:        {"sigma", "scale", "threshold"},
+		stable.MSvec:        {"lambda", "threshold", "failures"},
+		stable.SVT:          {"b1", "b2", "threshold", "failures"},
 	}
 }
 
-const labelMechanisms = "gnmax, confident, interactive, lnmax, exponential, permute-and-flip"
+const labelMechanisms = "gnmax, confident, interactive, lnmax, exponential, permute-and-flip, m-stab, stable-svt, m-svec"
 
 func newLabelCommand(g *globals) *cobra.Command {
 	var f labelFlags
@@ -79,6 +86,16 @@ LEDGER.id, a secret too, is how votes are recognised; keep it. A second ledger
 for the same people cannot be recognised by any file: use one ledger for all
 that is released about them.
 
+Stability mechanisms release the plurality as it is where many votes would have to
+move before another class won, and decline elsewhere. m-stab pays for each query;
+stable-svt and m-svec only for those declined, --failures of them, after which they
+stop, in the order of the file. Their noise and threshold are in votes that move,
+given together or left out. They may release what they should not, with a small
+probability, for which a new ledger keeps half of its delta (--failure-delta). All of
+them lose to gnmax where teachers are few, queries few or many contested: see pate
+plan table and pate plan regime. stable-svt wants --mode reserved: at the one
+order that a filter fixes in advance it costs more.
+
 "epsilon" is that of these labels by themselves. Other runs may charge the same
 ledger, each by what the earlier ones left; then the whole budget is what holds
 for all of them together (--mode filter). With --mode reserved nothing can be
@@ -87,18 +104,24 @@ charged later, and what this run costs is what holds.`,
       --ledger run.jsonl --out labels.csv
   pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
       --sigma1 150 --sigma2 40 --answers 60 --queries 0:640 --epsilon 2 \
-      --ledger run.jsonl --out labels.csv`,
+      --ledger run.jsonl --out labels.csv
+  pate label votes.npy --classes 10 --mechanism stable-svt --failures 20 \
+      --mode reserved --epsilon 4 --ledger run.jsonl --out labels.csv`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.setting.Mechanism, "mechanism", "", "which one (required): "+labelMechanisms)
-	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "gnmax: noise on each count, in votes")
-	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "confident: what the largest count must reach, in votes; interactive: beyond the prediction")
+	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "gnmax: noise on each count, in votes; m-stab: Gaussian noise on the distance, in votes that move")
+	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "confident: what the largest count must reach, in votes; interactive: beyond the prediction; m-stab, m-svec, stable-svt: of the distance, in votes that move")
 	flags.Float64Var(&f.setting.Sigma1, "sigma1", 0, "confident, interactive: noise of the threshold test, in votes")
 	flags.Float64Var(&f.sigma2, "sigma2", 0, "confident, interactive: noise on each count of an answer, in votes")
-	flags.Float64Var(&f.setting.Scale, "scale", 0, "lnmax, exponential, permute-and-flip: noise in votes")
+	flags.Float64Var(&f.setting.Scale, "scale", 0, "lnmax, exponential, permute-and-flip: noise in votes; m-stab: Laplace noise on the distance, in votes that move")
+	flags.Float64Var(&f.lambda, "lambda", 0, "m-svec: noise of its threshold, in votes that move; queries get twice that")
+	flags.Float64Var(&f.setting.ThresholdScale, "b1", 0, "stable-svt: noise of its threshold, in votes that move")
+	flags.Float64Var(&f.b2, "b2", 0, "stable-svt: noise of each query, in votes that move")
+	flags.IntVar(&f.setting.Failures, "failures", 0, "m-svec, stable-svt: how many may be declined, all of which are charged (default 5 % of the queries)")
 	flags.IntVar(&f.setting.Answers, "answers", 0, "confident, interactive: cap on answers, all of which are charged (default as many as queries)")
 	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
 	flags.Float64Var(&f.setting.Confidence, "confidence", 0.95, "interactive: where the teachers do not contradict, the student's label is taken if its probability is above this")
@@ -109,11 +132,12 @@ charged later, and what this run costs is what holds.`,
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
+	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
 	return cmd
 }
 
 // check refuses flags that do not go together.
-func (f *labelFlags) check(cmd *cobra.Command) error {
+func (f *labelFlags) check(cmd *cobra.Command, g *globals) error {
 	usage := func(format string, args ...any) error { return usageError("mechanisms", fmt.Errorf(format, args...)) }
 	own, ok := labelParameters()[f.setting.Mechanism]
 	if !ok {
@@ -129,17 +153,31 @@ func (f *labelFlags) check(cmd *cobra.Command) error {
 	}
 	for flag, value := range map[string]float64{
 		"sigma": f.setting.Sigma, "sigma1": f.setting.Sigma1, "sigma2": f.sigma2, "scale": f.setting.Scale, "answers": float64(f.setting.Answers),
+		"lambda": f.lambda, "b1": f.setting.ThresholdScale, "b2": f.b2, "failures": float64(f.setting.Failures), "failure-delta": f.failure,
 	} {
 		if given(flag) && !(value > 0 && value <= math.MaxFloat64) {
 			return usage("--%s %v: must be above 0; leave it out to have it chosen", flag, value)
 		}
 	}
 	for _, flag := range own {
-		if (flag == "threshold" || flag == "predictions") && !given(flag) {
+		if (flag == "threshold" || flag == "predictions") && !given(flag) && !f.setting.Stable() {
 			return usage("--mechanism %s needs --%s", f.setting.Mechanism, flag)
 		}
 	}
+	noise := map[string][]string{
+		stable.MStab: {"threshold", "sigma"}, stable.MSvec: {"threshold", "lambda"}, stable.SVT: {"threshold", "b1", "b2"},
+	}[f.setting.Mechanism]
+	if f.setting.Mechanism == stable.MStab && given("scale") {
+		noise = []string{"threshold", "scale"}
+	}
+	if some := slices.ContainsFunc(noise, given); some && slices.ContainsFunc(noise, func(flag string) bool { return !given(flag) }) {
+		return usage("--mechanism %s takes --%s together, or chooses them all", f.setting.Mechanism, strings.Join(noise, ", --"))
+	}
 	switch {
+	case f.setting.Mechanism == stable.MStab && given("sigma") && given("scale"):
+		return usage("--sigma is Gaussian noise, --scale Laplace noise: one of them")
+	case given("failure-delta") && (f.mode != "filter" || !(f.failure < g.delta)):
+		return usageError("privacy", errors.New("--failure-delta is part of --delta, of a ledger with --mode filter"))
 	case f.ledger == "":
 		return usageError("ledger", errors.New("--ledger is required: a release is charged to a file"))
 	case f.out == "":
@@ -156,13 +194,19 @@ func (f *labelFlags) check(cmd *cobra.Command) error {
 func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error) {
 	given := cmd.Flags().Changed
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: f.setting, Predictions: f.predictions}
-	if f.setting.Mechanism != plan.GNMax {
+	switch f.setting.Mechanism {
+	case plan.GNMax, stable.MStab:
+	case stable.MSvec:
+		c.Setting.Scale = f.lambda
+	case stable.SVT:
+		c.Setting.Scale = f.b2
+	default:
 		c.Setting.Sigma = f.sigma2
 	}
 	if f.setting.Mechanism != label.Interactive {
 		c.Setting.Confidence = 0
 	}
-	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.delta}
+	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.delta, FailureDelta: f.failure}
 	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
 		return c, usageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
 	}
@@ -192,7 +236,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error
 }
 
 func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error {
-	if err := f.check(cmd); err != nil {
+	if err := f.check(cmd, g); err != nil {
 		return err
 	}
 	c, err := f.config(cmd, g)
@@ -207,7 +251,7 @@ func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error
 	result, err := label.Run(cmd.Context(), c)
 	bar.clear()
 	if err != nil {
-		return labelError(err)
+		return labelError(err, c.Setting)
 	}
 	f.tell(g, result)
 	if err := writeLabelReport(g, result); err != nil {
@@ -216,13 +260,13 @@ func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error
 	if result.Answered == 0 {
 		return &commandError{code: exitAllDeclined, what: errors.New("every query was declined"),
 			why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
-			fix: "lower --threshold or raise --epsilon, with other queries"}
+			fix: "raise --epsilon or, of confident and interactive, lower --threshold, with other queries"}
 	}
 	return nil
 }
 
 // labelError turns what package label refuses into the lines a person reads.
-func labelError(err error) error {
+func labelError(err error, s label.Setting) error {
 	var in *label.Error
 	if errors.As(err, &in) {
 		code := exitInvalidInput
@@ -237,6 +281,11 @@ func labelError(err error) error {
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {
+		if over.Queries == 0 && s.Stable() {
+			return &commandError{code: exitOverBudget, what: over.BudgetError,
+				why: "the worst case is charged before the first query is asked; nothing was charged or written",
+				fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", topic: "privacy"}
+		}
 		return &commandError{code: exitOverBudget, what: over.BudgetError,
 			why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
 			fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), topic: "privacy"}
@@ -269,6 +318,15 @@ func describeNoise(s label.Setting) string {
 		return fmt.Sprintf("--sigma %v", s.Sigma)
 	case plan.Confident, label.Interactive:
 		return fmt.Sprintf("--sigma1 %v --sigma2 %v", s.Sigma1, s.Sigma)
+	case stable.MSvec:
+		return fmt.Sprintf("--lambda %v --threshold %v", s.Scale, s.Threshold)
+	case stable.SVT:
+		return fmt.Sprintf("--b1 %v --b2 %v --threshold %v", s.ThresholdScale, s.Scale, s.Threshold)
+	case stable.MStab:
+		if s.Sigma != 0 {
+			return fmt.Sprintf("--sigma %v --threshold %v", s.Sigma, s.Threshold)
+		}
+		return fmt.Sprintf("--scale %v --threshold %v", s.Scale, s.Threshold)
 	}
 	return fmt.Sprintf("--scale %v", s.Scale)
 }

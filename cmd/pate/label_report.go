@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
 )
@@ -28,6 +29,10 @@ type labelReport struct {
 	Sigma2     float64     `json:"sigma2,omitempty"`
 	Scale      float64     `json:"scale,omitempty"`
 	Answers    int         `json:"answers,omitempty"` // cap
+	Lambda     float64     `json:"lambda,omitempty"`
+	B1         float64     `json:"b1,omitempty"`
+	B2         float64     `json:"b2,omitempty"`
+	Failures   int         `json:"failures,omitempty"` // cap
 	Calibrated bool        `json:"calibrated"`
 	Resumed    bool        `json:"resumed"`
 	Complete   bool        `json:"complete"` // before this command
@@ -59,6 +64,15 @@ func newLabelReport(r label.Result) labelReport {
 	if s.Tested() {
 		report.Threshold, report.Answers = &s.Threshold, s.Answers
 		report.Sigma, report.Sigma1, report.Sigma2 = 0, s.Sigma1, s.Sigma
+	}
+	if s.Stable() {
+		report.Threshold, report.Failures = &s.Threshold, s.Failures
+	}
+	switch s.Mechanism {
+	case stable.MSvec:
+		report.Scale, report.Lambda = 0, s.Scale
+	case stable.SVT:
+		report.Scale, report.B1, report.B2 = 0, s.ThresholdScale, s.Scale
 	}
 	return report
 }

@@ -23,6 +23,9 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 	if c.Seed != nil {
 		made.Noise = ledger.SeededNoise
 	}
+	if c.Setting.Stable() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
+		made.FailureDelta = made.Delta / 2
+	}
 	f, err := os.Open(c.Ledger)
 	if errors.Is(err, fs.ErrNotExist) {
 		return made, true, nil
@@ -56,6 +59,10 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 		field("mode", is.Mode, *want.Mode, true)
 	}
 	field("noise", string(is.Noise), string(made.Noise), is.Noise != ledger.UnknownNoise)
+	if c.Setting.Stable() && is.Mode == ledger.Filter && is.FailureDelta == 0 {
+		return is, false, &Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
+			Fix: "name another ledger, made for it or with a failure delta"}
+	}
 	if differ != nil {
 		return is, false, &Error{What: c.Ledger + " was made otherwise: its " + strings.Join(differ, ", "),
 			Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: "take the ledger as it is, or name another"}

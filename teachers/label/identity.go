@@ -22,7 +22,9 @@ type identity struct {
 	Sigma1      float64 `json:"sigma1,omitempty"`
 	Sigma       float64 `json:"sigma,omitempty"`
 	Scale       float64 `json:"scale,omitempty"`
+	B1          float64 `json:"b1,omitempty"` // of the noise of a threshold, beside Scale
 	Answers     int     `json:"answers,omitempty"`
+	Failures    int     `json:"failures,omitempty"`
 	Confidence  float64 `json:"confidence,omitempty"`
 	Teachers    int     `json:"teachers,omitempty"`
 	Classes     int     `json:"classes"`
@@ -69,6 +71,7 @@ func (id identity) tag() string {
 func (id *identity) take(s Setting) {
 	id.Mechanism, id.Threshold, id.Sigma1, id.Sigma, id.Scale = s.Mechanism, s.Threshold, s.Sigma1, s.Sigma, s.Scale
 	id.Answers, id.Confidence, id.Teachers = s.Answers, s.Confidence, s.Teachers
+	id.B1, id.Failures = s.ThresholdScale, s.Failures
 }
 
 // setting is the mechanism of the run.
@@ -79,6 +82,7 @@ func (id identity) setting() Setting {
 			Queries: id.Queries[1] - id.Queries[0], Answers: id.Answers,
 		},
 		Confidence: id.Confidence, Teachers: id.Teachers,
+		ThresholdScale: id.B1, Failures: id.Failures,
 	}
 }
 
@@ -109,7 +113,13 @@ func (id identity) differences(asked identity) []string {
 	differ("queries", fmt.Sprintf("%d:%d", id.Queries[0], id.Queries[1]), fmt.Sprintf("%d:%d", asked.Queries[0], asked.Queries[1]))
 	differ("mechanism", id.Mechanism, asked.Mechanism)
 	if id.Mechanism == asked.Mechanism {
-		differ("threshold", id.Threshold, asked.Threshold)
+		if id.setting().Stable() { // chosen with the noise, and m-stab has one of two
+			number("threshold", id.Threshold, asked.Threshold)
+			differ("failures", id.Failures, asked.Failures)
+			number("b1", id.B1, asked.B1)
+		} else {
+			differ("threshold", id.Threshold, asked.Threshold)
+		}
 		number("sigma1", id.Sigma1, asked.Sigma1)
 		number(id.setting().sigmaName(), id.Sigma, asked.Sigma)
 		number("scale", id.Scale, asked.Scale)

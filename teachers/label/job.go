@@ -38,7 +38,7 @@ func (j job) begin(ctx context.Context) (Result, error) {
 	if there {
 		return Result{}, foreign(j.Out)
 	}
-	s, err := j.setting().settle(ctx, j.book)
+	s, err := j.settle(ctx, j.book)
 	if err != nil {
 		return Result{}, sealed(err)
 	}

@@ -17,7 +17,8 @@ import (
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not
-	// taken.
+	// taken. In mode Filter half of Delta becomes FailureDelta if that is 0 and the
+	// mechanism is one of package stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
 	Out     string // path of the labels; required
@@ -167,7 +168,34 @@ func (c Config) setting() Setting {
 	if s.Tested() && s.Answers == 0 {
 		s.Answers = s.Queries
 	}
+	if s.stops() && s.Failures == 0 {
+		s.Failures = max(1, s.Queries/20)
+	}
 	return s
+}
+
+// settle is the setting with all noise. Noise that was chosen and that no agreement of
+// the teachers, whose number is public, gets over is not worth a charge.
+func (c Config) settle(ctx context.Context, book *ledger.Ledger) (Setting, error) {
+	asked := c.setting()
+	s, err := asked.settle(ctx, book)
+	if err != nil || !s.Stable() || asked.settled() || c.Votes.Teachers() == 0 {
+		return s, err
+	}
+	m, err := s.stable()
+	if err != nil {
+		return s, err
+	}
+	need, err := m.DistanceFor(0.5)
+	if err != nil {
+		return s, fmt.Errorf("label: %w", err)
+	}
+	if most := int64(c.Votes.Teachers()) / 2; need > most {
+		return s, &Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can", s.Mechanism, need, c.Votes.Teachers(), most),
+			Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
+			Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
+	}
+	return s, nil
 }
 
 // identity is the run as far as it is given, without what identifies the votes.
@@ -203,7 +231,7 @@ func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
 	}
-	s, err := c.setting().settle(ctx, trial)
+	s, err := c.settle(ctx, trial)
 	if err != nil {
 		return err
 	}

@@ -97,10 +97,19 @@ func expected(t require.TestingT, c Config, s Setting, key aggregate.Key) string
 	require.NoError(t, err)
 	r, err := book.Reserve(e)
 	require.NoError(t, err)
-	m, err := s.New()
-	require.NoError(t, err)
 	hash := c.Votes.Hash()
-	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
+	var session interface {
+		Ask(uint64, aggregate.Histogram) (aggregate.Answer, error)
+	}
+	if s.Stable() {
+		m, wrong := s.stable()
+		require.NoError(t, wrong)
+		session, err = m.Start(r, key.DeriveBytes("votes", hash[:]))
+	} else {
+		m, wrong := s.New()
+		require.NoError(t, wrong)
+		session, err = m.Start(r, key.DeriveBytes("votes", hash[:]))
+	}
 	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString(heading)

@@ -37,6 +37,17 @@ func (s Setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) 
 		}
 		return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes, b.predictions) }, nil
 	}
+	if s.Stable() {
+		m, err := s.stable()
+		if err != nil {
+			return nil, err
+		}
+		session, err := m.Start(r, key)
+		if err != nil {
+			return nil, fmt.Errorf("label: %w", err)
+		}
+		return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes) }, nil
+	}
 	m, err := s.New()
 	if err != nil {
 		return nil, fmt.Errorf("label: %w", err)
