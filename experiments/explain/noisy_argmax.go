@@ -178,13 +178,23 @@ func argmaxMistakes(r run, sigma float64, queries int, all accountant.Event) ([]
 	if err != nil {
 		return nil, err
 	}
+	loss, err := laplaceLoss(2, 60)
+	if err != nil {
+		return nil, err
+	}
 	return []Mistake{
 		{
 			If: "a changed record were thought to change one count",
 			Words: "It moves a vote: one count falls and another rises. Noise made for a change of 1 claims rho = 1/(2 sigma^2), half of what is " +
-				"spent. The same slip in the Laplace version sells a mechanism of 2 epsilon as one of epsilon.",
+				"spent.",
 			Numbers: []Number{scalar("rho claimed", 1/(2*sigma*sigma)), scalar("rho spent", 1/(sigma*sigma)),
 				claim(fmt.Sprintf("epsilon claimed, %d queries", queries), claimed), claim(fmt.Sprintf("epsilon spent, %d queries", queries), truth)},
+		},
+		{
+			If: "Laplace noise of scale 1/epsilon were used, as is printed",
+			Words: "The same slip: it is 2 epsilon private, not epsilon. Take scale 2 and two classes: among 60 votes to 0, one moved, the probability that the " +
+				"loser wins changes by the factor e^loss.",
+			Numbers: []Number{claim("epsilon claimed", 0.5), claim("loss found", loss), claim("epsilon, proved", 1)},
 		},
 		{
 			If: "no noise were added, because only the winner is seen",
@@ -192,4 +202,26 @@ func argmaxMistakes(r run, sigma float64, queries int, all accountant.Event) ([]
 				"loss is infinite. An observer who knows all other votes reads this one off.",
 		},
 	}, nil
+}
+
+// laplaceLoss is the loss of the loser's winning, with Laplace noise of that scale,
+// when one of so many votes for the other class moves to it.
+func laplaceLoss(scale float64, votes int) (float64, error) {
+	m, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: scale, Queries: 1})
+	if err != nil {
+		return 0, err
+	}
+	var logs [2]float64
+	for moved := range logs {
+		h, err := aggregate.NewHistogram([]int{votes - moved, moved})
+		if err != nil {
+			return 0, err
+		}
+		law, err := m.ContinuousLaw(h)
+		if err != nil {
+			return 0, err
+		}
+		logs[moved] = law.LogLabels[1]
+	}
+	return logs[1] - logs[0], nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/svt"
 )
@@ -156,6 +157,13 @@ func stableSVTMistakes(r run, cfg svt.StableSVTConfig, epsilon float64) ([]Mista
 	if err != nil {
 		return nil, err
 	}
+	below, above := slices.Repeat([]float64{0}, 30), slices.Repeat([]float64{1}, 30)
+	below[29], above[29] = 1, 0
+	same := svt.Noise{Kind: svt.Laplace, Scale: 2}
+	narrow, err := largestLoss(svt.Law{ThresholdNoise: same, QueryNoise: same, Stop: 1}, below, above)
+	if err != nil {
+		return nil, err
+	}
 	const questions = 1000
 	few, err := svt.DistanceFor(m, 0.95)
 	if err != nil {
@@ -177,6 +185,12 @@ func stableSVTMistakes(r run, cfg svt.StableSVTConfig, epsilon float64) ([]Mista
 				"ln(2/delta) it is more noise than plain addition needs. Distances released with probability 0.95, for epsilon 1, 20 refusals, 1000 questions. " +
 				"And it is printed as a product with epsilon: see sparse-vector.",
 			Numbers: calibrated,
+		},
+		{
+			If: "the noise of the questions had the scale of that of the threshold",
+			Words: "As it is printed for M_svec. A record moves threshold and question apart by 2, so a question needs twice the scale. Scale 2 for both at epsilon 1: " +
+				"thirty questions, 0 then 1 for the last, 1 then 0 for the neighbour, of which only the last is above.",
+			Numbers: []Number{claim("epsilon claimed", 1), claim("loss found", narrow), claim("epsilon, proved", 1.5)},
 		},
 		{
 			If: "stable answers were thought never to be refused",
