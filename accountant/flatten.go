@@ -175,14 +175,14 @@ func (t *terms) fail(delta float64, count int64) error {
 }
 
 func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
-	switch e.Probability {
-	case 0: // nobody takes part; still refuse what could not be accounted
+	if e.Probability == 0 { // nobody takes part; still refuse what could not be accounted
 		return new(terms).flatten(e.Event, count, rel)
-	case 1:
-		return t.flatten(e.Event, count, rel)
 	}
 	if rel == ReplaceOne {
 		return &UnsupportedEventError{e, poissonNeedsAddRemove}
+	}
+	if e.Probability == 1 {
+		return t.flatten(e.Event, count, rel)
 	}
 	leaf, err := sampledForm(e)
 	if err != nil {

@@ -58,10 +58,10 @@ func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
 		switch {
 		case e.Probability == 0: // nobody takes part; still refuse what could not be accounted
 			return new(guarantees).flatten(e.Event, count, rel)
-		case e.Probability == 1:
-			return g.flatten(e.Event, count, rel)
 		case rel == ReplaceOne:
 			return &UnsupportedEventError{e, poissonNeedsAddRemove}
+		case e.Probability == 1:
+			return g.flatten(e.Event, count, rel)
 		}
 		return g.sampled(e, e.Probability, e.Event, count)
 	case SampledWithoutReplacement:

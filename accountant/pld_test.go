@@ -295,7 +295,7 @@ func TestPLDUnsupported(t *testing.T) {
 	p, err := NewPLD(PLDConfig{Relation: ReplaceOne})
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Compose(PoissonSampled{0.1, Gaussian{1}}, 1), ErrUnsupportedEvent)
-	require.NoError(t, p.Compose(PoissonSampled{1, Gaussian{1}}, 1))
+	require.ErrorIs(t, p.Compose(PoissonSampled{1, Gaussian{1}}, 1), ErrUnsupportedEvent, "of everything, too: its noise is relative to one record's presence")
 	for _, cfg := range []PLDConfig{{}, {Relation: AddRemove, Gap: -1}, {Relation: AddRemove, Gap: math.NaN()}, {Relation: AddRemove, MaxMemory: 7}} {
 		_, err := NewPLD(cfg)
 		require.Error(t, err)

@@ -20,6 +20,7 @@ type toy struct{ parameter []float32 }
 func (m toy) Parameters() []float32 { return m.parameter }
 func (m toy) Check(Data) error      { return nil }
 func (m toy) Worker() Worker        { return toyWorker{} }
+func (m toy) Fingerprint() []byte   { return nil }
 
 type toyWorker struct{}
 

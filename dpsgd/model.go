@@ -11,6 +11,11 @@ type Model interface {
 	Check(data Data) error
 	// Worker returns the working memory of one goroutine.
 	Worker() Worker
+	// Fingerprint tells the model from all others whose Workers may add
+	// something else for the same parameters: every setting that shapes the
+	// loss. Two models with equal fingerprints under one key meet the same
+	// noise, and if they differ, the difference of what they release is bare.
+	Fingerprint() []byte
 }
 
 // Worker computes clipped gradients for one goroutine. The guarantee of

@@ -28,6 +28,9 @@ func NewSoftmax(cols, classes int) (*Softmax, error) {
 // class, then the intercepts.
 func (m *Softmax) Parameters() []float32 { return m.parameters }
 
+// Fingerprint implements [Model]: the shape says all.
+func (m *Softmax) Fingerprint() []byte { return fmt.Appendf(nil, "softmax %d %d", m.cols, m.classes) }
+
 // Check implements [Model].
 func (m *Softmax) Check(data Data) error {
 	if data.X.Cols != m.cols {

@@ -161,7 +161,9 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 // different sums ever meet the same noise: their difference would be bare.
 func (t *trainer) fingerprint() []byte {
 	h := sha256.New()
-	b := fmt.Appendf(nil, "dpsgd 1 %T", t.model)
+	own := t.model.Fingerprint()
+	b := fmt.Appendf(nil, "dpsgd 2 %T %d", t.model, len(own))
+	b = append(b, own...)
 	for _, v := range []float64{
 		t.cfg.SamplingProbability, t.cfg.NoiseMultiplier, t.cfg.ClipNorm,
 		t.cfg.LearningRate, t.cfg.FinalLearningRate, t.cfg.Momentum,

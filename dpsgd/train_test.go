@@ -53,6 +53,50 @@ func accuracy(t *testing.T, m *Softmax, d Data) float64 {
 
 var usual = Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Momentum: 0.5}
 
+// weighted multiplies what a model adds, a setting that is in no parameter.
+type weighted struct {
+	toy
+	weight float32
+	tell   bool
+}
+
+func (m weighted) Worker() Worker { return weightedWorker{m} }
+func (m weighted) Fingerprint() []byte {
+	if m.tell {
+		return fmt.Appendf(nil, "%v", m.weight)
+	}
+	return nil
+}
+
+type weightedWorker struct{ m weighted }
+
+func (weightedWorker) Start() {}
+func (w weightedWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) Tally {
+	before := sum[0]
+	tally := toyWorker{}.AddClipped(sum, data, rows, clip)
+	sum[0] = before + w.m.weight*(sum[0]-before)
+	return tally
+}
+
+// Two models that differ in a setting meet different noise if their fingerprints
+// say so; without it the difference of two releases is the bare gradient.
+func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
+	data := column(0.25, 0.25, 0.25, 0.25)
+	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 50, ClipNorm: 1, Steps: 1, LearningRate: 1}
+	bare := func(tell bool) float64 {
+		var out [2]float64
+		for i, weight := range []float32{1, 0.5} {
+			m := weighted{toy{make([]float32, 1)}, weight, tell}
+			_, err := Train(context.Background(), m, data, cfg, reserve(t, cfg), SeedKey(3))
+			require.NoError(t, err)
+			out[i] = float64(m.parameter[0])
+		}
+		return 2 * (out[1] - out[0])
+	}
+	require.InDelta(t, 0.25, bare(false), 1e-3, "the control: noise cancels")
+	require.Greater(t, math.Abs(bare(true)-0.25), 0.1)
+}
+
 func trained(t *testing.T, d Data, cfg Config, key Key) (*Softmax, Result) {
 	m, err := NewSoftmax(d.X.Cols, 3)
 	require.NoError(t, err)
