@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 
@@ -62,13 +64,17 @@ type Folder struct {
 
 // Finish destroys the key of a complete run, after everything that it made is on
 // disk: whoever finds the key later could take the noise off what was released.
-// The key of a seeded run is no secret and stays, so that it can be repeated.
-func (f *Folder) Finish() error {
+// The key of a seeded run is no secret and stays, so that it can be repeated. The
+// hash of the data is kept under a salt of its own, to recognise them later.
+func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
 	}
 	private := filepath.Join(f.Path, "private")
-	if err := durable.WriteBytes(filepath.Join(private, finishedName), 0o600, []byte("the key of this run was destroyed when it was complete\n")); err != nil {
+	salt := make([]byte, sha256.Size)
+	rand.Read(salt)
+	text := hex.EncodeToString(salt) + " " + salted(salt, data) + "\n"
+	if err := durable.WriteBytes(filepath.Join(private, finishedName), 0o600, []byte(text)); err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
 	if err := os.Remove(filepath.Join(private, keyName)); err != nil {
@@ -79,6 +85,25 @@ func (f *Folder) Finish() error {
 	}
 	f.Key, f.Finished = aggregate.Key{}, true
 	return nil
+}
+
+// MadeOf reports whether a finished run had these data.
+func (f *Folder) MadeOf(data [32]byte) (bool, error) {
+	text, err := os.ReadFile(filepath.Join(f.Path, "private", finishedName))
+	if err != nil {
+		return false, fmt.Errorf("experiments: %w", err)
+	}
+	saltText, sum, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	salt, err := hex.DecodeString(saltText)
+	if err != nil {
+		return false, fmt.Errorf("experiments: %s: %w", finishedName, err)
+	}
+	return sum == salted(salt, data), nil
+}
+
+func salted(salt []byte, data [32]byte) string {
+	sum := sha256.Sum256(append(append([]byte("pate run data\x00"), salt...), data[:]...))
+	return hex.EncodeToString(sum[:])
 }
 
 // Files under private/.

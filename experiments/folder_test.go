@@ -61,8 +61,13 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	require.NoError(t, err)
 	key, err := os.ReadFile(filepath.Join(dir, "private", "run.key"))
 	require.NoError(t, err)
-	require.NoError(t, f.Finish())
-	require.NoError(t, f.Finish(), "a second time does nothing")
+	require.NoError(t, f.Finish([32]byte{1}))
+	require.NoError(t, f.Finish([32]byte{2}), "a second time does nothing")
+	for data, want := range map[[32]byte]bool{{1}: true, {2}: false} {
+		same, err := f.MadeOf(data)
+		require.NoError(t, err)
+		require.Equal(t, want, same)
+	}
 	f.Close()
 	for _, when := range []string{"finished", "finished, with the key left by a kill in between"} {
 		f, err = OpenFolder(context.Background(), dir, id, refuse)
@@ -77,7 +82,7 @@ func TestAFinishedFolderHasNoKey(t *testing.T) {
 	seeded := filepath.Join(t.TempDir(), "seeded")
 	f, err = OpenFolder(context.Background(), seeded, id, func() (aggregate.Key, error) { return aggregate.SeedKey(1), nil })
 	require.NoError(t, err)
-	require.NoError(t, f.Finish())
+	require.NoError(t, f.Finish([32]byte{1}))
 	require.False(t, f.Finished, "a seed is no secret, and the run can be repeated")
 	require.FileExists(t, filepath.Join(seeded, "private", "run.key"))
 	f.Close()

@@ -46,7 +46,11 @@ show where accuracy is lost: the model without privacy, the teachers' vote
 without noise, a student on true labels.
 
 Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
-where it stopped when the same command is given again.`,
+where it stopped when the same command is given again.
+
+Every run is a budget of its own: three runs on the same records cost what three
+budgets compose to. With --out the ledgers stay, and nothing is spent twice on
+the same command; without it nothing is kept, the ledgers included.`,
 		Example: `  pate compare                                  # MNIST, about two minutes
   pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
   pate compare --data fashion-mnist             # Debian: dataset-fashion-mnist
@@ -121,6 +125,12 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 	}
 	defer folder.Close()
 	if folder.Finished {
+		switch same, err := folder.MadeOf(cfg.Task.Hash()); {
+		case err != nil:
+			return nil, err
+		case !same:
+			return nil, fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, dir)
+		}
 		result, err := report.Read(dir)
 		if err != nil {
 			return nil, err
@@ -143,7 +153,7 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 		if err := report.Write(dir, result, id.Command); err != nil {
 			return nil, err
 		}
-		if err := folder.Finish(); err != nil {
+		if err := folder.Finish(cfg.Task.Hash()); err != nil {
 			return nil, err
 		}
 		g.logf("report: %s\nkeep %s to yourself: the teachers' votes", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Every help text fits a terminal of 80 columns, says what the command does, and
+// every command that runs opens its help with at least two examples.
+func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
+	var out bytes.Buffer
+	root := newRootCommand(&globals{stdout: &out, stderr: &out})
+	root.SetOut(&out)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Name() == "completion" || cmd.Name() == "help" { // cobra's own
+			return
+		}
+		out.Reset()
+		require.NoError(t, cmd.Help())
+		for _, line := range strings.Split(out.String(), "\n") {
+			assert.LessOrEqual(t, utf8.RuneCountInString(line), 80, "%s: %s", cmd.CommandPath(), line)
+		}
+		assert.NotEmpty(t, cmd.Short, cmd.CommandPath())
+		if cmd.Runnable() {
+			assert.True(t, strings.HasPrefix(out.String(), "Examples:\n"), cmd.CommandPath())
+			assert.GreaterOrEqual(t, strings.Count(cmd.Example, "pate "), 2, "%s needs two examples", cmd.CommandPath())
+		}
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+}
