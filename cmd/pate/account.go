@@ -107,7 +107,7 @@ finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
   pate account events.json --accountant moments,strong --plot figure.svg
   echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
-  pate account ledger-of-another-run.json --epsilon 2 --format json`,
+  pate account run/accounts/pate-gnmax.json --epsilon 2 --format json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])
