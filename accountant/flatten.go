@@ -213,7 +213,7 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		case Gaussian, DiscreteGaussian, PureDP:
 			return PoissonSampled{e.Probability, l}, nil
 		case RandomizedResponse:
-			return PoissonSampled{e.Probability, PureDP{l.Epsilon}}, nil
+			return PoissonSampled{e.Probability, PureDP(l)}, nil
 		case GNMax:
 			if l.Discrete {
 				return bounded{by: PoissonSampled{e.Probability, DiscreteGaussian{l.Sigma, math.Sqrt2}}}, nil

@@ -102,7 +102,7 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 	c := stability.MStabConfig{Noise: stability.Gaussian, Sigma: sigma, Questions: queries}
 	switch {
 	case sigma != 0 && scale != 0:
-		return c, fmt.Errorf("Sigma %g and Scale %g: Gaussian noise or Laplace noise, not both", sigma, scale)
+		return c, fmt.Errorf("sigma %g and scale %g: Gaussian noise or Laplace noise, not both", sigma, scale)
 	case scale != 0:
 		c.Noise, c.Epsilon = stability.Laplace, 1/scale
 	}

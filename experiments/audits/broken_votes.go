@@ -34,7 +34,7 @@ func halfNoiseOf(counts []int) side[aggregate.Answer] {
 // gapMinusOne takes the lead minus one for the distance to instability: it has
 // sensitivity 2, and is not 0 where the winner is about to change.
 func gapMinusOne() Target {
-	t := runs("m-stab-gap", "votes with leads 3 and 1", 100_000, stated(gapEpsilon, gapDelta), gapRelease(3-1), gapRelease(1-1))
+	t := runs("m-stab-gap", "votes with leads 3 and 1", 100_000, stated(gapEpsilon, gapDelta), gapRelease(2), gapRelease(0)) // leads 3 and 1, less 1
 	t.Mistake = "the lead minus 1 is taken for the distance to instability"
 	return t
 }

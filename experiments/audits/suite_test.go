@@ -83,7 +83,7 @@ func TestRightlyDoneTheControlsPass(t *testing.T) {
 		t.Skip("long")
 	}
 	right := []Target{
-		runs("gap", "", 100_000, stated(1, 0.01), gapRelease(math.Floor((3-1)/2)), gapRelease(math.Floor((1-1)/2))),
+		runs("gap", "", 100_000, stated(1, 0.01), gapRelease(1), gapRelease(0)), // floor((lead-1)/2) of leads 3 and 1
 		runs("votes", "", 100_000, stated(1, 0), halfNoiseOf([]int{8, 2}), halfNoiseOf([]int{9, 1})),
 		canaries("dpsgd-again", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier),
 	}
