@@ -92,32 +92,40 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Confi
 
 // stableSVTRegime is the stable sparse vector with one-sided noise, at pure epsilon
 // with all of delta for releases at d = 0. A stable query is refused with probability
-// beta and then uses up one of the Q failures too, so beta is at most Q/(2m). Package
-// svt balances the two noises for a given beta in closed form, up to lower order; the
-// best balance is searched around that.
+// beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
 func stableSVTRegime(_ context.Context, r Regime, account accountant.Config) (Method, error) {
 	beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
+	cfg, err := balancedSVT(r.Epsilon, r.Delta, r.Unstable, beta)
+	if err != nil {
+		return Method{}, err
+	}
+	return r.stableMethod(account, StableSVT, cfg.Scale, 1-beta, cfg)
+}
+
+// balancedSVT needs the smallest distance to be refused with probability beta at most.
+// Package svt balances the two noises for a given beta in closed form, up to lower
+// order; the best balance is searched around that.
+func balancedSVT(epsilon, delta float64, failures int, beta float64) (stable.Config, error) {
 	var best svt.StableSVTConfig
 	least := int64(math.MaxInt64)
 	for tilt := 0.3; tilt < 4; tilt *= 1.02 {
-		c, err := svt.CalibrateStableSVT(r.Epsilon*(1-1e-9), r.Delta, r.Unstable, max(1e-12, math.Pow(beta, tilt))) // the claim is rounded up
+		c, err := svt.CalibrateStableSVT(epsilon*(1-1e-9), delta, failures, max(1e-12, math.Pow(beta, tilt))) // the claim is rounded up
 		if err != nil {
-			return Method{}, noBracket(err)
+			return stable.Config{}, noBracket(err)
 		}
 		m, err := svt.NewStableSVT(c)
 		if err != nil {
-			return Method{}, noBracket(err)
+			return stable.Config{}, noBracket(err)
 		}
 		d, err := svt.DistanceFor(m, 1-beta)
 		if err != nil {
-			return Method{}, noBracket(err)
+			return stable.Config{}, noBracket(err)
 		}
 		if d < least {
 			least, best = d, c
 		}
 	}
-	return r.stableMethod(account, StableSVT, best.B2, 1-beta,
-		stable.Config{Mechanism: stable.SVT, Scale: best.B2, ThresholdScale: best.B1, Threshold: best.Threshold, Failures: best.Failures})
+	return stable.Config{Mechanism: stable.SVT, Scale: best.B2, ThresholdScale: best.B1, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
 // fit gives all queries of a regime their noise.

@@ -1,0 +1,231 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/svt"
+)
+
+// Outcome is what a mechanism is expected to do with queries drawn independently from
+// examples.
+type Outcome struct {
+	Mechanism string
+	Stability bool
+	Epsilon   float64 // of the mechanism's own Event at the goal's delta, rounded up
+	Noise     float64 // votes (argmax), votes that move (stability: of a distance, threshold or query)
+	Failures  int     // sparse vectors: refusals that were paid for
+	Asked     float64 // expected, of as many queries as there are examples
+	Released  float64
+	Right     float64
+	// Approximate: summed over the noise of m-svec's threshold in steps of a 32nd of
+	// its scale, right to about 1e-3 of itself. All others are sums over exact laws.
+	Approximate bool
+}
+
+// Accuracy is the expected share of right labels among those released, 0 if there are
+// none.
+func (o Outcome) Accuracy() float64 {
+	if o.Released == 0 {
+		return 0
+	}
+	return o.Right / o.Released
+}
+
+// Outcomes are those of noisy argmax and of stability methods on one query for each
+// example: GNMax, exponential, Confident, the best of its settings, [MStab], and the
+// sparse vectors [SVTPrinted], [SVTCalibrated] and [StableSVT], each with the number of
+// paid refusals that releases most right labels, from a ladder. Without MinAccuracy
+// noisy argmax answers all queries, with it as many as it can that right; stability
+// methods release the plurality, and MinAccuracy changes nothing for them.
+//
+// A method that cannot be had at the goal is left out.
+func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, error) {
+	if err := goal.validate(); err != nil {
+		return nil, err
+	}
+	c, err := newCases(examples)
+	if err != nil {
+		return nil, err
+	}
+	var out []Outcome
+	for _, mechanism := range []string{GNMax, Exponential, Confident} {
+		o, found, err := c.argmaxOutcome(ctx, mechanism, goal)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, o)
+		}
+	}
+	d, err := c.distances()
+	if err != nil {
+		return nil, err
+	}
+	for _, method := range []string{MStab, SVTPrinted, SVTCalibrated, StableSVT} {
+		o, found, err := d.outcome(ctx, method, goal)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, o)
+		}
+	}
+	return out, nil
+}
+
+// MStab is the name of a test for each query, with Laplace or Gaussian noise.
+const MStab = stable.MStab
+
+func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (Outcome, bool, error) {
+	most := len(c.counts)
+	var settings []Setting
+	switch {
+	case mechanism == Confident:
+		var err error
+		if settings, err = c.thinned(maxSearched).confidentSettings(ctx, goal, most); err != nil {
+			return Outcome{}, false, err
+		}
+	case goal.MinAccuracy > 0:
+		s, found, err := c.thinned(maxSearched).bestQueries(ctx, mechanism, goal, most)
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		if found {
+			settings = append(settings, s)
+		}
+	default:
+		s, err := calibrated(ctx, mechanism, most, goal)
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		settings = append(settings, s)
+	}
+	var best Alternative
+	for _, s := range settings {
+		if max(s.Sigma, s.Sigma1, s.Scale) > maxPlannedNoise {
+			continue
+		}
+		a, err := c.accurate(ctx, s, goal)
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		if a.Accuracy() >= goal.MinAccuracy && (best.Queries == 0 || a.ExpectedCorrect > best.ExpectedCorrect) {
+			best = a
+		}
+	}
+	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, Noise: best.Sigma + best.Scale, Asked: float64(best.Queries),
+		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, best.Queries > 0, nil
+}
+
+// outcome is that of a stability method.
+func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outcome, bool, error) {
+	if method == MStab {
+		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: d.queries, Delta: goal.Delta / 2}, goal.least(ctx))
+		if errors.Is(err, stable.ErrNoFit) {
+			return Outcome{}, false, nil
+		}
+		if err != nil {
+			return Outcome{}, false, fmt.Errorf("plan: %w", err)
+		}
+		o, err := d.evaluate(method, cfg, goal.Delta)
+		return o, err == nil, err
+	}
+	var best Outcome
+	worse := 0
+	for _, failures := range failureLadder(d.queries) {
+		if err := ctx.Err(); err != nil {
+			return Outcome{}, false, err
+		}
+		cfg, err := sparseConfig(ctx, method, goal, d.queries, failures)
+		if errors.Is(err, accountant.ErrNoBracket) {
+			continue
+		}
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		o, err := d.evaluate(method, cfg, goal.Delta)
+		if err != nil {
+			return Outcome{}, false, err
+		}
+		if best.Mechanism != "" && o.Right <= best.Right {
+			if worse++; worse == 3 {
+				break
+			}
+			continue
+		}
+		best, worse = o, 0
+	}
+	return best, best.Mechanism != "", nil
+}
+
+// failureLadder is 1, 2, 5, 10, 20, ... up to n.
+func failureLadder(n int) []int {
+	var out []int
+	for unit := 1; unit <= n; unit *= 10 {
+		for _, k := range []int{1, 2, 5} {
+			if k*unit <= n {
+				out = append(out, k*unit)
+			}
+		}
+	}
+	return slices.Clip(out)
+}
+
+// sparseConfig is a sparse vector at the whole of a goal; the error of one that cannot
+// be had matches accountant.ErrNoBracket.
+func sparseConfig(ctx context.Context, method string, goal Goal, queries, failures int) (stable.Config, error) {
+	if method == StableSVT {
+		return balancedSVT(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
+	}
+	c, err := svt.PrintedMSvec(goal.Epsilon, goal.Delta, queries, failures)
+	if method == SVTCalibrated {
+		c, err = svt.CalibrateMSvec(ctx, goal.Epsilon, goal.Delta, failures)
+	}
+	if err != nil {
+		return stable.Config{}, errors.Join(noBracket(err), ctx.Err())
+	}
+	return stable.Config{Mechanism: stable.MSvec, Scale: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, nil
+}
+
+// evaluate is what a mechanism does, and what its Event costs.
+func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Outcome, error) {
+	m, err := stable.New(cfg)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("plan: %w", err)
+	}
+	o := Outcome{Mechanism: method, Stability: true, Noise: cfg.Scale + cfg.Sigma, Failures: cfg.Failures}
+	switch cfg.Mechanism {
+	case stable.MStab:
+		o.Asked = float64(d.queries)
+		for distance := range d.share {
+			released, _ := m.LawAt(int64(distance))
+			o.Released += o.Asked * d.share[distance] * math.Exp(released)
+			o.Right += o.Asked * d.right[distance] * math.Exp(released)
+		}
+	case stable.SVT:
+		err = d.oneThreshold(&o, cfg)
+	default:
+		o.Approximate = true
+		err = d.manyThresholds(&o, cfg)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	o.Epsilon, err = epsilon(m.Event(), delta)
+	return o, err
+}
+
+// least is how stable.Fit finds noise.
+func (g Goal) least(ctx context.Context) func(func(float64) accountant.Event) (float64, error) {
+	return func(event func(float64) accountant.Event) (float64, error) {
+		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: accountant.AddRemove}.NewAccount,
+			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)
+		return noise, err
+	}
+}
