@@ -31,14 +31,19 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
 	}
-	if err := r.Begin(m.Event()); err != nil {
+	if err := r.Begin(m.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return nil, fmt.Errorf("aggregate: starting a session: %w", err)
 	}
-	// Noise of different parameters must be independent, for answers of two
-	// sessions to compose: the parameters are part of the key.
+	// Noise of different parameters, and of different charges, must be independent
+	// for answers of two sessions to compose: both are part of the key.
+	// The first charge has the key itself: on a ledger of its own, nothing else to meet.
 	name, params := rule.noise()
+	key = key.Derive(name, params...)
+	if n := r.Entry(); n > 1 {
+		key = key.Derive("entry", uint64(n))
+	}
 	return &Session{
-		rule: rule, key: key.Derive(name, params...),
+		rule: rule, key: key,
 		queries: queries, answers: answers,
 	}, nil
 }

@@ -24,6 +24,8 @@
 // added or removed" and the unit "one row of the data". Replacing a record is
 // another relation and costs more; no event here stands for it. [Train] charges
 // before step 0: it runs only on a ledger reservation for exactly that event.
+// Whoever the ledger names as its unit must have one row at most: with k rows
+// their privacy is that of a group of k, and no ledger can see it.
 //
 // The claim holds for the numbers the machine computes, not only for the real
 // numbers of the paper. What floating point does to the sum is bounded beside

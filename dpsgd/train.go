@@ -82,7 +82,7 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := begin(cfg, reservation); err != nil {
+	if err := begin(cfg, reservation, key); err != nil {
 		return Result{}, err
 	}
 	t.key = key.DeriveBytes("dpsgd", t.fingerprint())
@@ -105,14 +105,14 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	return result, nil
 }
 
-func begin(cfg Config, reservation *ledger.Reservation) error {
+func begin(cfg Config, reservation *ledger.Reservation, key Key) error {
 	if cfg.NonPrivate {
 		if reservation != nil {
 			return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
 		}
 		return nil
 	}
-	if err := reservation.Begin(cfg.Event()); err != nil {
+	if err := reservation.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)
 	}
 	return nil

@@ -69,7 +69,13 @@ func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(di
 // before. An error of either function is returned as it is and must not be shown to
 // those who may see only what is released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
-	if err := begin(g.Event(), r, key); err != nil {
+	return pass(g, 0, r, key, distance, mechanism)
+}
+
+// pass is Pass for a distance that is one for that relation only, or either if it is 0.
+func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
+	key, err := begin(g.Event(), relation, r, key)
+	if err != nil {
 		return Answer[T]{}, err
 	}
 	key = g.test.derive(key)

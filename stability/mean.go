@@ -112,7 +112,7 @@ func (m *Mean) Release(r *ledger.Reservation, key Key, data []float64) (float64,
 
 // ReleaseVector releases the mean of the records, each with Dimension coordinates.
 // A coordinate that is no finite number counts as 0. It fails unless r charges
-// exactly m.Event() and was not used before.
+// exactly m.Event(), for accountant.ReplaceOne, and was not used before.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)
@@ -122,7 +122,8 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) (
 			return nil, fmt.Errorf("stability: record %d has %d coordinates, and Dimension is %d", i, len(row), m.cfg.Dimension)
 		}
 	}
-	if err := begin(m.Event(), r, key); err != nil {
+	key, err := begin(m.Event(), accountant.ReplaceOne, r, key)
+	if err != nil {
 		return nil, err
 	}
 	return m.release(key, data), nil

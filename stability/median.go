@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/pate-go/pate/accountant"
 )
 
 // Median is the median of an odd number of values, each clamped to [low, high],
@@ -21,6 +23,7 @@ import (
 // a bound is the least k with A(k) > bound.
 func Median(low, high float64) Function[[]float64] {
 	return Function[[]float64]{
+		Relation: accountant.ReplaceOne,
 		Value: func(data []float64) (float64, error) {
 			s, err := sorted(data, low, high)
 			if err != nil {

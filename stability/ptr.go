@@ -19,6 +19,8 @@ type Function[D any] struct {
 	// sensitivity exceeds bound; 0 if it does already. Any smaller number that
 	// changes by at most 1 between neighbours will do.
 	Distance func(data D, bound float64) (int64, error)
+	// Relation is the only one for which Distance is one; 0 if it is for both.
+	Relation accountant.Relation
 }
 
 // PTRConfig are the parameters of a [PTR]; none has a default.
@@ -84,7 +86,7 @@ func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 // and was not used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
-	return Pass(p.gate, r, key, distance, func(key Key) (float64, error) {
+	return pass(p.gate, f.Relation, r, key, distance, func(key Key) (float64, error) {
 		noise := p.noise.Sample(key.Stream())
 		value, err := f.Value(data)
 		if err != nil {

@@ -18,23 +18,29 @@ type Answer[T any] struct {
 // ErrExhausted is returned by Session.Ask when everything charged for was used.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is touched.
-func begin(event accountant.Event, r *ledger.Reservation, key Key) error {
+// begin checks the key and the charge before anything private is touched. The
+// relation is the one that the event is for, 0 if either. The key it returns is that of
+// the charge: two charges never meet the same noise.
+func begin(event accountant.Event, relation accountant.Relation, r *ledger.Reservation, key Key) (Key, error) {
 	if key.IsZero() {
-		return errors.New("stability: zero Key: make one with NewKey or SeedKey")
+		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
 	}
-	if err := r.Begin(event); err != nil {
-		return fmt.Errorf("stability: starting: %w", err)
+	if err := r.Begin(event, ledger.Use{Relation: relation, Secret: key.Releasable()}); err != nil {
+		return key, fmt.Errorf("stability: starting: %w", err)
 	}
-	return nil
+	if n := r.Entry(); n > 1 { // the first has the key itself
+		key = key.Derive("entry", uint64(n))
+	}
+	return key, nil
 }
 
 // Session releases stable answers on budget that has been charged. It is safe for
 // concurrent use, and its answers do not depend on the order of the questions,
 // except for which of them come after the cap.
 type Session[T any] struct {
-	test *MStab
-	key  Key
+	test     *MStab
+	key      Key
+	relation accountant.Relation // of the ledger
 
 	mu    sync.Mutex
 	given map[uint64]Answer[T]
@@ -43,10 +49,11 @@ type Session[T any] struct {
 // Start begins a session of m. It fails unless r charges exactly m.Event() and
 // was not used before.
 func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error) {
-	if err := begin(m.Event(), r, key); err != nil {
+	key, err := begin(m.Event(), 0, r, key)
+	if err != nil {
 		return nil, err
 	}
-	return &Session[T]{test: m, key: m.derive(key), given: make(map[uint64]Answer[T])}, nil
+	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), given: make(map[uint64]Answer[T])}, nil
 }
 
 // Releasable reports whether the noise is secret, so that answers may leave.

@@ -76,9 +76,10 @@ func (m *SmoothMedian) Event() accountant.Event {
 }
 
 // Release releases the median of the data. It fails unless r charges exactly
-// m.Event() and was not used before.
+// m.Event(), for accountant.ReplaceOne, and was not used before.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
-	if err := begin(m.Event(), r, key); err != nil {
+	key, err := begin(m.Event(), accountant.ReplaceOne, r, key)
+	if err != nil {
 		return 0, err
 	}
 	return m.release(key, data)

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -16,6 +17,9 @@ type Split struct {
 	records int
 	models  [][]int // record numbers, ascending
 	overlap int     // the most models that one record is in
+	// relation is the only one for which one neighbour moves no other record to
+	// another model; 0 if either.
+	relation accountant.Relation
 }
 
 // Models is the number of models.
@@ -42,7 +46,7 @@ func Repeated(records, blocks, repetitions int, key Key) (Split, error) {
 	if blocks < 1 || repetitions < 1 || blocks > records {
 		return Split{}, fmt.Errorf("stability: %d records cannot be dealt to %d blocks %d times", records, blocks, repetitions)
 	}
-	s := Split{records: records, overlap: repetitions}
+	s := Split{records: records, overlap: repetitions, relation: accountant.ReplaceOne}
 	order := make([]int, records)
 	for r := range repetitions {
 		key.Derive("repeated split", uint64(blocks), uint64(r)).Stream().Perm(order)
@@ -157,7 +161,7 @@ func Independent(plan SampPlan, key Key) (Split, error) {
 		return Split{}, errors.New("stability: not a plan: make one with NewSampPlan")
 	}
 	key = key.Derive("independent split", math.Float64bits(plan.Gamma))
-	s := Split{records: plan.Records, models: make([][]int, plan.Models)}
+	s := Split{records: plan.Records, models: make([][]int, plan.Models), relation: accountant.ReplaceOne}
 	// between two records of a sample a geometric number is left out
 	skips, err := rng.NewDiscreteLaplace(-1 / math.Log1p(-plan.Gamma))
 	if err != nil {

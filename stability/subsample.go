@@ -24,6 +24,9 @@ import (
 // nothing private but its part, a slice it may keep and change. If ctx is done its
 // error is returned: whether that happens must not depend on the data.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split, f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
+	if split.relation != 0 && split.relation != session.relation {
+		return Answer[T]{}, fmt.Errorf("stability: %w: the split holds for relation %v only, and the ledger's is %v", ledger.ErrUnfit, split.relation, session.relation)
+	}
 	answers, ok, err := evaluate(ctx, data, split, f)
 	if err != nil {
 		return Answer[T]{}, err
@@ -37,12 +40,14 @@ func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Sessi
 // data, with noise for its smooth sensitivity (Nissim, Raskhodnikova, Smith 2007,
 // section 4): one record changes one answer. An answer that f abstains from counts as
 // the lowest. The number of models must be odd. It fails, with nothing touched, unless r
-// charges exactly m.Event() and was not used before.
+// charges exactly m.Event(), for a relation that split holds for, and was not used
+// before.
 func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Reservation, key Key, data []D, split Split, f func(ctx context.Context, part []D) (answer float64, ok bool)) (float64, error) {
 	if split.overlap != 1 || split.Models()%2 == 0 {
 		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
 	}
-	if err := begin(m.Event(), r, key); err != nil {
+	key, err := begin(m.Event(), split.relation, r, key)
+	if err != nil {
 		return 0, err
 	}
 	answers, ok, err := evaluate(ctx, data, split, f)

@@ -34,10 +34,14 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, n
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
 	}
-	if err := r.Begin(event); err != nil {
+	if err := r.Begin(event, ledger.Use{Secret: key.Releasable()}); err != nil {
 		return fmt.Errorf("svt: starting: %w", err)
 	}
-	u.charged(key.Derive(name, params...))
+	key = key.Derive(name, params...)
+	if n := r.Entry(); n > 1 { // two charges never meet the same noise
+		key = key.Derive("entry", uint64(n))
+	}
+	u.charged(key)
 	return nil
 }
 

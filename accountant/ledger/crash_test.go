@@ -233,7 +233,7 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 	release := func(queries []int, reservations []*Reservation) error {
 		outcomes := make([]Outcome, len(queries))
 		for j, i := range queries {
-			if err := reservations[j].Begin(p.event(i, life)); err != nil {
+			if err := reservations[j].Begin(p.event(i, life), Use{Secret: true}); err != nil {
 				return err
 			}
 			outcomes[j] = Outcome{reservations[j], p.label(i, life)}

@@ -76,7 +76,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				case "commit":
 					err = l.Commit(r, []byte("y"))
 				case "begin":
-					err = r.Begin(votes(5))
+					err = r.Begin(votes(5), Use{Secret: true})
 				}
 				require.ErrorIs(t, err, ErrBroken)
 				require.ErrorIs(t, err, errDisk)
@@ -86,7 +86,7 @@ func TestAFailedAppendStopsTheLedger(t *testing.T) {
 				after := bytes.Clone(m.data)
 				_, err = l.Reserve(votes(7))
 				require.ErrorIs(t, err, ErrBroken)
-				require.ErrorIs(t, r.Begin(votes(5)), ErrBroken)
+				require.ErrorIs(t, r.Begin(votes(5), Use{Secret: true}), ErrBroken)
 				require.ErrorIs(t, l.Commit(r, []byte("y")), ErrBroken)
 				require.Equal(t, string(after), string(m.data), "nothing is written after the failure")
 				require.NoError(t, l.Close())
@@ -111,7 +111,7 @@ func TestAClosedLedgerChargesNothing(t *testing.T) {
 		_, err = l.Reserve(votes(5))
 		require.ErrorIs(t, err, os.ErrClosed)
 		require.ErrorIs(t, l.Commit(r, nil), os.ErrClosed)
-		require.ErrorIs(t, r.Begin(votes(5)), os.ErrClosed)
+		require.ErrorIs(t, r.Begin(votes(5), Use{Secret: true}), os.ErrClosed)
 		_, err = l.Run("a")
 		require.ErrorIs(t, err, os.ErrClosed)
 		require.NoError(t, l.Close())
@@ -352,7 +352,7 @@ func TestRunsOnASharedLedger(t *testing.T) {
 			}
 			r, err := runs[name].Reserve(event)
 			require.NoError(t, err)
-			require.NoError(t, r.Begin(event))
+			require.NoError(t, r.Begin(event, Use{Secret: true}))
 			require.NoError(t, l.Commit(r, []byte(name)))
 			entries = append(entries, r.Entry())
 		}

@@ -75,12 +75,12 @@ func TestAReservationIsUsedOnceAndOnlyForItsEvent(t *testing.T) {
 	require.NoError(t, err)
 	r, err := l.Reserve(queries(10))
 	require.NoError(t, err)
-	require.ErrorIs(t, r.Begin(queries(11)), ledger.ErrNotReserved)
-	require.NoError(t, r.Begin(queries(10)))
-	require.ErrorIs(t, r.Begin(queries(10)), ledger.ErrNotReserved)
-	require.ErrorIs(t, (&ledger.Reservation{}).Begin(nil), ledger.ErrNotReserved)
+	require.ErrorIs(t, r.Begin(queries(11), ledger.Use{Secret: true}), ledger.ErrNotReserved)
+	require.NoError(t, r.Begin(queries(10), ledger.Use{Secret: true}))
+	require.ErrorIs(t, r.Begin(queries(10), ledger.Use{Secret: true}), ledger.ErrNotReserved)
+	require.ErrorIs(t, (&ledger.Reservation{}).Begin(nil, ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	var none *ledger.Reservation
-	require.ErrorIs(t, none.Begin(queries(1)), ledger.ErrNotReserved)
+	require.ErrorIs(t, none.Begin(queries(1), ledger.Use{Secret: true}), ledger.ErrNotReserved)
 }
 
 func TestAResumedRunPaysNothingTwice(t *testing.T) {
@@ -106,7 +106,7 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		require.Equal(t, spent, again)
 		_, err = l.Reserve(queries(50)) // a second, new one
 		require.NoError(t, err)
-		require.NoError(t, r.Begin(queries(60)))
+		require.NoError(t, r.Begin(queries(60), ledger.Use{Secret: true}))
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		more, _ := l.Epsilon()
 		require.Greater(t, more, spent)
@@ -119,7 +119,7 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 		require.ErrorContains(t, err, "resumed program")
 		r, err = l.Reserve(queries(60))
 		require.NoError(t, err, "after a wrong event the right one is still there")
-		require.NoError(t, r.Begin(queries(60)))
+		require.NoError(t, r.Begin(queries(60), ledger.Use{Secret: true}))
 		require.ErrorContains(t, l.Commit(r, []byte("other labels")), "second answer")
 		require.NoError(t, l.Commit(r, []byte("labels")))
 		require.NoError(t, l.Commit(r, []byte("labels")))
@@ -150,7 +150,9 @@ func TestAResumedRunPaysNothingTwice(t *testing.T) {
 // would choose the order after the fact.
 func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 	use := map[string]func(l *ledger.Ledger, r *ledger.Reservation) error{
-		"begin":  func(_ *ledger.Ledger, r *ledger.Reservation) error { return r.Begin(queries(10)) },
+		"begin": func(_ *ledger.Ledger, r *ledger.Reservation) error {
+			return r.Begin(queries(10), ledger.Use{Secret: true})
+		},
 		"commit": func(l *ledger.Ledger, r *ledger.Reservation) error { return l.Commit(r, nil) },
 	}
 	for name, use := range use {
@@ -167,7 +169,7 @@ func TestReservedModeIsSealedByItsFirstUse(t *testing.T) {
 			_, err = l.Fits(t.Context(), queries(1))
 			require.ErrorIs(t, err, ledger.ErrSealed, name)
 			require.Zero(t, l.Left())
-			require.NoError(t, second.Begin(queries(20)), "what was reserved may still be used")
+			require.NoError(t, second.Begin(queries(20), ledger.Use{Secret: true}), "what was reserved may still be used")
 			require.NoError(t, l.Close())
 			if path == "" {
 				continue
@@ -241,10 +243,10 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	r, err := l.Reserve(event)
 	require.NoError(t, err)
 	list[0] = queries(1_000_000)
-	require.ErrorIs(t, r.Begin(event), ledger.ErrNotReserved)
+	require.ErrorIs(t, r.Begin(event, ledger.Use{Secret: true}), ledger.ErrNotReserved)
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{queries(1)}}, r.Event())
 	require.Equal(t, []accountant.Event{r.Event()}, l.Schedule().Events)
-	require.NoError(t, r.Begin(accountant.Composed{Events: []accountant.Event{queries(1)}}))
+	require.NoError(t, r.Begin(accountant.Composed{Events: []accountant.Event{queries(1)}}, ledger.Use{Secret: true}))
 
 	none, err := l.Reserve(accountant.Composed{})
 	require.ErrorIs(t, err, ledger.ErrSealed)
@@ -255,6 +257,6 @@ func TestAnEventCannotBeChangedAfterItWasCharged(t *testing.T) {
 	require.NoError(t, err)
 	_, err = l.Reserve(nil)
 	require.Error(t, err)
-	require.ErrorIs(t, none.Begin(nil), ledger.ErrNotReserved)
-	require.NoError(t, none.Begin(accountant.Composed{}))
+	require.ErrorIs(t, none.Begin(nil, ledger.Use{Secret: true}), ledger.ErrNotReserved)
+	require.NoError(t, none.Begin(accountant.Composed{}, ledger.Use{Secret: true}))
 }

@@ -81,7 +81,7 @@ func resumable(path string) error {
 		if err != nil {
 			return err
 		}
-		if err := r.Begin(one); err != nil {
+		if err := r.Begin(one, ledger.Use{Secret: true}); err != nil {
 			return err
 		}
 		if err := l.Commit(r, []byte(label(q))); err != nil {
@@ -104,7 +104,7 @@ func greedy(path string) error {
 		}
 		r, err := l.Reserve(one)
 		if err == nil {
-			err = r.Begin(one)
+			err = r.Begin(one, ledger.Use{Secret: true})
 		}
 		if err == nil {
 			err = l.Commit(r, []byte("answer"))

@@ -35,16 +35,23 @@ func (r *Reservation) Event() accountant.Event { return r.charge.event }
 // Entry is the number of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
 
-// Begin marks the reservation as used by a mechanism whose worst case is e.
-// It refuses an event that differs from the one charged, and a second use. In
-// mode Reserved the first use seals the ledger, on disk: on an error the
-// mechanism must not start.
-func (r *Reservation) Begin(e accountant.Event) error {
+// Relation is that of the ledger.
+func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
+
+// Begin marks the reservation as used by a mechanism whose worst case is e and
+// that is as use says. It refuses an event that differs from the one charged and a
+// second use with ErrNotReserved, and a mechanism that is not what the ledger stands
+// for with ErrUnfit. In mode Reserved the first use seals the ledger, on disk: on an
+// error the mechanism must not start.
+func (r *Reservation) Begin(e accountant.Event, use Use) error {
 	if r == nil || r.ledger == nil {
 		return fmt.Errorf("%w: the reservation does not come from a ledger", ErrNotReserved)
 	}
 	if !r.charge.is(e) {
 		return fmt.Errorf("%w: charged %s, but the mechanism's worst case is %+v", ErrNotReserved, r.charge.text, e)
+	}
+	if err := use.fits(r.ledger.chain.header.config()); err != nil {
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

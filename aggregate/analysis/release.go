@@ -240,7 +240,7 @@ func (s *Sanitizer) Release(ctx context.Context, r *ledger.Reservation, key aggr
 	if key.IsZero() {
 		return Released{}, errors.New("analysis: zero Key: make one with aggregate.NewKey or aggregate.SeedKey")
 	}
-	if err := r.Begin(s.Event()); err != nil {
+	if err := r.Begin(s.Event(), ledger.Use{Secret: key.Releasable()}); err != nil {
 		return Released{}, fmt.Errorf("analysis: releasing a cost: %w", err)
 	}
 	groups, queries, err := collect(ctx, votes, Options{})

@@ -1,0 +1,63 @@
+package aggregate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// reserveOn charges n times on one ledger, whose statement says that outcomes may be
+// released.
+func reserveOn(t *testing.T, e accountant.Event, n int) []*ledger.Reservation {
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
+	require.NoError(t, err)
+	events := make([]accountant.Event, n)
+	for i := range events {
+		events[i] = e
+	}
+	r, err := l.ReserveBatch(events)
+	require.NoError(t, err)
+	return r
+}
+
+func TestSeedsAreRefusedWhereNoiseIsSecret(t *testing.T) {
+	m, err := NewGNMax(GNMaxConfig{Sigma: 40, Queries: 10})
+	require.NoError(t, err)
+	r := reserveOn(t, m.Event(), 1)[0]
+	s, err := m.Start(r, SeedKey(1))
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	require.Nil(t, s)
+	key, err := NewKey()
+	require.NoError(t, err)
+	_, err = m.Start(r, key)
+	require.NoError(t, err, "either relation")
+}
+
+// Two charges under one key meet independent noise: with the same noise, answers
+// to other votes would agree far more often than one time in five.
+func TestTwoChargesUnderOneKey(t *testing.T) {
+	const queries = 1000
+	m, err := NewGNMax(GNMaxConfig{Sigma: 400, Queries: queries})
+	require.NoError(t, err)
+	key, err := NewKey()
+	require.NoError(t, err)
+	r := reserveOn(t, m.Event(), 2)
+	first, err := m.Start(r[0], key)
+	require.NoError(t, err)
+	second, err := m.Start(r[1], key)
+	require.NoError(t, err)
+	same := 0
+	for q := range uint64(queries) {
+		a, err := first.Ask(q, histogram(t, 50, 50, 50, 50, 50))
+		require.NoError(t, err)
+		b, err := second.Ask(q, histogram(t, 52, 51, 50, 50, 47))
+		require.NoError(t, err)
+		if a.Label == b.Label {
+			same++
+		}
+	}
+	require.Less(t, same, 300, "200 on average, 13 the standard deviation: false alarm below 1e-13")
+}

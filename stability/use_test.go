@@ -1,0 +1,99 @@
+package stability
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Every release is refused, with no data touched, under a relation it does not hold
+// for, and under a seed where the ledger says that noise is secret.
+func TestReleasesFitTheirLedger(t *testing.T) {
+	median, err := NewSmoothMedian(SmoothMedianConfig{Low: 0, High: 1, Epsilon: 1, Delta: 1e-6})
+	require.NoError(t, err)
+	mean, err := NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
+	require.NoError(t, err)
+	ptr, err := NewPTR(PTRConfig{Bound: 0.1, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
+	require.NoError(t, err)
+	stab := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 1e-6})
+	disjoint, err := Disjoint(3, 3, SeedKey(1))
+	require.NoError(t, err)
+	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, SeedKey(1))
+	require.NoError(t, err)
+
+	touched := false
+	part := func(context.Context, []int) (float64, bool) { touched = true; return 0.5, true }
+	ask := func(split Split) func(*ledger.Reservation, Key) error {
+		return func(r *ledger.Reservation, key Key) error {
+			s, err := Start[float64](stab, r, key)
+			if err != nil {
+				return err
+			}
+			_, err = SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, part)
+			return err
+		}
+	}
+	subsampled := func(split Split) func(*ledger.Reservation, Key) error {
+		return func(r *ledger.Reservation, key Key) error {
+			_, err := SubsampleMedian(t.Context(), median, r, key, []int{1, 2, 3}, split, part)
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		event   accountant.Event
+		replace bool // holds for ReplaceOne alone
+		release func(*ledger.Reservation, Key) error
+	}{
+		"mean":          {mean.Event(), true, func(r *ledger.Reservation, key Key) error { _, err := mean.Release(r, key, []float64{1}); return err }},
+		"smooth median": {median.Event(), true, func(r *ledger.Reservation, key Key) error { _, err := median.Release(r, key, []float64{1}); return err }},
+		"propose": {ptr.Event(), true, func(r *ledger.Reservation, key Key) error {
+			_, err := Propose(ptr, r, key, []float64{1}, Median(0, 1))
+			return err
+		}},
+		"aggregate":         {stab.Event(), true, ask(disjoint)},
+		"aggregate by unit": {stab.Event(), false, ask(byUnit)},
+		"median of parts":   {median.Event(), true, subsampled(disjoint)},
+		"median by unit":    {median.Event(), false, subsampled(byUnit)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret, err := NewKey()
+			require.NoError(t, err)
+			on := func(relation accountant.Relation, key Key) error {
+				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 0.5, Noise: ledger.SecretNoise})
+				require.NoError(t, err)
+				r, err := l.Reserve(c.event)
+				require.NoError(t, err)
+				touched = false
+				return c.release(r, key)
+			}
+			require.ErrorIs(t, on(accountant.ReplaceOne, SeedKey(1)), ledger.ErrUnfit)
+			require.False(t, touched)
+			require.NoError(t, on(accountant.ReplaceOne, secret))
+			err = on(accountant.AddRemove, secret)
+			if !c.replace {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ledger.ErrUnfit)
+			require.False(t, touched)
+		})
+	}
+}
+
+func TestTwoChargesUnderOneKey(t *testing.T) {
+	mean, err := NewMean(MeanConfig{Records: 1, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
+	require.NoError(t, err)
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: 1e9, Delta: 0.5})
+	require.NoError(t, err)
+	r, err := l.ReserveBatch([]accountant.Event{mean.Event(), mean.Event()})
+	require.NoError(t, err)
+	a, err := mean.Release(r[0], SeedKey(1), []float64{0})
+	require.NoError(t, err)
+	b, err := mean.Release(r[1], SeedKey(1), []float64{0})
+	require.NoError(t, err)
+	require.NotEqual(t, a, b)
+}
