@@ -153,7 +153,7 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 		if err != nil {
 			return Outcome{}, false, err
 		}
-		if best.Mechanism != "" && o.Right <= best.Right {
+		if best.Mechanism != "" && o.Right <= best.Right*1.001+1e-3 { // not worth more refusals
 			if worse++; worse == 3 {
 				break
 			}

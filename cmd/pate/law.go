@@ -26,6 +26,8 @@ type lawReport struct {
 	Probabilities    []float64          `json:"probabilities"`
 	LogProbabilities []jsonNumber       `json:"log_probabilities"`
 	Answered         *float64           `json:"answered,omitempty"` // of mechanisms that may decline
+	Distance         *int64             `json:"distance,omitempty"` // to instability, of m-stab
+	Released         *float64           `json:"released,omitempty"` // of m-stab: Answered
 }
 
 func newLawCommand(g *globals) *cobra.Command {
@@ -33,6 +35,7 @@ func newLawCommand(g *globals) *cobra.Command {
 	for _, m := range lawMechanisms() {
 		names = append(names, m.name)
 	}
+	names = append(names, "above-threshold")
 	cmd := &cobra.Command{
 		Use:   "law",
 		Short: "The exact output law of a mechanism on given vote counts",
@@ -53,6 +56,7 @@ and is not a private release.`,
 	for _, m := range lawMechanisms() {
 		cmd.AddCommand(newLawOf(g, m))
 	}
+	cmd.AddCommand(newAboveThresholdLaw(g))
 	return cmd
 }
 
@@ -83,6 +87,11 @@ func newLawOf(g *globals, m lawMechanism) *cobra.Command {
 			law, err := m.law(value)(h)
 			if err != nil {
 				return inputError(err, "", "see pate law "+m.name+" --help", "mechanisms")
+			}
+			if m.name == mstabLaw && g.parsedFormat() != table.JSON {
+				if _, distance, err := votesDistance(counts); err == nil {
+					g.logf("distance to instability: %d votes must move before another class can win", distance+1)
+				}
 			}
 			return writeLaw(g, m, value, counts, law)
 		},
@@ -133,6 +142,11 @@ func lawJSON(m lawMechanism, value map[string]float64, counts []int, law aggrega
 			}
 		}
 		r.Answered = &answered
+	}
+	if m.name == mstabLaw {
+		if _, distance, err := votesDistance(counts); err == nil { // the law would not be there otherwise
+			r.Distance, r.Released = &distance, r.Answered
+		}
 	}
 	return r
 }

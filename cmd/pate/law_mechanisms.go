@@ -151,5 +151,29 @@ over many queries it costs more: it has not that mechanism's curve.`,
 				return exactLaw(aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: v["scale"], Queries: 1}))
 			},
 		},
+		{
+			name: mstabLaw, short: "Release the plurality if it is far from changing", noise: "continuous",
+			declines: true,
+			long: `M_stab (Dwork, Lei 2009; Smith, Thakurta 2013): release the plurality, without
+noise, if its distance to instability plus Laplace noise of scale 1/epsilon exceeds
+the threshold. The distance is the number of votes that can move with the same class
+still winning: floor((gap-1)/2) over a class with a lower index, floor(gap/2) over the
+others, as ties go to the lowest index.
+
+  P[released] = exp(-epsilon (threshold-distance)) / 2       up to the threshold
+                1 - exp(-epsilon (distance-threshold)) / 2   above it
+
+Neighbours whose pluralities differ are both at distance 0 and told apart with
+probability delta = exp(-epsilon threshold)/2; all others cost epsilon. Declining
+costs as much. "distance" and "released" are in the JSON form.`,
+			example: `  pate law m-stab --counts 60,40,3 --epsilon 1 --threshold 7.6
+  pate law m-stab --counts 230,12,8 --epsilon 0.5 --threshold 23.03 \
+      --format json`,
+			flags: []lawFlag{
+				{"epsilon", "of one query: the noise has scale 1/epsilon, in votes that move (required)"},
+				{"threshold", "of the distance, in votes that move (required)"},
+			},
+			law: mstabLawOf,
+		},
 	}
 }

@@ -101,9 +101,7 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget")
 	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
-	flags.Float64Var(&f.accuracy, "simulate-accuracy", 0, "plan on synthetic votes of teachers that are right this often")
-	flags.Float64Var(&f.correlation, "correlation", plan.DefaultCorrelation, "of two simulated teachers being right")
-	flags.Float64Var(&f.confusion, "confusion", plan.DefaultConfusion, "share of simulated wrong votes on one class")
+	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "only settings whose labels are expected right this often")
 	flags.StringVar(&f.setting.Mechanism, "mechanism", "", "the reverse: gnmax, confident, lnmax, exponential or permute-and-flip")
 	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "noise on each count, in votes (gnmax)")
@@ -112,8 +110,16 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 	flags.Float64Var(&f.sigma2, "sigma2", 0, "noise on each count of an answer, in votes (confident)")
 	flags.Float64Var(&f.setting.Scale, "scale", 0, "noise in votes (lnmax, exponential, permute-and-flip)")
 	flags.IntVar(&f.setting.Answers, "answers", 0, "cap on answers (confident; default as many as queries)")
-	cmd.AddCommand(newRegimeCommand(g))
+	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
+}
+
+// addSimulation adds the flags of synthetic votes.
+func (f *planFlags) addSimulation(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.accuracy, "simulate-accuracy", 0, "plan on synthetic votes of teachers that are right this often")
+	flags.Float64Var(&f.correlation, "correlation", plan.DefaultCorrelation, "of two simulated teachers being right")
+	flags.Float64Var(&f.confusion, "confusion", plan.DefaultConfusion, "share of simulated wrong votes on one class")
 }
 
 func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
@@ -129,9 +135,7 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 	if err != nil {
 		return inputError(err, "", "", "mechanisms")
 	}
-	report := planReport{Schema: schemaPlan, Private: len(args) > 0, Delta: g.delta, Votes: planVotes{
-		Simulated: len(args) == 0, Queries: summary.Queries, Classes: summary.Classes, Teachers: summary.Teachers,
-		TeacherAccuracy: summary.TeacherAccuracy, PluralityAccuracy: summary.PluralityAccuracy, MeanGap: summary.MeanGap}}
+	report := planReport{Schema: schemaPlan, Private: len(args) > 0, Delta: g.delta, Votes: newPlanVotes(summary, len(args) == 0)}
 	report.Releasable = !report.Private && !g.seeded
 	var found []plan.Alternative
 	if reverse {
@@ -257,15 +261,36 @@ func alternativeJSON(a plan.Alternative) planAlternative {
 	return p
 }
 
-func writePlan(g *globals, r planReport) error {
-	format := g.parsedFormat()
-	if v := r.Votes; v.Simulated {
+func newPlanVotes(s plan.Summary, simulated bool) planVotes {
+	return planVotes{Simulated: simulated, Queries: s.Queries, Classes: s.Classes, Teachers: s.Teachers,
+		TeacherAccuracy: s.TeacherAccuracy, PluralityAccuracy: s.PluralityAccuracy, MeanGap: s.MeanGap}
+}
+
+// tellPlanVotes says on stderr what a plan was made on.
+func tellPlanVotes(g *globals, v planVotes) {
+	if v.Simulated {
 		g.logf("simulated votes: %d queries, %d teachers right on %.1f %%, plurality on %.1f %%, mean gap %.0f",
 			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
 	} else {
-		g.logf("real votes: %d queries, %d teachers, %.1f %% with the plurality, which counts as right, mean gap %.0f",
-			v.Queries, v.Teachers, 100*v.TeacherAccuracy, v.MeanGap)
+		g.logf("real votes: %d queries, %d teachers, right on %.1f %%, plurality on %.1f %%, mean gap %.0f; without labels the plurality counts as right",
+			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
 	}
+}
+
+// tellPlanPrivate says that a plan on real votes is a use of them.
+func tellPlanPrivate(g *globals, private bool) {
+	if !private {
+		return
+	}
+	if format := g.parsedFormat(); format == table.Text || format == table.Markdown {
+		fmt.Fprintf(g.stdout, "\nPrivate: made from the votes themselves, which no epsilon above covers.\n")
+	}
+	g.logf("planning on real votes is itself a use of the private data: keep this output private")
+}
+
+func writePlan(g *globals, r planReport) error {
+	format := g.parsedFormat()
+	tellPlanVotes(g, r.Votes)
 	if format == table.JSON {
 		return writeJSON(g.stdout, r)
 	}
@@ -288,12 +313,7 @@ func writePlan(g *globals, r planReport) error {
 	if err := t.Write(g.stdout, format); err != nil {
 		return err
 	}
-	if r.Private {
-		if format == table.Text || format == table.Markdown {
-			fmt.Fprintf(g.stdout, "\nPrivate: made from the votes themselves, which no epsilon above covers.\n")
-		}
-		g.logf("planning on real votes is itself a use of the private data: keep this output private")
-	}
+	tellPlanPrivate(g, r.Private)
 	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {
 		g.logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best.Accuracy)
 	}
