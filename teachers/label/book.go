@@ -9,10 +9,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
 )
 
@@ -26,9 +28,14 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 	if c.Setting.Stable() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
 		made.FailureDelta = made.Delta / 2
 	}
+	// Before the ledger is looked for: it was there, whole, before its secret was.
+	known, err := exists(IDFile(c.Ledger))
+	if err != nil {
+		return made, false, err
+	}
 	f, err := os.Open(c.Ledger)
 	if errors.Is(err, fs.ErrNotExist) {
-		return made, true, nil
+		return made, true, c.lost(known)
 	}
 	if err != nil {
 		return made, false, &Error{What: "the ledger cannot be read", Err: err}
@@ -36,7 +43,7 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 	defer f.Close()
 	first, err := bufio.NewReader(io.LimitReader(f, 1<<21)).ReadBytes('\n')
 	if err == io.EOF { // it never became one, or opening it says what it is
-		return made, true, nil
+		return made, true, c.lost(known)
 	}
 	if err != nil {
 		return made, false, &Error{What: "the ledger cannot be read", Err: err}
@@ -68,6 +75,16 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 			Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: "take the ledger as it is, or name another"}
 	}
 	return is, false, nil
+}
+
+// lost is the error for a ledger that is not there and whose secret is.
+func (c Config) lost(known bool) error {
+	if !known {
+		return nil
+	}
+	return &Error{What: c.Ledger + " is gone or cut off, and " + IDFile(c.Ledger) + " shows that it was there",
+		Why: "what was charged to it stays spent, and without it nothing tells what was answered",
+		Fix: "restore the ledger; if it never charged anything, remove the other file too"}
 }
 
 // openLedger opens the ledger, waiting for whoever holds it, until ctx ends.
@@ -103,16 +120,48 @@ type recordedRun struct {
 	committed bool
 }
 
-// recordedRuns reads the runs of a ledger that is held open.
+// keptHead is the head that the ledger at a path is known to have had; zero if none
+// was kept.
+func keptHead(path string) (ledger.Head, error) {
+	text, err := os.ReadFile(HeadFile(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ledger.Head{}, nil
+	}
+	if err != nil {
+		return ledger.Head{}, fmt.Errorf("label: %w", err)
+	}
+	lines, hash, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), ":")
+	n, err := strconv.ParseInt(lines, 10, 64)
+	if err != nil || n < 1 || len(hash) != 64 {
+		return ledger.Head{}, &Error{What: HeadFile(path) + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
+	}
+	return ledger.Head{Lines: n, Hash: hash}, nil
+}
+
+// keepHead keeps the head of the ledger, before what it has committed leaves.
+func (j job) keepHead() error {
+	head := j.book.Head()
+	if err := durable.WriteBytes(HeadFile(j.Ledger), 0o600, fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash)); err != nil {
+		return fmt.Errorf("label: %w", err)
+	}
+	return nil
+}
+
+// recordedRuns reads the runs of a ledger that is held open, and checks that it
+// still has all lines it is known to have had.
 func recordedRuns(path string) ([]recordedRun, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("label: %w", err)
 	}
 	defer f.Close()
+	head, err := keptHead(path)
+	if err != nil {
+		return nil, err
+	}
 	var runs []recordedRun
 	var entries []int64
-	sum, err := ledger.Verify(f, func(e ledger.Entry) error {
+	sum, err := ledger.VerifyHead(f, head, func(e ledger.Entry) error {
 		id, ok, err := parseIdentity(e.Run)
 		if ok {
 			runs, entries = append(runs, recordedRun{id: id}), append(entries, e.Number)
@@ -120,7 +169,7 @@ func recordedRuns(path string) ([]recordedRun, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
+		return nil, fmt.Errorf("label: %w (%s)", err, path)
 	}
 	for i := range runs {
 		runs[i].committed = sum.Committed(entries[i])

@@ -42,9 +42,11 @@
 //
 // # Caveats
 //
-// No file can tell what other files hold: a second ledger for the same people, or an
-// older copy of this one put back with its key removed, charges and draws anew. Who
-// must be sure of it keeps the ledger's head elsewhere; see package ledger. A pool
+// No file can tell what other files hold: a second ledger for the same people charges
+// and draws anew, and so does an older copy of this one put back together with the
+// files beside it. A ledger that is gone, cut off or put back alone is refused, by what
+// [IDFile] and [HeadFile] say of it. Who must be sure keeps the ledger's head
+// elsewhere; see package ledger. A pool
 // that is given another name, with votes of other teachers or another number of
 // classes, is charged in full and not recognised.
 //

@@ -187,6 +187,9 @@ func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Resul
 		if err := j.book.Commit(reservation, outcome(w.hash.Sum(nil))); err != nil {
 			return fmt.Errorf("label: %w", err)
 		}
+		if err := j.keepHead(); err != nil {
+			return err
+		}
 		return j.step("committed")
 	})
 	if err != nil {

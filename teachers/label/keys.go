@@ -13,6 +13,11 @@ import (
 // is released under the ledger.
 func IDFile(ledger string) string { return ledger + ".id" }
 
+// HeadFile is the name of the file that says how far the ledger at a path had come
+// when labels last left. A ledger that does not hold that line any more, such as a copy
+// from before, is refused.
+func HeadFile(ledger string) string { return ledger + ".head" }
+
 // keyFile is the name of the key of an unfinished run.
 func keyFile(ledger string, id identity) string { return ledger + "." + id.tag() + ".key" }
 

@@ -146,7 +146,7 @@ func (c Config) check() error {
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
 	}
-	if out == book || out == IDFile(book) {
+	if out == book || out == IDFile(book) || out == HeadFile(book) {
 		return &Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
 	}
 	if there, err := exists(filepath.Dir(c.Out)); err != nil || !there {

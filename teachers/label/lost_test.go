@@ -1,0 +1,75 @@
+package label
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/teachers"
+)
+
+// A ledger that was lost, wholly or in part, is not begun anew.
+func TestALostLedgerIsRefused(t *testing.T) {
+	first := func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
+	for name, c := range map[string]struct {
+		left func(whole string) string // "" removes the file
+		says string
+	}{
+		"removed":        {func(string) string { return "" }, "is gone or cut off"},
+		"in its header":  {func(s string) string { return first(s)[:40] }, "is gone or cut off"},
+		"its newline":    {first, "is gone or cut off"},
+		"after the head": {func(s string) string { return first(s) + "\n" }, "the file once had"},
+		"the last line":  {func(s string) string { return s[:strings.LastIndex(strings.TrimSuffix(s, "\n"), "\n")+1] }, "the file once had"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := standard(t)
+			release1(t, run)
+			if left := c.left(read(t, run.Ledger)); left == "" {
+				require.NoError(t, os.Remove(run.Ledger))
+			} else {
+				write(t, run.Ledger, left)
+			}
+			before := contents(t, filepath.Dir(run.Ledger))
+			for _, out := range []string{run.Out, run.Out + "2"} {
+				run.Out = out
+				_, err := Run(context.Background(), run)
+				require.ErrorContains(t, err, c.says)
+				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
+			}
+		})
+	}
+	t.Run("emptied", func(t *testing.T) {
+		run := standard(t)
+		release1(t, run)
+		write(t, run.Ledger, "")
+		_, err := Run(context.Background(), run)
+		require.ErrorContains(t, err, "is gone or cut off")
+	})
+	t.Run("a copy from before", func(t *testing.T) {
+		run := standard(t)
+		run.Setting.Sigma = 40
+		release1(t, run)
+		old := read(t, run.Ledger)
+		again := run
+		again.Out += "2"
+		again.Votes = open(t, write(t, filepath.Join(t.TempDir(), "more.csv"), voteRows(2, 2*testQueries, testTeachers)), teachers.VotesOptions{From: testQueries})
+		release1(t, again)
+		write(t, run.Ledger, old)
+		again.Out += "3"
+		_, err := Run(context.Background(), again)
+		require.ErrorIs(t, err, ledger.ErrCorrupt)
+		require.NoFileExists(t, again.Out)
+	})
+	t.Run("a head that is none", func(t *testing.T) {
+		run := standard(t)
+		release1(t, run)
+		write(t, HeadFile(run.Ledger), "7\n")
+		_, err := Run(context.Background(), run)
+		require.ErrorContains(t, err, "is not the head of a ledger")
+	})
+}
