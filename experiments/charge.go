@@ -87,6 +87,15 @@ func describe(e accountant.Event) (string, int64) {
 		return fmt.Sprintf("%s on a Poisson sample, q %.4g", inner, e.Probability), n
 	case accountant.Gaussian:
 		return fmt.Sprintf("clipped sum, noise ×%.4g", e.NoiseMultiplier), 1
+	case accountant.WithFailure:
+		inner, n := describe(e.Event)
+		return fmt.Sprintf("%s, δ %.2g for what is released and should not be", inner, e.Delta), n
+	case accountant.DiscreteGaussian:
+		return fmt.Sprintf("test of a distance, σ %.4g", e.Sigma), 1
+	case accountant.PureDP:
+		return fmt.Sprintf("test of distances, ε %.4g", e.Epsilon), 1
+	case accountant.StableSVT:
+		return fmt.Sprintf("stable sparse vector, noise %.4g and %.4g, %d refusals", e.B1, e.B2, e.Failures), 1
 	default:
 		return fmt.Sprintf("%T", e), 1
 	}

@@ -56,7 +56,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		}
 	}
 	var all accountant.Composed
-	for _, m := range Methods() {
+	for _, m := range allMethods() {
 		runs := byMethod[m]
 		if len(runs) == 0 {
 			continue
@@ -90,13 +90,13 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 		out = append(out, row)
 		return err
 	}
-	if c.wants(GNMax, ConfidentGNMax, Plurality, TrueLabels) {
+	if c.wants(append(voteMethods(), Plurality, TrueLabels)...) {
 		v, err := runPoll(ctx, c, p, seed)
 		if err != nil {
 			return nil, nil, err
 		}
 		diagnostics = diagnose(c, v)
-		for _, m := range []string{GNMax, ConfidentGNMax} {
+		for _, m := range voteMethods() {
 			if !c.wants(m) {
 				continue
 			}

@@ -46,6 +46,37 @@ func config(t *testing.T, dir string) Config {
 	return Config{Task: blobs(3000, 400, 300), Epsilon: 2, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Workers: 2}
 }
 
+// TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted
+// run repeats its answers.
+func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
+	require.Subset(t, allMethods(), Methods())
+	for _, m := range StabilityMethods() {
+		require.NotContains(t, Methods(), m)
+	}
+	cfg := config(t, t.TempDir())
+	cfg.Epsilon, cfg.Methods = 6, append(StabilityMethods(), GNMax)
+	r, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 4)
+	require.Equal(t, GNMax, r.Rows[0].Method)
+	for _, row := range r.Rows {
+		require.NotNil(t, row.Epsilon)
+		require.LessOrEqual(t, *row.Epsilon, cfg.Epsilon, row.Method)
+		require.Equal(t, *row.Epsilon, recompute(t, row, cfg.Delta), row.Method)
+		require.NotContains(t, row.Charged[0].Event, "accountant.")
+		require.InDelta(t, 1, row.Charged[0].Share, 1e-12, row.Method)
+		require.NotEmpty(t, row.Curve)
+		t.Logf("%s: %d of %d, %.3f right, student %.3f, epsilon %.4f: %s; %s", row.Method, row.Answered, row.Asked, row.LabelAccuracy, row.Accuracy, *row.Epsilon, row.Note, row.Charged[0].Event)
+	}
+	sparse := r.Rows[2]
+	require.Equal(t, StableSVT, sparse.Method)
+	require.Positive(t, sparse.Answered)
+	again, err := Compare(context.Background(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, sparse.Accuracy, again.Rows[2].Accuracy)
+	require.Equal(t, sparse.Answered, again.Rows[2].Answered)
+}
+
 func TestCompareOnBlobs(t *testing.T) {
 	cfg := config(t, t.TempDir())
 	cfg.Seeds = 2

@@ -24,10 +24,28 @@ const (
 	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
 )
 
-// Methods lists all methods.
+// Methods that are not run unless they are named: the plurality as it is, where it is
+// far from changing. For the few hundred queries of a comparison they lose to noisy
+// argmax; see package stable.
+const (
+	MStab     = "pate/m-stab"
+	StableSVT = "pate/stable-svt"
+	MSvec     = "pate/m-svec"
+)
+
+// StabilityMethods lists the methods that are not run unless they are named.
+func StabilityMethods() []string { return []string{MStab, StableSVT, MSvec} }
+
+// Methods lists the methods that are run if none are named.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, Plurality, TrueLabels}
 }
+
+// voteMethods release labels, in the order of the table.
+func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, StabilityMethods()...) }
+
+// allMethods are in the order of the table.
+func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
 // Config says what to compare. Task, Epsilon, Delta and Key are required.
 type Config struct {
@@ -110,8 +128,8 @@ func (c Config) complete() (Config, error) {
 		c.Methods = Methods()
 	}
 	for _, m := range c.Methods {
-		if !slices.Contains(Methods(), m) {
-			return c, fmt.Errorf("method %q is not one of %s", m, strings.Join(Methods(), ", "))
+		if all := allMethods(); !slices.Contains(all, m) {
+			return c, fmt.Errorf("method %q is not one of %s", m, strings.Join(all, ", "))
 		}
 	}
 	if c.Learner == "" {

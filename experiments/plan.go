@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/dpsgd"
 )
 
@@ -61,17 +65,77 @@ func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	return int(min(max(affordable, int64(2*p.classes)), int64(p.pool.Rows))), nil
 }
 
+// Sparse vectors ask so many questions against one answer of GNMax, for nothing, and may
+// be refused this share of them, which is what they pay for.
+const (
+	sparseAsked   = 4
+	sparseRefused = 0.05
+)
+
 // questions is how many pool rows a method asks.
 func (p prepared) questions(method string) int {
-	if method == ConfidentGNMax {
+	switch method {
+	case ConfidentGNMax:
 		return min(int(confidentAsked*float64(p.answers)), p.pool.Rows)
+	case StableSVT, MSvec:
+		return min(sparseAsked*p.answers, p.pool.Rows)
 	}
 	return p.answers
 }
 
+// voting is a mechanism with its noise: what it costs and how it is started.
+type voting struct {
+	event accountant.Event
+	start func(*ledger.Reservation, aggregate.Key) (session, error)
+}
+
+// session is a run of a mechanism.
+type session interface {
+	Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer, error)
+	Releasable() bool
+}
+
 // mechanism calibrates a method's noise to the budget and fills the row's
 // columns of it.
-func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (aggregate.Mechanism, error) {
+func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (voting, error) {
+	if slices.Contains(StabilityMethods(), method) {
+		return c.stability(ctx, method, p, row)
+	}
+	m, err := c.argmax(ctx, method, p, row)
+	if err != nil {
+		return voting{}, err
+	}
+	return voting{m.Event(), func(r *ledger.Reservation, key aggregate.Key) (session, error) { return m.Start(r, key) }}, nil
+}
+
+// stability is a mechanism of package stable, with half of delta for releases that
+// should not be.
+func (c Config) stability(ctx context.Context, method string, p prepared, row *Row) (voting, error) {
+	task := stable.Task{Mechanism: strings.TrimPrefix(method, "pate/"), Queries: p.questions(method), Delta: c.Delta / 2}
+	if method != MStab {
+		task.Failures = max(1, int(sparseRefused*float64(task.Queries)))
+	}
+	cfg, err := stable.Fit(task, func(event func(float64) accountant.Event) (float64, error) { return calibrate(ctx, c, event) })
+	if err != nil {
+		return voting{}, fmt.Errorf("experiments: noise for %s: %w", method, err)
+	}
+	m, err := stable.New(cfg)
+	if err != nil {
+		return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	need, err := m.DistanceFor(0.95)
+	if err != nil {
+		return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	row.Sigma, row.Threshold = cfg.Sigma, float64(cfg.Threshold)
+	row.Note = fmt.Sprintf("releases a plurality that survives about %d moved votes, of at most %d", need, c.teachers()/2)
+	if task.Failures > 0 {
+		row.Note += fmt.Sprintf("; ends after %d refusals", task.Failures)
+	}
+	return voting{m.Event(), func(r *ledger.Reservation, key aggregate.Key) (session, error) { return m.Start(r, key) }}, nil
+}
+
+func (c Config) argmax(ctx context.Context, method string, p prepared, row *Row) (aggregate.Mechanism, error) {
 	asked := p.questions(method)
 	build := func(sigma float64) (aggregate.Mechanism, error) {
 		if method == GNMax {

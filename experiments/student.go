@@ -27,7 +27,13 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Pool, error)
 // random order so that any prefix covers the pool.
 func chooseQueries(ctx context.Context, c Config, p prepared, key aggregate.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
-	queries, err := p.public.Select(ctx, max(p.questions(GNMax), p.questions(ConfidentGNMax)), rnd)
+	n := max(p.questions(GNMax), p.questions(ConfidentGNMax))
+	for _, m := range StabilityMethods() {
+		if c.wants(m) {
+			n = max(n, p.questions(m))
+		}
+	}
+	queries, err := p.public.Select(ctx, n, rnd)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}

@@ -45,6 +45,10 @@ same accountant, scored on the same test rows. Three rows that protect nothing
 show where accuracy is lost: the model without privacy, the teachers' vote
 without noise, a student on true labels.
 
+Stability methods, which release the plurality where many votes would have to move
+and refuse elsewhere, are run when they are named and are not part of "all": for the
+few hundred queries of a comparison they lose (pate plan table says when they win).
+
 Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
 where it stopped when the same command is given again.
 
@@ -65,7 +69,7 @@ the same command; without it nothing is kept, the ledgers included.`,
 	flags.StringVar(&f.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
 	flags.Float64Var(&f.epsilon, "epsilon", 2, "target of every private method")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
-	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", "))
+	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.StabilityMethods(), ", "))
 	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
 	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
