@@ -20,6 +20,10 @@ type balance struct {
 	carry   []float64
 	failure float64
 
+	// The orders at which one release alone is priced, and their penalties; made when
+	// first asked for.
+	aloneOrders, alonePenalty []float64
+
 	kinds  []*charge // in order of first appearance
 	byText map[string]*charge
 }

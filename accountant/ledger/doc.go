@@ -43,7 +43,8 @@
 // crash. A last line that was cut off belongs to a call that never returned. When
 // the file is opened again it is read as reserved: a reservation that names its
 // event is charged; one that does not yet is charged when a resumable run repeats
-// it, or else is taken to be all of the budget that was left.
+// it, or else is taken to be all of the budget that was left. A seal that was cut off
+// is a seal.
 // If that was a crash of this machine and its disk keeps its promises, the
 // fragment may instead be cut off by hand before opening: nothing ran under it.
 //
@@ -60,6 +61,12 @@
 //
 // # Caveats
 //
+// What an event bounds may hold for one relation only, and noise may come from a seed:
+// a mechanism says so in its [Use] when it begins, and is refused where the ledger
+// stands for something else. The unit is a word to the ledger. Events are for one
+// input of the mechanism, such as a vote or a row: that one unit has no more than
+// one is for whoever opens the ledger to see to.
+//
 // A budget is that of one ledger. Nothing accounts across ledgers: two over the
 // same people spend both budgets, and it is the caller who has to open one for all.
 //
@@ -73,5 +80,6 @@
 // are used for, not what their author has read: a worst case chosen by looking at
 // the private data themselves is covered by nothing.
 //
-// [Open] blocks while another process holds the file.
+// [Open] blocks while another process holds the file. A file that is removed, renamed
+// or replaced meanwhile is found out at the next write, which returns [ErrBroken].
 package ledger

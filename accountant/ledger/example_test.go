@@ -45,7 +45,7 @@ func Example_sharedBudget() {
 	_, err = budget.Reserve(steps(noise / 2))
 	fmt.Println(errors.Is(err, ledger.ErrBudgetExceeded))
 	// Output:
-	// let through 1.32, left 1.57
+	// let through 1.32, left 1.53
 	// 500 steps need noise 1.472
 	// true
 }

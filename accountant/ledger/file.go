@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -27,22 +28,67 @@ type store interface {
 	Close() error
 }
 
-// disk is a locked file.
+// disk is a locked file. A lock is one of the file and not of its name: where the
+// name has come to mean another file, or none, somebody else may hold a ledger of
+// that name, and what is written here is read by nobody. So every write and every
+// sync checks that the name still means this file.
 type disk struct {
 	*lockedfile.File
-	path string
+	path string // absolute
 }
 
 func openDisk(path string) (store, error) {
-	f, err := lockedfile.Edit(path)
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	if err := f.Chmod(0o600); err != nil {
+	// Looked at first: opening what is no file may have effects of its own.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("ledger: %s is no regular file", path)
+	}
+	f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	d := disk{f, path}
+	if err := d.named(); err != nil { // while the lock was waited for
 		f.Close()
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	return disk{f, path}, nil
+	return d, nil
+}
+
+// named checks that the path still means this file.
+func (d disk) named() error {
+	is, err := d.Stat()
+	if err != nil {
+		return err
+	}
+	if !is.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", d.path)
+	}
+	there, err := os.Stat(d.path)
+	if err != nil {
+		return fmt.Errorf("the file was removed or renamed while it was open: %w", err)
+	}
+	if !os.SameFile(is, there) {
+		return fmt.Errorf("%s was replaced by another file while it was open", d.path)
+	}
+	return nil
+}
+
+func (d disk) WriteAt(p []byte, off int64) (int, error) {
+	if err := d.named(); err != nil {
+		return 0, err
+	}
+	return d.File.WriteAt(p, off)
+}
+
+func (d disk) Sync() error {
+	if err := d.File.Sync(); err != nil {
+		return err
+	}
+	return d.named()
 }
 
 func (d disk) Size() (int64, error) {

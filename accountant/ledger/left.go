@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
@@ -16,8 +17,9 @@ type Left struct {
 	// Rho is the largest Gaussian release that still fits, as zero-concentrated
 	// cost: one with noise multiplier 1/sqrt(2 Rho).
 	Rho float64
-	// Epsilon is what that release, or one of pure epsilon where that is more,
-	// would cost alone, at the ledger's delta.
+	// Epsilon is what that release would cost alone, at the ledger's delta and the
+	// best of the default orders; or, with order +Inf in use, the largest pure epsilon
+	// that still fits where that is more.
 	Epsilon float64
 }
 
@@ -35,16 +37,32 @@ func (b *balance) left() Left {
 			out.Rho = math.Max(out.Rho, mathx.Down(room/a*(1-1e-11)))
 		}
 	}
-	for i, a := range b.cfg.Orders {
-		if out.Rho == 0 || math.IsInf(a, 1) {
-			continue
-		}
-		if eps := a*out.Rho + b.penalty[i]; out.Epsilon == 0 || eps < out.Epsilon {
-			out.Epsilon = math.Max(0, eps)
+	out.Epsilon = math.Max(b.gaussian(out.Rho), pure)
+	return out
+}
+
+// gaussian is the epsilon of a Gaussian release alone, at the ledger's delta. The
+// orders of the ledger do not matter: at the one order of a filter next to nothing
+// costs its whole penalty.
+func (b *balance) gaussian(rho float64) float64 {
+	if rho == 0 {
+		return 0
+	}
+	if b.alonePenalty == nil {
+		b.aloneOrders = slices.DeleteFunc(accountant.DefaultOrders(), func(a float64) bool { return math.IsInf(a, 1) })
+		for _, a := range b.aloneOrders {
+			p, err := penalty(a, b.cfg.Delta)
+			if err != nil { // of no order that has a conversion
+				p = math.Inf(1)
+			}
+			b.alonePenalty = append(b.alonePenalty, p)
 		}
 	}
-	out.Epsilon = math.Max(out.Epsilon, pure)
-	return out
+	least := math.Inf(1)
+	for i, a := range b.aloneOrders {
+		least = math.Min(least, a*rho+b.alonePenalty[i])
+	}
+	return math.Min(math.Max(0, least), b.cfg.Epsilon)
 }
 
 // Left is what composition leaves of the budget; zero once nothing more can be

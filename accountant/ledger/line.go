@@ -116,6 +116,9 @@ func decode(text []byte) (line, error) {
 		l.text = s.object()
 	case "run":
 		l.run = s.integer()
+		if s.err != nil { // whose it is, and what it is, is not known
+			break
+		}
 		s.literal(`,"`)
 		if s.key("id", "reserve") == "id" {
 			l.kind = runLine

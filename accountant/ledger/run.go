@@ -1,10 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 )
@@ -142,36 +144,80 @@ func (r *Run) next() (*Reservation, error) {
 
 // outcomes finds the outcomes that were in the file when it was opened. A
 // resumed program asks for them about in order, so each search goes on where the
-// last one ended.
+// last one ended, in no memory. The first that was passed already makes an index.
 type outcomes struct {
 	store store
 	size  int64
 	lines *lineReader
+	index []committed // by entry; nil until it is needed
 }
 
-func (o *outcomes) of(entry int64) ([sha256.Size]byte, error) {
-	for again := o.lines != nil; ; again = false {
-		if !again {
+// committed is where the outcome of an entry stands.
+type committed struct{ entry, at int64 }
+
+func (o *outcomes) of(entry int64) (sum [sha256.Size]byte, err error) {
+	if o.index == nil {
+		if o.lines == nil {
 			o.lines = newLineReader(io.NewSectionReader(o.store, 0, o.size))
 		}
-		for {
-			text, err := o.lines.next()
-			if err == io.EOF {
-				break
+		found := false
+		err := eachCommit(o.lines, func(l line, _ int64) bool {
+			if found = l.entry == entry; found {
+				sum = l.outcome
 			}
-			if err != nil {
-				return [sha256.Size]byte{}, fmt.Errorf("ledger: %w", err)
-			}
-			l, err := decode(text)
-			if err != nil {
-				return [sha256.Size]byte{}, &CorruptError{l.number, err.Error()}
-			}
-			if l.kind == commitLine && l.entry == entry {
-				return l.outcome, nil
-			}
+			return !found
+		})
+		if found || err != nil {
+			return sum, err
 		}
-		if !again {
-			return [sha256.Size]byte{}, fmt.Errorf("ledger: the outcome of entry %d is not in the file", entry)
+		if err := o.makeIndex(); err != nil {
+			return sum, err
 		}
+	}
+	i, ok := slices.BinarySearchFunc(o.index, entry, func(c committed, entry int64) int { return cmp.Compare(c.entry, entry) })
+	if !ok {
+		return sum, fmt.Errorf("ledger: the outcome of entry %d is not in the file", entry)
+	}
+	at := o.index[i].at
+	err = eachCommit(newLineReader(io.NewSectionReader(o.store, at, o.size-at)), func(l line, _ int64) bool {
+		sum = l.outcome
+		return false
+	})
+	return sum, err
+}
+
+func (o *outcomes) makeIndex() error {
+	index := []committed{}
+	if err := eachCommit(newLineReader(io.NewSectionReader(o.store, 0, o.size)), func(l line, at int64) bool {
+		index = append(index, committed{l.entry, at})
+		return true
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(index, func(a, b committed) int { return cmp.Compare(a.entry, b.entry) })
+	o.index, o.lines = index, nil
+	return nil
+}
+
+// eachCommit hands out the committed outcomes and where their lines begin, until one
+// is enough.
+func eachCommit(lines *lineReader, visit func(l line, at int64) bool) error {
+	at := int64(0)
+	for {
+		text, err := lines.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		l, err := decode(text)
+		if err != nil {
+			return &CorruptError{l.number, err.Error()}
+		}
+		if l.kind == commitLine && !visit(l, at) {
+			return nil
+		}
+		at += int64(len(text)) + 1
 	}
 }

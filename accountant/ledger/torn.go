@@ -23,6 +23,7 @@ type repair struct {
 //
 //   - a whole line that lacks its newline is a line,
 //   - a reservation that names its event is that reservation,
+//   - a seal is that seal: it may have been whole, and answers given under it,
 //   - a reservation of a resumable run, or what may be one on a ledger that only
 //     such runs have charged, is dropped, as the run will ask for it again before it
 //     goes on, and be charged for it then,
@@ -46,7 +47,8 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 	if l.number != 0 && l.number != c.lines+1 { // 0 is one that was cut off itself
 		return repair{}, errors.New("it is cut off, and not the next line either")
 	}
-	resumes := c.header.Run != "" || l.run != 0 || len(c.runs) > 0 && c.named() == c.entries
+	own := l.kind == reserveLine && l.run == 0 // of no named run, whoever else is there
+	resumes := c.header.Run != "" || l.run != 0 || !own && len(c.runs) > 0 && c.named() == c.entries
 	switch {
 	case c.lines == 0:
 		return repair{what: "it never became a ledger"}, nil
@@ -62,6 +64,16 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 			return repair{}, err
 		}
 		return repair{append(whole.encode(nil), '\n'), "a reservation, cut off after its event: charged"}, nil
+	case l.kind == sealLine && c.header.Mode == Reserved && !c.sealed && c.entries > 0:
+		if l.entry != 0 && l.entry != c.entries {
+			return repair{}, fmt.Errorf("it is cut off and seals %d entries, there are %d", l.entry, c.entries)
+		}
+		whole := c.next(sealLine)
+		whole.entry = c.entries
+		if whole.epsilon, err = c.total(); err != nil {
+			return repair{}, err
+		}
+		return repair{append(whole.encode(nil), '\n'), "a seal: nothing more can be reserved"}, nil
 	case c.exhausted || c.sealed,
 		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
 		return repair{what: "it charged nothing: dropped"}, nil

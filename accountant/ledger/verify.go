@@ -32,7 +32,7 @@ type Summary struct {
 	// Torn says what a last line that is cut off is taken for; empty if none is.
 	// The numbers here count it the way opening the file will.
 	Torn     string
-	Head     Head
+	Head     Head                // of the whole lines; zero if there is none
 	Epsilon  float64             // see Ledger.Epsilon
 	Left     Left                // see Ledger.Left
 	Schedule accountant.Schedule // see Ledger.Schedule
@@ -70,7 +70,9 @@ func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error
 	if err != nil {
 		return Summary{}, err
 	}
-	torn := ""
+	// What is cut off has no place in the head: a head is kept to be found again, and
+	// what mends the line may be another one.
+	torn, kept := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
 		if err == nil && len(repair.write) > 0 {
@@ -93,7 +95,7 @@ func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error
 		return Summary{}, &CorruptError{c.lines + 1, fmt.Sprintf("it is missing: the file once had %d lines", head.Lines)}
 	}
 	s, err := c.summary()
-	s.Torn = torn
+	s.Torn, s.Head = torn, kept
 	return s, err
 }
 

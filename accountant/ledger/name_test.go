@@ -1,0 +1,76 @@
+package ledger_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// A file that its name no longer means charges nothing, and nothing leaves under it.
+func TestAFileThatLostItsName(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T, path string){
+		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
+		"renamed": func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+".old")) },
+		"replaced": func(t *testing.T, path string) {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path+".new", text, 0o600))
+			require.NoError(t, os.Rename(path+".new", path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.jsonl")
+			cfg := config
+			cfg.Mode = ledger.Filter
+			l, err := ledger.Open(path, cfg)
+			require.NoError(t, err)
+			defer l.Close()
+			r, err := l.Reserve(queries(1))
+			require.NoError(t, err)
+			lose(t, path)
+			require.ErrorIs(t, l.Commit(r, []byte("labels")), ledger.ErrBroken)
+			_, err = l.Reserve(queries(1))
+			require.ErrorIs(t, err, ledger.ErrBroken)
+			require.ErrorIs(t, r.Begin(queries(1), ledger.Use{Secret: true}), ledger.ErrBroken)
+			if name == "renamed" { // nothing was written under the old name
+				f, err := os.Open(path + ".old")
+				require.NoError(t, err)
+				defer f.Close()
+				s, err := ledger.Verify(f, nil)
+				require.NoError(t, err)
+				require.EqualValues(t, 1, s.Entries)
+				require.Zero(t, s.Commits)
+			}
+		})
+	}
+}
+
+func TestOnlyRegularFiles(t *testing.T) {
+	dir := t.TempDir()
+	_, err := ledger.Open(dir, config)
+	require.ErrorContains(t, err, "no regular file")
+	info, err := os.Stat(dir)
+	require.NoError(t, err)
+
+	path := filepath.Join(dir, "ledger.jsonl")
+	l, err := ledger.Open(path, config)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	made, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), made.Mode().Perm())
+	require.NoError(t, os.Chmod(path, 0o640))
+	l, err = ledger.Open(path, config)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	made, err = os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), made.Mode().Perm(), "what somebody allowed stays allowed")
+	after, err := os.Stat(dir)
+	require.NoError(t, err)
+	require.Equal(t, info.Mode(), after.Mode())
+}

@@ -1,0 +1,162 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// A reservation of no named run is nobody's to repeat, also on a ledger that only
+// named runs have charged before.
+func TestATornOwnReservationBesideNamedRuns(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, filterConfig())
+	require.NoError(t, err)
+	r, err := l.Run("a")
+	require.NoError(t, err)
+	_, err = r.Reserve(votes(5))
+	require.NoError(t, err)
+	start := len(m.data)
+	_, err = l.Reserve(votes(7))
+	require.NoError(t, err)
+	for cut := start + len(`{"line":4,"reserve"`) + 1; cut < start+bytes.Index(m.data[start:], []byte(`,"epsilon"`)); cut++ {
+		s, err := verify(m.data[:cut])
+		require.NoError(t, err)
+		require.True(t, s.Exhausted, "%s", m.data[start:cut])
+	}
+}
+
+// A seal that was cut off may have been whole, and answers given under it: it is
+// written again, and nothing more can be reserved.
+func TestATornSeal(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, testConfig)
+	require.NoError(t, err)
+	r, err := l.Reserve(votes(5))
+	require.NoError(t, err)
+	start := len(m.data)
+	require.NoError(t, r.Begin(votes(5), Use{Secret: true}))
+	for cut := start + len(`{"line":3,"s`); cut < len(m.data); cut++ {
+		torn := &memory{data: bytes.Clone(m.data[:cut])}
+		s, err := verify(torn.data)
+		require.NoError(t, err)
+		require.True(t, s.Sealed, "%s", m.data[start:cut])
+		again, err := openStore(torn, testConfig)
+		require.NoError(t, err)
+		require.Equal(t, string(m.data), string(torn.data))
+		_, err = again.Reserve(votes(1))
+		require.ErrorIs(t, err, ErrSealed)
+	}
+	other := append(bytes.Clone(m.data[:start]), `{"line":3,"seal":7,"ep`...)
+	_, err = verify(other)
+	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// The head that Verify tells is one that VerifyHead finds, in the same file and after
+// it was mended.
+func TestTheHeadOfATornLedger(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, filterConfig())
+	require.NoError(t, err)
+	for range 2 {
+		_, err = l.Reserve(votes(5))
+		require.NoError(t, err)
+	}
+	header := bytes.IndexByte(m.data, '\n')
+	for cut := header + 1; cut <= len(m.data); cut++ {
+		s, err := verify(m.data[:cut])
+		require.NoError(t, err)
+		_, err = VerifyHead(bytes.NewReader(m.data[:cut]), s.Head, nil)
+		require.NoError(t, err, "cut at %d", cut)
+		mended := &memory{data: bytes.Clone(m.data[:cut])}
+		_, err = openStore(mended, filterConfig())
+		require.NoError(t, err)
+		_, err = VerifyHead(bytes.NewReader(mended.data), s.Head, nil)
+		require.NoError(t, err, "cut at %d", cut)
+	}
+	s, err := verify(m.data[:header])
+	require.NoError(t, err)
+	require.Zero(t, s.Head)
+}
+
+// counted counts what is read.
+type counted struct {
+	memory
+	bytes int
+}
+
+func (c *counted) ReadAt(p []byte, off int64) (int, error) {
+	n, err := c.memory.ReadAt(p, off)
+	c.bytes += n
+	return n, err
+}
+
+// Outcomes may be committed again in any order without reading the file over and over.
+func TestCommittingAgainBackwards(t *testing.T) {
+	const entries = 2000
+	cfg := filterConfig()
+	cfg.Run, cfg.Epsilon = "r", 1e6
+	events := make([]accountant.Event, entries)
+	for i := range events {
+		events[i] = votes(1)
+	}
+	commit := func(l *Ledger, r []*Reservation, i int) error { return l.Commit(r[i], fmt.Append(nil, i)) }
+	m := &counted{}
+	l, err := openStore(m, cfg)
+	require.NoError(t, err)
+	r, err := l.ReserveBatch(events)
+	require.NoError(t, err)
+	for i := range r {
+		require.NoError(t, commit(l, r, i))
+	}
+	l, err = openStore(m, cfg)
+	require.NoError(t, err)
+	r, err = l.ReserveBatch(events)
+	require.NoError(t, err)
+	before := m.bytes
+	for i := range r {
+		require.NoError(t, commit(l, r, len(r)-1-i))
+	}
+	require.Less(t, m.bytes-before, 2*len(m.data)+entries*(1<<14+1))
+	require.Error(t, l.Commit(r[7], []byte("another")))
+	sum, err := l.find.of(1)
+	require.NoError(t, err)
+	require.Equal(t, sha256.Sum256([]byte("0")), sum)
+}
+
+// What is left of a filter that is nearly used up is next to nothing, not the penalty
+// of its one order.
+func TestLeftOfANearlySpentFilter(t *testing.T) {
+	l, err := openStore(nil, filterConfig())
+	require.NoError(t, err)
+	whole := l.Left()
+	require.Greater(t, whole.Epsilon, 1.5)
+	rho := whole.Rho * (1 - 1e-7)
+	_, err = l.Reserve(accountant.ZCDP{Rho: rho})
+	require.NoError(t, err)
+	left := l.Left()
+	require.Positive(t, left.Rho)
+	require.Less(t, left.Epsilon, 0.01)
+
+	// What is said to fit does, and not much more.
+	l, err = openStore(nil, filterConfig())
+	require.NoError(t, err)
+	_, err = l.Reserve(votes(60))
+	require.NoError(t, err)
+	left = l.Left()
+	n, err := l.Fits(t.Context(), accountant.Gaussian{NoiseMultiplier: math.Sqrt(1 / (2 * left.Rho))})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(accountant.ZCDP{Rho: left.Rho}, 1))
+	alone, err := account.Epsilon(filterConfig().Delta)
+	require.NoError(t, err)
+	require.InEpsilon(t, alone.Upper, left.Epsilon, 1e-3)
+}
