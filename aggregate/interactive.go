@@ -102,6 +102,22 @@ func (s *InteractiveSession) AskBatch(first uint64, votes []Histogram, probabili
 	return s.session.askBatch(first, votes, func(i int) question { return questions[i] })
 }
 
+// CheckPrediction returns the error that [InteractiveSession.Ask] has for
+// probabilities, so that predictions can be checked before anything is charged.
+func CheckPrediction(probabilities []float64) error {
+	sum := 0.0
+	for j, x := range probabilities {
+		if !(x >= 0 && x <= 1) {
+			return fmt.Errorf("aggregate: predicted probability of class %d must be in [0, 1], not %g", j, x)
+		}
+		sum += x
+	}
+	if !(math.Abs(sum-1) <= 1e-3) {
+		return fmt.Errorf("aggregate: predicted probabilities add up to %g, not 1", sum)
+	}
+	return nil
+}
+
 func (m *InteractiveGNMax) question(h Histogram, probabilities []float64) (question, error) {
 	p, err := m.predict(h, probabilities)
 	if err != nil {
@@ -129,19 +145,15 @@ func (m *InteractiveGNMax) predict(h Histogram, probabilities []float64) (predic
 		return prediction{}, fmt.Errorf("aggregate: a prediction of %d probabilities for %d classes", len(probabilities), h.Classes())
 	}
 	p := prediction{mechanism: m, votes: make([]int64, len(probabilities)), declined: Answer{Label: NoLabel}}
-	best, sum := 0, 0.0
+	if err := CheckPrediction(probabilities); err != nil {
+		return prediction{}, err
+	}
+	best := 0
 	for j, x := range probabilities {
-		if !(x >= 0 && x <= 1) {
-			return prediction{}, fmt.Errorf("aggregate: predicted probability of class %d must be in [0, 1], not %g", j, x)
-		}
 		p.votes[j] = int64(math.Round(float64(m.cfg.Teachers) * x))
-		sum += x
 		if x > probabilities[best] {
 			best = j
 		}
-	}
-	if math.Abs(sum-1) > 1e-3 {
-		return prediction{}, fmt.Errorf("aggregate: predicted probabilities add up to %g, not 1", sum)
 	}
 	if probabilities[best] > m.cfg.Confidence {
 		p.declined = Answer{Label: best, Answered: true, Reused: true}

@@ -180,6 +180,11 @@ func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Resul
 		if err := release(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
 			return err
 		}
+		if predictions != nil {
+			if err := predictions.unchanged(j.id.Predictions); err != nil {
+				return err
+			}
+		}
 		count = w.counts
 		if err := j.step("asked"); err != nil {
 			return err

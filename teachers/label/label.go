@@ -208,7 +208,7 @@ func (c Config) identity() (identity, error) {
 	id.take(s)
 	var err error
 	if c.Predictions != "" {
-		if id.Predictions, err = hashPredictions(c.Predictions); err != nil {
+		if id.Predictions, err = checkPredictions(c.Predictions, c.Votes.Classes(), c.Votes.Total()); err != nil {
 			return id, err
 		}
 	}

@@ -493,7 +493,7 @@ func TestInteractive(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("%d,%d", q+3, (q+3)%testClasses), line)
 	}
 	require.True(t, release1(t, c).Complete)
-	write(t, c.Predictions, strings.Replace(b.String(), "0.98", "0.97", 1))
+	write(t, c.Predictions, strings.Replace(b.String(), "0.98", "0.9805", 1))
 	_, err := Run(context.Background(), c)
 	require.ErrorContains(t, err, "other predictions")
 

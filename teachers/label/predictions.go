@@ -2,23 +2,29 @@ package label
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pate-go/pate/aggregate"
 )
 
 // predictionReader reads what the student predicts: a CSV file with a line for
 // each query of the votes, from query 0 on, and a probability for each class. A
-// first line that is no numbers is a heading.
+// first line without a number is a heading.
 type predictionReader struct {
 	path    string
 	file    *os.File
 	lines   *bufio.Reader
-	next    int // query
+	hash    hash.Hash // of what was read
+	next    int       // query
 	line    int
 	classes int
 }
@@ -26,18 +32,29 @@ type predictionReader struct {
 // maxPredictionLine holds 60 bytes for each of the most classes there can be.
 const maxPredictionLine = 1 << 21
 
-// hashPredictions identifies a file of predictions, which are public.
-func hashPredictions(path string) (string, error) {
-	f, err := os.Open(path)
+// checkPredictions reads a whole file of predictions, which are public, and
+// identifies it. What could not be used to its last line is refused here, before
+// anything is charged for it.
+func checkPredictions(path string, classes, queries int) (string, error) {
+	r, err := openPredictions(path, classes)
 	if err != nil {
-		return "", predictionError(path, "cannot be read", err.Error())
+		return "", err
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", predictionError(path, "cannot be read", err.Error())
+	defer r.close()
+	for q := range queries {
+		p, err := r.of(q)
+		if err != nil {
+			return "", err
+		}
+		if err := aggregate.CheckPrediction(p); err != nil {
+			return "", predictionError(path, fmt.Sprintf("line %d is no prediction", r.line), err.Error())
+		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16]), nil
+	more, sum, err := r.rest()
+	if err == nil && more > 0 {
+		err = predictionError(path, fmt.Sprintf("has %d lines more than there are queries", more), fmt.Sprintf("the votes have %d", queries))
+	}
+	return sum, err
 }
 
 func predictionError(path, what, why string) error {
@@ -45,11 +62,20 @@ func predictionError(path, what, why string) error {
 }
 
 func openPredictions(path string, classes int) (*predictionReader, error) {
+	info, err := os.Stat(path) // opening a pipe would wait
+	if err != nil {
+		return nil, predictionError(path, "cannot be read", err.Error())
+	}
+	if !info.Mode().IsRegular() {
+		return nil, predictionError(path, "is no plain file", "it is read twice: before anything is charged, and while labels are drawn")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, predictionError(path, "cannot be read", err.Error())
 	}
-	return &predictionReader{path: path, file: f, lines: bufio.NewReaderSize(f, maxPredictionLine), classes: classes}, nil
+	r := &predictionReader{path: path, file: f, hash: sha256.New(), classes: classes}
+	r.lines = bufio.NewReaderSize(io.TeeReader(f, r.hash), maxPredictionLine)
+	return r, nil
 }
 
 func (r *predictionReader) close() { r.file.Close() } // was only read
@@ -69,10 +95,8 @@ func (r *predictionReader) of(query int) ([]float64, error) {
 		}
 		r.line++
 		cells := strings.Split(strings.TrimRight(string(text), "\r\n"), ",")
-		if r.line == 1 {
-			if _, err := strconv.ParseFloat(strings.TrimSpace(cells[0]), 64); err != nil {
-				continue // a heading
-			}
+		if r.line == 1 && !slices.ContainsFunc(cells, isNumber) {
+			continue
 		}
 		if r.next++; r.next <= query {
 			continue
@@ -88,4 +112,35 @@ func (r *predictionReader) of(query int) ([]float64, error) {
 		}
 		return p, nil
 	}
+}
+
+func isNumber(cell string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(cell), 64)
+	return err == nil
+}
+
+// rest reads to the end: how many lines there are that nobody asked for, but for
+// blank ones, and what identifies the file.
+func (r *predictionReader) rest() (more int, sum string, err error) {
+	for {
+		text, err := r.lines.ReadSlice('\n')
+		if len(bytes.TrimSpace(text)) > 0 {
+			more++
+		}
+		switch {
+		case err == io.EOF:
+			return more, hex.EncodeToString(r.hash.Sum(nil)[:16]), nil
+		case err != nil && err != bufio.ErrBufferFull:
+			return more, "", predictionError(r.path, "cannot be read", err.Error())
+		}
+	}
+}
+
+// unchanged fails if the file is not the one that was identified before.
+func (r *predictionReader) unchanged(sum string) error {
+	_, is, err := r.rest()
+	if err == nil && is != sum {
+		err = &Error{What: r.path + " was changed while it was read", Why: "the labels would be those of other predictions", Fix: "restore it and run the command again, at no further cost"}
+	}
+	return err
 }
