@@ -66,6 +66,9 @@ func layCSV(ctx context.Context, d *desk, in *votesInput, opt VotesOptions, offs
 		return t, err
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
+	if opt.Header == HeaderAuto && first.words && first.numbers {
+		return t, &VotesError{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+	}
 	if opt.Header == HeaderAuto && first.numbered && first.cells >= numberedCells {
 		return t, &VotesError{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
@@ -135,6 +138,7 @@ type csvLine struct {
 	cells    int
 	name     string // the first cell, in lower case
 	words    bool   // a cell is neither empty nor a number
+	numbers  bool   // a cell is a number
 	numbered bool   // the cells are 0, 1, 2, ...
 	next     int64
 }
@@ -157,9 +161,10 @@ func lookAt(d *desk, in *votesInput, sep byte, offset int64) (csvLine, error) {
 				break
 			}
 			cell := trimCell(w[p:end])
-			if !line.words && len(cell) > 0 {
+			if len(cell) > 0 && !(line.words && line.numbers) {
 				_, err := strconv.ParseFloat(string(cell), 64)
-				line.words = errors.Is(err, strconv.ErrSyntax)
+				word := errors.Is(err, strconv.ErrSyntax)
+				line.words, line.numbers = line.words || word, line.numbers || !word
 			}
 			if line.numbered {
 				line.numbered = string(cell) == strconv.Itoa(line.cells)

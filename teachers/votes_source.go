@@ -17,8 +17,9 @@ import (
 type VotesHeader string
 
 const (
-	// HeaderAuto: the first line is a header if a cell of it is neither a number
-	// nor empty. A first line of 0, 1, 2, 3, 4, ... is refused as ambiguous.
+	// HeaderAuto: the first line is a header if its cells are words, of which some
+	// may be empty. One with both words and numbers is refused, as is a long one of
+	// 0, 1, 2, ...
 	HeaderAuto VotesHeader = ""
 	HeaderYes  VotesHeader = "yes"
 	HeaderNo   VotesHeader = "no"

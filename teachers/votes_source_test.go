@@ -349,6 +349,9 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "": row numbers, no votes`},
 		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query": row numbers, no votes`},
 		"numbered header":    {labels, []byte("0,1,2,3,4\n2,1,0,0,0\n"), "row 1 is 0, 1, 2, ...: column numbers or votes"},
+		"a word among votes": {labels, []byte("0,NA,2,1\n2,1,0,0\n"), "row 1 has numbers and words: a header or votes"},
+		"a mark among votes": {labels, []byte("0,1,2,?\n2,1,0,0\n"), "say --header yes or --header no"},
+		"header and number":  {labels, []byte("a,b,,3\n2,1,0,0\n"), "row 1 has numbers and words"},
 		"header alone":       {labels, []byte("a,b\n"), "has no votes"},
 		"empty":              {labels, nil, "is empty"},
 		"text":               {labels, []byte("0,1\n0,cat\n"), "row 2, column 2 holds no number; classes are 0 to 2, and -1 is a missing vote"},
@@ -472,4 +475,15 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A first row of words and numbers is what somebody says it is: a header, which is no
+// query, or votes, one of which is none.
+func TestMixedFirstRowIsWhatIsSaid(t *testing.T) {
+	file := []byte("0,NA,2,1\n2,1,0,0\n")
+	votes, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: 3, Header: teachers.HeaderYes}, file)
+	require.NoError(t, err)
+	require.Equal(t, 1, votes.Total())
+	_, err = teachers.OpenVotesIn(teachers.VotesOptions{Classes: 3, Header: teachers.HeaderNo}, file)
+	require.ErrorContains(t, err, "row 1")
 }

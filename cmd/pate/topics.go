@@ -25,8 +25,13 @@ that the trainer really does. Both are shown under add/remove.
 What is not charged: the number of private records, which is taken to be public;
 hyper-parameters fixed before the private data were seen; per-image
 preprocessing; and everything computed from public data or from labels already
-released. Budgets are per --out folder: what other runs spent on the same
-records comes on top, and nothing adds it up for you.`),
+released.
+
+A budget is that of one ledger, and only what is charged to it is added up. pate
+label and pate analyze release charge the --ledger they are given: give all runs on
+the same records the same one, and its budget holds for all of them together. pate
+compare has a ledger in each --out folder; what other folders and ledgers spent on
+the same records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
   fashion-mnist    Debian package dataset-fashion-mnist, or in $PATE_DATA
   adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
@@ -47,7 +52,8 @@ teachers voted for it. Classes count from 0, and how many there are is public:
 it is given by --classes and never guessed from the votes.
 
   votes.csv     separated by comma, semicolon or tab, with or without a header;
-                an empty cell or -1 is a missing vote
+                an empty cell or -1 is a missing vote; a first row of words and
+                numbers is refused unless --header says what it is
   votes.npy     numpy.save of a matrix: bool, any int or uint, or whole floats;
                 both byte orders, C or Fortran; -1 is a missing vote, no NaN
   'dir/*.npy'   one file for each teacher: vectors of equal length, by name
