@@ -34,7 +34,7 @@ func Parts(e accountant.Event) []Part {
 	case accountant.SampledWithoutReplacement:
 		return within(e.Event, "on a sample without replacement", fmt.Sprintf("%d of %d", e.Size, e.Population))
 	case accountant.WithFailure:
-		return within(e.Event, "that may fail", "δ "+number(e.Delta))
+		return within(e.Event, "that may fail", "δ "+most(e.Delta))
 	case accountant.Selection:
 		return within(e.Event, "best of a random number of runs", fmt.Sprintf("η %s, γ %s", number(e.Eta), number(e.Gamma)))
 	case accountant.PoissonSelection:
@@ -92,21 +92,23 @@ func words(e accountant.Event) (mechanism, parameters string) {
 	case accountant.DiscreteLaplace:
 		return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", number(e.Scale), e.Sensitivity)
 	case accountant.ExponentialMechanism:
-		return "exponential mechanism", "ε " + number(e.Epsilon)
+		return "exponential mechanism", "ε " + most(e.Epsilon)
 	case accountant.PureDP:
-		return "mechanism of pure ε", "ε " + number(e.Epsilon)
+		return "mechanism of pure ε", "ε " + most(e.Epsilon)
 	case accountant.RandomizedResponse:
-		return "randomised response", "ε " + number(e.Epsilon)
+		return "randomised response", "ε " + most(e.Epsilon)
 	case accountant.KaryResponse:
-		return "randomised response", fmt.Sprintf("ε %s among %d", number(e.Epsilon), e.Categories)
+		return "randomised response", fmt.Sprintf("ε %s among %d", most(e.Epsilon), e.Categories)
 	case accountant.ZCDP:
-		return "mechanism of zero-concentrated cost", "ρ " + number(e.Rho)
+		return "mechanism of zero-concentrated cost", "ρ " + most(e.Rho)
 	case accountant.MStab:
-		return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", number(e.Epsilon), number(e.Threshold))
+		return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", most(e.Epsilon), number(e.Threshold))
 	case accountant.AboveThreshold:
-		return "sparse vector", fmt.Sprintf("ε %s + %s, %d answers", number(e.Epsilon1), number(e.Epsilon2), e.Answers)
+		return "sparse vector", fmt.Sprintf("ε %s + %s, %d answers", most(e.Epsilon1), most(e.Epsilon2), e.Answers)
 	case accountant.StableSVT:
 		return "sparse vector of stable answers", fmt.Sprintf("b %s, %s, threshold %d, %d failures", number(e.B1), number(e.B2), e.Threshold, e.Failures)
+	case accountant.GNSS:
+		return "noisy value of smooth sensitivity", fmt.Sprintf("Gaussian, σ %s × sensitivity, β %s, margin %s σ", number(e.Sigma), number(e.Beta), number(e.Margin))
 	case accountant.NonPrivate:
 		return "release without protection", ""
 	}

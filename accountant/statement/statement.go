@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -118,7 +119,7 @@ func New(name string, r io.Reader) (*Statement, error) {
 	}
 	budget := Bound(cfg.Epsilon)
 	s.Budget = Claim{&budget, cfg.Delta}
-	for _, delta := range []float64{cfg.Delta, cfg.Delta / 10, cfg.Delta / 1000} {
+	for _, delta := range []float64{cfg.Delta, short(cfg.Delta / 10), short(cfg.Delta / 1000)} {
 		epsilon, err := sum.Claim(delta)
 		if err != nil {
 			return nil, fmt.Errorf("statement: %w", err)
@@ -147,6 +148,15 @@ func New(name string, r io.Reader) (*Statement, error) {
 		s.Noise = "unknown"
 	}
 	return s, nil
+}
+
+// short is a number near x that has few digits, where x only lacks them by rounding.
+func short(x float64) float64 {
+	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
+	if err != nil || !(near > 0) {
+		return x
+	}
+	return near
 }
 
 // charged adds up the equal parts of events, in order of first appearance.

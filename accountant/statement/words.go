@@ -23,7 +23,7 @@ type section struct {
 
 // title is the headline: the guarantee in one line.
 func (s *Statement) title() string {
-	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), number(s.Budget.Delta), s.Unit)
+	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), exact(s.Budget.Delta), s.Unit)
 }
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
@@ -64,15 +64,15 @@ func (s *Statement) strength() section {
 	case s.Entries == 0:
 		out.Text = []string{"Nothing has been charged, and so nothing may have been released:"}
 	case !s.Complete:
-		out.Text = []string{fmt.Sprintf("All charges so far, whether they were used or not. More may follow, up to ε = %s, until the first of them is used; this statement then changes:", number(float64(*s.Budget.Epsilon)))}
+		out.Text = []string{fmt.Sprintf("All charges so far, whether they were used or not. More may follow, up to ε = %s, until the first of them is used; this statement then changes:", exact(float64(*s.Budget.Epsilon)))}
 	default:
 		out.Text = []string{"All charges were fixed before the first answer was given. They hold together, whether they were used or not:"}
 	}
 	for _, c := range s.Claims {
-		out.Rows = append(out.Rows, []string{number(c.Delta), up(float64(*c.Epsilon))})
+		out.Rows = append(out.Rows, []string{exact(c.Delta), up(float64(*c.Epsilon))})
 	}
 	out.After = []string{fmt.Sprintf("All three are true at once. ε is the privacy loss that is not exceeded; δ is a chance that it is, and must be far below one over the number of %ss. The budget was ε = %s at δ = %s.",
-		s.Unit, number(float64(*s.Budget.Epsilon)), number(s.Budget.Delta))}
+		s.Unit, exact(float64(*s.Budget.Epsilon)), exact(s.Budget.Delta))}
 	return out
 }
 
@@ -100,7 +100,7 @@ func (s *Statement) mechanisms() section {
 	if s.Mode == ledger.Filter {
 		var orders []string
 		for _, a := range s.Orders {
-			orders = append(orders, number(a))
+			orders = append(orders, exact(a))
 		}
 		if s.Pure {
 			orders = append(orders, "infinity")
@@ -149,6 +149,7 @@ func (s *Statement) trust() section {
 		out.List = append(out.List, "Randomness: noise came from a seed. This was an experiment.")
 	}
 	out.List = append(out.List,
+		"Each cost is that of one changed input of its mechanism, such as one vote or one row. One "+s.Unit+" changes no more than one; whoever has several is protected less.",
 		"The curator holds the private data, and what is computed from them before noise, in the clear. Protection begins at release; it is no substitute for access control and deletion.",
 		"The program ran what was charged, and nothing left around it. The ledger shows charges and hashes of outcomes; it cannot show what was never written into it.",
 		"Who watches the run itself, its time, its memory or its files, sees more than was released.")
@@ -159,9 +160,13 @@ func (s *Statement) trust() section {
 }
 
 func (s *Statement) check() section {
+	command := "pate ledger verify " + quoted(s.Ledger)
+	if s.Head.Lines > 0 {
+		command += fmt.Sprintf(" --head %d:%s", s.Head.Lines, s.Head.Hash)
+	}
 	return section{Title: "How to verify", Text: []string{
 		"Whoever has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and any change inside the file is found with its line. A file whose last lines were cut off is found by the head below, if it is kept where the file is not:",
-	}, Code: fmt.Sprintf("pate ledger verify %s --head %d:%s", s.Ledger, s.Head.Lines, s.Head.Hash)}
+	}, Code: command}
 }
 
 // percent shows a share, rounded up to a hundredth of a percent.

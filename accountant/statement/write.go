@@ -11,8 +11,9 @@ import (
 
 // WriteMarkdown writes the statement as a page of Markdown.
 func (s *Statement) WriteMarkdown(w io.Writer) error {
+	s = s.printed()
 	var b strings.Builder
-	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "#", `\#`, "\n", " ")
+	escape := strings.NewReplacer("\\", "\\\\", "|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", "`", "\\`", "#", `\#`, "[", `\[`, "]", `\]`, "~", `\~`, "\n", " ")
 	verdict, alarm := s.verdict()
 	if verdict = escape.Replace(verdict); alarm {
 		verdict = "**" + verdict + "**"
@@ -66,6 +67,7 @@ func (s *Statement) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("statement: %w", err)
 	}
+	s = s.printed()
 	p := page{Title: s.title(), Sections: s.sections()}
 	p.Verdict, p.Alarm = s.verdict()
 	var b bytes.Buffer

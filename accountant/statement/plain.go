@@ -1,0 +1,61 @@
+package statement
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// exact shows a number whole: a delta or a budget, with which a claim is about
+// nothing else.
+func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// most shows a part of a claim with five digits at most, rounded up.
+func most(x float64) string {
+	s := number(x)
+	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown >= x {
+		return s
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-4)
+	if s = number((math.Floor(x/unit) + 1) * unit); math.IsInf(x, 0) {
+		return s
+	}
+	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown < x {
+		return exact(x)
+	}
+	return s
+}
+
+// Plain makes text that comes from a ledger fit to be printed on one line: what
+// steers a terminal or the order of letters becomes a replacement character.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != ' ' && (unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || !unicode.IsGraphic(r)) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// printed is the statement with the words of others made plain. JSON has them as
+// they are.
+func (s *Statement) printed() *Statement {
+	p := *s
+	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
+	p.NotShown = notCharged(ledger.Config{Unit: p.Unit})
+	return &p
+}
+
+// quoted is one word of a shell, which is no option.
+func quoted(word string) string {
+	if strings.HasPrefix(word, "-") {
+		word = "./" + word
+	}
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/+:@%,-") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
