@@ -93,6 +93,10 @@ func openLedgerFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, inputError(err, "the ledger is read from this file", "check its name", "ledger")
 	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		f.Close()
+		return nil, inputError(fmt.Errorf("%s is a folder", path), "the ledger is read from a file", "name the file", "ledger")
+	}
 	return f, nil
 }
 
@@ -168,7 +172,7 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 		if e.Committed {
 			committed = "yes"
 		}
-		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), formatUp(e.Epsilon, exact), formatDown(e.Left), shorten(e.Run)
+		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), formatUp(e.Epsilon, exact), formatDown(e.Left), shorten(statement.Plain(e.Run))
 		if exact {
 			left, run = strconv.FormatFloat(e.Left, 'g', -1, 64), e.Run
 		}
@@ -186,17 +190,18 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 	return t
 }
 
-// shorten cuts the name of a run for a column.
+// shorten cuts the name of a run for a column, in the middle: runs of one program
+// begin alike.
 func shorten(name string) string {
 	const most = 24
 	if r := []rune(name); len(r) > most {
-		return string(r[:most-1]) + "…"
+		return string(r[:most/2]) + "…" + string(r[len(r)-most/2+1:])
 	}
 	return name
 }
 
 func ledgerHeading(r ledgerReport) string {
-	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", r.Unit, r.Relation, r.Budget, r.Delta, r.Mode)
+	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget, r.Delta, r.Mode)
 }
 
 func ledgerFooting(r ledgerReport) string {
@@ -276,8 +281,10 @@ func verifyLedger(g *globals, path string, head ledger.Head) error {
 		fmt.Fprintf(g.stdout, "%s is whole: %d lines, every epsilon recomputed\n", path, report.Lines)
 		fmt.Fprint(g.stdout, ledgerHeading(report)[:len(ledgerHeading(report))-1])
 		fmt.Fprint(g.stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
-		_, err := fmt.Fprintf(g.stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
-		return err
+		if report.Head.Lines > 0 {
+			fmt.Fprintf(g.stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
+		}
+		return nil
 	}
 	exact := format == table.CSV
 	return table.Table{
