@@ -102,10 +102,10 @@ func TestSessionsAreThoseOfThePackages(t *testing.T) {
 	}
 }
 
-// TestAnswersFollowTheLaw compares 300 first queries with LawAt. The bound is 5
+// TestAnswersFollowTheLaw compares 100 first queries with LawAt. The bound is 5
 // standard deviations: a false alarm in 2 million.
 func TestAnswersFollowTheLaw(t *testing.T) {
-	const runs = 300
+	const runs = 100
 	for _, cfg := range configs() {
 		cfg.Queries = min(cfg.Queries, 1)
 		m, err := New(cfg)
