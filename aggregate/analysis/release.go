@@ -33,7 +33,7 @@ type SanitizerConfig struct {
 	Order float64
 	// Beta is the smoothness of the sensitivity, at least 1e-5: it changes by a
 	// factor of at most e^Beta between neighbours. The charge is finite at orders
-	// below 1/(1-e^{-2 Beta}). 0 means 1/(3 Order).
+	// below [OrderLimit]. 0 means 1/(3 Order).
 	Beta float64
 	// Sigma is the standard deviation of the noise divided by the smooth
 	// sensitivity. 0 means that with which the release costs, at Order, a tenth of
@@ -130,7 +130,8 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 		return nil, err
 	}
 	if math.IsInf(s.cost, 1) {
-		return nil, fmt.Errorf("analysis: SanitizerConfig.Beta %v is too large for order %v: the release would cost infinitely much", s.cfg.Beta, s.cfg.Order)
+		return nil, fmt.Errorf("analysis: SanitizerConfig.Order %v: with Beta %v the release would cost infinitely much at orders from %.6g on",
+			s.cfg.Order, s.cfg.Beta, OrderLimit(s.cfg.Beta))
 	}
 	if s.worst, err = s.worstCase(s.cfg.Order); err != nil {
 		return nil, err
@@ -138,6 +139,10 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	s.sensitivity, err = newSensitivity(s.cfg.Mechanism, s.cfg.Order, s.cfg.Classes)
 	return s, err
 }
+
+// OrderLimit is the order below which, and not from which on, a release of smoothness
+// beta has a finite cost: 1/(1-e^{-2 beta}).
+func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
 // choose fills in what was left out.
 func (s *Sanitizer) choose() error {

@@ -1,16 +1,24 @@
 package main
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/analysis"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/teachers/label"
 )
 
 // releaseFlags are the flags of `pate analyze release`.
@@ -97,23 +105,112 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// account is how the ledger is opened.
-func (f *releaseFlags) account(cmd *cobra.Command, g *globals) (ledger.Config, error) {
-	noise := ledger.SecretNoise
-	if g.seeded {
-		noise = ledger.SeededNoise
+// target is the file of what is released.
+func (f *releaseFlags) target() target { return target{flag: "--out", path: f.out, topic: "ledger"} }
+
+// keyPath is the key of the release until it is complete.
+func (f *releaseFlags) keyPath() string {
+	name := sha256.Sum256([]byte("analyze release " + f.name))
+	return f.ledger + "." + hex.EncodeToString(name[:6]) + ".key"
+}
+
+// apart refuses an --out that would overwrite what the release is made from.
+func (f *releaseFlags) apart(args []string) error {
+	out := f.target()
+	keys, err := keysBeside(f.ledger)
+	if err != nil {
+		return err
 	}
-	file, err := os.Open(f.ledger)
+	return cmp.Or(
+		out.apart("the ledger", f.ledger),
+		out.apart("a file that belongs to the ledger", append(keys, label.IDFile(f.ledger), label.HeadFile(f.ledger), f.keyPath())...),
+		out.apart("one of the votes files", filesOf(args)...),
+	)
+}
+
+// keysBeside are the keys of runs on a ledger that are not complete.
+func keysBeside(path string) ([]string, error) {
+	beside, err := os.ReadDir(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		if f.epsilon == 0 {
-			return ledger.Config{}, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
-		}
-		return ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.delta, Mode: ledger.Filter, Noise: noise}, nil
+		return nil, nil
 	}
 	if err != nil {
-		return ledger.Config{}, inputError(err, "the ledger is charged before anything is released", "check its name", "ledger")
+		return nil, inputError(err, "the ledger is charged before anything is released", "check its name", "ledger")
 	}
-	defer file.Close()
+	var keys []string
+	for _, file := range beside {
+		if name := file.Name(); strings.HasPrefix(name, filepath.Base(path)+".") && strings.HasSuffix(name, ".key") {
+			keys = append(keys, filepath.Join(filepath.Dir(path), name))
+		}
+	}
+	return keys, nil
+}
+
+// lost refuses a ledger that is new if something shows that it was there: its
+// charges stay spent, and noise drawn anew would answer a second time.
+func (f *releaseFlags) lost() error {
+	traces, err := keysBeside(f.ledger)
+	if err != nil {
+		return err
+	}
+	for _, trace := range append(traces, label.IDFile(f.ledger), label.HeadFile(f.ledger)) {
+		if there, err := durable.Exists(trace); err != nil {
+			return err
+		} else if there {
+			return &commandError{code: exitCheckFailed, what: fmt.Errorf("%s is gone or empty, and %s shows that it was there", f.ledger, trace),
+				why: "what was charged to it stays spent, and without it nothing tells what was released",
+				fix: "restore the ledger; if it never charged anything, remove the other file too", topic: "ledger"}
+		}
+	}
+	return nil
+}
+
+// account is how the ledger is opened, and whether it is new.
+func (f *releaseFlags) account(cmd *cobra.Command, g *globals) (account ledger.Config, fresh bool, err error) {
+	// Before the ledger is looked for: it was there before what shows so.
+	lost := f.lost()
+	file, err := os.Open(f.ledger)
+	if err == nil {
+		defer file.Close()
+		var first []byte
+		if first, err = io.ReadAll(io.LimitReader(file, 1)); err == nil && len(first) == 0 {
+			err = fs.ErrNotExist // made by somebody who was killed before the first line
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if lost != nil {
+			return account, true, lost
+		}
+		account, err = f.newAccount(g)
+		return account, true, err
+	}
+	if err != nil {
+		return account, false, inputError(err, "the ledger is charged before anything is released", "check its name", "ledger")
+	}
+	account, err = f.madeAccount(cmd, g, file)
+	return account, false, err
+}
+
+// noise is where that of the release comes from.
+func (g *globals) noise() ledger.Noise {
+	if g.seeded {
+		return ledger.SeededNoise
+	}
+	return ledger.SecretNoise
+}
+
+func (f *releaseFlags) newAccount(g *globals) (ledger.Config, error) {
+	if f.epsilon == 0 {
+		return ledger.Config{}, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
+	}
+	book := target{flag: "--ledger", path: f.ledger, topic: "ledger"}
+	return ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.delta, Mode: ledger.Filter, Noise: g.noise()}, book.possible()
+}
+
+func (f *releaseFlags) madeAccount(cmd *cobra.Command, g *globals, file *os.File) (ledger.Config, error) {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return ledger.Config{}, err
+	}
 	is, err := ledger.ReadConfig(file)
 	if err != nil {
 		return is, fmt.Errorf("%w (%s)", err, f.ledger)
@@ -130,8 +227,8 @@ func (f *releaseFlags) account(cmd *cobra.Command, g *globals) (ledger.Config, e
 		return is, differs("delta", is.Delta, g.delta)
 	case given("unit") && is.Unit != f.unit:
 		return is, differs("unit", is.Unit, f.unit)
-	case is.Noise != ledger.UnknownNoise && is.Noise != noise:
-		return is, differs("noise", is.Noise, noise)
+	case is.Noise != ledger.UnknownNoise && is.Noise != g.noise():
+		return is, differs("noise", is.Noise, g.noise())
 	}
 	return is, nil
 }
@@ -144,7 +241,10 @@ func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []st
 	if err != nil {
 		return err
 	}
-	account, err := f.account(cmd, g)
+	if err := f.apart(args); err != nil {
+		return err
+	}
+	account, fresh, err := f.account(cmd, g)
 	if err != nil {
 		return err
 	}
@@ -165,7 +265,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []st
 	if err != nil {
 		return usageError("privacy", err)
 	}
-	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, account: account, sanitizer: s, votes: votes}
+	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, account: account, fresh: fresh, sanitizer: s, votes: votes}
 	report, err := r.run(onlyHistograms(cmd, votes))
 	if err != nil {
 		return err

@@ -1,0 +1,134 @@
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Same says whether two paths name one file, by whatever links, or would if it was
+// there.
+func Same(a, b string) (bool, error) {
+	first, err := resolve(a)
+	if err != nil {
+		return false, err
+	}
+	second, err := resolve(b)
+	if err != nil || first == second {
+		return err == nil, err
+	}
+	one, err := os.Stat(first)
+	if err == nil {
+		var other fs.FileInfo
+		if other, err = os.Stat(second); err == nil {
+			return os.SameFile(one, other), nil // also by hard links
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return false, fmt.Errorf("durable: %w", err)
+}
+
+// maxLinks is how many links to nothing are followed, as systems do.
+const maxLinks = 40
+
+// resolve is the path without links, of a file that need not be there.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("durable: %w", err)
+	}
+	for range maxLinks {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return path, nil // nor is what would be in it
+		}
+		if err != nil {
+			return "", fmt.Errorf("durable: %w", err)
+		}
+		path = filepath.Join(dir, filepath.Base(path))
+		to, err := os.Readlink(path)
+		if err != nil { // no link, or nothing there
+			return path, nil
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(dir, to)
+		}
+		path = to
+	}
+	return "", fmt.Errorf("durable: %s: too many links", path)
+}
+
+// Exists says whether something has the name, be it a link to nothing.
+func Exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("durable: %w", err)
+	}
+	return true, nil
+}
+
+// Writable fails where WriteFile would find no folder, or none to write to.
+func Writable(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	return nil
+}
+
+// Holds says whether the file at path holds what write writes, and nothing else.
+func Holds(path string, write func(io.Writer) error) (bool, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("durable: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("durable: %w", err)
+	}
+	defer f.Close()
+	c := &comparison{file: f}
+	if err := write(c); c.differs || err != nil {
+		if c.differs {
+			err = nil
+		}
+		return false, err
+	}
+	n, err := f.Read(make([]byte, 1))
+	return n == 0 && err == io.EOF, nil
+}
+
+// comparison is a writer that fails at what a file has not.
+type comparison struct {
+	file    io.Reader
+	buf     []byte
+	differs bool
+}
+
+var errDiffers = errors.New("durable: the file holds something else")
+
+func (c *comparison) Write(p []byte) (int, error) {
+	if len(c.buf) < len(p) {
+		c.buf = make([]byte, len(p))
+	}
+	if _, err := io.ReadFull(c.file, c.buf[:len(p)]); err != nil || !bytes.Equal(c.buf[:len(p)], p) {
+		c.differs = true
+		return 0, errDiffers
+	}
+	return len(p), nil
+}
