@@ -12,10 +12,15 @@ import (
 
 // WriteFile calls write with a buffered writer on a temporary file beside path
 // and, when all went well, syncs the file, renames it to path and syncs the
-// folder. On any error path is left as it was and the temporary file is gone.
-func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
+// folder. On any error path is left as it was and the temporary file is gone. Until it
+// is renamed only its owner can read the file.
+func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
+	return writeFile(path, temporary(path, ""), mode, write)
+}
+
+func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*.tmp")
+	f, err := os.CreateTemp(dir, pattern)
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
@@ -25,14 +30,14 @@ func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) (err 
 			os.Remove(f.Name())
 		}
 	}()
-	if err := f.Chmod(mode); err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
 	w := bufio.NewWriterSize(f, 1<<16)
 	if err := write(w); err != nil {
 		return err
 	}
 	if err := w.Flush(); err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	if err := f.Chmod(mode); err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
 	if err := f.Sync(); err != nil {

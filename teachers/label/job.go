@@ -55,7 +55,7 @@ func (j job) begin(ctx context.Context) (Result, error) {
 		}
 		return Result{}, errors.New("label: the ledger took what does not fit")
 	}
-	if err := writable(j.Out); err != nil { // before it is charged
+	if err := writable(j.Out, j.id.tag()); err != nil { // before it is charged
 		return Result{}, err
 	}
 	if j.secret != nil {
@@ -173,9 +173,9 @@ func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Resul
 	if j.Progress != nil {
 		progress = func(done int) { j.Progress(done, s.Queries) }
 	}
-	sweep(j.Out)
+	durable.Sweep(j.Out, j.id.tag()) // what this run left when it was killed: the ledger is ours
 	var count counts
-	err = durable.WriteFile(j.Out, 0o644, func(out io.Writer) error {
+	err = durable.WriteTagged(j.Out, j.id.tag(), 0o644, func(out io.Writer) error {
 		w := newLabelWriter(out)
 		if err := release(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
 			return err
@@ -188,6 +188,13 @@ func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Resul
 		count = w.counts
 		if err := j.step("asked"); err != nil {
 			return err
+		}
+		there, err := exists(j.Out)
+		if err != nil {
+			return err
+		}
+		if there { // of a run on another ledger, meanwhile
+			return foreign(j.Out)
 		}
 		if err := j.book.Commit(reservation, outcome(w.hash.Sum(nil))); err != nil {
 			return fmt.Errorf("label: %w", err)

@@ -10,11 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // The labels are CSV: a line for each query that was asked, in order, with an
@@ -103,28 +102,13 @@ func exists(path string) (bool, error) {
 }
 
 // writable fails where no file can be made beside path.
-func writable(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return &Error{What: path + " cannot be written", Err: err}
+func writable(path, tag string) error {
+	err := durable.WriteTagged(path, tag, 0o600, func(io.Writer) error { return errWritable })
+	if errors.Is(err, errWritable) {
+		return nil
 	}
-	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
-		return &Error{What: path + " cannot be written", Err: err}
-	}
-	return nil
+	return &Error{What: path + " cannot be written", Err: err}
 }
 
-// sweep removes what a process that was killed left of the file at path, while
-// the lock on the ledger says that no other is at work.
-func sweep(path string) {
-	prefix := "." + filepath.Base(path) + "."
-	found, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return // writing there will say so
-	}
-	for _, f := range found {
-		if strings.HasPrefix(f.Name(), prefix) && strings.HasSuffix(f.Name(), ".tmp") {
-			os.Remove(filepath.Join(filepath.Dir(path), f.Name())) // what stays does no harm
-		}
-	}
-}
+// errWritable ends a file that was made to see whether it can be.
+var errWritable = errors.New("label: no file is wanted")

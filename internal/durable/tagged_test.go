@@ -1,0 +1,72 @@
+package durable_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// Only what was left behind with the tag is removed: not what others are writing for
+// the same name, or for one that begins with it.
+func TestSweepRemovesItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "labels")
+	others := []string{
+		".labels.tag2.1.tmp", ".labels.1.tmp", ".labels.tag.1.tmp.tmp", ".labels.tag..tmp", ".labels.tag.csv.1.tmp",
+		".labels.csv.tag.1.tmp", ".labels.tag.1", "labels.tag.1.tmp", ".other.tag.1.tmp",
+	}
+	for _, name := range append(others, ".labels.tag.1.tmp", ".labels.tag.23.tmp") {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	durable.Sweep(path, "tag")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, f := range left {
+		names = append(names, f.Name())
+	}
+	require.ElementsMatch(t, others, names)
+	durable.Sweep(filepath.Join(dir, "no", "folder"), "tag")
+}
+
+// What is being written is the owner's alone, whatever it will be, and Sweep knows it.
+func TestWriteTaggedIsSecretUntilItHasItsName(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"labels", "a*b"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, durable.WriteTagged(path, "tag", 0o644, func(w io.Writer) error {
+			found, err := filepath.Glob(filepath.Join(dir, ".*.tag.*.tmp"))
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			info, err := os.Stat(found[0])
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+			_, err = io.WriteString(w, "all of it")
+			return err
+		}))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+	}
+	path := filepath.Join(dir, "killed")
+	gone := errors.New("gone")
+	require.ErrorIs(t, durable.WriteTagged(path, "tag", 0o644, func(io.Writer) error {
+		durable.Sweep(path, "other")
+		require.Len(t, glob(t, dir, ".killed.*"), 1)
+		durable.Sweep(path, "tag")
+		require.Empty(t, glob(t, dir, ".killed.*"))
+		return gone
+	}), gone)
+}
+
+func glob(t *testing.T, dir, pattern string) []string {
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	require.NoError(t, err)
+	return found
+}
