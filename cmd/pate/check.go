@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/hex"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/manifest"
@@ -23,6 +22,7 @@ type checkFlags struct {
 	votesFlags
 	manifests []string
 	join      string
+	salt      string
 }
 
 func newCheckCommand(g *globals) *cobra.Command {
@@ -39,7 +39,11 @@ Manifests are made where the records are, and hold no ids, only hashes of them
 under a salt that the silos share:
 
   pate check hash-ids --salt salt.key --new-salt       once; hand salt.key round
-  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
+  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json
+
+--join binds the manifests to the votes by numbers of teachers and classes and, with
+--salt, by a hash of the votes under the salt. A hash without a salt is written
+nowhere, the report included: from one a small file of votes can be guessed.`,
 		Example: `  pate check votes.npy --classes 10
   pate check votes.csv --classes 2 --manifest a.json --manifest b.json`,
 		Args: cobra.ArbitraryArgs,
@@ -47,7 +51,8 @@ under a salt that the silos share:
 	}
 	f.addShape(cmd)
 	cmd.Flags().StringArrayVar(&f.manifests, "manifest", nil, "manifest of record-id hashes, a file or a pattern; may be given more than once")
-	cmd.Flags().StringVar(&f.join, "join", "", "if nothing fails, write the manifests as one, bound to these votes by their hash")
+	cmd.Flags().StringVar(&f.join, "join", "", "if nothing fails, write the manifests as one, bound to these votes")
+	cmd.Flags().StringVar(&f.salt, "salt", "", "the salt of the manifests, to bind them to votes by hash, or to see that they are")
 	cmd.AddCommand(newHashIDsCommand(g))
 	return cmd
 }
@@ -66,7 +71,6 @@ type checkVotes struct {
 	Queries          int      `json:"queries"`
 	Teachers         int      `json:"teachers,omitempty"`
 	Classes          int      `json:"classes"`
-	Hash             string   `json:"hash,omitempty"`
 	ClassVotes       []int64  `json:"class_votes"`
 	Pluralities      []int64  `json:"pluralities"`
 	Abstentions      int64    `json:"abstentions"`
@@ -104,6 +108,36 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 	if f.join != "" && (len(args) == 0 || len(f.manifests) == 0) {
 		return usageError("votes", errors.New("--join binds manifests to votes: give both"))
 	}
+	if f.salt != "" && (len(args) == 0 || len(f.manifests) == 0) {
+		return usageError("votes", errors.New("--salt is for manifests that are bound to votes: give both"))
+	}
+	var salt manifest.Salt
+	var paths []string
+	var err error
+	if f.salt != "" {
+		if salt, err = readSalt(f.salt); err != nil {
+			return err
+		}
+	}
+	if len(f.manifests) > 0 {
+		if paths, err = expand(f.manifests); err != nil {
+			return err
+		}
+	}
+	join := target{flag: "--join", path: f.join, topic: "votes"}
+	if f.join != "" {
+		if err := cmp.Or(join.apart("one of the votes files", filesOf(args)...), join.apart("one of the manifests", paths...)); err != nil {
+			return err
+		}
+		if f.salt != "" {
+			if err := join.apart("the salt", f.salt); err != nil {
+				return err
+			}
+		}
+		if err := join.possible(); err != nil {
+			return err
+		}
+	}
 	out := checkReport{Schema: schemaCheck, Private: true}
 	var votes *teachers.VotesReport
 	if len(args) > 0 {
@@ -117,23 +151,24 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 		out.addVotes(votes)
 	}
 	var silos *manifest.Report
-	var paths []string
 	if len(f.manifests) > 0 {
-		var err error
-		if paths, err = expand(f.manifests); err != nil {
-			return err
-		}
 		if silos, err = manifest.Check(cmd.Context(), paths); err != nil {
 			return votesError(err)
 		}
-		out.addManifest(silos, votes)
+		if f.salt != "" && salt.ID() != silos.Head.SaltID {
+			return inputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
+		}
+		out.addManifest(silos, votes, salt)
 	}
 	out.OK = !teachers.Failed(out.Findings)
 	if out.OK && f.join != "" {
-		if err := durable.WriteFile(f.join, 0o600, func(w io.Writer) error {
-			return manifest.Join(cmd.Context(), w, paths, silos, votes)
+		if err := join.write(0o600, func(w io.Writer) error {
+			return manifest.Join(cmd.Context(), w, paths, silos, votes, salt)
 		}); err != nil {
 			return votesError(err)
+		}
+		if f.salt == "" {
+			g.logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)
 		}
 	}
 	if err := out.write(g); err != nil {
@@ -170,18 +205,15 @@ func (r *checkReport) addVotes(v *teachers.VotesReport) {
 		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
 		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates), ChanceDuplicates: v.ChanceDuplicates,
 	}
-	if v.FirstInvalid == nil {
-		r.Votes.Hash = hex.EncodeToString(v.Hash[:])
-	}
 	r.Findings = append(r.Findings, v.Findings()...)
 }
 
-func (r *checkReport) addManifest(m *manifest.Report, votes *teachers.VotesReport) {
+func (r *checkReport) addManifest(m *manifest.Report, votes *teachers.VotesReport, salt manifest.Salt) {
 	r.Manifest = &checkManifest{Unit: m.Head.Unit, Silos: len(m.Silos), Units: m.Units, Shared: m.Shared, Overlaps: []checkOverlap{}}
 	for _, o := range m.Overlaps {
 		r.Manifest.Overlaps = append(r.Manifest.Overlaps, checkOverlap(o))
 	}
-	r.Findings = append(r.Findings, m.Findings(votes)...)
+	r.Findings = append(r.Findings, m.Findings(votes, salt)...)
 }
 
 // notNil is for JSON: an empty list is [], not null.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,12 @@ func runHashIDs(cmd *cobra.Command, g *globals, f hashIDsFlags, args []string) e
 	case len(args) > 0 && f.silo == "":
 		return usageError("votes", errors.New("--silo is required: the name of this silo"))
 	}
+	out := target{flag: "--out", path: f.out, topic: "votes"}
+	if f.out != "" {
+		if err := cmp.Or(out.apart("the salt", f.salt), out.apart("the file of ids", args...), out.possible()); err != nil {
+			return err
+		}
+	}
 	salt, err := f.openSalt(g)
 	if err != nil || len(args) == 0 {
 		return err
@@ -80,7 +87,7 @@ func runHashIDs(cmd *cobra.Command, g *globals, f hashIDsFlags, args []string) e
 	if f.out == "" {
 		err = write(g.stdout)
 	} else {
-		err = durable.WriteFile(f.out, 0o600, write)
+		err = out.write(0o600, write)
 	}
 	if err != nil {
 		return err
@@ -91,15 +98,7 @@ func runHashIDs(cmd *cobra.Command, g *globals, f hashIDsFlags, args []string) e
 
 func (f hashIDsFlags) openSalt(g *globals) (manifest.Salt, error) {
 	if !f.newSalt {
-		var salt manifest.Salt
-		text, err := os.ReadFile(f.salt)
-		if err == nil {
-			err = salt.UnmarshalText(text)
-		}
-		if err != nil {
-			return salt, inputError(fmt.Errorf("--salt %s: %w", f.salt, err), "all silos hash with one salt", "get the file from whoever made it, or make one with --new-salt", "votes")
-		}
-		return salt, nil
+		return readSalt(f.salt)
 	}
 	if _, err := os.Lstat(f.salt); !errors.Is(err, fs.ErrNotExist) {
 		return manifest.Salt{}, inputError(fmt.Errorf("--new-salt: %s exists", f.salt), "manifests made with it could no longer be compared", "choose another file, or leave out --new-salt", "votes")
@@ -116,5 +115,17 @@ func (f hashIDsFlags) openSalt(g *globals) (manifest.Salt, error) {
 		return salt, err
 	}
 	g.logf("%s holds a new salt: hand it to the silos and nobody else", f.salt)
+	return salt, nil
+}
+
+func readSalt(path string) (manifest.Salt, error) {
+	var salt manifest.Salt
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = salt.UnmarshalText(text)
+	}
+	if err != nil {
+		return salt, inputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt", "get the file from whoever made it, or make one with --new-salt", "votes")
+	}
 	return salt, nil
 }

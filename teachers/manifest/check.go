@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -215,10 +214,18 @@ func (s stoppable) Read(p []byte) (int, error) {
 }
 
 // Join writes manifests that [Check] found to be fine as one, and binds it to
-// the votes of the report given: their number of teachers, classes and hash.
-func Join(ctx context.Context, w io.Writer, paths []string, r *Report, votes *teachers.VotesReport) error {
+// the votes of the report given: their number of teachers and classes and, under
+// the salt of the manifests, their hash. Without a salt, which is the zero one, no hash
+// is stated, since a bare one would tell small votes.
+func Join(ctx context.Context, w io.Writer, paths []string, r *Report, votes *teachers.VotesReport, salt Salt) error {
 	head := r.Head
-	head.Teachers, head.Classes, head.Votes = votes.Teachers, votes.Classes, hex.EncodeToString(votes.Hash[:])
+	head.Teachers, head.Classes, head.Votes = votes.Teachers, votes.Classes, ""
+	if !salt.IsZero() {
+		if salt.ID() != head.SaltID {
+			return errOtherSalt
+		}
+		head.Votes = salt.Votes(votes.Hash)
+	}
 	out, err := newWriter(w, head)
 	if err != nil {
 		return err
@@ -239,9 +246,12 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, votes *te
 	return out.end()
 }
 
+var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
+
 // Findings says in words whether the silos are disjoint, and whether the
-// manifest belongs to the votes, which may be nil.
-func (r *Report) Findings(votes *teachers.VotesReport) []teachers.Finding {
+// manifest belongs to the votes, which may be nil. That it was bound to these can
+// be told with its salt only; without, salt is the zero one.
+func (r *Report) Findings(votes *teachers.VotesReport, salt Salt) []teachers.Finding {
 	out := []teachers.Finding{r.disjoint()}
 	if votes == nil {
 		return out
@@ -251,9 +261,25 @@ func (r *Report) Findings(votes *teachers.VotesReport) []teachers.Finding {
 		out = append(out, match("manifest teachers", "teachers in the manifest and in the votes", r.Head.Teachers, n, r.Head.Teachers > 0))
 	}
 	out = append(out, match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, votes.Classes, r.Head.Classes > 0))
-	hash := hex.EncodeToString(votes.Hash[:])
-	f := match("manifest votes", "hash of the votes in the manifest and of the votes", r.Head.Votes, hash, r.Head.Votes != "")
-	return append(out, f)
+	return append(out, r.sameVotes(votes, salt))
+}
+
+// sameVotes tells whether the manifest was bound to the votes.
+func (r *Report) sameVotes(votes *teachers.VotesReport, salt Salt) teachers.Finding {
+	f := teachers.Finding{Check: "manifest votes", Level: teachers.LevelNote}
+	switch {
+	case r.Head.Votes == "":
+		f.Detail = "the manifest does not state it"
+	case salt.IsZero():
+		f.Detail = "the manifest is bound to votes; whether to these is told by its salt alone"
+	case salt.ID() != r.Head.SaltID:
+		f.Level, f.Detail = teachers.LevelFail, "the salt is not that of the manifests"
+	case r.Head.Votes != salt.Votes(votes.Hash):
+		f.Level, f.Detail = teachers.LevelFail, "the manifest was bound to other votes"
+	default:
+		f.Level, f.Detail = teachers.LevelOK, "the manifest was bound to these"
+	}
+	return f
 }
 
 func match[T comparable](check, what string, manifest, votes T, stated bool) teachers.Finding {

@@ -14,11 +14,16 @@
 // to be a pseudorandom function. Two different ids among n collide, and look
 // shared, with a chance below n²/2^129.
 //
+// A manifest may be bound to votes ([Join]). It then holds HMAC-SHA256 of their hash
+// under the salt, not the hash: there are few small matrices of votes, and who sees
+// a bare hash can try them all. So the votes too are hidden from who has no salt.
+//
 // # Caveats
 //
 // Who has the salt can test any id they can guess: for names, or numbers that are
 // counted up, that is all of them. Keep the salt among the silos and from whoever
-// collects the manifests, and destroy it when they are written. The test is as
+// collects the manifests, and destroy it when they are written; binding a manifest to
+// votes, and testing that, is for a silo to do. The test is as
 // good as the ids: one person under two spellings is two units. Disjointness is
 // no proof that a silo trained on the records that it lists.
 //

@@ -25,7 +25,7 @@ type Head struct {
 	SaltID   string // [Salt.ID]
 	Teachers int    // of the whole ensemble, 0: not stated
 	Classes  int    // 0: not stated
-	Votes    string // hash of the votes that the silos' teachers gave, in hexadecimal; "": not stated
+	Votes    string // [Salt.Votes] of the votes that the silos' teachers gave; "": not stated
 }
 
 func (h Head) check() error {

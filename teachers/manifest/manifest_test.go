@@ -120,7 +120,7 @@ func TestCheckFindsWhatIsShared(t *testing.T) {
 			for _, o := range r.Overlaps {
 				require.Equal(t, pairs[[2]string{o.A, o.B}], o.Units)
 			}
-			require.Equal(t, shared > 0, teachers.Failed(r.Findings(nil)))
+			require.Equal(t, shared > 0, teachers.Failed(r.Findings(nil, Salt{})))
 		}
 	})
 }
@@ -158,23 +158,39 @@ func TestJoinBindsToVotes(t *testing.T) {
 	r, err := Check(context.Background(), paths)
 	require.NoError(t, err)
 	votes := &teachers.VotesReport{Teachers: 3, Classes: 10, Hash: [32]byte{1}}
-	require.False(t, teachers.Failed(r.Findings(votes)))
-	joined := filepath.Join(dir, "all.json")
-	var b bytes.Buffer
-	require.NoError(t, Join(context.Background(), &b, paths, r, votes))
-	require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
-	all, err := Check(context.Background(), []string{joined})
-	require.NoError(t, err)
-	require.Equal(t, r.Silos, all.Silos)
-	require.Equal(t, Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3, Classes: 10, Votes: "01" + strings.Repeat("00", 31)}, all.Head)
-	require.False(t, teachers.Failed(all.Findings(votes)))
+	require.False(t, teachers.Failed(r.Findings(votes, salt)))
+	join := func(salt Salt) *Report {
+		var b bytes.Buffer
+		require.NoError(t, Join(context.Background(), &b, paths, r, votes, salt))
+		require.NotContains(t, b.String(), hex.EncodeToString(votes.Hash[:]), "the bare hash tells small votes")
+		joined := filepath.Join(t.TempDir(), "all.json")
+		require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
+		all, err := Check(context.Background(), []string{joined})
+		require.NoError(t, err)
+		require.Equal(t, r.Silos, all.Silos)
+		return all
+	}
+	all := join(salt)
+	mac := hmac.New(sha256.New, salt.sealed.bytes[:])
+	mac.Write(append([]byte{2}, votes.Hash[:]...))
+	require.Equal(t, Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3, Classes: 10, Votes: hex.EncodeToString(mac.Sum(nil))}, all.Head)
+	require.False(t, teachers.Failed(all.Findings(votes, salt)))
+	require.False(t, teachers.Failed(all.Findings(votes, Salt{})), "not to be told is no failure")
+	for _, f := range all.Findings(votes, salt) {
+		require.NotContains(t, f.Detail, all.Head.Votes)
+	}
+	bare := join(Salt{})
+	require.Empty(t, bare.Head.Votes)
+	require.Equal(t, 3, bare.Head.Teachers)
 	for name, other := range map[string]*teachers.VotesReport{
 		"other votes":    {Teachers: 3, Classes: 10, Hash: [32]byte{2}},
 		"other teachers": {Teachers: 4, Classes: 10, Hash: [32]byte{1}},
 		"other classes":  {Teachers: 3, Classes: 9, Hash: [32]byte{1}},
 	} {
-		require.True(t, teachers.Failed(all.Findings(other)), name)
+		require.True(t, teachers.Failed(all.Findings(other, salt)), name)
 	}
+	require.True(t, teachers.Failed(all.Findings(votes, newSalt(t))), "another salt")
+	require.ErrorIs(t, Join(context.Background(), &bytes.Buffer{}, paths, r, votes, newSalt(t)), errOtherSalt)
 }
 
 const sound = `{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef","teachers":2,"classes":10,"votes":"0000000000000000000000000000000000000000000000000000000000000000","silos":[{"name":"a","units":["00000000000000000000000000000001","00000000000000000000000000000002"]},{"name":"b","units":[]}]}`

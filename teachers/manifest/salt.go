@@ -72,10 +72,12 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // LogValue returns a redacted word.
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// What a MAC input starts with, so that the inputs of ID and Hash are never equal.
+// What a MAC input starts with, so that the inputs of ID, Hash and Votes are
+// never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
+	domainVotes  = 2
 )
 
 // ID names the salt without telling it: 16 hexadecimal digits. Hashes compare
@@ -88,6 +90,16 @@ func (s Salt) ID() string {
 func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
+
+// Votes is the keyed hash of votes with the hash given, in hexadecimal. The bare hash
+// is no name for votes: there are so few small matrices that whoever sees it can
+// try them all.
+func (s Salt) Votes(hash [32]byte) string {
+	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
+}
+
+// IsZero says whether s is no salt.
+func (s Salt) IsZero() bool { return s.sealed == nil }
 
 func (s Salt) mac(domain byte, text string) []byte {
 	if s.sealed == nil {
