@@ -1,0 +1,23 @@
+package analysis
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+)
+
+func TestASeedIsRefusedWhereNoiseIsSecret(t *testing.T) {
+	s := smallSanitizer(t)
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5, Noise: ledger.SecretNoise})
+	require.NoError(t, err)
+	r, err := l.Reserve(s.Event())
+	require.NoError(t, err)
+	released, err := s.Release(context.Background(), r, aggregate.SeedKey(1), histograms(smallVotes))
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	require.Zero(t, released)
+}
