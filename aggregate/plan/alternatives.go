@@ -16,6 +16,9 @@ type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
 	MinAccuracy float64 // of the answers expected, in [0, 1); 0 asks for nothing
+	// Of Alternatives: the most queries that can be asked, whatever the number of
+	// examples; 0 means as many as those.
+	Queries int
 }
 
 func (g Goal) validate() error {
@@ -26,6 +29,8 @@ func (g Goal) validate() error {
 		return fmt.Errorf("plan: Delta must lie strictly between 0 and 1, not %v", g.Delta)
 	case !(g.MinAccuracy >= 0 && g.MinAccuracy < 1):
 		return fmt.Errorf("plan: MinAccuracy must be in [0, 1), not %v", g.MinAccuracy)
+	case g.Queries < 0:
+		return fmt.Errorf("plan: Queries must not be negative, not %d", g.Queries)
 	}
 	return nil
 }
@@ -33,7 +38,7 @@ func (g Goal) validate() error {
 // ErrNoPlan is returned when no setting tried meets the goal.
 var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
-// Alternatives returns, for at most one query for each example, most correct answers expected first, the best setting found
+// Alternatives returns, most correct answers expected first, the best setting found
 // of every mechanism, and of Confident-GNMax also the best at thresholds of 20, 40,
 // 60, 80 and 100 % of the votes. The first is the plan. Mechanisms no setting of
 // which meets the goal are left out; if all are, the error is [ErrNoPlan].
@@ -45,13 +50,17 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if err != nil {
 		return nil, err
 	}
+	most := len(examples)
+	if goal.Queries > 0 {
+		most = goal.Queries
+	}
 	thin := c.thinned(maxSearched)
-	settings, err := thin.confidentSettings(ctx, goal, len(examples))
+	settings, err := thin.confidentSettings(ctx, goal, most)
 	if err != nil {
 		return nil, err
 	}
 	for _, mechanism := range []string{GNMax, Exponential, PermuteAndFlip, LNMax} {
-		s, found, err := thin.bestQueries(ctx, mechanism, goal, len(examples))
+		s, found, err := thin.bestQueries(ctx, mechanism, goal, most)
 		if err != nil {
 			return nil, err
 		}

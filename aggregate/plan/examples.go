@@ -68,6 +68,9 @@ const (
 	maxTeachers = 1 << 20
 )
 
+// MaxExamples is how many examples of so many classes there can be.
+func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
+
 func (s Simulation) withDefaults() Simulation {
 	if s.Correlation == 0 {
 		s.Correlation = DefaultCorrelation
@@ -84,8 +87,8 @@ func (s Simulation) validate() error {
 		return fmt.Errorf("plan: Teachers must be in [2, %d], not %d", maxTeachers, s.Teachers)
 	case s.Classes < 2 || s.Classes > maxClasses:
 		return fmt.Errorf("plan: Classes must be in [2, %d], not %d", maxClasses, s.Classes)
-	case s.Queries < 1 || s.Queries > maxExamples/s.Classes*2:
-		return fmt.Errorf("plan: Queries must be in [1, %d], not %d", maxExamples/s.Classes*2, s.Queries)
+	case s.Queries < 1 || s.Queries > MaxExamples(s.Classes):
+		return fmt.Errorf("plan: Queries must be in [1, %d], not %d", MaxExamples(s.Classes), s.Queries)
 	case !(s.Accuracy > 0 && s.Accuracy < 1):
 		return fmt.Errorf("plan: Accuracy must lie strictly between 0 and 1, not %v", s.Accuracy)
 	case !(s.Correlation > 0 && s.Correlation < 1):
@@ -185,8 +188,8 @@ func newCases(examples []Example) (cases, error) {
 	if classes == 0 {
 		return cases{}, errors.New("plan: example 0 has a zero Histogram")
 	}
-	if len(examples) > maxExamples/classes*2 {
-		return cases{}, fmt.Errorf("plan: %d examples of %d classes are too many, the limit is %d: plan on a part", len(examples), classes, maxExamples/classes*2)
+	if len(examples) > MaxExamples(classes) {
+		return cases{}, fmt.Errorf("plan: %d examples of %d classes are too many, the limit is %d: plan on a part", len(examples), classes, MaxExamples(classes))
 	}
 	var c cases
 	for i, e := range examples {

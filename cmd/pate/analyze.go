@@ -105,6 +105,10 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 		}
 	}
 	report, err := analysis.Analyze(cmd.Context(), m, onlyHistograms(cmd, votes), options)
+	var beyond *analysis.IntegerNoiseError
+	if errors.As(err, &beyond) {
+		return inputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter", "use --noise continuous", "votes")
+	}
 	if err != nil {
 		return votesError(err)
 	}
@@ -113,7 +117,12 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 
 // checkDelta refuses a delta that allows giving a record away.
 func checkDelta(delta float64, votes *teachers.VoteSource) error {
-	if n := votes.Teachers(); n > 0 && delta >= 1/float64(n) {
+	return checkDeltaOf(delta, votes.Teachers())
+}
+
+// checkDeltaOf is checkDelta for so many teachers, 0 if it is not known.
+func checkDeltaOf(delta float64, n int) error {
+	if n > 0 && delta >= 1/float64(n) {
 		return inputError(fmt.Errorf("--delta %g is not below 1/%d, one over the number of teachers", delta, n),
 			"every teacher holds a record at least; such a delta allows giving one away", "choose a smaller --delta", "privacy")
 	}

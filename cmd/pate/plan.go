@@ -127,7 +127,7 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 	if err := f.check(cmd, args, reverse); err != nil {
 		return err
 	}
-	examples, err := f.examples(cmd.Context(), g, args)
+	examples, err := f.examples(cmd.Context(), g, args, simulatedQueries)
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,9 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 	if reverse {
 		s := f.setting
 		s.Queries = summary.Queries
+		if f.queries > 0 {
+			s.Queries = min(s.Queries, f.queries)
+		}
 		if s.Mechanism == plan.Confident {
 			s.Sigma = f.sigma2
 		}
@@ -151,7 +154,7 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 		found = append(found, a)
 	} else {
 		report.TargetEpsilon = &f.epsilon
-		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.delta, MinAccuracy: f.minAccuracy})
+		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.delta, MinAccuracy: f.minAccuracy, Queries: f.queries})
 		if errors.Is(err, plan.ErrNoPlan) {
 			return inputError(err, "no mechanism and no number of queries tried is that accurate within that budget",
 				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
@@ -217,13 +220,21 @@ func (f *planFlags) checkMechanism(cmd *cobra.Command) error {
 	return nil
 }
 
-// examples are the votes to plan on.
-func (f *planFlags) examples(ctx context.Context, g *globals, args []string) ([]plan.Example, error) {
+// simulatedQueries are simulated where fewer would say more about chance than about
+// teachers.
+const simulatedQueries = 1000
+
+// examples are the votes to plan on; simulated ones are at least so many.
+func (f *planFlags) examples(ctx context.Context, g *globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
+		if err := checkDeltaOf(g.delta, f.teachers); err != nil {
+			return nil, err
+		}
 		n := f.queries
 		if n == 0 {
-			n = 1000
+			n = simulatedQueries
 		}
+		n = max(n, min(least, plan.MaxExamples(f.classes)))
 		s := plan.Simulation{Teachers: f.teachers, Classes: f.classes, Queries: n, Accuracy: f.accuracy, Correlation: f.correlation, Confusion: f.confusion}
 		examples, err := s.Examples(aggregate.SeedKey(g.seed))
 		if err != nil {
@@ -236,6 +247,9 @@ func (f *planFlags) examples(ctx context.Context, g *globals, args []string) ([]
 	}
 	source, err := f.open(ctx, args)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkDelta(g.delta, source); err != nil {
 		return nil, err
 	}
 	var votes []aggregate.Histogram

@@ -87,6 +87,9 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 }
 
 func runRegime(cmd *cobra.Command, g *globals, r plan.Regime) error {
+	if err := checkDeltaOf(r.Delta, r.Teachers); err != nil {
+		return err
+	}
 	advice, err := plan.Advise(cmd.Context(), r)
 	if err != nil {
 		return inputError(err, "", "see pate plan regime --help", "mechanisms")

@@ -91,7 +91,7 @@ func runPlanTable(cmd *cobra.Command, g *globals, f planTableFlags, args []strin
 	if err := f.check(cmd, args); err != nil {
 		return err
 	}
-	examples, err := f.examples(cmd.Context(), g, args)
+	examples, err := f.examples(cmd.Context(), g, args, 0)
 	if err != nil {
 		return err
 	}
