@@ -79,7 +79,8 @@ out right. Expectations are sums over exact laws, not simulations.
 --simulate-accuracy plans on synthetic votes, which costs no privacy. Each query
 has its own difficulty: the share of teachers that are right follows a Beta law,
 under which two teachers are right together with --correlation; of the wrong votes
-a share --confusion goes to one class. The defaults fit 250 teachers on MNIST.
+a share --confusion goes to one class. The defaults fit 250 teachers on MNIST. At
+least 1000 queries are simulated; what is expected of fewer --queries is scaled.
 
 With VOTES it plans on real votes, and right means what the plurality says. That is
 itself a use of the private data: no epsilon covers parameters chosen so, and the
