@@ -28,7 +28,7 @@ type lattice struct {
 func newGaussianLattice(sigma float64) (*lattice, error) {
 	noise, err := rng.NewDiscreteGaussian(sigma)
 	if err != nil {
-		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+		return nil, &IntegerNoiseError{Scale: sigma, Err: err}
 	}
 	return &lattice{logProb: noise.LogProb, scale: noise.Sigma(), reach: 10, deepest: 37}, nil
 }
@@ -36,9 +36,32 @@ func newGaussianLattice(sigma float64) (*lattice, error) {
 func newLaplaceLattice(scale float64) (*lattice, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
-		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+		return nil, &IntegerNoiseError{Scale: scale, Err: err}
 	}
 	return &lattice{logProb: noise.LogProb, scale: noise.Scale(), reach: 40, deepest: 690}, nil
+}
+
+// IntegerNoiseError says that an exact law of integer noise is beyond what is
+// computed. It tells about the votes and is as private as they are.
+type IntegerNoiseError struct {
+	Scale  float64 // of the noise, in votes
+	Spread float64 // of the counts of a query, in votes
+	Wide   bool    // Scale is too large; otherwise Spread is, for this Scale
+	Err    error   // Scale is none that is drawn; nil otherwise
+}
+
+// Unwrap returns Err.
+func (e *IntegerNoiseError) Unwrap() error { return e.Err }
+
+// Error implements error.
+func (e *IntegerNoiseError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("analysis: integer noise: %v", e.Err)
+	}
+	if e.Wide {
+		return fmt.Sprintf("analysis: integer noise of %g votes is too wide for its exact law", e.Scale)
+	}
+	return fmt.Sprintf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", e.Spread, e.Scale)
 }
 
 // maxLattice bounds the tables.
@@ -47,10 +70,10 @@ const maxLattice = 1 << 22
 func (e *lattice) check(counts []int) error {
 	spread := float64(slices.Max(counts) - slices.Min(counts))
 	if spread+float64(e.margin())+3 > e.deepest*e.scale {
-		return fmt.Errorf("analysis: counts %g apart are too far apart for the exact law of integer noise of %g votes", spread, e.scale)
+		return &IntegerNoiseError{Scale: e.scale, Spread: spread}
 	}
 	if spread+4*e.reach*e.scale > maxLattice {
-		return fmt.Errorf("analysis: integer noise of %g votes is too wide for its exact law", e.scale)
+		return &IntegerNoiseError{Scale: e.scale, Spread: spread, Wide: true}
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (m ConfidentGNMax) laws(integer bool) (laws, error) {
 		return nil, err
 	}
 	if e.test, err = rng.NewDiscreteGaussian(m.Sigma1); err != nil {
-		return nil, fmt.Errorf("analysis: integer noise: %w", err)
+		return nil, &IntegerNoiseError{Scale: m.Sigma1, Err: err}
 	}
 	return e, nil
 }

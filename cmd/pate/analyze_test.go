@@ -48,6 +48,21 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	require.Equal(t, 17.0, report.Order)
 }
 
+// TestDiscreteNoiseBeyondItsLawIsAnInputError: counts too far apart, noise too wide
+// to sum over, or none that is drawn.
+func TestDiscreteNoiseBeyondItsLawIsAnInputError(t *testing.T) {
+	votes := filepath.Join(t.TempDir(), "counts.csv")
+	require.NoError(t, os.WriteFile(votes, []byte("100,0,0\n"), 0o600))
+	for sigma, why := range map[string]string{"2": "too far apart", "2e6": "too wide", "1e-4": "must be in"} {
+		var out, errs bytes.Buffer
+		args := strings.Fields("analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
+		require.Equal(t, exitInvalidInput, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
+		require.Contains(t, errs.String(), why)
+		require.Equal(t, 4, strings.Count(errs.String(), "\n"), errs.String())
+		require.Empty(t, out.String())
+	}
+}
+
 func FuzzAnswers(f *testing.F) {
 	f.Add("query,label\n0,1\n1,\n2,0\n")
 	f.Add("0,1\n1,\n2,0")
