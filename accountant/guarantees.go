@@ -302,7 +302,7 @@ func (e Threshold) rho() float64 { return DiscreteGaussian{e.Sigma, 1}.rho() }
 func (e MStab) failure() float64 { return mathx.Up(0.5 * math.Exp(-e.Epsilon*e.Threshold)) }
 
 func (e StableSVT) failure() float64 {
-	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)))
+	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
 }
 
 func (e StableSVT) epsilon() float64 {

@@ -33,6 +33,10 @@ type GateConfig struct {
 // that of Papernot et al. (2018, Theorem 6), which are about this direction only and
 // no guarantee by themselves, become one behind a gate.
 //
+// A Rényi bound says nothing of loss distributions: where the event is accounted by
+// those (accountant.PLD), good must mean that M(D) is dominated by Cost, in every
+// hockey-stick divergence. Ledgers account by Rényi divergence.
+//
 // The distance is what makes it lawful: a test of whether D itself is good, however
 // noisy, has no bounded sensitivity. Nor may Cost be chosen by looking: proposing
 // another after a refusal is a second mechanism with a second charge.

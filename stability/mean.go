@@ -168,6 +168,9 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 		}
 	}
 	factor := min(1, m.cfg.Clip/norm) // 1 if norm is 0
+	if factor < 0x1p-1000 {
+		return // too near the end of float64 to scale without exceeding the clip: counts as 0
+	}
 	for i, x := range row {
 		sum[i] += m.grid.round(finite(x) * factor)
 	}

@@ -51,6 +51,19 @@ func TestMeanSensitivity(t *testing.T) {
 	})
 }
 
+// A clip norm so far below a record that their quotient is subnormal: the sum used
+// to move by twice what is charged.
+func TestMeanOfRecordsFarBeyondTheClip(t *testing.T) {
+	for _, c := range []struct{ clip, x float64 }{{0x1p-400, 0x1p674 / 0.51}, {1e-10, 1.7e308}, {1e-12, 1.21e308}, {1e-12, 1e280}} {
+		m, err := NewMean(MeanConfig{Noise: Laplace, Records: 1, Dimension: 1, Clip: c.clip, Epsilon: 1})
+		require.NoError(t, err)
+		up, down := []int64{0}, []int64{0}
+		m.addClipped(up, []float64{c.x})
+		m.addClipped(down, []float64{-c.x})
+		require.LessOrEqual(t, float64(up[0]-down[0])*m.grid.unit, 2*c.clip*(1+1e-6), "%+v", c)
+	}
+}
+
 // The charge is that of the mechanism in the books.
 func TestMeanCost(t *testing.T) {
 	laplace := newMean(t, MeanConfig{Records: 100, Dimension: 1, Clip: 3, Noise: Laplace, Epsilon: 0.5})

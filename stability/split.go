@@ -61,8 +61,10 @@ func Repeated(records, blocks, repetitions int, key Key) (Split, error) {
 
 // ByUnit sends each record to one model by a keyed hash of the name of its unit,
 // such as a user: all records of a unit go together, and where they go does not
-// depend on the other records. It holds for units that come, go or change
-// (accountant.AddRemove or ReplaceOne), and protects units.
+// depend on the other records. It holds for units that come, go or change their
+// records (accountant.AddRemove or ReplaceOne), and protects units. Under ReplaceOne
+// the name of a unit is public and stays: a unit replaced by one of another name is
+// two changes.
 func ByUnit(units []string, models int, key Key) (Split, error) {
 	if err := checkSplit(len(units), key); err != nil {
 		return Split{}, err

@@ -3,6 +3,7 @@ package stability
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,16 @@ import (
 // f answers, or abstains with ok false, as when its part is too small; it depends on
 // nothing private but its part, a slice it may keep and change. If ctx is done its
 // error is returned: whether that happens must not depend on the data.
+//
+// Answers that are equal must be the same to whoever sees them, for one part decides
+// which of them leaves. Types with floats in them are refused: a float has two zeros,
+// equal and told apart. Answer with whole numbers of a unit instead.
 func SubsampleAggregate[D any, T comparable](ctx context.Context, session *Session[T], question uint64, data []D, split Split, f func(ctx context.Context, part []D) (answer T, ok bool)) (Answer[T], error) {
 	if split.relation != 0 && split.relation != session.relation {
 		return Answer[T]{}, fmt.Errorf("stability: %w: the split holds for relation %v only, and the ledger's is %v", ledger.ErrUnfit, split.relation, session.relation)
+	}
+	if answer := reflect.TypeFor[T](); !faithful(answer) {
+		return Answer[T]{}, fmt.Errorf("stability: answers of type %v may be equal and yet differ: answer with integers, strings or structs of them", answer)
 	}
 	answers, ok, err := evaluate(ctx, data, split, f)
 	if err != nil {
@@ -83,6 +91,23 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 	}
 	group.Wait()
 	return answers, ok, ctx.Err()
+}
+
+// faithful tells whether values of a comparable type that are equal are the same.
+func faithful(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128, reflect.Interface:
+		return false
+	case reflect.Array:
+		return faithful(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !faithful(t.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // mode is the most frequent answer, the first in order of models among equals, and

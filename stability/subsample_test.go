@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -320,4 +321,26 @@ func TestOverlapMustBeCharged(t *testing.T) {
 	}
 	require.LessOrEqual(t, worst(overlap), m.failure)
 	require.Greater(t, worst(1), 2*m.failure)
+}
+
+// One record used to choose the sign of the zero that was released.
+func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
+	type place struct{ x, y float64 }
+	type named struct {
+		name string
+		n    [2]int
+	}
+	require.False(t, faithful(reflect.TypeFor[float64]()))
+	require.False(t, faithful(reflect.TypeFor[place]()))
+	require.False(t, faithful(reflect.TypeFor[[3]complex128]()))
+	require.False(t, faithful(reflect.TypeFor[any]()))
+	for _, good := range []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](), reflect.TypeFor[named]()} {
+		require.True(t, faithful(good), good)
+	}
+	split, err := Disjoint(100, 10, SeedKey(1))
+	require.NoError(t, err)
+	session := &Session[float64]{relation: accountant.ReplaceOne}
+	_, err = SubsampleAggregate(context.Background(), session, 1, make([]float64, 100), split,
+		func(context.Context, []float64) (float64, bool) { return 0, true })
+	require.ErrorContains(t, err, "may be equal and yet differ")
 }

@@ -27,13 +27,14 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 
 	touched := false
 	part := func(context.Context, []int) (float64, bool) { touched = true; return 0.5, true }
+	count := func(context.Context, []int) (int, bool) { touched = true; return 1, true }
 	ask := func(split Split) func(*ledger.Reservation, Key) error {
 		return func(r *ledger.Reservation, key Key) error {
-			s, err := Start[float64](stab, r, key)
+			s, err := Start[int](stab, r, key)
 			if err != nil {
 				return err
 			}
-			_, err = SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, part)
+			_, err = SubsampleAggregate(t.Context(), s, 0, []int{1, 2, 3}, split, count)
 			return err
 		}
 	}
