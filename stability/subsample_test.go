@@ -325,10 +325,10 @@ func TestOverlapMustBeCharged(t *testing.T) {
 
 // One record used to choose the sign of the zero that was released.
 func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
-	type place struct{ x, y float64 }
+	type place struct{ X, Y float64 }
 	type named struct {
-		name string
-		n    [2]int
+		Name string
+		N    [2]int
 	}
 	require.False(t, faithful(reflect.TypeFor[float64]()))
 	require.False(t, faithful(reflect.TypeFor[place]()))
