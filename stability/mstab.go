@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -178,18 +179,7 @@ func distanceFor(probability float64, law func(int64) (released, failed float64)
 		return 0, fmt.Errorf("stability: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
 	}
 	enough := func(d int64) bool { _, failed := law(d); return failed <= math.Log1p(-probability) }
-	low, high := int64(-1), int64(1)
-	for !enough(high) {
-		low, high = high, 2*high
-	}
-	for high-low > 1 {
-		if mid := low + (high-low)/2; enough(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high, nil
+	return mathx.Least(enough), nil
 }
 
 // derive makes the key of the noise: other parameters, other noise.

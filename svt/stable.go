@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Answer is what is released for one query: a value, or a refusal.
@@ -71,16 +72,5 @@ func DistanceFor(m StableMechanism, probability float64) (int64, error) {
 		return 0, fmt.Errorf("svt: a probability of release must be in [0, 1 - 1e-12], not %g", probability)
 	}
 	enough := func(d int64) bool { _, refused := m.LawAt(d); return refused <= math.Log1p(-probability) }
-	low, high := int64(-1), int64(1)
-	for !enough(high) {
-		low, high = high, 2*high
-	}
-	for high-low > 1 {
-		if mid := low + (high-low)/2; enough(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return high, nil
+	return mathx.Least(enough), nil
 }

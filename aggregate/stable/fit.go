@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
@@ -182,18 +183,7 @@ func (t Task) msvec(lambda float64) (Config, error) {
 		released, _ := m.LawAt(-threshold)
 		return float64(t.Failures)*math.Exp(released) <= t.Delta*(1-1e-8) // what is charged has room for rounding
 	}
-	low, high := int64(-1), int64(1)
-	for !within(high) {
-		low, high = high, 2*high
-	}
-	for high-low > 1 {
-		if mid := low + (high-low)/2; within(mid) {
-			high = mid
-		} else {
-			low = mid
-		}
-	}
-	return Config{Mechanism: MSvec, Scale: lambda, Threshold: high, Failures: t.Failures}, nil
+	return Config{Mechanism: MSvec, Scale: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
 // svt is at epsilon 1/noise for a run. Package svt balances threshold and query noise

@@ -64,3 +64,9 @@ func TestLogTheta(t *testing.T) {
 		assert.InDelta(t, math.Log1p(sum), LogTheta(sigma), 4e-15, "sigma %v", sigma)
 	}
 }
+
+func TestLeast(t *testing.T) {
+	for _, want := range []int64{0, 1, 2, 3, 7, 8, 1000, 1 << 50} {
+		assert.Equal(t, want, Least(func(n int64) bool { return n >= want }))
+	}
+}
