@@ -13,6 +13,9 @@ import (
 type Data struct {
 	X blas32.General
 	Y []int
+	// Targets, if it has rows, holds what a model with squared loss is to predict,
+	// one row a record; Y is then not read.
+	Targets blas32.General
 }
 
 func (d Data) validate() error {

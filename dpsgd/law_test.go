@@ -25,14 +25,14 @@ func (m toy) Fingerprint() []byte   { return nil }
 type toyWorker struct{}
 
 func (toyWorker) Start() {}
-func (toyWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) (tally Tally) {
+func (toyWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	for _, i := range rows {
 		g := float64(row(data.X, i)[0])
-		if math.Abs(g) > clip {
+		scale, clipped := clip.Scale(0, math.Abs(g))
+		if clipped {
 			tally.Clipped++
-			g = math.Copysign(clip, g)
 		}
-		sum[0] += float32(g)
+		sum[0] += float32(scale * g)
 	}
 	return tally
 }

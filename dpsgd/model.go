@@ -25,27 +25,36 @@ type Worker interface {
 	// parameters have changed.
 	Start()
 	// AddClipped adds to sum, which is zero, the contributions of the given
-	// rows of data: the gradient of the row's loss by the parameters times
-	// min(1, clip/norm), norm the Euclidean norm of that gradient over all
-	// parameters. There are at most 64 rows; clip is positive and may be +Inf.
-	// It takes one backward pass: norms from the deltas and activations, rows of
-	// deltas scaled, one product.
+	// rows of data: the gradient of each row's loss by the parameters, every group
+	// of it times clip.Scale of the group's Euclidean norm. There are at most
+	// [MaxRows] rows. It takes one backward pass: norms from the deltas and
+	// activations, rows of deltas scaled, one product.
 	//
 	//  1. What one row contributes, alone in a call, depends on parameters, clip
 	//     and the contents of that row and on nothing else, to the last bit: not
 	//     on the row's index or address.
-	//  2. That contribution has norm at most clip (1 + 2^-20). If the gradient is
-	//     not finite it is zero, and counted.
-	//  3. m rows together give the sum of their single contributions up to an
-	//     error of norm at most gamma_m times the sum of their norms, gamma_m = m
-	//     u/(1 - m u), u = 2^-24.
-	AddClipped(sum []float32, data Data, rows []int, clip float64) Tally
+	//  2. In no group does that contribution have a norm above the clip norm times
+	//     1 + 2^-20. If the gradient is not finite it is zero, and counted.
+	//  3. The rows together give the sum of their single contributions up to an
+	//     error of norm at most gamma_64 times the sum of their norms, gamma_n = n
+	//     u/(1 - n u), u = 2^-24: as single-precision sums do in which no term
+	//     passes through more than 64 additions. See AddOuter of internal/kernel.
+	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
+
+// MaxRows is the most rows in one call of AddClipped.
+const MaxRows = 256
 
 // Tally counts what happened to rows. It is private.
 type Tally struct {
 	Clipped   int64 // scaled down
 	NonFinite int64 // gradient not finite: counted as zero
+	// Loss is the sum of the losses that are finite.
+	Loss float64
 }
 
-func (t *Tally) add(u Tally) { t.Clipped += u.Clipped; t.NonFinite += u.NonFinite }
+func (t *Tally) add(u Tally) {
+	t.Clipped += u.Clipped
+	t.NonFinite += u.NonFinite
+	t.Loss += u.Loss
+}

@@ -146,7 +146,7 @@ func broken(f addClipped) func(m *Softmax) Model {
 	return func(m *Softmax) Model { return brokenModel{m, f} }
 }
 
-type addClipped func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally
+type addClipped func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally
 
 // brokenModel is a model with another way to clip.
 type brokenModel struct {
@@ -161,7 +161,7 @@ type brokenWorker struct {
 	f addClipped
 }
 
-func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) Tally {
+func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	return w.f(w.Worker, sum, data, rows, clip)
 }
 
@@ -173,22 +173,22 @@ func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	require.LessOrEqual(t, ratio, 1.0)
 	require.Greater(t, ratio, 0.99, "the worlds do not reach a record of full norm")
 
-	noClip := func(w Worker, sum []float32, data Data, rows []int, _ float64) Tally {
-		return w.AddClipped(sum, data, rows, 1e6)
+	noClip := func(w Worker, sum []float32, data Data, rows []int, _ Clip) Tally {
+		return w.AddClipped(sum, data, rows, FlatClip(1e6))
 	}
-	clipOfMean := func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally {
-		tally := w.AddClipped(sum, data, rows, 1e6)
+	clipOfMean := func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally {
+		tally := w.AddClipped(sum, data, rows, FlatClip(1e6))
 		square := 0.0
 		for _, v := range sum {
 			square += float64(v) * float64(v)
 		}
-		scale := math.Min(1, clip*float64(len(rows))/math.Sqrt(square))
+		scale := math.Min(1, clip.Norm()*float64(len(rows))/math.Sqrt(square))
 		for j := range sum {
 			sum[j] *= float32(scale)
 		}
 		return tally
 	}
-	weightsOnly := func(w Worker, sum []float32, data Data, rows []int, clip float64) Tally {
+	weightsOnly := func(w Worker, sum []float32, data Data, rows []int, clip Clip) Tally {
 		tally := w.AddClipped(sum, data, rows, clip)
 		for j := range sum[:len(sum)/2] {
 			sum[j] *= 1.1

@@ -95,7 +95,7 @@ type softmaxWorker struct {
 
 func (w *softmaxWorker) Start() { w.pass.load(w.model.parameters) }
 
-func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) Tally {
+func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	return w.pass.addClipped(sum, data.X.Data, data.X.Stride, data.Y, rows, clip)
 }
 
@@ -175,23 +175,23 @@ func (p *softmaxPass[T]) norm() float64 {
 // relative in float32, 2^-53 in float64. So a contribution exceeds the clip norm
 // by no more than about 2^-24 + 2^-52 (cols + classes), relative, which is below
 // 2^-20 up to 2^31 columns and classes.
-func (p *softmaxPass[T]) addClipped(sum, x []T, stride int, labels, rows []int, clip float64) Tally {
+func (p *softmaxPass[T]) addClipped(sum, x []T, stride int, labels, rows []int, clip Clip) Tally {
 	var tally Tally
 	p.scaled, p.inputs = p.scaled[:0], p.inputs[:0]
 	for _, i := range rows {
 		input := x[i*stride : i*stride+p.cols]
 		p.forward(input)
-		p.backward(labels[i])
+		loss := p.backward(labels[i])
 		norm := p.norm()
 		if math.IsNaN(norm) || math.IsInf(norm, 0) {
 			tally.NonFinite++
 			continue
 		}
-		scale := 1.0
-		if norm > clip {
+		scale, clipped := clip.Scale(0, norm)
+		if clipped {
 			tally.Clipped++
-			scale = clip / norm
 		}
+		tally.Loss += loss
 		for _, d := range p.delta {
 			p.scaled = append(p.scaled, towardsZero[T](scale*d))
 		}

@@ -95,7 +95,7 @@ func checkSoftmaxGolden[T kernel.Float](t *testing.T, tolerance float64) {
 		require.InDelta(t, g.Losses[i], pass.backward(g.Labels[i]), tolerance)
 		require.InDelta(t, g.Norms[i], pass.norm(), tolerance)
 		sum := make([]T, classes*(cols+1))
-		pass.addClipped(sum, x, cols, g.Labels, all[i:i+1], math.Inf(1))
+		pass.addClipped(sum, x, cols, g.Labels, all[i:i+1], FlatClip(math.Inf(1)))
 		near(g.Grads[i].flat(), sum)
 	}
 	require.Len(t, g.Clipped, 3)
@@ -103,7 +103,7 @@ func checkSoftmaxGolden[T kernel.Float](t *testing.T, tolerance float64) {
 		var clip float64
 		require.NoError(t, json.Unmarshal([]byte(name), &clip))
 		sum := make([]T, classes*(cols+1))
-		tally := pass.addClipped(sum, x, cols, g.Labels, all, clip)
+		tally := pass.addClipped(sum, x, cols, g.Labels, all, FlatClip(clip))
 		near(want.Sum.flat(), sum)
 		require.InDelta(t, want.Fraction*float64(len(all)), float64(tally.Clipped), 1e-9)
 		for i, s := range want.Scales {
@@ -139,7 +139,7 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 		}
 		pass.load(parameters)
 		gradient := make([]float64, len(parameters))
-		pass.addClipped(gradient, x, cols, label, []int{0}, math.Inf(1))
+		pass.addClipped(gradient, x, cols, label, []int{0}, FlatClip(math.Inf(1)))
 		for j, p := range parameters {
 			parameters[j] = p + h
 			up := loss()

@@ -42,7 +42,7 @@ func parallel(workers, n int, f func(worker, i int)) {
 // non-private training, as doubles.
 type summer struct {
 	data    Data
-	clip    float64
+	clip    Clip
 	perUnit float64 // 1/unit of the grid; 0 for doubles
 	workers []*summingWorker
 	ints    [lanes][]int64
@@ -58,7 +58,7 @@ type summingWorker struct {
 }
 
 func newSummer(model Model, data Data, clip, unit float64, workers int) *summer {
-	s := &summer{data: data, clip: clip}
+	s := &summer{data: data, clip: FlatClip(clip)}
 	parameters := len(model.Parameters())
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -71,7 +71,7 @@ func (m weighted) Fingerprint() []byte {
 type weightedWorker struct{ m weighted }
 
 func (weightedWorker) Start() {}
-func (w weightedWorker) AddClipped(sum []float32, data Data, rows []int, clip float64) Tally {
+func (w weightedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
 	before := sum[0]
 	tally := toyWorker{}.AddClipped(sum, data, rows, clip)
 	sum[0] = before + w.m.weight*(sum[0]-before)

@@ -30,13 +30,13 @@ func (m batchClipped) Worker() dpsgd.Worker { return batchClippedWorker{m.Model.
 
 type batchClippedWorker struct{ dpsgd.Worker }
 
-func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip float64) dpsgd.Tally {
-	tally := w.Worker.AddClipped(sum, data, rows, math.Inf(1))
+func (w batchClippedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
+	tally := w.Worker.AddClipped(sum, data, rows, dpsgd.FlatClip(math.Inf(1)))
 	norm := 0.0
 	for _, v := range sum {
 		norm += float64(v) * float64(v)
 	}
-	if norm, most := math.Sqrt(norm), clip*float64(len(rows)); norm > most {
+	if norm, most := math.Sqrt(norm), clip.Norm()*float64(len(rows)); norm > most {
 		for i := range sum {
 			sum[i] = float32(float64(sum[i]) * most / norm)
 		}

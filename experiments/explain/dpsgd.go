@@ -190,10 +190,10 @@ type watchedWorker struct {
 
 // AddClipped implements dpsgd.Worker. The contribution of a row is the same alone as
 // in company.
-func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip float64) dpsgd.Tally {
+func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	s := w.model.begin()
 	for _, row := range rows {
-		alone := func(clip float64) []float64 {
+		alone := func(clip dpsgd.Clip) []float64 {
 			g := make([]float32, len(sum))
 			w.Worker.AddClipped(g, data, []int{row}, clip)
 			out := make([]float64, len(g))
@@ -203,7 +203,7 @@ func (w *watchedWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, c
 			return out
 		}
 		s.rows = append(s.rows, row)
-		s.gradients, s.clipped = append(s.gradients, alone(math.Inf(1))), append(s.clipped, alone(clip))
+		s.gradients, s.clipped = append(s.gradients, alone(dpsgd.FlatClip(math.Inf(1)))), append(s.clipped, alone(clip))
 	}
 	return w.Worker.AddClipped(sum, data, rows, clip)
 }
