@@ -39,7 +39,7 @@ func BenchmarkStep(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				t.key = SeedKey(1)
+				t.release.key = SeedKey(1)
 				var d Diagnostics
 				for step := 0; b.Loop(); step++ {
 					if err := t.step(context.Background(), step, &d); err != nil {
@@ -60,9 +60,9 @@ func BenchmarkNoise(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t.key = SeedKey(1)
+	t.release.key = SeedKey(1)
 	for step := uint64(0); b.Loop(); step++ {
-		t.drawNoise(step)
+		t.release.drawNoise(step)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.total)), "ns/sample")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.release.total)), "ns/sample")
 }

@@ -34,7 +34,7 @@ func (c Config) checkpointEvery() int {
 // seal binds a checkpoint to the run: the key was derived from everything the
 // run is a function of.
 func (t *trainer) seal(body []byte) ([]byte, error) {
-	text, err := t.key.DeriveBytes("checkpoint", body).MarshalText()
+	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {
 		return nil, fmt.Errorf("dpsgd: %w", err)
 	}

@@ -111,7 +111,7 @@ func FuzzCheckpoint(f *testing.F) {
 		require.NoError(tb, err)
 		t, err := newTrainer(m, d, cfg)
 		require.NoError(tb, err)
-		t.key = key.DeriveBytes("dpsgd", t.fingerprint())
+		t.release.key = key.DeriveBytes("dpsgd", t.fingerprint())
 		return t
 	}
 	require.NoError(f, start(f).save(2, Diagnostics{Sampled: 3}))

@@ -65,16 +65,10 @@ func (c Config) Event() accountant.Event {
 
 // Validate reports the first field that is missing or out of range.
 func (c Config) Validate() error {
-	within := func(field string, v, low, high float64) error {
-		if v >= low && v <= high {
-			return nil
-		}
-		return fmt.Errorf("dpsgd: Config.%s is %g, must be in [%g, %g]", field, v, low, high)
-	}
-	noise := within("NoiseMultiplier", c.NoiseMultiplier, 0x1p-10, 0x1p20)
-	clip := within("ClipNorm", c.ClipNorm, 0x1p-40, 0x1p40)
+	noise := within("Config.NoiseMultiplier", c.NoiseMultiplier, minNoise, maxNoise)
+	clip := within("Config.ClipNorm", c.ClipNorm, minClip, maxClip)
 	if c.NonPrivate {
-		noise = within("NoiseMultiplier", c.NoiseMultiplier, 0, 0)
+		noise = within("Config.NoiseMultiplier", c.NoiseMultiplier, 0, 0)
 		if math.IsInf(c.ClipNorm, 1) {
 			clip = nil
 		}
@@ -83,17 +77,35 @@ func (c Config) Validate() error {
 	if final == 0 {
 		final = c.LearningRate
 	}
-	for _, err := range []error{
-		within("SamplingProbability", c.SamplingProbability, 0x1p-64, 1),
+	return firstError(
+		within("Config.SamplingProbability", c.SamplingProbability, 0x1p-64, 1),
 		noise,
 		clip,
-		within("Steps", float64(c.Steps), 1, math.MaxInt32),
-		within("LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
-		within("FinalLearningRate", final, 0x1p-60, 0x1p60),
-		within("Momentum", c.Momentum, 0, 1-0x1p-20),
-		within("Workers", float64(c.Workers), 0, 1<<16),
-		within("CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
-	} {
+		within("Config.Steps", float64(c.Steps), 1, math.MaxInt32),
+		within("Config.LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
+		within("Config.FinalLearningRate", final, 0x1p-60, 0x1p60),
+		within("Config.Momentum", c.Momentum, 0, 1-0x1p-20),
+		within("Config.Workers", float64(c.Workers), 0, maxWorkers),
+		within("Config.CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
+	)
+}
+
+const (
+	minNoise, maxNoise = 0x1p-10, 0x1p20
+	minClip, maxClip   = 0x1p-40, 0x1p40
+	maxWorkers         = 1 << 16
+)
+
+// within reports a field whose value is outside [low, high].
+func within(field string, v, low, high float64) error {
+	if v >= low && v <= high {
+		return nil
+	}
+	return fmt.Errorf("dpsgd: %s is %g, must be in [%g, %g]", field, v, low, high)
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
 		if err != nil {
 			return err
 		}

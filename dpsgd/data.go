@@ -14,19 +14,32 @@ type Data struct {
 	X blas32.General
 	Y []int
 	// Targets, if it has rows, holds what a model with squared loss is to predict,
-	// one row a record; Y is then not read.
+	// one row a record; Y may then be empty, and is not read.
 	Targets blas32.General
 }
 
 func (d Data) validate() error {
-	x := d.X
+	if err := wellFormed("feature", d.X); err != nil {
+		return err
+	}
+	targets := d.Targets.Rows > 0
+	switch {
+	case targets && d.Targets.Rows != d.X.Rows:
+		return fmt.Errorf("dpsgd: %d rows of targets for %d rows", d.Targets.Rows, d.X.Rows)
+	case len(d.Y) != d.X.Rows && !(targets && len(d.Y) == 0):
+		return fmt.Errorf("dpsgd: %d labels for %d rows", len(d.Y), d.X.Rows)
+	case targets:
+		return wellFormed("target", d.Targets)
+	}
+	return nil
+}
+
+func wellFormed(name string, x blas32.General) error {
 	switch {
 	case x.Rows <= 0 || x.Cols <= 0:
-		return fmt.Errorf("dpsgd: the data has %d rows and %d columns; both must be positive", x.Rows, x.Cols)
+		return fmt.Errorf("dpsgd: the %s matrix has %d rows and %d columns; both must be positive", name, x.Rows, x.Cols)
 	case x.Stride < x.Cols || len(x.Data) < (x.Rows-1)*x.Stride+x.Cols:
-		return fmt.Errorf("dpsgd: the feature matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))
-	case len(d.Y) != x.Rows:
-		return fmt.Errorf("dpsgd: %d labels for %d rows", len(d.Y), x.Rows)
+		return fmt.Errorf("dpsgd: the %s matrix is malformed: %d x %d, stride %d, %d values", name, x.Rows, x.Cols, x.Stride, len(x.Data))
 	}
 	return nil
 }
@@ -42,7 +55,13 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		buffer := make([]byte, 0, 4*d.X.Cols+8)
 		for r := i * piece; r < min((i+1)*piece, d.X.Rows); r++ {
 			buffer = appendFloats(buffer[:0], row(d.X, r))
-			h.Write(binary.LittleEndian.AppendUint64(buffer, uint64(d.Y[r])))
+			if d.Targets.Rows > 0 {
+				buffer = appendFloats(buffer, row(d.Targets, r))
+			}
+			if len(d.Y) > 0 {
+				buffer = binary.LittleEndian.AppendUint64(buffer, uint64(d.Y[r]))
+			}
+			h.Write(buffer)
 		}
 		h.Sum(sums[i][:0])
 	})

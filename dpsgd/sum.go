@@ -2,144 +2,100 @@ package dpsgd
 
 import (
 	"context"
-	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"errors"
+	"fmt"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// lanes is the number of partial sums of a step. It is fixed so that a sum of
-// doubles has one order of additions whatever the number of goroutines; each
-// takes eight bytes a parameter.
-const lanes = 16
-
-// parallel calls f(worker, i) for all i below n from the given number of
-// goroutines.
-func parallel(workers, n int, f func(worker, i int)) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	workers = min(workers, n)
-	if workers <= 1 {
-		for i := range n {
-			f(0, i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				f(w, int(i))
-			}
-		})
-	}
-	group.Wait()
+// SumConfig says how to release the sum of everybody's contribution.
+type SumConfig struct {
+	// ClipNorm bounds the norm of a record's contribution, in [2^-40, 2^40].
+	ClipNorm float64
+	// NoiseMultiplier is the standard deviation of the noise over the clip
+	// norm, in [2^-10, 2^20].
+	NoiseMultiplier float64
+	// Workers is the number of goroutines; default GOMAXPROCS. The result does
+	// not depend on it, to the last bit.
+	Workers int
 }
 
-// summer computes the clipped sum of a batch, as integers on a grid or, for
-// non-private training, as doubles.
-type summer struct {
-	data    Data
-	clip    Clip
-	perUnit float64 // 1/unit of the grid; 0 for doubles
-	workers []*summingWorker
-	ints    [lanes][]int64
-	floats  [lanes][]float64
+// Event is the release of a sum, for the relation "add or remove one record".
+func (c SumConfig) Event() accountant.Event {
+	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
 
-// summingWorker is the working memory of a goroutine.
-type summingWorker struct {
-	Worker
-	sum   []float32
-	tally Tally
-	busy  bool // started in this step
+// Validate reports the first field that is missing or out of range.
+func (c SumConfig) Validate() error {
+	return firstError(
+		within("SumConfig.ClipNorm", c.ClipNorm, minClip, maxClip),
+		within("SumConfig.NoiseMultiplier", c.NoiseMultiplier, minNoise, maxNoise),
+		within("SumConfig.Workers", float64(c.Workers), 0, maxWorkers),
+	)
 }
 
-func newSummer(model Model, data Data, clip, unit float64, workers int) *summer {
-	s := &summer{data: data, clip: FlatClip(clip)}
-	parameters := len(model.Parameters())
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	for range min(workers, lanes) {
-		s.workers = append(s.workers, &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)})
-	}
-	if unit > 0 {
-		s.perUnit = 1 / unit
-	}
-	for l := range lanes {
-		if unit > 0 {
-			s.ints[l] = make([]int64, parameters)
-		} else {
-			s.floats[l] = make([]float64, parameters)
-		}
-	}
-	return s
+// SumResult is the release of a sum.
+type SumResult struct {
+	// Sum estimates the clipped sum, an element for each of the model's parameters.
+	// The noise of each has a standard deviation just above NoiseMultiplier times
+	// ClipNorm.
+	Sum []float64
+	// Event is what the reservation was charged for.
+	Event accountant.Event
+	// Releasable is false for a seeded key.
+	Releasable  bool
+	Diagnostics Diagnostics
 }
 
-// add sums the clipped gradients of the batch into lanes, or returns ctx's
-// error.
-func (s *summer) add(ctx context.Context, batch *batcher) (Tally, error) {
-	for _, w := range s.workers {
-		w.busy, w.tally = false, Tally{}
+// Sum releases the clipped sum of what every record contributes, under Gaussian
+// noise: one step of [Train] with everybody in the batch, and nothing trained.
+// A private mean, a matrix of second moments and a histogram are the sums of
+// models whose workers add a row, its outer product or a cell; see [Model].
+//
+// The reservation must be for cfg.Event() and unused; it is used up when Sum
+// starts, whatever comes of it. The same key, data, configuration and model give
+// the same sum.
+func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key Key) (SumResult, error) {
+	if err := cfg.Validate(); err != nil {
+		return SumResult{}, err
 	}
-	parallel(len(s.workers), lanes, func(worker, lane int) {
-		w := s.workers[worker]
-		if !w.busy {
-			w.Start()
-			w.busy = true
-		}
-		clear(s.ints[lane])
-		clear(s.floats[lane])
-		for b := lane; b < batch.blocks && ctx.Err() == nil; b += lanes {
-			s.addBlock(w, lane, batch.block(b))
-		}
-	})
-	var total Tally
-	for _, w := range s.workers {
-		total.add(w.tally)
+	if err := checkRun(model, data, key); err != nil {
+		return SumResult{}, err
 	}
-	return total, ctx.Err()
+	r, err := newRelease(model, data, 1, cfg.NoiseMultiplier, cfg.ClipNorm, cfg.Workers)
+	if err != nil {
+		return SumResult{}, err
+	}
+	if err := begin(cfg.Event(), reservation, key); err != nil {
+		return SumResult{}, err
+	}
+	r.key = key.DeriveBytes("dpsgd sum", fingerprint("dpsgd sum 1", model, data, cfg.Workers, cfg.ClipNorm, cfg.NoiseMultiplier))
+	tally, err := r.run(ctx, 0)
+	if err != nil {
+		return SumResult{}, err
+	}
+	result := SumResult{Sum: make([]float64, len(r.total)), Event: cfg.Event(), Releasable: key.Releasable()}
+	result.Diagnostics.add(len(r.batch.rows), tally)
+	r.read(result.Sum, 1)
+	return result, nil
 }
 
-// addBlock sums a block in single precision if it is small enough for the
-// bound in grid, and row by row otherwise.
-func (s *summer) addBlock(w *summingWorker, lane int, rows []int) {
-	group := groupRows
-	if len(rows) > groupRows {
-		group = 1
+// checkRun reports what is missing before anything is charged.
+func checkRun(model Model, data Data, key Key) error {
+	if key.IsZero() {
+		return errors.New("dpsgd: the key is missing: make one with NewKey")
 	}
-	for len(rows) > 0 {
-		n := min(group, len(rows))
-		w.tally.add(w.AddClipped(w.sum, s.data, rows[:n], s.clip))
-		rows = rows[n:]
-		if s.perUnit > 0 {
-			foldInts(s.ints[lane], w.sum, s.perUnit)
-		} else {
-			foldFloats(s.floats[lane], w.sum)
-		}
+	if err := data.validate(); err != nil {
+		return err
 	}
+	return model.Check(data)
 }
 
-// foldInts adds sum, in units rounded to the nearest integer, to dst and clears
-// it. A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in
-// the low bits; perUnit is a power of two, so the product is exact.
-func foldInts(dst []int64, sum []float32, perUnit float64) {
-	const magic = 0x1.8p52
-	offset := int64(math.Float64bits(magic))
-	dst = dst[:len(sum)]
-	for j, v := range sum {
-		dst[j] += int64(math.Float64bits(float64(v)*perUnit+magic)) - offset
-		sum[j] = 0
+// begin uses the reservation, which must be for the event.
+func begin(event accountant.Event, reservation *ledger.Reservation, key Key) error {
+	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
+		return fmt.Errorf("dpsgd: %w", err)
 	}
-}
-
-func foldFloats(dst []float64, sum []float32) {
-	dst = dst[:len(sum)]
-	for j, v := range sum {
-		dst[j] += float64(v)
-		sum[j] = 0
-	}
+	return nil
 }

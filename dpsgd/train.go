@@ -2,12 +2,9 @@ package dpsgd
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -44,6 +41,12 @@ type Diagnostics struct {
 	NonFinite int64 // of them, those whose gradient was not finite and counted as zero
 }
 
+func (d *Diagnostics) add(sampled int, tally Tally) {
+	d.Sampled += int64(sampled)
+	d.Clipped += tally.Clipped
+	d.NonFinite += tally.NonFinite
+}
+
 // String returns a redacted word.
 func (Diagnostics) String() string { return "dpsgd.Diagnostics(redacted)" }
 
@@ -69,23 +72,17 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
 	}
-	if key.IsZero() {
-		return Result{}, errors.New("dpsgd: the key is missing: make one with NewKey")
-	}
-	if err := data.validate(); err != nil {
-		return Result{}, err
-	}
-	if err := model.Check(data); err != nil {
+	if err := checkRun(model, data, key); err != nil {
 		return Result{}, err
 	}
 	t, err := newTrainer(model, data, cfg)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := begin(cfg, reservation, key); err != nil {
+	if err := start(cfg, reservation, key); err != nil {
 		return Result{}, err
 	}
-	t.key = key.DeriveBytes("dpsgd", t.fingerprint())
+	t.release.key = key.DeriveBytes("dpsgd", t.fingerprint())
 	result := Result{Event: cfg.Event(), Releasable: key.Releasable() && !cfg.NonPrivate}
 	if result.Steps, err = t.resume(&result.Diagnostics); err != nil {
 		return Result{}, err
@@ -105,136 +102,57 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	return result, nil
 }
 
-func begin(cfg Config, reservation *ledger.Reservation, key Key) error {
-	if cfg.NonPrivate {
-		if reservation != nil {
-			return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
-		}
-		return nil
+func start(cfg Config, reservation *ledger.Reservation, key Key) error {
+	if !cfg.NonPrivate {
+		return begin(cfg.Event(), reservation, key)
 	}
-	if err := reservation.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
-		return fmt.Errorf("dpsgd: %w", err)
+	if reservation != nil {
+		return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
 	}
 	return nil
 }
 
 // trainer is the state of a run.
 type trainer struct {
-	cfg   Config
-	model Model
-	data  Data
-	key   Key
-
-	grid  grid
-	noise *rng.DiscreteGaussian // nil without privacy
-
-	batch     *batcher
-	sum       *summer
-	total     []int64   // noise, then noise plus sum, in units
+	cfg       Config
+	model     Model
+	data      Data
+	release   *release
 	gradient  []float64 // estimate of the mean
 	optimizer heavyBall
 }
 
 func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
+	r, err := newRelease(model, data, cfg.SamplingProbability, cfg.NoiseMultiplier, cfg.ClipNorm, cfg.Workers)
+	if err != nil {
+		return nil, err
+	}
 	n := len(model.Parameters())
-	t := &trainer{
-		cfg: cfg, model: model, data: data,
-		batch:     newBatcher(cfg.SamplingProbability, data.X.Rows),
+	return &trainer{
+		cfg: cfg, model: model, data: data, release: r,
 		gradient:  make([]float64, n),
 		optimizer: heavyBall{momentum: cfg.Momentum, velocity: make([]float64, n)},
-	}
-	if !cfg.NonPrivate {
-		var err error
-		if t.grid, err = newGrid(cfg.NoiseMultiplier, cfg.ClipNorm, n, data.X.Rows); err != nil {
-			return nil, err
-		}
-		if t.noise, err = rng.NewDiscreteGaussian(t.grid.sigma); err != nil {
-			return nil, fmt.Errorf("dpsgd: %w", err)
-		}
-		t.total = make([]int64, n)
-	}
-	t.sum = newSummer(model, data, cfg.ClipNorm, t.grid.unit, cfg.Workers)
-	return t, nil
+	}, nil
 }
 
-// fingerprint hashes all that the run is a function of, so that no two
-// different sums ever meet the same noise: their difference would be bare.
 func (t *trainer) fingerprint() []byte {
-	h := sha256.New()
-	own := t.model.Fingerprint()
-	b := fmt.Appendf(nil, "dpsgd 2 %T %d", t.model, len(own))
-	b = append(b, own...)
-	for _, v := range []float64{
-		t.cfg.SamplingProbability, t.cfg.NoiseMultiplier, t.cfg.ClipNorm,
-		t.cfg.LearningRate, t.cfg.FinalLearningRate, t.cfg.Momentum,
-	} {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	for _, n := range []int{t.cfg.Steps, t.data.X.Rows, t.data.X.Cols, len(t.model.Parameters())} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	}
-	h.Write(appendFloats(b, t.model.Parameters()))
-	for _, piece := range t.data.digest(t.cfg.Workers) {
-		h.Write(piece[:])
-	}
-	return h.Sum(nil)
+	c := t.cfg
+	return fingerprint("dpsgd 3", t.model, t.data, c.Workers,
+		c.SamplingProbability, c.NoiseMultiplier, c.ClipNorm,
+		c.LearningRate, c.FinalLearningRate, c.Momentum, float64(c.Steps))
 }
 
-// step makes one update. The noise is drawn before the data is touched.
+// step makes one update. Its gradient is the sum divided by the expected size
+// of a batch.
 func (t *trainer) step(ctx context.Context, step int, d *Diagnostics) error {
-	if t.noise != nil {
-		t.drawNoise(uint64(step))
-	}
-	t.batch.draw(t.key.Derive("sample", uint64(step)).Stream(), t.key.Derive("deal", uint64(step)).Stream())
-	tally, err := t.sum.add(ctx, t.batch)
+	tally, err := t.release.run(ctx, uint64(step))
 	if err != nil {
 		return err
 	}
-	d.Sampled += int64(len(t.batch.rows))
-	d.Clipped += tally.Clipped
-	d.NonFinite += tally.NonFinite
-	t.estimate()
+	d.add(len(t.release.batch.rows), tally)
+	t.release.read(t.gradient, t.cfg.SamplingProbability*float64(t.data.X.Rows))
 	if !descend(&t.optimizer, t.model.Parameters(), t.gradient, t.cfg.rate(step)) {
 		return fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", step+1)
 	}
 	return nil
-}
-
-// drawNoise sets total to the step's noise. A run of parameters has a stream of
-// its own, so that goroutines share the work.
-func (t *trainer) drawNoise(step uint64) {
-	const run = 1024
-	parallel(t.cfg.Workers, (len(t.total)+run-1)/run, func(_, i int) {
-		stream := t.key.Derive("noise", step, uint64(i)).Stream()
-		part := t.total[i*run : min((i+1)*run, len(t.total))]
-		for j := range part {
-			part[j] = t.noise.Sample(stream)
-		}
-	})
-}
-
-// estimate turns the lanes into the estimate of the mean gradient: divided by
-// the expected size of a batch.
-func (t *trainer) estimate() {
-	expected := t.cfg.SamplingProbability * float64(t.data.X.Rows)
-	if t.noise == nil {
-		clear(t.gradient)
-		for _, lane := range t.sum.floats {
-			for j, v := range lane {
-				t.gradient[j] += v
-			}
-		}
-		for j := range t.gradient {
-			t.gradient[j] /= expected
-		}
-		return
-	}
-	for _, lane := range t.sum.ints {
-		for j, v := range lane {
-			t.total[j] += v
-		}
-	}
-	for j, v := range t.total {
-		t.gradient[j] = float64(v) * t.grid.unit / expected
-	}
 }

@@ -16,13 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-func reserve(t testing.TB, cfg Config) *ledger.Reservation {
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
-	r, err := budget.Reserve(cfg.Event())
-	require.NoError(t, err)
-	return r
-}
+func reserve(t testing.TB, cfg Config) *ledger.Reservation { return reserveEvent(t, cfg.Event()) }
 
 // clouds are records of three classes around three centres.
 func clouds(n, cols int) Data {
