@@ -1,0 +1,20 @@
+package kernel
+
+import "math"
+
+// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to
+// even, to dst, and clears src. The magnitude of a product must be below 2^51;
+// perUnit is a power of two, or the product is rounded twice.
+func FoldInt64(dst []int64, src []float32, perUnit float64) {
+	if len(dst) != len(src) {
+		panic("kernel: dimension mismatch")
+	}
+	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in
+	// the low bits.
+	const magic = 0x1.8p52
+	offset := int64(math.Float64bits(magic))
+	for j, v := range src {
+		dst[j] += int64(math.Float64bits(float64(float64(v)*perUnit)+magic)) - offset
+		src[j] = 0
+	}
+}

@@ -1,0 +1,75 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestAddRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 4))
+		m, n := rapid.IntRange(0, 100).Draw(t, "m"), rapid.IntRange(0, 200).Draw(t, "n")
+		a, dst := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
+		was := append([]float32(nil), dst.data...)
+		AddRows(dst.data, a.data, a.ld, m, n)
+		require.True(t, dst.intact())
+		for j := range n {
+			exact, size := float64(was[j]), math.Abs(float64(was[j]))
+			for i := range m {
+				exact, size = exact+a.at(i, j), size+math.Abs(a.at(i, j))
+			}
+			require.LessOrEqual(t, math.Abs(dst.at(0, j)-exact), gamma[float32](runs(addRun)(m)+1)*size)
+		}
+	})
+}
+
+func TestSquaredNorms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
+		m, n := rapid.IntRange(0, 5).Draw(t, "m"), rapid.IntRange(0, 300).Draw(t, "n")
+		a := newMatrix[float32](rnd, m, n)
+		norms := make([]float64, m)
+		SquaredNorms(norms, a.data, a.ld, m, n)
+		for i := range m {
+			exact := 0.0
+			for j := range n {
+				exact += a.at(i, j) * a.at(i, j)
+			}
+			require.InEpsilon(t, exact+1, norms[i]+1, 1e-13)
+			moved := append(make([]float32, 3), a.row(i)...)[3:]
+			require.Equal(t, norms[i], SquaredNorm(moved[:n:n]))
+		}
+	})
+}
+
+func TestScale(t *testing.T) {
+	x := []float64{1, -2, math.Inf(1), 1e300}
+	Scale(x, 1e10, x)
+	require.Equal(t, []float64{1e10, -2e10, math.Inf(1), math.Inf(1)}, x)
+	require.Panics(t, func() { Scale(x[:2], 1, x) })
+}
+
+// TestFoldIsTheNearestInteger: against math.RoundToEven, up to the edge of its
+// range.
+func TestFoldIsTheNearestInteger(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 1))
+	for n := range 70 {
+		perUnit := math.Ldexp(1, rnd.IntN(40))
+		src, dst, want := make([]float32, n), make([]int64, n), make([]int64, n)
+		for i := range src {
+			src[i] = float32(math.Ldexp(2*rnd.Float64()-1, 51-rnd.IntN(60)) / perUnit)
+			if rnd.IntN(4) == 0 {
+				src[i] = float32((float64(rnd.IntN(1000)) - 500.5) / perUnit)
+			}
+			dst[i] = rnd.Int64() - 1<<62
+			want[i] = dst[i] + int64(math.RoundToEven(float64(src[i])*perUnit))
+		}
+		FoldInt64(dst, src, perUnit)
+		require.Equal(t, want, dst)
+		require.Equal(t, make([]float32, n), src)
+	}
+}
