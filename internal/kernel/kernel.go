@@ -18,6 +18,9 @@ func check[T Float](x []T, ld, rows, cols int) {
 
 // zero clears an m by n matrix.
 func zero[T Float](dst []T, ldd, m, n int) {
+	if n == 0 {
+		return
+	}
 	for i := range m {
 		clear(dst[i*ldd : i*ldd+n])
 	}
