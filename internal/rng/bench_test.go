@@ -13,7 +13,7 @@ func reportDraws(b *testing.B) {
 }
 
 func BenchmarkDiscreteGaussian(b *testing.B) {
-	for _, sigma := range []float64{0.5, 2.5, 10, 40, 150, 1e3, 1e6, 1e9} {
+	for _, sigma := range []float64{0.5, 2.5, 10, 40, 150, 1e3, 1 << 28, 1e9} {
 		d, err := NewDiscreteGaussian(sigma)
 		if err != nil {
 			b.Fatal(err)
@@ -25,6 +25,32 @@ func BenchmarkDiscreteGaussian(b *testing.B) {
 			}
 			reportDraws(b)
 		})
+	}
+}
+
+// BenchmarkFill draws what a step of private training draws, in runs.
+func BenchmarkFill(b *testing.B) {
+	dst := make([]int64, 4096)
+	for _, sigma := range []float64{40, 1e3, 1 << 28, 1e9, maxScale} {
+		d, err := NewDiscreteGaussian(sigma)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
+			s := SeedKey(1).Stream()
+			for b.Loop() {
+				d.Fill(dst, s)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(dst)), "ns/draw")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func BenchmarkUint64(b *testing.B) {
+	s := SeedKey(1).Stream()
+	for b.Loop() {
+		s.Uint64()
 	}
 }
 

@@ -76,14 +76,19 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 			return false
 		}
 	}
+	return bernoulliExpFrom(s, s.src.Uint64(), x, exact)
+}
+
+// bernoulliExpFrom is bernoulliExp for x < 1, the first word u given.
+func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
-		u := s.src.Uint64()
 		hi, lo := bits.Mul64(k, u)
 		if top, carry := bits.Add64(x.frac, x.slack, 0); hi > 0 || carry == 0 && lo >= top {
 			return k&1 == 1 // k U >= x
 		}
 		if next, carry := bits.Add64(lo, k, 0); carry == 0 && next <= x.frac {
-			continue // k U < x
+			u = s.src.Uint64() // k U < x
+			continue
 		}
 		p, q := exact()
 		return resumeBernoulliExp(s, p.Mod(p, q), q, k, u)

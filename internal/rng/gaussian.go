@@ -25,13 +25,19 @@ type DiscreteGaussian struct {
 
 	fine  uint      // 2^fine integers to a cell
 	cells inversion // |Y| / 2^fine, before the choice within the cell
-	curve uint64    // floor(2^77/s^2) for s = sigma/2^fine; fine > 0 only
+	curve uint64    // floor(2^73/s^2) for s = sigma/2^fine; fine > 0 only
 	slack uint64    // of exponent
+	reach uint64    // of quick; fine > 0 only
 }
 
-// A cell is as wide as leaves sigma in [2^7, 2^8) cells: the table fits the
-// first cache, and more than 99 choices in a cell in 100 are accepted.
-const gaussianCells = 7
+// Up to sigma = 2^8 a cell is one integer. Beyond, it is as wide as leaves sigma
+// in [2^5, 2^6) cells: fewer, and more choices within a cell are refused; more,
+// and more slots of the table are shared by two cells. So 96 draws in 100 cost
+// one word and no search.
+const (
+	gaussianCells  = 5
+	oneToACellBits = 8
+)
 
 // NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. Sigma is
 // taken exactly as the dyadic rational the float64 is; nothing is rounded.
@@ -39,13 +45,20 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
 	}
-	d := &DiscreteGaussian{sigma: sigma, logNorm: mathx.LogTheta(sigma), fine: cellBits(sigma, gaussianCells), slack: 3}
+	d := &DiscreteGaussian{sigma: sigma, logNorm: mathx.LogTheta(sigma), slack: 3}
+	if sigma >= 1<<oneToACellBits {
+		d.fine = cellBits(sigma, gaussianCells)
+	}
 	d.num, d.shift = dyadic(sigma)
 	d.cells.law = halfGaussian{d.num, d.shift + d.fine}
 	if d.fine > 0 {
-		s2 := new(big.Int).SetUint64(d.num)
-		curve := new(big.Int).Lsh(big.NewInt(1), 77+2*(d.shift+d.fine))
-		d.curve = curve.Quo(curve, s2.Mul(s2, s2)).Uint64()
+		s2 := new(big.Int).SetUint64(d.num) // of s, times 4^(shift+fine)
+		s2.Mul(s2, s2)
+		curve := new(big.Int).Lsh(big.NewInt(1), 73+2*(d.shift+d.fine))
+		d.curve = curve.Quo(curve, s2).Uint64()
+		known := d.known()
+		reach := new(big.Int).Lsh(big.NewInt(1), known-1+2*(d.shift+d.fine))
+		d.reach = quoUp(reach, reach, s2).Uint64() << (64 - known)
 	}
 	return d, nil
 }
@@ -60,6 +73,13 @@ func (d *DiscreteGaussian) LogProb(k int64) float64 {
 }
 
 // Sample draws one value.
+func (d *DiscreteGaussian) Sample(s *Stream) int64 {
+	var one [1]int64
+	d.Fill(one[:], s)
+	return one[0]
+}
+
+// Fill draws len(dst) values, those that as many calls of Sample would return.
 //
 //	s = sigma/2^fine
 //	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
@@ -71,23 +91,68 @@ func (d *DiscreteGaussian) LogProb(k int64) float64 {
 //
 // M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2))
 // = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2 sigma^2)). Zero can come from B = +
-// alone, otherwise it would count twice. Up to sigma = 2^8 there is one integer
+// alone, otherwise it would count twice. Below sigma = 2^8 there is one integer
 // to a cell, J = 0, and nothing is rejected there.
-func (d *DiscreteGaussian) Sample(s *Stream) int64 {
-	for {
+//
+// With wide cells one word w holds the first bits of all there is to draw:
+//
+//	13 bits, the slot   of the uniform real U that the inversion compares
+//	50 - fine bits      of the uniform real V of the first trial of the Bernoulli
+//	fine bits           J
+//	1 bit               B
+//
+// All are disjoint bits, hence independent. Further bits of U and V are in
+// further words, and X and the outcome of the Bernoulli are functions of U, V
+// and words after those. Where w alone decides both (quick), no other word is
+// read, and one that is not read has no part in the law. Otherwise (settle) the
+// next two words extend U and V, and all is decided as if they had been there
+// from the start.
+func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
+	t := d.cells.table()
+	for i := 0; i < len(dst); {
 		w := s.src.Uint64()
-		m := d.cells.find(s, w>>1)
+		var m uint64
 		if d.fine > 0 {
-			j := s.src.Uint64() >> (64 - d.fine)
-			if !d.accept(s, m, j) {
-				continue
+			var ok bool
+			if m, ok = d.quick(t, w); !ok {
+				if m, ok = d.settle(s, w, s.src.Uint64(), s.src.Uint64()); !ok {
+					continue
+				}
 			}
-			m = m<<d.fine | j
+		} else {
+			m = d.cells.find(s, w>>1)
 		}
 		if y, ok := signed(m, w&1); ok {
-			return y
+			dst[i] = y
+			i++
 		}
 	}
+}
+
+// known is how many bits of V a word holds: at least 15.
+func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
+
+// quick returns M if w tells that it is accepted, whatever comes next: the slot
+// lies in one cell X, and V >= (2X+1)/(2 s^2), which is above the exponent
+// g = j (2X+j)/(2 s^2) of every j < 1, so that the first trial V < g fails and
+// the Bernoulli is true. With n bits of V known, v of them, V >= v/2^n; reach is
+// ceil(2^n/(2 s^2)) 2^(64-n), and w<<13 is v 2^(64-n) + what is less than
+// 2^(64-n). A slot in one cell has X < 4s (its probability is 2^-13 or more), so
+// that (2X+1) reach < 2^63.
+func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
+	x := uint64(t.guide[w>>(64-guideBits)])
+	return x<<d.fine | w>>1&(1<<d.fine-1), x < open && w<<guideBits >= (2*x+1)*d.reach
+}
+
+// settle returns M for the word w, and whether it is accepted. The words moreU
+// and moreV continue U and V.
+func (d *DiscreteGaussian) settle(s *Stream, w, moreU, moreV uint64) (m uint64, ok bool) {
+	const rest = uBits - guideBits
+	x := d.cells.find(s, w>>(64-guideBits)<<rest|moreU>>(64-rest))
+	j := w >> 1 & (1<<d.fine - 1)
+	known := d.known()
+	v := w<<guideBits>>(64-known)<<(64-known) | moreV>>known
+	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
 // signed gives m the sign that bit stands for; minus zero is not ok.
@@ -95,26 +160,28 @@ func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept is true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2).
-func (d *DiscreteGaussian) accept(s *Stream, x, j uint64) bool {
+// accept is true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2);
+// v is the first word of it. Where x is too large for machine words v is not
+// used: quick takes no such x, so nothing is known of v.
+func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
-	if x >= 1<<12 {
+	if x >= 1<<9 {
 		return bernoulliExpBig(s, exact)
 	}
-	return bernoulliExp(s, d.exponent(x, j), exact)
+	return bernoulliExpFrom(s, v, d.exponent(x, j), exact)
 }
 
-// exponent encloses g for x < 2^12.
+// exponent encloses g for x < 2^9.
 //
-// With i = j/2^fine, g = i (2x+i) 2^14/2^64 c 2^50 for c = 2^78/(2 s^2), which is
-// at most 2^63 as s >= 2^7. So 2^64 g = v c/2^64, where v = 2^50 i (2x+i) < 2^63.
-// Rounding 2^50 (2x+i) down and then the product with i takes less than 2 off v,
-// hence at most 1 off the result; rounding c down takes off less than 1/2, and
-// rounding the result less than 1: 3 in all. As v < 2^63 and c <= 2^63, g < 1/4.
+// With i = j/2^fine, 2^64 g = y c/2^64 for y = 2^54 i (2x+i), which is below
+// 2^64, and c = 2^74/(2 s^2), which is at most 2^63 as s >= 2^5. Rounding
+// 2^54 (2x+i) down and then the product with i takes less than 2 off y, hence
+// less than 1 off the result; rounding c down takes off less than 1, and so does
+// rounding the result: 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
-	v, _ := bits.Mul64(i, x<<51+i>>14)
-	g, _ := bits.Mul64(v, d.curve)
+	y, _ := bits.Mul64(i, x<<55+i>>10)
+	g, _ := bits.Mul64(y, d.curve)
 	return exponent{0, g, d.slack}
 }
 

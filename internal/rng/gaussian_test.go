@@ -31,7 +31,7 @@ func TestDiscreteGaussianLaw(t *testing.T) {
 // For a wide sigma the cells are sigma/16 wide and the law is the normal one to
 // within 1/sigma^2 of a cell (Euler-Maclaurin).
 func TestDiscreteGaussianLawWide(t *testing.T) {
-	for _, sigma := range []float64{1e6, 1e8 / 3, 1e9, maxScale} {
+	for _, sigma := range []float64{1e6, 1e8 / 3, 1 << 28, 1e9, maxScale} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
 			d := gaussian(t, sigma)
 			s := SeedKey(6).Derive("gaussian", math.Float64bits(sigma)).Stream()
@@ -61,8 +61,8 @@ func TestDiscreteGaussianNarrow(t *testing.T) {
 
 func TestDiscreteGaussianControls(t *testing.T) {
 	d := gaussian(t, 2.5)
-	wide := gaussian(t, 300) // two integers to a cell
-	require.EqualValues(t, 1, wide.fine)
+	wide := gaussian(t, 300) // eight integers to a cell
+	require.EqualValues(t, 3, wide.fine)
 	t.Run("zero with either sign", func(t *testing.T) {
 		s := SeedKey(10).Stream()
 		requireCaught(t, func() int64 {
@@ -76,7 +76,7 @@ func TestDiscreteGaussianControls(t *testing.T) {
 		s := SeedKey(8).Stream()
 		broken := *d.cells.made.Load()
 		broken.tails = broken.tails[1:]
-		broken.guide = [1 << guideBits]uint16{}
+		broken.index()
 		requireCaught(t, func() int64 {
 			for {
 				w := s.Uint64()
@@ -121,17 +121,23 @@ func TestDiscreteGaussianControls(t *testing.T) {
 }
 
 // exactGaussian is Sample without a table and without an enclosure: big integers
-// alone.
-func exactGaussian(d *DiscreteGaussian, s *Stream) int64 {
+// alone. It asks quick only whether it may leave two words unread, and decides
+// with words from another stream then.
+func exactGaussian(d *DiscreteGaussian, s, other *Stream) int64 {
 	for {
 		w := s.Uint64()
-		m := extend(s, d.cells.law, w>>1, uBits)
-		if d.fine > 0 {
-			j := s.Uint64() >> (64 - d.fine)
-			if !bernoulliExpBig(s, func() (p, q *big.Int) { return d.exactExponent(m, j) }) {
+		var m uint64
+		if d.fine == 0 {
+			m = extend(s, d.cells.law, w>>1, uBits)
+		} else {
+			from := s
+			if _, ok := d.quick(d.cells.table(), w); ok {
+				from = other
+			}
+			var ok bool
+			if m, ok = exactSettle(d, from, w, from.Uint64(), from.Uint64()); !ok {
 				continue
 			}
-			m = m<<d.fine | j
 		}
 		if w&1 == 0 {
 			return int64(m)
@@ -140,6 +146,38 @@ func exactGaussian(d *DiscreteGaussian, s *Stream) int64 {
 			return -int64(m)
 		}
 	}
+}
+
+// exactSettle is settle in big integers alone. The bits of w: 13 of U, 50 - fine
+// of V, fine of J, 1 sign.
+func exactSettle(d *DiscreteGaussian, s *Stream, w, moreU, moreV uint64) (m uint64, ok bool) {
+	bit := func(word uint64, at uint) uint64 { return word >> at & 1 }
+	var u, v, j uint64
+	at := uint(64)
+	for range 13 {
+		at--
+		u = u<<1 | bit(w, at)
+	}
+	for n := uint(63); at > d.fine+1; n-- {
+		at--
+		v |= bit(w, at) << n
+	}
+	for at > 1 {
+		at--
+		j = j<<1 | bit(w, at)
+	}
+	for n := range uint(50) {
+		u = u<<1 | bit(moreU, 63-n)
+	}
+	v |= moreV >> (50 - d.fine)
+	x := extend(s, d.cells.law, u, 63)
+	p, q := d.exactExponent(x, j)
+	if x >= 1<<9 {
+		ok = bernoulliExpBig(s, func() (*big.Int, *big.Int) { return p, q })
+	} else {
+		ok = resumeBernoulliExp(s, p, q, 1, v)
+	}
+	return x<<d.fine | j, ok
 }
 
 // The words decide almost always; enclosures made wider than they need be send
@@ -151,9 +189,9 @@ func TestGaussianWordsAgreeWithBig(t *testing.T) {
 		d.slack = max(d.slack, slack)
 		d.cells.made.Store(coarse(d.cells.law, slack).made.Load())
 		key := SeedKey(seed)
-		a, b := key.Stream(), key.Stream()
+		a, b, other := key.Stream(), key.Stream(), key.Derive("other").Stream()
 		for range n {
-			require.Equal(t, exactGaussian(d, b), d.Sample(a), "sigma %v slack %d", sigma, slack)
+			require.Equal(t, exactGaussian(d, b, other), d.Sample(a), "sigma %v slack %d", sigma, slack)
 		}
 		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	}
@@ -172,19 +210,23 @@ func TestGaussianWordsAgreeWithBig(t *testing.T) {
 func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma")))
-		x := rapid.OneOf(rapid.Uint64Max(3000), rapid.Uint64Max(1<<13)).Draw(t, "x")
+		x := rapid.OneOf(rapid.Uint64Max(400), rapid.Uint64Max(1<<10)).Draw(t, "x")
 		j := rapid.Uint64Max(1<<d.fine-1).Draw(t, "j")
 
 		p, q := d.exactExponent(x, j)
-		if x < 1<<12 {
+		if x < 1<<9 {
 			requireEncloses(t, d.exponent(x, j), p, q)
 		}
 		d.slack = 1 << rapid.UintRange(2, 62).Draw(t, "log2 slack")
 		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
 		a, b := key.Stream(), key.Stream()
 		for range 20 {
+			var v uint64
+			if x < 1<<9 { // otherwise it is not used
+				v = a.Uint64()
+			}
 			want := bernoulliExpBig(b, func() (*big.Int, *big.Int) { return d.exactExponent(x, j) })
-			require.Equal(t, want, d.accept(a, x, j))
+			require.Equal(t, want, d.accept(a, x, j, v))
 		}
 		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	})
@@ -207,8 +249,8 @@ func TestEnclosureControl(t *testing.T) {
 	d := gaussian(t, 1234.5)
 	missed := 0
 	for j := range uint64(1) << d.fine {
-		p, q := d.exactExponent(500, j)
-		x := d.exponent(500, j)
+		p, q := d.exactExponent(400, j)
+		x := d.exponent(400, j)
 		top := new(big.Int).SetUint64(x.frac)
 		if top.Mul(top, q).Cmp(p.Lsh(p, 64)) < 0 {
 			missed++

@@ -2,7 +2,6 @@ package rng
 
 import (
 	"math/big"
-	"sort"
 	"sync/atomic"
 )
 
@@ -17,6 +16,7 @@ import (
 // e <= 2^63 T <= e + slack. If u < e then U < T; if u >= e + slack then U >= T;
 // and in between, less than once in 2^50 draws, extend settles it
 // exactly. So the table decides only what is certain, and nothing is rounded.
+// Mostly the first 13 bits decide.
 //
 // The table is made when it is first needed.
 type inversion struct {
@@ -27,30 +27,39 @@ type inversion struct {
 type table struct {
 	tails []uint64 // e of P[X >= 1], P[X >= 2], ..., falling; the last is 0
 	slack uint64
-	guide [1 << guideBits]uint16 // where the search starts, by the first bits of u
+	guide [1 << guideBits]uint16 // by the first bits of u, the slot: X, or open + where the search starts
 }
 
 const (
 	uBits     = 63
-	guideBits = 10
+	guideBits = 13
+	open      = 1 << 15 // the slot alone does not tell X
 )
 
 // find returns X for a U that starts with the 63 bits u.
 func (v *inversion) find(s *Stream, u uint64) uint64 {
-	t := v.made.Load()
-	if t == nil {
-		t = newTable(v.law)
-		v.made.Store(t) // another goroutine may have stored the same
-	}
-	if x, ok := t.find(u); ok {
+	if x, ok := v.table().find(u); ok {
 		return x
 	}
 	return extend(s, v.law, u, uBits)
 }
 
+func (v *inversion) table() *table {
+	if t := v.made.Load(); t != nil {
+		return t
+	}
+	t := newTable(v.law)
+	v.made.Store(t) // another goroutine may have stored the same
+	return t
+}
+
 // find counts the tails above u. The last one, 0, ends the loop.
 func (t *table) find(u uint64) (x uint64, ok bool) {
 	m := int(t.guide[u>>(uBits-guideBits)])
+	if m < open {
+		return uint64(m), true
+	}
+	m -= open
 	tails := t.tails[m:]
 	for i, e := range tails {
 		if u >= e {
@@ -72,11 +81,25 @@ func newTable(l law) *table {
 			break // further tails are in [0, slack] as well
 		}
 	}
-	for g := range t.guide {
-		largest := uint64(g+1)<<(uBits-guideBits) - 1
-		t.guide[g] = uint16(sort.Search(len(t.tails), func(i int) bool { return t.tails[i] <= largest }))
-	}
+	t.index()
 	return t
+}
+
+// index makes the guide. A slot is closed if its largest u is below the tails
+// before the m-th, and its least u at least slack above that: so are all others.
+func (t *table) index() {
+	m := len(t.tails) - 1
+	for g := range t.guide {
+		least := uint64(g) << (uBits - guideBits)
+		largest := uint64(g+1)<<(uBits-guideBits) - 1
+		for m > 0 && t.tails[m-1] <= largest {
+			m--
+		}
+		t.guide[g] = uint16(m)
+		if least < t.tails[m] || least-t.tails[m] < t.slack {
+			t.guide[g] |= open
+		}
+	}
 }
 
 // extend returns X for a U that starts with the n bits u, reading as many more

@@ -18,11 +18,7 @@ func coarse(l law, slack uint64) *inversion {
 			t.tails[i] = e - min(e, slack/2)
 		}
 		t.slack = slack
-		for g := range t.guide {
-			for t.guide[g] > 0 && t.tails[t.guide[g]-1] <= uint64(g+1)<<(uBits-guideBits)-1 {
-				t.guide[g]--
-			}
-		}
+		t.index()
 	}
 	v.made.Store(t)
 	return v

@@ -1,0 +1,308 @@
+package rng
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+	"pgregory.net/rapid"
+)
+
+// wideSigmas have more than one integer to a cell: few and many, and cells
+// at both ends of their width.
+var wideSigmas = []float64{256, 300, 511.875, 1000, 1234.5, 1e8 / 3, 1 << 28, 1<<29 - 1, 1e9, maxScale}
+
+// misplaced counts the closed slots that are not proven to lie in the one cell
+// the guide names, by enclosures with more bits than the table's.
+func (t *table) misplaced(l law) (n int) {
+	const prec = 150
+	tails := l.tails(prec)
+	for g, x := range t.guide {
+		if x >= open {
+			continue
+		}
+		least := new(big.Int).Lsh(big.NewInt(int64(g)), prec-guideBits)
+		end := new(big.Int).Lsh(big.NewInt(int64(g+1)), prec-guideBits)
+		if least.Cmp(tails[x].hi) < 0 || x > 0 && end.Cmp(tails[x-1].lo) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// closed is the fraction of slots that tell X by themselves.
+func (t *table) closed() float64 {
+	n := 0
+	for _, x := range t.guide {
+		if x < open {
+			n++
+		}
+	}
+	return float64(n) / float64(len(t.guide))
+}
+
+func TestEverySlot(t *testing.T) {
+	all := map[string]law{"gaussian 255": gaussianLaw(255), "geometric 31.9": geometricLaw(31.9)}
+	for name, l := range laws {
+		all[name] = l
+	}
+	for _, sigma := range wideSigmas {
+		all[fmt.Sprint("cells of ", sigma)] = gaussian(t, sigma).cells.law
+	}
+	for name, l := range all {
+		t.Run(name, func(t *testing.T) {
+			made := newTable(l)
+			require.Zero(t, made.misplaced(l))
+			require.Greater(t, made.closed(), 0.9)
+		})
+	}
+	for _, sigma := range wideSigmas {
+		require.Greater(t, newTable(gaussian(t, sigma).cells.law).closed(), 0.97, "slots that need no search")
+	}
+}
+
+func TestEverySlotControls(t *testing.T) {
+	l := gaussian(t, 1000).cells.law
+	for name, spoil := range map[string]func(*table){
+		"one tail too low": func(made *table) { made.tails[30] -= 1 << (uBits - guideBits); made.index() },
+		"an open slot closed": func(made *table) {
+			for g, x := range made.guide {
+				if x >= open {
+					made.guide[g] -= open
+					return
+				}
+			}
+		},
+		"the cell before": func(made *table) { made.guide[4000]-- },
+	} {
+		made := newTable(l)
+		require.Zero(t, made.misplaced(l))
+		spoil(made)
+		require.Positive(t, made.misplaced(l), name)
+	}
+}
+
+// reaches reports whether (2x+1) reach is at least 2^64 (2x+1)/(2 s^2), without
+// overflow, for every x that a closed slot has.
+func reaches(d *DiscreteGaussian) bool {
+	s2 := new(big.Int).SetUint64(d.num)
+	s2.Mul(s2, s2)
+	left := new(big.Int).Mul(new(big.Int).SetUint64(d.reach), s2)
+	right := new(big.Int).Lsh(big.NewInt(1), 63+2*(d.shift+d.fine))
+	if left.Cmp(right) < 0 {
+		return false
+	}
+	for _, x := range d.cells.table().guide {
+		if hi, _ := bits.Mul64(2*uint64(x)+1, d.reach); x < open && (hi > 0 || x >= 1<<9) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestReach(t *testing.T) {
+	check := func(t require.TestingT, sigma float64) {
+		d := gaussian(t, sigma)
+		require.GreaterOrEqual(t, d.known(), uint(15))
+		require.Zero(t, d.reach<<d.known(), "bits of J and B in it")
+		require.True(t, reaches(d), sigma)
+		d.reach -= 1 << (64 - d.known())
+		require.False(t, reaches(d), "control")
+	}
+	for _, sigma := range wideSigmas {
+		check(t, sigma)
+	}
+	rapid.Check(t, func(t *rapid.T) { check(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma"))) })
+}
+
+// thresholds returns words on either side of the one from which quick is sure
+// of a closed slot, with the J that needs it most.
+func thresholds(d *DiscreteGaussian, slot uint64) (below, from uint64) {
+	x := uint64(d.cells.table().guide[slot])
+	bound := (2*x + 1) * d.reach
+	low := uint64(1)<<(d.fine+1) - 1
+	word := func(v uint64) uint64 { return slot<<(64-guideBits) | v>>guideBits | low }
+	return word(bound - 1<<(64-d.known())), word(bound)
+}
+
+// disagrees reports whether some further words would decide otherwise than quick
+// did without them; big integers decide.
+func disagrees(d *DiscreteGaussian, w uint64, more *Stream) bool {
+	m, ok := d.quick(d.cells.table(), w)
+	if !ok {
+		return false
+	}
+	for _, u := range []uint64{0, math.MaxUint64, more.Uint64()} { // ends of the slot
+		v := u & more.Uint64() // low ones refuse
+		if u == math.MaxUint64 {
+			v = 0
+		}
+		if exact, ok := exactSettle(d, more, w, u, v); !ok || exact != m {
+			return true
+		}
+	}
+	return false
+}
+
+func TestQuickIsWhatTheFurtherWordsWouldSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sigma := rapid.OneOf(rapid.SampledFrom(wideSigmas), rapid.Custom(func(t *rapid.T) float64 {
+			return math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma"))
+		})).Draw(t, "sigma")
+		d := gaussian(t, sigma)
+		made := d.cells.table()
+		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
+		for range 3 {
+			require.False(t, disagrees(d, s.Uint64(), s))
+			if slot := s.Uint64N(1 << guideBits); made.guide[slot] < open {
+				below, from := thresholds(d, slot)
+				_, ok := d.quick(made, below)
+				require.False(t, ok)
+				_, ok = d.quick(made, from)
+				require.True(t, ok)
+				require.False(t, disagrees(d, from, s))
+			}
+		}
+	})
+}
+
+// settle agrees with big integers whatever the words, near the ends of slots and
+// cells among them.
+func TestSettleAgreesWithBig(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
+		word := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, math.MaxUint64, math.MaxUint64 - 1}))
+		w, u, v := word.Draw(t, "w"), word.Draw(t, "u"), word.Draw(t, "v")
+		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
+		a, b := key.Stream(), key.Stream()
+		wantM, want := exactSettle(d, a, w, u, v)
+		gotM, got := d.settle(b, w, u, v)
+		require.Equal(t, wantM, gotM)
+		require.Equal(t, want, got)
+		require.Equal(t, a.Uint64(), b.Uint64(), "words read")
+	})
+}
+
+// A reach a quarter short accepts what further words would refuse.
+func TestQuickControl(t *testing.T) {
+	for _, sigma := range []float64{1000, 1 << 28, maxScale} {
+		d := gaussian(t, sigma)
+		made := d.cells.table()
+		short := gaussian(t, sigma)
+		short.reach -= short.reach / 4 >> (64 - d.known()) << (64 - d.known())
+		s := SeedKey(20).Stream()
+		right, wrong := 0, 0
+		for slot := range uint64(1) << guideBits {
+			if made.guide[slot] >= open || slot%128 != 0 {
+				continue
+			}
+			_, from := thresholds(short, slot)
+			if disagrees(d, from, s) {
+				right++
+			}
+			if disagrees(short, from, s) {
+				wrong++
+			}
+		}
+		require.Zero(t, right)
+		require.Positive(t, wrong, sigma)
+	}
+}
+
+// placePValue is the chi-square test of where in their cells the draws lie, in
+// sixteen parts of a cell.
+func placePValue(d *DiscreteGaussian, fill func([]int64)) float64 {
+	var observed, expected [16]float64
+	total := 8 * draws
+	dst := make([]int64, 1000)
+	for range int(total) / len(dst) {
+		fill(dst)
+		for _, y := range dst {
+			observed[max(y, -y)>>(d.fine-4)&15]++
+		}
+	}
+	part := int64(1) << (d.fine - 4)
+	normal := distuv.Normal{Sigma: d.sigma}
+	for i := range int64(16 * 9 * 64) { // beyond 9 sigma
+		p := 2 * (normal.CDF(0.5-float64(i*part)) - normal.CDF(0.5-float64((i+1)*part)))
+		if part == 1 {
+			p = 2 * math.Exp(d.LogProb(i))
+		}
+		if i == 0 { // zero has one sign
+			p -= math.Exp(d.LogProb(0))
+		}
+		expected[i&15] += p * total
+	}
+	var chi2 float64
+	for i, e := range expected {
+		chi2 += (observed[i] - e) * (observed[i] - e) / e
+	}
+	return distuv.ChiSquared{K: 15}.Survival(chi2)
+}
+
+func TestPlaceInCell(t *testing.T) {
+	for _, sigma := range []float64{512, 1000, 1 << 28, 1<<29 - 1, maxScale} {
+		d := gaussian(t, sigma)
+		s := SeedKey(21).Derive("place", math.Float64bits(sigma)).Stream()
+		require.Greater(t, placePValue(d, func(dst []int64) { d.Fill(dst, s) }), falseAlarm, sigma)
+	}
+}
+
+func TestPlaceInCellControls(t *testing.T) {
+	if raceDetector {
+		t.Skip("too few draws")
+	}
+	broken := func(sigma float64, change func(*DiscreteGaussian), word func(*DiscreteGaussian, uint64) uint64) float64 {
+		d := gaussian(t, sigma)
+		s := SeedKey(22).Stream()
+		change(d)
+		made := d.cells.table()
+		return placePValue(d, func(dst []int64) {
+			for i := 0; i < len(dst); {
+				w := word(d, s.Uint64())
+				m, ok := d.quick(made, w)
+				if !ok {
+					m, ok = d.settle(s, w, s.Uint64(), s.Uint64())
+				}
+				if !ok {
+					continue
+				}
+				if y, ok := signed(m, w&1); ok {
+					dst[i] = y
+					i++
+				}
+			}
+		})
+	}
+	none := func(*DiscreteGaussian) {}
+	same := func(_ *DiscreteGaussian, w uint64) uint64 { return w }
+	for _, sigma := range []float64{512, 1 << 28} {
+		require.Greater(t, broken(sigma, none, same), falseAlarm)
+		require.Less(t, broken(sigma, func(d *DiscreteGaussian) { d.reach = 0 }, same), falseAlarm, "never refused in a closed slot")
+		require.Less(t, broken(sigma, none, func(d *DiscreteGaussian, w uint64) uint64 {
+			j := w >> 1 & (1<<d.fine - 1) // V starts with the bits of J
+			v := j << (64 - d.fine) >> guideBits
+			kept := uint64(1<<guideBits-1)<<(64-guideBits) | (1<<(d.fine+1) - 1)
+			return w&kept | v&^kept
+		}), falseAlarm, "bits of J shared with V")
+	}
+}
+
+func TestFillIsRepeatedSample(t *testing.T) {
+	for _, sigma := range []float64{minScale, 40, 300, 1 << 28, maxScale} {
+		d := gaussian(t, sigma)
+		key := SeedKey(23)
+		a, b := key.Stream(), key.Stream()
+		dst := make([]int64, 1000)
+		d.Fill(dst, a)
+		d.Fill(nil, a)
+		for _, y := range dst {
+			require.Equal(t, d.Sample(b), y)
+		}
+		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
+	}
+}
