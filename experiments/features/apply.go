@@ -46,11 +46,10 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 				if from >= set.X.Rows {
 					return
 				}
-				for i := from; i < min(from+chunk, set.X.Rows); i++ {
-					img := set.X.Data[i*set.X.Stride : i*set.X.Stride+set.X.Cols]
-					dst := out.Data[i*dim : (i+1)*dim]
-					e.Extract(dst, img, shape)
-					if !finite(img) || !finite(dst) {
+				to := min(from+chunk, set.X.Rows)
+				extractBatch(e, rowsOf(out, from, to), rowsOf(set.X, from, to), shape)
+				for i := from; i < to; i++ {
+					if !finite(rowOf(set.X, i)) || !finite(rowOf(out, i)) {
 						bad.Store(int64(i))
 					}
 				}

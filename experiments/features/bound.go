@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/experiments/dataset"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // Standardize gives every vector mean 0 and standard deviation 1 over its own
@@ -16,15 +17,27 @@ func (s Standardize) Dim(shape dataset.Shape) int { return s.Of.Dim(shape) }
 
 func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) {
 	s.Of.Extract(dst, img, shape)
+	standardize(dst)
+}
+
+// ExtractBatch implements [Batcher].
+func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	extractBatch(s.Of, dst, x, shape)
+	for i := range dst.Rows {
+		standardize(rowOf(dst, i))
+	}
+}
+
+func standardize(v []float32) {
 	var sum float64
-	for _, v := range dst {
-		sum += float64(v)
+	for _, x := range v {
+		sum += float64(x)
 	}
-	mean := float32(sum / float64(len(dst)))
-	for i := range dst {
-		dst[i] -= mean
+	mean := float32(sum / float64(len(v)))
+	for i := range v {
+		v[i] -= mean
 	}
-	toNorm(dst, math.Sqrt(float64(len(dst))))
+	toNorm(v, math.Sqrt(float64(len(v))))
 }
 
 // UnitNorm divides every vector by its own Euclidean norm. A zero vector stays.
@@ -39,6 +52,14 @@ func (u UnitNorm) Dim(shape dataset.Shape) int { return u.Of.Dim(shape) }
 func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) {
 	u.Of.Extract(dst, img, shape)
 	toNorm(dst, 1)
+}
+
+// ExtractBatch implements [Batcher].
+func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	extractBatch(u.Of, dst, x, shape)
+	for i := range dst.Rows {
+		toNorm(rowOf(dst, i), 1)
+	}
 }
 
 // toNorm scales in float64, so that neither the largest nor the smallest
