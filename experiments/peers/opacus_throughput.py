@@ -5,7 +5,8 @@ batch is in memory, gathered before the clock starts; --feed poisson goes throug
 Opacus' own loader and sampler instead. Every case runs in a process of its own,
 so that none lives in another's memory; the cases take turns for --rounds rounds. A
 timing during which other programs used more than --others of the processors is
-done again, a few times at most (on Linux); what was left of that is in the result.
+done again when they are quiet, for --patience seconds at most (on Linux); what was
+left of that is in the result.
 
 Before anything is timed, the gradients of both kinds of clipping are compared
 with explicit per-example gradients, and the noise with its standard deviation.
@@ -116,39 +117,34 @@ def time_case(args, name, method):
             samples, steps = samples + len(x), steps + 1
         return samples / (time.perf_counter() - start)
 
-    def watched():
-        machine, own = busy()
-        rate = run(args.seconds, 1)
-        machine_after, own_after = busy()
-        seconds = machine_after[1] - machine[1]
-        others = machine_after[0] - machine[0] - (own_after - own)
-        return rate, max(0.0, others / seconds / os.cpu_count()) if seconds else None
+    def watched(measure):
+        before, start = busy(), time.perf_counter()
+        rate = measure()
+        after, seconds = busy(), time.perf_counter() - start
+        return rate, max(0.0, (after - before) / seconds / os.cpu_count())
 
     run(args.warm_up, 2)
-    timings = [watched() for _ in range(args.repeats)]
-    for _ in range(4 * args.repeats):
-        worst = max(range(args.repeats), key=lambda i: timings[i][1] or 0)
-        if (timings[worst][1] or 0) <= args.others:
+    give_up = time.monotonic() + args.patience
+    timings = []
+    while len(timings) < args.repeats or max(t[1] for t in timings) > args.others:
+        while watched(lambda: time.sleep(0.3))[1] > args.others and time.monotonic() < give_up:
+            pass
+        timings.append(watched(lambda: run(args.seconds, 1)))
+        timings = sorted(timings, key=lambda t: t[1])[: args.repeats]
+        if time.monotonic() > give_up and len(timings) == args.repeats:
             break
-        again = watched()
-        if again[1] < timings[worst][1]:
-            timings[worst] = again
     return timings
 
 
 def busy():
-    """Returns ((processor seconds of the machine, time), processor seconds of this process).
-
-    Both times are 0 where the machine does not say.
-    """
+    """Returns the processor seconds that others have used so far; 0 where the machine does not say."""
     own = os.times()
     try:
         with open("/proc/stat") as f:
             user, nice, system, _, _, irq, soft, steal = (int(t) for t in f.readline().split()[1:9])
     except OSError:
-        return (0.0, 0.0), 0.0
-    total = (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK")
-    return (total, time.perf_counter()), own.user + own.system
+        return 0.0
+    return (user + nice + system + irq + soft + steal) / os.sysconf("SC_CLK_TCK") - own.user - own.system
 
 
 def memory_case(args, name, method):
@@ -211,11 +207,7 @@ def child(args):
     torch.set_num_threads(args.threads)
     kind, name, method = args.case.split(":")
     measure = {"time": time_case, "memory": memory_case}
-    if kind == "check":
-        result = check(name, method)
-    else:
-        result = measure[kind](args, name, method)
-    print(json.dumps(result))
+    print(json.dumps(measure[kind](args, name, method)))
 
 
 def ask(kind, name, method):
@@ -247,6 +239,8 @@ def main():
     p.add_argument("--warm-up", type=float, default=0.5, help="seconds before the first timing (default 0.5)")
     p.add_argument("--others", type=float, default=0.05,
                    help="share of the processors others may use in a timing (default 0.05)")
+    p.add_argument("--patience", type=float, default=30,
+                   help="seconds a process waits for that, warm-up not counted (default 30)")
     p.add_argument("--feed", choices=["batch", "poisson"], default="batch",
                    help="one batch kept in memory, or Opacus' loader with Poisson sampling")
     p.add_argument("--memory-models", nargs="*", choices=MODELS, default=["cnn"],
@@ -260,6 +254,8 @@ def main():
 
     import opacus
     import torch
+
+    warnings.filterwarnings("ignore")
 
     def say(*words):
         print(*words, file=sys.stderr, flush=True)
@@ -277,7 +273,7 @@ def main():
         for method in args.methods:
             if method == "plain":
                 continue
-            error, sigma = ask("check", name, method)
+            error, sigma = check(name, method)
             say(f"check {name} {method}: gradient within {error:.1e}, noise {sigma:.3f} of its deviation")
             result["check"].append({"model": name, "method": method, "error": error, "noise": sigma})
     timings = {}
@@ -287,14 +283,14 @@ def main():
                 new = ask("time", name, method)
                 timings.setdefault((name, method), []).extend(new)
                 say(f"round {r + 1} {name} {method}: {statistics.median(t[0] for t in new):,.0f} samples/s,"
-                    f" others {max(t[1] or 0 for t in new):.0%}")
+                    f" others {max(t[1] for t in new):.0%}")
     for (name, method), all_timings in timings.items():
-        quiet = [t for t in all_timings if (t[1] or 0) <= args.others] or all_timings
+        quiet = [t for t in all_timings if t[1] <= args.others] or all_timings
         rates = [t[0] for t in quiet]
         result["throughput"].append({
             "model": name, "method": method, "samples_per_second": statistics.median(rates),
             "lowest": min(rates), "highest": max(rates),
-            "timings": len(all_timings), "used": len(rates), "others": max(t[1] or 0 for t in quiet),
+            "timings": len(all_timings), "used": len(rates), "others": max(t[1] for t in quiet),
         })
     for name in args.memory_models:
         for method in args.methods:
