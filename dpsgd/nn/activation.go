@@ -1,0 +1,101 @@
+package nn
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// plain is embedded by layers without parameters.
+type plain struct{}
+
+// Tensors implements [Layer]: there are none.
+func (plain) Tensors(Shape) []int { return nil }
+
+// Init implements [Layer]: there is nothing to set.
+func (plain) Init([]float64, Shape, *rand.Rand) {}
+
+// plainPass is embedded by passes without parameters.
+type plainPass[T Float] struct{}
+
+func (plainPass[T]) Start([]T) {}
+
+func (plainPass[T]) AddScaled([]T, int, [][]T) {}
+
+// elementwise is embedded by activations.
+type elementwise struct{ plain }
+
+// Output implements [Layer]: that of the input.
+func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
+
+// Workspace implements [Layer]: it needs none.
+func (elementwise) Workspace(Shape) int { return 0 }
+
+func (elementwise) overwrites() {}
+
+// ReLU is max(x, 0) by element.
+type ReLU struct{ elementwise }
+
+// String implements [Layer].
+func (ReLU) String() string { return "relu" }
+
+// Float32 implements [Layer].
+func (ReLU) Float32(in Shape, _ int) Pass[float32] { return &reluPass[float32]{size: in.Size()} }
+
+// Float64 implements [Layer].
+func (ReLU) Float64(in Shape, _ int) Pass[float64] { return &reluPass[float64]{size: in.Size()} }
+
+type reluPass[T Float] struct {
+	plainPass[T]
+	size int
+	y    []T
+}
+
+func (p *reluPass[T]) Forward(y, x []T, rows int) {
+	p.y = y[:rows*p.size]
+	for i, v := range x[:len(p.y)] {
+		p.y[i] = max(v, 0)
+	}
+}
+
+func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
+	dx, dy = dx[:len(p.y)], dy[:len(p.y)]
+	for i, v := range p.y {
+		d := dy[i]
+		if v == 0 {
+			d = 0
+		}
+		dx[i] = d
+	}
+}
+
+// Tanh is the hyperbolic tangent by element.
+type Tanh struct{ elementwise }
+
+// String implements [Layer].
+func (Tanh) String() string { return "tanh" }
+
+// Float32 implements [Layer].
+func (Tanh) Float32(in Shape, _ int) Pass[float32] { return &tanhPass[float32]{size: in.Size()} }
+
+// Float64 implements [Layer].
+func (Tanh) Float64(in Shape, _ int) Pass[float64] { return &tanhPass[float64]{size: in.Size()} }
+
+type tanhPass[T Float] struct {
+	plainPass[T]
+	size int
+	y    []T
+}
+
+func (p *tanhPass[T]) Forward(y, x []T, rows int) {
+	p.y = y[:rows*p.size]
+	for i, v := range x[:len(p.y)] {
+		p.y[i] = T(math.Tanh(float64(v)))
+	}
+}
+
+func (p *tanhPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
+	dx, dy = dx[:len(p.y)], dy[:len(p.y)]
+	for i, v := range p.y {
+		dx[i] = dy[i] * (1 - v*v)
+	}
+}

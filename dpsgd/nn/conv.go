@@ -1,0 +1,226 @@
+package nn
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// Conv2D is a two-dimensional convolution with square kernels (a
+// cross-correlation: kernels are not flipped). Its tensors are the kernels, laid
+// out by filter, row, column, input channel, and the intercepts.
+type Conv2D struct {
+	Filters int
+	Kernel  int // positions on a side
+	Stride  int // positions
+	Padding int // zeros on every side, below Kernel
+	Weights Weights
+}
+
+// String implements [Layer].
+func (c Conv2D) String() string {
+	return fmt.Sprintf("conv %d kernel %d stride %d padding %d", c.Filters, c.Kernel, c.Stride, c.Padding)
+}
+
+func (c Conv2D) window() window {
+	return window{kernel: c.Kernel, stride: c.Stride, padding: c.Padding}
+}
+
+// Output implements [Layer].
+func (c Conv2D) Output(in Shape) (Shape, error) {
+	if c.Filters < 1 {
+		return Shape{}, fmt.Errorf("Filters is %d, must be positive", c.Filters)
+	}
+	return c.window().output(in, c.Filters)
+}
+
+// taps is the number of weights of one filter.
+func (c Conv2D) taps(in Shape) int { return c.Kernel * c.Kernel * in.Channels }
+
+// Tensors implements [Layer].
+func (c Conv2D) Tensors(in Shape) []int { return []int{c.Filters * c.taps(in), c.Filters} }
+
+// Init implements [Layer].
+func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
+	weights := c.Filters * c.taps(in)
+	c.Weights.draw(parameters[:weights], c.taps(in), c.Filters*c.Kernel*c.Kernel, rnd)
+	clear(parameters[weights:])
+}
+
+// Workspace implements [Layer]: the windows, and a gradient.
+func (c Conv2D) Workspace(in Shape) int {
+	out, _ := c.Output(in)
+	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
+}
+
+// Float32 implements [Layer].
+func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[float32](c, in, rows) }
+
+// Float64 implements [Layer].
+func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
+
+// convPass lays the windows of an image out as rows of a matrix, which makes
+// the convolution a product with the kernels. The gradient of a row is a sum
+// over positions: it is computed once, in a buffer, which gives its norm exactly
+// and its scaled sum without another product.
+type convPass[T Float] struct {
+	in, padded Shape
+	window     window
+	out        int // filters
+	taps       int // weights of a filter
+	origins    []int
+	w, b       []T
+	forward    kernel.Packed[T] // W^T
+	back       kernel.Packed[T] // W
+	packed     bool             // back holds the parameters of this step
+
+	image     []T // one, with its border of zeros
+	windows   []T // rows x positions x taps
+	dwindows  []T // of one row
+	dy        []T
+	weights   []T // gradients, rows x out x taps
+	intercept []T // rows x out
+	square    []float64
+}
+
+func newConvPass[T Float](c Conv2D, in Shape, rows int) *convPass[T] {
+	p := &convPass[T]{
+		in:     in,
+		padded: Image(in.Rows+2*c.Padding, in.Cols+2*c.Padding, in.Channels),
+		window: c.window(), out: c.Filters, taps: c.taps(in),
+	}
+	p.origins = window{kernel: c.Kernel, stride: c.Stride}.origins(p.padded)
+	p.image = make([]T, p.padded.Size())
+	p.windows = make([]T, rows*len(p.origins)*p.taps)
+	p.square = make([]float64, rows)
+	return p
+}
+
+func (p *convPass[T]) Start(parameters []T) {
+	p.w, p.b = parameters[:p.out*p.taps], parameters[p.out*p.taps:]
+	p.forward.PackBT(p.w, p.taps, p.out, p.taps)
+	p.packed = false
+}
+
+func (p *convPass[T]) Forward(y, x []T, rows int) {
+	size := p.in.Size()
+	for i := range rows {
+		p.spread(p.windows[i*len(p.origins)*p.taps:], x[i*size:(i+1)*size])
+	}
+	positions := rows * len(p.origins)
+	p.forward.Mul(y, p.out, p.windows, p.taps, positions)
+	for i := range positions {
+		to := y[i*p.out:][:len(p.b)]
+		for k, b := range p.b {
+			to[k] += b
+		}
+	}
+}
+
+// spread sets windows, positions x taps, to the windows of image x.
+func (p *convPass[T]) spread(windows, x []T) {
+	if p.window.padding > 0 {
+		line, pad := p.in.Cols*p.in.Channels, p.window.padding
+		for r := range p.in.Rows {
+			copy(p.image[((r+pad)*p.padded.Cols+pad)*p.in.Channels:], x[r*line:(r+1)*line])
+		}
+		x = p.image
+	}
+	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
+	for _, origin := range p.origins {
+		for range p.window.kernel {
+			copy(windows[:run], x[origin:origin+run])
+			windows = windows[run:]
+			origin += line
+		}
+	}
+}
+
+// gather is the transpose of spread: it sets dx to the sums over windows.
+func (p *convPass[T]) gather(dx, windows []T) {
+	image := dx
+	if p.window.padding > 0 {
+		image = p.image
+	}
+	clear(image)
+	run, line := p.window.kernel*p.in.Channels, p.padded.Cols*p.in.Channels
+	for _, origin := range p.origins {
+		for range p.window.kernel {
+			to := image[origin : origin+run]
+			for j, d := range windows[:run] {
+				to[j] += d
+			}
+			windows = windows[run:]
+			origin += line
+		}
+	}
+	if p.window.padding > 0 {
+		line, pad := p.in.Cols*p.in.Channels, p.window.padding
+		for r := range p.in.Rows {
+			copy(dx[r*line:(r+1)*line], p.image[((r+pad)*p.padded.Cols+pad)*p.in.Channels:])
+		}
+		clear(p.image) // the border is zero for spread
+	}
+}
+
+func (p *convPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
+	p.dy = dy
+	n := len(p.origins)
+	if dx != nil {
+		if !p.packed {
+			p.back.PackAB(p.w, p.taps, p.out, p.taps)
+			p.packed = true
+			if p.dwindows == nil {
+				p.dwindows = make([]T, n*p.taps)
+			}
+		}
+		size := p.in.Size()
+		for i := range rows {
+			p.back.Mul(p.dwindows, p.taps, dy[i*n*p.out:], p.out, n)
+			p.gather(dx[i*size:(i+1)*size], p.dwindows)
+		}
+	}
+	if squares == nil {
+		return
+	}
+	if p.weights == nil {
+		p.weights = make([]T, len(p.square)*p.out*p.taps)
+		p.intercept = make([]T, len(p.square)*p.out)
+	}
+	clear(p.weights[:rows*p.out*p.taps])
+	clear(p.intercept[:rows*p.out])
+	for i := range rows {
+		g := dy[i*n*p.out : (i+1)*n*p.out]
+		kernel.AddATB(p.weights[i*p.out*p.taps:], p.taps, g, p.out, p.windows[i*n*p.taps:], p.taps, p.out, p.taps, n)
+		kernel.AddRows(p.intercept[i*p.out:(i+1)*p.out], g, p.out, n, p.out)
+	}
+	addSquares(squares[0], p.square, p.weights, p.out*p.taps, rows)
+	addSquares(squares[1], p.square, p.intercept, p.out, rows)
+}
+
+func (p *convPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
+	w, b := sum[:p.out*p.taps], sum[p.out*p.taps:]
+	if scales == nil {
+		n := rows * len(p.origins)
+		kernel.AddATB(w, p.taps, p.dy, p.out, p.windows, p.taps, p.out, p.taps, n)
+		kernel.AddRows(b, p.dy, p.out, n, p.out)
+		return
+	}
+	addScaledRows(w, p.weights, rows, scales[0])
+	addScaledRows(b, p.intercept, rows, scales[1])
+}
+
+// addSquares adds the squared norms of the rows of g, n values each, to dst.
+func addSquares[T Float](dst, scratch []float64, g []T, n, rows int) {
+	kernel.SquaredNorms(scratch, g, n, rows, n)
+	for i, s := range scratch[:rows] {
+		dst[i] += s
+	}
+}
+
+// addScaledRows adds the rows of g times their scales to sum.
+func addScaledRows[T Float](sum, g []T, rows int, scales []T) {
+	n := len(sum)
+	kernel.AddATB(sum, n, scales, 1, g, n, 1, n, rows)
+}

@@ -1,0 +1,146 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W,
+// row-major with a row for each unit, and b.
+type Dense struct {
+	Units   int
+	Weights Weights // where W starts
+}
+
+// String implements [Layer].
+func (d Dense) String() string { return fmt.Sprintf("dense %d", d.Units) }
+
+// Output implements [Layer].
+func (d Dense) Output(in Shape) (Shape, error) {
+	switch {
+	case d.Units < 1:
+		return Shape{}, fmt.Errorf("Units is %d, must be positive", d.Units)
+	case in.Rows != 1 || in.Cols != 1:
+		return Shape{}, fmt.Errorf("input is %v, must be a vector: put Flatten before", in)
+	}
+	return Vector(d.Units), nil
+}
+
+// Tensors implements [Layer].
+func (d Dense) Tensors(in Shape) []int { return []int{d.Units * in.Channels, d.Units} }
+
+// Init implements [Layer].
+func (d Dense) Init(parameters []float64, in Shape, rnd *rand.Rand) {
+	weights := d.Units * in.Channels
+	d.Weights.draw(parameters[:weights], in.Channels, d.Units, rnd)
+	clear(parameters[weights:])
+}
+
+// Workspace implements [Layer].
+func (d Dense) Workspace(Shape) int { return d.Units }
+
+// Float32 implements [Layer].
+func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[float32](d, in, rows) }
+
+// Float64 implements [Layer].
+func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
+
+// densePass needs no gradient per row: that of W is the outer product of dy and
+// x, of squared norm |dy|^2 |x|^2, and that of b is dy (Goodfellow 2015); the
+// scaled sum is one product of matrices.
+type densePass[T Float] struct {
+	in, out int
+	w, b    []T
+	forward kernel.Packed[T] // W^T, for more than skinny units
+	back    kernel.Packed[T] // W
+	packed  bool             // back holds the parameters of this step
+	x, dy   []T              // of the rows at work
+	scaled  []T              // rows of dy
+	xx, gg  []float64
+}
+
+// skinny is the number of outputs up to which a product needs no packing.
+const skinny = 16
+
+func newDensePass[T Float](d Dense, in Shape, rows int) *densePass[T] {
+	return &densePass[T]{
+		in: in.Channels, out: d.Units,
+		scaled: make([]T, rows*d.Units),
+		xx:     make([]float64, rows), gg: make([]float64, rows),
+	}
+}
+
+func (p *densePass[T]) Start(parameters []T) {
+	p.w, p.b = parameters[:p.out*p.in], parameters[p.out*p.in:]
+	p.packed = false
+	if p.out > skinny {
+		p.forward.PackBT(p.w, p.in, p.out, p.in)
+	}
+}
+
+func (p *densePass[T]) Forward(y, x []T, rows int) {
+	p.x = x
+	if p.out > skinny {
+		p.forward.Mul(y, p.out, x, p.in, rows)
+	} else {
+		kernel.MulBT(y, p.out, x, p.in, p.w, p.in, rows, p.out, p.in)
+	}
+	for i := range rows {
+		for k, b := range p.b {
+			y[i*p.out+k] += b
+		}
+	}
+}
+
+// steep is the largest squared norm of inputs at which a gradient is scaled
+// without loss. Clipped to C, a row of deltas is of size C/|x|, and where that
+// is below the normal float32 numbers it rounds by 2^-150 an element: by less
+// than 2^-21 C of the product for |x| <= 2^64, C >= 2^-40 and 2^46 units.
+const steep = 0x1p128
+
+func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
+	p.dy = dy
+	if dx != nil {
+		if !p.packed {
+			p.back.PackAB(p.w, p.in, p.out, p.in)
+			p.packed = true
+		}
+		p.back.Mul(dx, p.in, dy, p.out, rows)
+	}
+	if squares == nil {
+		return
+	}
+	kernel.SquaredNorms(p.xx, p.x, p.in, rows, p.in)
+	kernel.SquaredNorms(p.gg, dy, p.out, rows, p.out)
+	for i := range rows {
+		if p.xx[i] > steep {
+			p.xx[i] = math.Inf(1)
+		}
+		squares[0][i] += p.gg[i] * p.xx[i]
+		squares[1][i] += p.gg[i]
+	}
+}
+
+func (p *densePass[T]) AddScaled(sum []T, rows int, scales [][]T) {
+	w, b := sum[:p.out*p.in], sum[p.out*p.in:]
+	g := p.dy
+	if scales != nil {
+		g = p.scaled
+		scaleRows(g, p.dy, p.out, rows, scales[0])
+	}
+	kernel.AddATB(w, p.in, g, p.out, p.x, p.in, p.out, p.in, rows)
+	if scales != nil && &scales[0][0] != &scales[1][0] {
+		scaleRows(g, p.dy, p.out, rows, scales[1])
+	}
+	kernel.AddRows(b, g, p.out, rows, p.out)
+}
+
+// scaleRows sets every row of dst, of n values, to that of src times its scale.
+func scaleRows[T Float](dst, src []T, n, rows int, scales []T) {
+	for i := range rows {
+		kernel.Scale(dst[i*n:(i+1)*n], scales[i], src[i*n:(i+1)*n])
+	}
+}

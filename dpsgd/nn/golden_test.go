@@ -1,0 +1,210 @@
+package nn
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// numbers is a tensor of any rank, flattened in row-major order.
+type numbers []float64
+
+func (n *numbers) UnmarshalJSON(b []byte) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case float64:
+			*n = append(*n, v)
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	*n = nil
+	walk(v)
+	return nil
+}
+
+type tensors map[string]numbers
+
+type golden struct {
+	Params  tensors                  `json:"params"`
+	Inputs  []numbers                `json:"inputs"`
+	Labels  []int                    `json:"labels"`
+	Logits  []numbers                `json:"logits"`
+	Losses  []float64                `json:"losses"`
+	Grads   []tensors                `json:"per_example_grads"`
+	ByParam []tensors                `json:"per_example_param_norms"`
+	Norms   []float64                `json:"per_example_norms"`
+	Sum     tensors                  `json:"sum_grads"`
+	Clipped map[string]clippedGolden `json:"clipped"`
+}
+
+type clippedGolden struct {
+	Scales     []float64 `json:"scales"`
+	Fraction   float64   `json:"fraction_clipped"`
+	Sum        tensors   `json:"flat_sum"`
+	Budget     float64   `json:"per_tensor_budget"`
+	ByTensor   tensors   `json:"per_tensor_sum"`
+	Gamma      float64   `json:"automatic_gamma"`
+	Automatic  tensors   `json:"automatic_sum"`
+	Normalised tensors   `json:"normalised_sum"`
+	Step       struct {
+		Rate     float64 `json:"lr"`
+		DivideBy float64 `json:"divide_by"`
+		Params   tensors `json:"params"`
+	} `json:"sgd_step_no_noise"`
+}
+
+// byChannelLast turns m x channels x rows x cols into m x rows x cols x channels.
+func byChannelLast(x numbers, m, channels, rows, cols int) numbers {
+	y := make(numbers, len(x))
+	n := rows * cols
+	for i := range m {
+		for c := range channels {
+			for p := range n {
+				y[(i*n+p)*channels+c] = x[(i*channels+c)*n+p]
+			}
+		}
+	}
+	return y
+}
+
+// golden networks, with the order of their tensors and what the layout of
+// positions before channels asks of each.
+var goldenNets = []struct {
+	name   string
+	in     Shape
+	layers []Layer
+	order  []string
+	layout map[string]func(numbers) numbers
+}{
+	{"logistic", Vector(6), []Layer{Dense{Units: 4}}, []string{"W", "b"}, nil},
+	{"mlp_tanh", Vector(5), []Layer{Dense{Units: 7}, Tanh{}, Dense{Units: 6}, Tanh{}, Dense{Units: 3}},
+		[]string{"W1", "b1", "W2", "b2", "W3", "b3"}, nil},
+	{"cnn_relu_maxpool", Vector(162), []Layer{
+		FromChannels{Shape: Image(9, 9, 2)},
+		Conv2D{Filters: 3, Kernel: 4, Stride: 2, Padding: 1}, ReLU{}, MaxPool{Kernel: 2, Stride: 1},
+		Conv2D{Filters: 4, Kernel: 2, Stride: 1}, ReLU{}, Flatten{}, Dense{Units: 5},
+	}, []string{"K1", "c1", "K2", "c2", "W", "b"}, map[string]func(numbers) numbers{
+		"K1": func(x numbers) numbers { return byChannelLast(x, 3, 2, 4, 4) },
+		"K2": func(x numbers) numbers { return byChannelLast(x, 4, 3, 2, 2) },
+		"W":  func(x numbers) numbers { return byChannelLast(x, 5, 4, 2, 2) },
+	}},
+}
+
+func to[T Float](x []float64) []T {
+	y := make([]T, len(x))
+	for i, v := range x {
+		y[i] = T(v)
+	}
+	return y
+}
+
+func wide[T Float](x []T) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+func TestGolden(t *testing.T) {
+	for n := range goldenNets {
+		t.Run(goldenNets[n].name, func(t *testing.T) {
+			t.Run("float64", func(t *testing.T) { checkGolden[float64](t, n, 1e-9) })
+			t.Run("float32", func(t *testing.T) { checkGolden[float32](t, n, 2e-5) })
+		})
+	}
+}
+
+func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
+	net := goldenNets[n]
+	raw, err := os.ReadFile("testdata/" + net.name + ".json")
+	require.NoError(t, err)
+	var g golden
+	require.NoError(t, json.Unmarshal(raw, &g))
+	flat := func(x tensors) (f []float64) {
+		for _, name := range net.order {
+			v := x[name]
+			if change := net.layout[name]; change != nil {
+				v = change(v)
+			}
+			f = append(f, v...)
+		}
+		return f
+	}
+	near := func(want []float64, got []T) {
+		t.Helper()
+		require.InDeltaSlice(t, want, wide(got), tolerance)
+	}
+	arch, err := NewArchitecture(net.in, CrossEntropy, net.layers...)
+	require.NoError(t, err)
+	batch := Batch[T]{Stride: net.in.Size() + 3, Y: g.Labels}
+	var all []int
+	for i, x := range g.Inputs {
+		all = append(all, i)
+		batch.X = append(append(batch.X, to[T](x)...), 7, 7, 7)
+	}
+	parameters := to[T](flat(g.Params))
+	for _, rows := range []int{1, 2, len(all)} { // micro-batches and one batch
+		w := newWorker[T](arch, rows)
+		w.Start(parameters)
+		outputs := make([]T, len(all)*arch.Output().Size())
+		w.Outputs(outputs, batch, all)
+		near(slices.Concat(g.Logits...), outputs)
+		add := func(rows []int, clip dpsgd.Clip) ([]T, dpsgd.Tally) {
+			sum := make([]T, arch.Parameters())
+			return sum, w.AddClipped(sum, batch, rows, clip)
+		}
+		inf := math.Inf(1)
+		for i := range g.Inputs {
+			sum, tally := add(all[i:i+1], dpsgd.FlatClip(inf))
+			near(flat(g.Grads[i]), sum)
+			require.InDelta(t, g.Losses[i], tally.Loss, tolerance)
+			// Norms: what a clip norm of 1e-3 divides by.
+			add(all[i:i+1], dpsgd.FlatClip(1e-3))
+			total := 0.0
+			for k, s := range w.squares {
+				total += s[0]
+				require.InDelta(t, g.ByParam[i][net.order[k]][0], math.Sqrt(s[0]), tolerance)
+			}
+			require.InDelta(t, g.Norms[i], math.Sqrt(total), tolerance)
+		}
+		sum, _ := add(all, dpsgd.FlatClip(inf))
+		near(flat(g.Sum), sum)
+		sum, _ = add(all, dpsgd.FlatClip(1e9)) // the private way
+		near(flat(g.Sum), sum)
+		require.Len(t, g.Clipped, 3)
+		for name, want := range g.Clipped {
+			var clip float64
+			require.NoError(t, json.Unmarshal([]byte(name), &clip))
+			scaled := tolerance * max(1, clip)
+			sum, tally := add(all, dpsgd.FlatClip(clip))
+			near(flat(want.Sum), sum)
+			require.InDelta(t, want.Fraction*float64(len(all)), float64(tally.Clipped), 1e-9)
+			automatic, _ := add(all, dpsgd.Clip{Norms: []float64{clip}, Stabilizer: want.Gamma})
+			require.InDeltaSlice(t, flat(want.Automatic), wide(automatic), scaled)
+			normalised, _ := add(all, dpsgd.Clip{Norms: []float64{clip}, Stabilizer: math.SmallestNonzeroFloat64})
+			require.InDeltaSlice(t, flat(want.Normalised), wide(normalised), scaled)
+			byTensor, _ := add(all, dpsgd.Clip{Norms: slices.Repeat([]float64{want.Budget}, len(arch.tensors))})
+			near(flat(want.ByTensor), byTensor)
+			after := wide(parameters)
+			for j, v := range sum {
+				after[j] -= want.Step.Rate * float64(v) / want.Step.DivideBy
+			}
+			near(flat(want.Step.Params), to[T](after))
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+)
+
+// Loss is what training minimises, a number for each example, without
+// averaging.
+type Loss int
+
+const (
+	// CrossEntropy is log sum exp of the outputs minus that of the label: the
+	// outputs are logits.
+	CrossEntropy Loss = iota + 1
+	// SquaredError is half the squared distance of the outputs from the targets,
+	// or from the one-hot code of the label where the data has no targets.
+	SquaredError
+)
+
+// String names the loss.
+func (l Loss) String() string {
+	switch l {
+	case CrossEntropy:
+		return "cross-entropy"
+	case SquaredError:
+		return "squared-error"
+	}
+	return fmt.Sprintf("loss %d", int(l))
+}
+
+// crossEntropy sets delta to the gradient of the loss by the logits, softmax
+// minus one-hot, and returns the loss. It is NaN if a logit is NaN or +Inf.
+func crossEntropy[T Float](delta, logits []T, label int) float64 {
+	top := math.Inf(-1)
+	for _, v := range logits {
+		top = math.Max(top, float64(v)) // NaN stays NaN
+	}
+	total := 0.0
+	for k, v := range logits {
+		e := math.Exp(float64(v) - top)
+		delta[k] = T(e)
+		total += e
+	}
+	inverse := 1 / total
+	for k, v := range logits {
+		delta[k] = T(math.Exp(float64(v)-top) * inverse)
+	}
+	delta[label] = T(math.Exp(float64(logits[label])-top)*inverse - 1)
+	return top + math.Log(total) - float64(logits[label])
+}
+
+// squaredError sets delta to the gradient, outputs minus target, and returns
+// the loss. Without a target it is the one-hot code of the label.
+func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
+	copy(delta, outputs)
+	if target == nil {
+		delta[label]--
+	}
+	for k, t := range target {
+		delta[k] -= t
+	}
+	for _, d := range delta {
+		loss += float64(d) * float64(d)
+	}
+	return loss / 2
+}
+
+// target is row i of the batch's targets, nil if it has none.
+func (b Batch[T]) target(i, outputs int) []T {
+	if len(b.Targets) == 0 {
+		return nil
+	}
+	return b.Targets[i*b.TargetStride:][:outputs]
+}
+
+// lossAt sets delta to the gradient of the loss by the outputs of row i of the
+// batch, and returns the loss.
+func lossAt[T Float](l Loss, delta, outputs []T, batch Batch[T], i int) float64 {
+	if l == CrossEntropy {
+		return crossEntropy(delta, outputs, batch.Y[i])
+	}
+	if target := batch.target(i, len(outputs)); target != nil {
+		return squaredError(delta, outputs, target, 0)
+	}
+	return squaredError(delta, outputs, nil, batch.Y[i])
+}

@@ -1,0 +1,114 @@
+package nn
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// Model is an architecture with parameters, in single precision. It implements
+// [dpsgd.Grouped]; the groups are the tensors.
+type Model struct {
+	arch       *Architecture
+	parameters []float32
+}
+
+var _ dpsgd.Grouped = (*Model)(nil)
+
+// New returns a model with all parameters zero: see [NewArchitecture] for what
+// fits together, and Init for where to start.
+func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
+	a, err := NewArchitecture(in, loss, layers...)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{arch: a, parameters: make([]float32, a.Parameters())}, nil
+}
+
+// Init sets the parameters to where training starts from, as the layers say: a
+// function of the random numbers alone.
+func (m *Model) Init(rnd *rand.Rand) {
+	for l, s := range m.arch.spans {
+		initial := make([]float64, s.size)
+		m.arch.layers[l].Init(initial, m.arch.shapes[l], rnd)
+		for i, v := range initial {
+			m.parameters[s.parameters+i] = float32(v)
+		}
+	}
+}
+
+// Architecture is what the model computes.
+func (m *Model) Architecture() *Architecture { return m.arch }
+
+// Parameters implements [dpsgd.Model]: the tensors of all layers, in order.
+func (m *Model) Parameters() []float32 { return m.parameters }
+
+// Groups implements [dpsgd.Grouped].
+func (m *Model) Groups() []int { return m.arch.Tensors() }
+
+// Fingerprint implements [dpsgd.Model]: the name of the architecture says all.
+func (m *Model) Fingerprint() []byte { return []byte("nn 1 " + m.arch.String()) }
+
+// Check implements [dpsgd.Model].
+func (m *Model) Check(data dpsgd.Data) error {
+	if err := m.checkInput(data.X); err != nil {
+		return err
+	}
+	outputs := m.arch.Output().Size()
+	if t := data.Targets; t.Rows > 0 && m.arch.loss == SquaredError {
+		if t.Rows != data.X.Rows || t.Cols != outputs || malformed(t) {
+			return fmt.Errorf("nn: targets are %d x %d, stride %d, %d values; must be %d x %d",
+				t.Rows, t.Cols, t.Stride, len(t.Data), data.X.Rows, outputs)
+		}
+		return nil
+	}
+	if len(data.Y) != data.X.Rows {
+		return fmt.Errorf("nn: %d labels for %d rows", len(data.Y), data.X.Rows)
+	}
+	for i, y := range data.Y {
+		if y < 0 || y >= outputs {
+			return fmt.Errorf("nn: row %d has label %d, outside 0..%d", i, y, outputs-1)
+		}
+	}
+	return nil
+}
+
+func (m *Model) checkInput(x blas32.General) error {
+	if want := m.arch.Input(); x.Cols != want.Size() {
+		return fmt.Errorf("nn: the data has %d columns, the model takes %d (%v)", x.Cols, want.Size(), want)
+	}
+	if malformed(x) {
+		return fmt.Errorf("nn: the matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))
+	}
+	return nil
+}
+
+func malformed(x blas32.General) bool {
+	return x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols
+}
+
+// Worker implements [dpsgd.Model].
+func (m *Model) Worker() dpsgd.Worker {
+	return &modelWorker{model: m, worker: NewWorker[float32](m.arch)}
+}
+
+type modelWorker struct {
+	model  *Model
+	worker *Worker[float32]
+}
+
+func (w *modelWorker) Start() { w.worker.Start(w.model.parameters) }
+
+func (w *modelWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
+	return w.worker.AddClipped(sum, batchOf(data), rows, clip)
+}
+
+func batchOf(data dpsgd.Data) Batch[float32] {
+	return Batch[float32]{
+		X: data.X.Data, Stride: data.X.Stride, Y: data.Y,
+		Targets: data.Targets.Data, TargetStride: data.Targets.Stride,
+	}
+}

@@ -1,0 +1,160 @@
+package nn
+
+import "fmt"
+
+// MaxPool takes the largest value of each channel in a square window; the first
+// of them by row, then column, where several are equal.
+type MaxPool struct {
+	plain
+	Kernel, Stride int // positions; Kernel at most 16
+}
+
+// String implements [Layer].
+func (m MaxPool) String() string { return fmt.Sprintf("maxpool %d stride %d", m.Kernel, m.Stride) }
+
+// Output implements [Layer].
+func (m MaxPool) Output(in Shape) (Shape, error) {
+	if m.Kernel > 16 {
+		return Shape{}, fmt.Errorf("Kernel is %d, must be at most 16", m.Kernel)
+	}
+	return window{kernel: m.Kernel, stride: m.Stride}.output(in, in.Channels)
+}
+
+// Workspace implements [Layer].
+func (m MaxPool) Workspace(in Shape) int {
+	out, _ := m.Output(in)
+	return out.Size()/4 + 1
+}
+
+// Float32 implements [Layer].
+func (m MaxPool) Float32(in Shape, rows int) Pass[float32] { return newMaxPass[float32](m, in, rows) }
+
+// Float64 implements [Layer].
+func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[float64](m, in, rows) }
+
+type maxPass[T Float] struct {
+	plainPass[T]
+	size, channels int
+	origins, taps  []int
+	winner         []uint8 // the tap each output came from
+}
+
+func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
+	w := window{kernel: m.Kernel, stride: m.Stride}
+	p := &maxPass[T]{size: in.Size(), channels: in.Channels, origins: w.origins(in), taps: w.taps(in)}
+	p.winner = make([]uint8, rows*len(p.origins)*p.channels)
+	return p
+}
+
+func (p *maxPass[T]) Forward(y, x []T, rows int) {
+	n := p.channels
+	at := 0
+	for i := range rows {
+		for _, origin := range p.origins {
+			origin += i * p.size
+			best, winner := y[at:at+n], p.winner[at:at+n]
+			at += n
+			copy(best, x[origin:origin+n])
+			clear(winner)
+			for t, tap := range p.taps[1:] {
+				for c, v := range x[origin+tap : origin+tap+n] {
+					if v > best[c] {
+						best[c], winner[c] = v, uint8(t+1)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (p *maxPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
+	n := p.channels
+	clear(dx[:rows*p.size])
+	at := 0
+	for i := range rows {
+		for _, origin := range p.origins {
+			origin += i * p.size
+			for c, t := range p.winner[at : at+n] {
+				dx[origin+p.taps[t]+c] += dy[at+c]
+			}
+			at += n
+		}
+	}
+}
+
+// AveragePool takes the mean of each channel in a square window.
+type AveragePool struct {
+	plain
+	Kernel, Stride int // positions
+}
+
+// String implements [Layer].
+func (a AveragePool) String() string {
+	return fmt.Sprintf("averagepool %d stride %d", a.Kernel, a.Stride)
+}
+
+// Output implements [Layer].
+func (a AveragePool) Output(in Shape) (Shape, error) {
+	return window{kernel: a.Kernel, stride: a.Stride}.output(in, in.Channels)
+}
+
+// Workspace implements [Layer]: it needs none.
+func (AveragePool) Workspace(Shape) int { return 0 }
+
+// Float32 implements [Layer].
+func (a AveragePool) Float32(in Shape, _ int) Pass[float32] { return newAveragePass[float32](a, in) }
+
+// Float64 implements [Layer].
+func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAveragePass[float64](a, in) }
+
+type averagePass[T Float] struct {
+	plainPass[T]
+	size, channels int
+	origins, taps  []int
+	share          T // of one value in a mean
+}
+
+func newAveragePass[T Float](a AveragePool, in Shape) *averagePass[T] {
+	w := window{kernel: a.Kernel, stride: a.Stride}
+	return &averagePass[T]{
+		size: in.Size(), channels: in.Channels, origins: w.origins(in), taps: w.taps(in),
+		share: 1 / T(a.Kernel*a.Kernel),
+	}
+}
+
+func (p *averagePass[T]) Forward(y, x []T, rows int) {
+	n := p.channels
+	for i := range rows {
+		for _, origin := range p.origins {
+			origin += i * p.size
+			mean := y[:n]
+			y = y[n:]
+			clear(mean)
+			for _, tap := range p.taps {
+				for c, v := range x[origin+tap : origin+tap+n] {
+					mean[c] += v
+				}
+			}
+			for c := range mean {
+				mean[c] *= p.share
+			}
+		}
+	}
+}
+
+func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
+	n := p.channels
+	clear(dx[:rows*p.size])
+	for i := range rows {
+		for _, origin := range p.origins {
+			origin += i * p.size
+			for _, tap := range p.taps {
+				to := dx[origin+tap : origin+tap+n]
+				for c, d := range dy[:n] {
+					to[c] += p.share * d
+				}
+			}
+			dy = dy[n:]
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package nn
+
+import "fmt"
+
+// Flatten turns any input into a vector: by row, then column, then channel.
+type Flatten struct{ plain }
+
+// String implements [Layer].
+func (Flatten) String() string { return "flatten" }
+
+// Output implements [Layer].
+func (Flatten) Output(in Shape) (Shape, error) { return Vector(in.Size()), nil }
+
+// Workspace implements [Layer]: it needs none.
+func (Flatten) Workspace(Shape) int { return 0 }
+
+// Float32 implements [Layer].
+func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float32]{size: in.Size()} }
+
+// Float64 implements [Layer].
+func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
+
+// flattenPass copies; a model shares the memory instead, and calls nothing.
+type flattenPass[T Float] struct {
+	plainPass[T]
+	size int
+}
+
+func (p flattenPass[T]) Forward(y, x []T, rows int) { copy(y[:rows*p.size], x) }
+
+func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
+
+// FromChannels is for data laid out by channel, then row, then column: its
+// input is a vector, its output an image. It stands first, if at all.
+type FromChannels struct {
+	plain
+	Shape Shape // of the image
+}
+
+// String implements [Layer].
+func (c FromChannels) String() string { return fmt.Sprintf("from channels %v", c.Shape) }
+
+// Output implements [Layer].
+func (c FromChannels) Output(in Shape) (Shape, error) {
+	if !c.Shape.valid() || in != Vector(c.Shape.Size()) {
+		return Shape{}, fmt.Errorf("input is %v, must be a vector of the size of %+v", in, c.Shape)
+	}
+	return c.Shape, nil
+}
+
+// Workspace implements [Layer]: it needs none.
+func (FromChannels) Workspace(Shape) int { return 0 }
+
+// Float32 implements [Layer].
+func (c FromChannels) Float32(Shape, int) Pass[float32] {
+	return channelsPass[float32]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
+}
+
+// Float64 implements [Layer].
+func (c FromChannels) Float64(Shape, int) Pass[float64] {
+	return channelsPass[float64]{channels: c.Shape.Channels, positions: c.Shape.Rows * c.Shape.Cols}
+}
+
+type channelsPass[T Float] struct {
+	plainPass[T]
+	channels, positions int
+}
+
+func (p channelsPass[T]) Forward(y, x []T, rows int) {
+	p.transpose(y, x, rows, p.channels, p.positions)
+}
+
+func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
+	p.transpose(dx, dy, rows, p.positions, p.channels)
+}
+
+// transpose turns every row of src, an m x n matrix, into the n x m one.
+func (p channelsPass[T]) transpose(dst, src []T, rows, m, n int) {
+	size := m * n
+	for i := range rows {
+		from, to := src[i*size:(i+1)*size], dst[i*size:(i+1)*size]
+		for a := range m {
+			for b, v := range from[a*n : (a+1)*n] {
+				to[b*m+a] = v
+			}
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package nn
+
+import "fmt"
+
+// window is a square that moves over an image: Kernel positions on a side,
+// Stride from one to the next, over an image with Padding zeros on every side.
+type window struct{ kernel, stride, padding int }
+
+func (w window) output(in Shape, channels int) (Shape, error) {
+	switch {
+	case w.kernel < 1:
+		return Shape{}, fmt.Errorf("Kernel is %d, must be positive", w.kernel)
+	case w.stride < 1:
+		return Shape{}, fmt.Errorf("Stride is %d, must be positive", w.stride)
+	case w.padding < 0 || w.padding >= w.kernel:
+		return Shape{}, fmt.Errorf("Padding is %d, must be in [0, Kernel)", w.padding)
+	case in.Rows+2*w.padding < w.kernel || in.Cols+2*w.padding < w.kernel:
+		return Shape{}, fmt.Errorf("input %v with padding %d is smaller than the kernel of %d", in, w.padding, w.kernel)
+	}
+	return Image(w.count(in.Rows), w.count(in.Cols), channels), nil
+}
+
+// count is the number of places along a side of n.
+func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
+
+// origins returns, for every place of the window over an image without
+// padding, the offset of its first value.
+func (w window) origins(in Shape) []int {
+	var offsets []int
+	for r := range w.count(in.Rows) {
+		for c := range w.count(in.Cols) {
+			offsets = append(offsets, (r*w.stride*in.Cols+c*w.stride)*in.Channels)
+		}
+	}
+	return offsets
+}
+
+// taps returns the offset of every position in the window from its first.
+func (w window) taps(in Shape) []int {
+	var offsets []int
+	for r := range w.kernel {
+		for c := range w.kernel {
+			offsets = append(offsets, (r*in.Cols+c)*in.Channels)
+		}
+	}
+	return offsets
+}

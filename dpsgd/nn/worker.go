@@ -1,0 +1,300 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+const maxRows = dpsgd.MaxRows
+
+// Batch is data in either precision: [dpsgd.Data] with another element type.
+type Batch[T Float] struct {
+	X            []T // row i starts at i*Stride
+	Stride       int
+	Y            []int
+	Targets      []T // none, or row i at i*TargetStride
+	TargetStride int
+}
+
+// Worker computes an architecture forwards and backwards, for one goroutine.
+// With float32 it is what a [Model] trains by; with float64 it checks the same
+// code.
+type Worker[T Float] struct {
+	arch    *Architecture
+	passes  []Pass[T]
+	values  [][]T // of the input, then of every layer: rows x size, some shared
+	deltas  [][]T // gradients by them, nil before the first layer with parameters
+	losses  []float64
+	squares [][]float64 // of every tensor
+	scales  [][]T       // of every tensor, if each is clipped
+	shared  [][]T       // of every tensor, all the same slice, if clipped as a whole
+	kept    []int       // rows at work
+	rows    int         // at most, at a time
+}
+
+// NewWorker returns the working memory of one goroutine.
+func NewWorker[T Float](a *Architecture) *Worker[T] { return newWorker[T](a, a.rows()) }
+
+func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
+	w := &Worker[T]{
+		arch: a, rows: rows,
+		values: make([][]T, len(a.shapes)), deltas: make([][]T, len(a.shapes)),
+		losses: make([]float64, rows), kept: make([]int, 0, rows),
+	}
+	w.values[0] = make([]T, rows*a.Input().Size())
+	previous := false // overwrites
+	for l, layer := range a.layers {
+		w.passes = append(w.passes, pass[T](layer, a.shapes[l], rows))
+		_, flat := layer.(Flatten)
+		_, over := layer.(overwriting)
+		size := rows * a.shapes[l+1].Size()
+		switch {
+		case flat, over && !previous && l > 0:
+			w.values[l+1], w.deltas[l+1] = w.values[l], w.deltas[l]
+			if w.deltas[l+1] == nil {
+				w.deltas[l+1] = make([]T, size)
+			}
+		default:
+			w.values[l+1], w.deltas[l+1] = make([]T, size), make([]T, size)
+		}
+		if l < a.first {
+			w.deltas[l+1] = nil
+		}
+		if !flat {
+			previous = over
+		}
+	}
+	shared := make([]T, rows)
+	for range a.tensors {
+		w.shared = append(w.shared, shared)
+		w.squares = append(w.squares, make([]float64, rows))
+		w.scales = append(w.scales, make([]T, rows))
+	}
+	return w
+}
+
+// pass returns a layer's working memory in the precision T.
+func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
+	var p any
+	switch any(T(0)).(type) {
+	case float32:
+		p = layer.Float32(in, rows)
+	default:
+		p = layer.Float64(in, rows)
+	}
+	return p.(Pass[T])
+}
+
+// Start says that the parameters have changed. They stay fixed and valid until
+// the next Start.
+func (w *Worker[T]) Start(parameters []T) {
+	if len(parameters) != w.arch.Parameters() {
+		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.Parameters()))
+	}
+	for l, s := range w.arch.spans {
+		w.passes[l].Start(parameters[s.parameters : s.parameters+s.size])
+	}
+}
+
+// Outputs sets dst, len(rows) x outputs, to the model's values at those rows of
+// the batch.
+func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
+	size := w.arch.Output().Size()
+	for len(rows) > 0 {
+		n := min(w.rows, len(rows))
+		w.forward(batch, rows[:n])
+		copy(dst, w.values[len(w.values)-1][:n*size])
+		dst, rows = dst[n*size:], rows[n:]
+	}
+}
+
+// AddClipped adds the clipped gradients of rows to sum, which is zero: see
+// [dpsgd.Worker], whose obligations it meets in the precision T. clip has one
+// norm, or one for every tensor.
+//
+// Rows are taken in groups of a size that depends on the architecture. A row's
+// contribution does not depend on its group, because layers are row exact. The
+// chain of additions of a term is at most 32 rows, their runs, and 32 groups
+// long.
+//
+// Norms are those of the gradients that layers hold, or bounds above them; scales
+// are rounded towards zero, and a scaled gradient rounds up by at most two parts
+// in 2^24: together less than 2^-20.
+func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
+	if n := len(clip.Norms); n != 1 && n != len(w.arch.tensors) {
+		panic(fmt.Sprintf("nn: %d clip norms for %d tensors", n, len(w.arch.tensors)))
+	}
+	var tally dpsgd.Tally
+	for len(rows) > 0 {
+		n := min(w.rows, len(rows))
+		w.addGroup(sum, batch, rows[:n], clip, &tally)
+		rows = rows[n:]
+	}
+	return tally
+}
+
+// addGroup is AddClipped for at most w.rows rows. If some have gradients that
+// are not finite, it starts again without them.
+func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
+	w.kept = append(w.kept[:0], rows...)
+	private := false
+	for _, norm := range clip.Norms {
+		private = private || !math.IsInf(norm, 1)
+	}
+	for done := false; !done; {
+		w.forward(batch, w.kept)
+		w.lossOf(batch, w.kept)
+		if private {
+			w.backward(len(w.kept), w.squares)
+		} else {
+			w.screen(len(w.kept))
+		}
+		dropped := w.drop()
+		tally.NonFinite += int64(dropped)
+		done = dropped == 0
+	}
+	n := len(w.kept)
+	for _, loss := range w.losses[:n] {
+		tally.Loss += loss
+	}
+	var scales [][]T
+	switch {
+	case n == 0:
+		return
+	case !private:
+		w.backward(n, nil)
+	case len(clip.Norms) == 1:
+		scales = w.shared
+		tally.Clipped += w.scaleWhole(n, clip)
+	default:
+		scales = w.scales
+		tally.Clipped += w.scaleTensors(n, clip)
+	}
+	for l, s := range w.arch.spans {
+		if s.count == 0 {
+			continue
+		}
+		var own [][]T
+		if scales != nil {
+			own = scales[s.tensors : s.tensors+s.count]
+		}
+		w.passes[l].AddScaled(sum[s.parameters:s.parameters+s.size], n, own)
+	}
+}
+
+// forward computes the outputs of rows.
+func (w *Worker[T]) forward(batch Batch[T], rows []int) {
+	size := w.arch.Input().Size()
+	for i, r := range rows {
+		copy(w.values[0][i*size:(i+1)*size], batch.X[r*batch.Stride:])
+	}
+	for l, p := range w.passes {
+		if _, flat := w.arch.layers[l].(Flatten); !flat {
+			p.Forward(w.values[l+1], w.values[l], len(rows))
+		}
+	}
+}
+
+// lossOf sets the losses of rows and their gradients by the outputs.
+func (w *Worker[T]) lossOf(batch Batch[T], rows []int) {
+	last, n := len(w.values)-1, w.arch.Output().Size()
+	for i, r := range rows {
+		w.losses[i] = lossAt(w.arch.loss, w.deltas[last][i*n:(i+1)*n], w.values[last][i*n:(i+1)*n], batch, r)
+	}
+}
+
+// backward takes the gradients by the outputs to all layers with parameters.
+// Losses of rows with a gradient that is not finite become NaN.
+func (w *Worker[T]) backward(rows int, squares [][]float64) {
+	for _, s := range squares {
+		clear(s)
+	}
+	for l := len(w.passes) - 1; l >= w.arch.first; l-- {
+		if _, flat := w.arch.layers[l].(Flatten); flat {
+			continue
+		}
+		var dx []T
+		if l > w.arch.first {
+			dx = w.deltas[l]
+		}
+		var own [][]float64
+		if s := w.arch.spans[l]; squares != nil {
+			own = squares[s.tensors : s.tensors+s.count]
+		}
+		w.passes[l].Backward(dx, w.deltas[l+1], rows, own)
+	}
+	for i := range w.losses[:rows] {
+		total := 0.0
+		for _, s := range squares {
+			total += s[i]
+		}
+		w.losses[i] += 0 * total
+	}
+}
+
+// screen stands in for backward where nothing is clipped: losses become NaN of
+// rows whose input is not finite, or too large for its square.
+func (w *Worker[T]) screen(rows int) {
+	size := w.arch.Input().Size()
+	for i := range w.losses[:rows] {
+		w.losses[i] += 0 * kernel.SquaredNorm(w.values[0][i*size:(i+1)*size])
+	}
+}
+
+// drop removes rows whose loss is not finite from kept, and counts them.
+func (w *Worker[T]) drop() int {
+	kept := w.kept[:0]
+	for i, r := range w.kept {
+		if loss := w.losses[i]; loss-loss == 0 {
+			kept = append(kept, r)
+		}
+	}
+	dropped := len(w.kept) - len(kept)
+	w.kept = kept
+	return dropped
+}
+
+// scaleWhole turns squared norms of n rows, summed over tensors, into scales and
+// counts the rows clipped.
+func (w *Worker[T]) scaleWhole(n int, clip dpsgd.Clip) (clipped int64) {
+	for i := range n {
+		total := 0.0
+		for _, s := range w.squares {
+			total += s[i]
+		}
+		scale, above := clip.Scale(0, math.Sqrt(total))
+		w.shared[0][i] = towardsZero[T](scale)
+		if above {
+			clipped++
+		}
+	}
+	return clipped
+}
+
+// scaleTensors does the same tensor by tensor. A row is clipped if one is.
+func (w *Worker[T]) scaleTensors(n int, clip dpsgd.Clip) (clipped int64) {
+	for i := range n {
+		row := false
+		for k, s := range w.squares {
+			scale, above := clip.Scale(k, math.Sqrt(s[i]))
+			w.scales[k][i] = towardsZero[T](scale)
+			row = row || above
+		}
+		if row {
+			clipped++
+		}
+	}
+	return clipped
+}
+
+// towardsZero rounds v to the next value of T that is not larger in magnitude.
+func towardsZero[T Float](v float64) T {
+	f := T(v)
+	if math.Abs(float64(f)) > math.Abs(v) {
+		f = T(math.Nextafter32(float32(f), 0))
+	}
+	return f
+}
