@@ -1,0 +1,95 @@
+package moments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// Config says how a moment is released.
+type Config struct {
+	// ClipNorm bounds the Euclidean norm of what a record contributes.
+	ClipNorm float64
+	// NoiseMultiplier is the standard deviation of the noise over ClipNorm.
+	NoiseMultiplier float64
+	// Records is the public number of records that the sum is divided by. It is not
+	// read from the data, since neighbouring data differ in it.
+	Records int
+	// Workers is the number of goroutines; default GOMAXPROCS. It does not change
+	// the result.
+	Workers int
+}
+
+// Event is the release of one moment, for the relation "add or remove one
+// record".
+func (c Config) Event() accountant.Event { return c.sum().Event() }
+
+func (c Config) sum() dpsgd.SumConfig {
+	return dpsgd.SumConfig{ClipNorm: c.ClipNorm, NoiseMultiplier: c.NoiseMultiplier, Workers: c.Workers}
+}
+
+// Validate reports the first field that is missing or out of range.
+func (c Config) Validate() error {
+	if c.Records < 1 {
+		return fmt.Errorf("moments: Config.Records is %d, want the public number of records", c.Records)
+	}
+	if err := c.sum().Validate(); err != nil {
+		return fmt.Errorf("moments: %w", err)
+	}
+	return nil
+}
+
+// Source says completely how a released moment was made. It holds nothing
+// private.
+type Source struct {
+	Moment          string // "mean" or "second moment"
+	Channels        int    // rows of the matrix; for a mean, of the vector
+	Positions       int    // of a row that each channel has a value for; 1 for a mean
+	ClipNorm        float64
+	NoiseMultiplier float64
+	Records         int
+	Releasable      bool // false for a seeded key
+}
+
+// Event is what was charged.
+func (s Source) Event() accountant.Event {
+	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
+}
+
+// release sums what the rows of x contribute to the model and divides.
+func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) ([]float64, bool, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, false, err
+	}
+	data := dpsgd.Data{X: x, Y: make([]int, max(x.Rows, 0))}
+	result, err := dpsgd.Sum(ctx, m, data, cfg.sum(), reservation, key)
+	if err != nil {
+		return nil, false, fmt.Errorf("moments: %w", err)
+	}
+	for i := range result.Sum {
+		result.Sum[i] /= float64(cfg.Records)
+	}
+	return result.Sum, result.Releasable, nil
+}
+
+// matrixError reports a malformed matrix.
+func matrixError(x blas32.General, cols int) error {
+	if x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols {
+		return fmt.Errorf("moments: the matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))
+	}
+	if x.Cols != cols {
+		return fmt.Errorf("moments: rows of %d columns, want %d", x.Cols, cols)
+	}
+	return nil
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+var errNotFinite = errors.New("moments: a result is not finite")

@@ -1,0 +1,295 @@
+package moments
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+)
+
+func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	r, err := budget.Reserve(e)
+	require.NoError(t, err)
+	return r
+}
+
+func matrix(rows ...[]float32) blas32.General {
+	x := blas32.General{Rows: len(rows), Cols: len(rows[0]), Stride: len(rows[0]) + 1}
+	for _, r := range rows {
+		x.Data = append(append(x.Data, r...), -99)
+	}
+	return x
+}
+
+func randomMatrix(rows, cols int, seed uint64) blas32.General {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	x := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+	for i := range x.Data {
+		x.Data[i] = float32(rnd.NormFloat64())
+	}
+	return x
+}
+
+const faint = 0x1p-10 // the least noise multiplier
+
+func TestEstimateMean(t *testing.T) {
+	x := matrix([]float32{3, 4}, []float32{30, -40}, []float32{float32(math.NaN()), 1}, []float32{0, 0})
+	cfg := Config{ClipNorm: 5, NoiseMultiplier: faint, Records: 4}
+	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	require.NoError(t, err)
+	// (3, 4) as it is, (30, -40) as (3, -4), no third row, divided by four.
+	require.InDeltaSlice(t, []float64{1.5, 0}, m.Vector, 6*faint*5/4)
+	require.NotEqual(t, []float64{1.5, 0}, m.Vector, "there is noise")
+	require.Equal(t, Source{Moment: "mean", Channels: 2, Positions: 1, ClipNorm: 5, NoiseMultiplier: faint, Records: 4}, m.Source)
+	require.Equal(t, cfg.Event(), m.Source.Event())
+
+	x = matrix([]float32{3, 4})
+	require.NoError(t, m.Subtract(x, 1))
+	require.InDelta(t, 1.5, x.Data[0], 0.02)
+	require.InDelta(t, 4, x.Data[1], 0.02)
+	require.Equal(t, float32(-99), x.Data[2], "between rows")
+	require.Error(t, m.Subtract(matrix([]float32{1}), 1))
+}
+
+func TestEstimateSecondMoment(t *testing.T) {
+	// Two channels of two positions: (1, 2) and (3, 4).
+	x := matrix([]float32{1, 3, 2, 4})
+	cfg := Config{ClipNorm: 100, NoiseMultiplier: faint, Records: 1}
+	s, err := EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	require.NoError(t, err)
+	for _, e := range []struct {
+		i, j int
+		want float64
+	}{{0, 0, 5}, {0, 1, 7}, {1, 0, 7}, {1, 1, 10}} {
+		require.InDelta(t, e.want, s.Matrix.At(e.i, e.j), 6*faint*100)
+	}
+	// Clipped: a multiple of the same matrix, of norm one.
+	cfg.ClipNorm = 1
+	s, err = EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	require.NoError(t, err)
+	require.InDelta(t, 1, mat.Norm(s.Matrix, 2), 10*faint)
+	require.InDelta(t, 7.0/5, s.Matrix.At(0, 1)/s.Matrix.At(0, 0), 0.05)
+	require.Equal(t, 2, s.Source.Positions)
+}
+
+// Noise has the size that is claimed: of standard deviation NoiseMultiplier times
+// ClipNorm on every coordinate in which the contribution is clipped, hence less
+// by the root of 2 off the diagonal. With n values the estimate of a standard
+// deviation has relative error 1/sqrt(2n); five of them, false-alarm rate 1e-6.
+// Noise that forgets the clip norm, or the root, is caught.
+func TestNoiseIsAsClaimed(t *testing.T) {
+	const channels = 60
+	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
+	cfg := Config{ClipNorm: 0.3, NoiseMultiplier: 1.7, Records: 10}
+	s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(2))
+	require.NoError(t, err)
+	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(2))
+	require.NoError(t, err)
+	var on, off []float64
+	for i := range channels {
+		on = append(on, s.Matrix.At(i, i), m.Vector[i])
+		for j := range i {
+			off = append(off, s.Matrix.At(i, j))
+		}
+	}
+	within := func(values []float64, sd float64) bool {
+		square := 0.0
+		for _, v := range values {
+			square += v * v
+		}
+		n := float64(len(values))
+		return math.Abs(math.Sqrt(square/n)/sd-1) < 5/math.Sqrt(2*n)
+	}
+	sd := cfg.NoiseMultiplier * cfg.ClipNorm / float64(cfg.Records)
+	require.True(t, within(on, sd))
+	require.True(t, within(off, sd/math.Sqrt2))
+	require.False(t, within(on, cfg.NoiseMultiplier/float64(cfg.Records)), "without the clip norm")
+	require.False(t, within(off, sd), "without the root")
+}
+
+func TestAReservationIsNeeded(t *testing.T) {
+	ctx, x := context.Background(), randomMatrix(5, 6, 1)
+	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 5}
+	other := cfg
+	other.NoiseMultiplier = 2
+	for _, run := range []func(*ledger.Reservation) error{
+		func(r *ledger.Reservation) error {
+			_, err := EstimateMean(ctx, x, cfg, r, dpsgd.SeedKey(1))
+			return err
+		},
+		func(r *ledger.Reservation) error {
+			_, err := EstimateSecondMoment(ctx, x, 3, cfg, r, dpsgd.SeedKey(1))
+			return err
+		},
+	} {
+		require.Error(t, run(nil))
+		require.Error(t, run(reserve(t, other.Event())))
+		r := reserve(t, cfg.Event())
+		require.NoError(t, run(r))
+		require.Error(t, run(r), "one reservation, one release")
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	ctx, x := context.Background(), randomMatrix(5, 6, 1)
+	for _, cfg := range []Config{
+		{ClipNorm: 1, NoiseMultiplier: 1}, {NoiseMultiplier: 1, Records: 5}, {ClipNorm: 1, Records: 5},
+		{ClipNorm: math.NaN(), NoiseMultiplier: 1, Records: 5}, {ClipNorm: math.Inf(1), NoiseMultiplier: 1, Records: 5},
+		{ClipNorm: 1, NoiseMultiplier: math.NaN(), Records: 5}, {ClipNorm: 1, NoiseMultiplier: 1, Records: 5, Workers: -1},
+	} {
+		require.Error(t, cfg.Validate(), "%+v", cfg)
+		_, err := EstimateMean(ctx, x, cfg, nil, dpsgd.SeedKey(1))
+		require.Error(t, err)
+	}
+	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 5}
+	for _, channels := range []int{0, -1, 4, 7, 2000} {
+		_, err := EstimateSecondMoment(ctx, x, channels, cfg, nil, dpsgd.SeedKey(1))
+		require.ErrorContains(t, err, "channels")
+	}
+	_, err := EstimateMean(ctx, x, cfg, reserve(t, cfg.Event()), dpsgd.Key{})
+	require.ErrorContains(t, err, "key")
+	_, err = EstimateMean(ctx, blas32.General{}, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+	require.Error(t, err)
+	require.Error(t, ScaleRows(x, 0, 1))
+	require.Error(t, ScaleRows(x, math.NaN(), 1))
+	require.Error(t, ScaleRows(x, 1, -1))
+	x.Data[7] = float32(math.Inf(1))
+	require.Error(t, ScaleRows(x, 1, 2))
+}
+
+func TestAnyNumberOfWorkersGivesTheSame(t *testing.T) {
+	x := randomMatrix(1000, 12, 3)
+	cfg := Config{ClipNorm: 2, NoiseMultiplier: 1, Records: 1000, Workers: 1}
+	release := func() (SecondMoment, Mean, blas32.General) {
+		s, err := EstimateSecondMoment(context.Background(), x, 4, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		require.NoError(t, err)
+		m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		require.NoError(t, err)
+		y := x
+		y.Data = append([]float32(nil), x.Data...)
+		w, err := s.Whitening(0.1)
+		require.NoError(t, err)
+		require.NoError(t, w.Apply(y, cfg.Workers))
+		require.NoError(t, m.Subtract(y, cfg.Workers))
+		require.NoError(t, ScaleRows(y, 3, cfg.Workers))
+		return s, m, y
+	}
+	s1, m1, y1 := release()
+	cfg.Workers = 3
+	s2, m2, y2 := release()
+	require.Equal(t, s1, s2)
+	require.Equal(t, m1, m2)
+	require.Equal(t, y1, y2)
+}
+
+func TestWhitening(t *testing.T) {
+	const rows, channels, positions = 3000, 5, 4
+	x := randomMatrix(rows, channels*positions, 4)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	mix := mat.NewDense(channels, channels, nil)
+	for i := range channels {
+		for j := range channels {
+			mix.Set(i, j, rnd.NormFloat64())
+		}
+		mix.Set(i, i, 3)
+	}
+	for i := range rows {
+		row := x.Data[i*x.Stride : i*x.Stride+x.Cols]
+		old := append([]float32(nil), row...)
+		for c := range channels {
+			for p := range positions {
+				v := 0.0
+				for d := range channels {
+					v += mix.At(c, d) * float64(old[d*positions+p])
+				}
+				row[c*positions+p] = float32(v)
+			}
+		}
+	}
+	cfg := Config{ClipNorm: 1 << 20, NoiseMultiplier: faint, Records: rows}
+	second := func() SecondMoment {
+		s, err := EstimateSecondMoment(context.Background(), x, channels, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
+		require.NoError(t, err)
+		return s
+	}
+	cfg.ClipNorm = 1 << 10
+	s := second()
+	w, err := s.Whitening(1e-6)
+	require.NoError(t, err)
+	require.NoError(t, w.Apply(x, 2))
+	after := second()
+	for i := range channels {
+		for j := range channels {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			require.InDelta(t, want, after.Matrix.At(i, j), 2e-2)
+		}
+	}
+	// The ridge is on the scale of the largest eigenvalue, and W (S + r l I) W = 1.
+	w, err = s.Whitening(0.5)
+	require.NoError(t, err)
+	var eigen mat.EigenSym
+	require.True(t, eigen.Factorize(s.Matrix, false))
+	ridged := mat.NewDense(channels, channels, nil)
+	ridged.Copy(s.Matrix)
+	for i := range channels {
+		ridged.Set(i, i, ridged.At(i, i)+0.5*eigen.Values(nil)[channels-1])
+	}
+	var product mat.Dense
+	product.Mul(w.Matrix, ridged)
+	product.Mul(&product, w.Matrix)
+	for i := range channels {
+		require.InDelta(t, 1, product.At(i, i), 1e-9)
+	}
+}
+
+func TestWhiteningOfNoise(t *testing.T) {
+	s := SecondMoment{Matrix: mat.NewSymDense(2, []float64{1, 0, 0, -0.5}), Source: Source{Channels: 2, Positions: 1}}
+	w, err := s.Whitening(0.01)
+	require.NoError(t, err)
+	require.InDelta(t, 10, w.Matrix.At(1, 1), 1e-9, "a negative eigenvalue counts as zero")
+	for _, ridge := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		_, err = s.Whitening(ridge)
+		require.Error(t, err)
+	}
+	s.Matrix = mat.NewSymDense(2, []float64{-1, 0, 0, -0.5})
+	_, err = s.Whitening(0.01)
+	require.ErrorContains(t, err, "all noise")
+	x := matrix([]float32{1, float32(math.Inf(1))})
+	require.ErrorIs(t, w.Apply(x, 1), errNotFinite)
+	require.Error(t, w.Apply(matrix([]float32{1}), 1))
+}
+
+func BenchmarkSecondMoment(b *testing.B) {
+	x := randomMatrix(512, 81*49, 1)
+	cfg := Config{ClipNorm: 40.5, NoiseMultiplier: 20, Records: 512, Workers: 1}
+	for b.Loop() {
+		_, err := EstimateSecondMoment(context.Background(), x, 81, cfg, reserve(b, cfg.Event()), dpsgd.SeedKey(1))
+		require.NoError(b, err)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
+}
+
+func BenchmarkWhiten(b *testing.B) {
+	x := randomMatrix(512, 81*49, 1)
+	w := Whitening{Matrix: mat.NewSymDense(81, nil), Source: Source{Channels: 81, Positions: 49}}
+	for i := range 81 {
+		w.Matrix.SetSym(i, i, 1)
+	}
+	for b.Loop() {
+		require.NoError(b, w.Apply(x, 1))
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
+}

@@ -1,0 +1,77 @@
+package moments
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// Whitening is a linear map of channels that is computed from a [SecondMoment].
+type Whitening struct {
+	Matrix *mat.SymDense // channels x channels
+	Ridge  float64
+	Source Source // of the second moment
+}
+
+// Whitening is (S + ridge lambda I)^(-1/2), S the matrix without its negative
+// eigenvalues, which are noise, and lambda the largest one. It costs nothing.
+func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
+	if !(ridge > 0) || math.IsInf(ridge, 0) {
+		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
+	}
+	n := s.Matrix.SymmetricDim()
+	var eigen mat.EigenSym
+	if !eigen.Factorize(s.Matrix, true) {
+		return Whitening{}, errors.New("moments: the second moments have no eigendecomposition: they are not finite")
+	}
+	lambda := eigen.Values(nil)
+	top := lambda[n-1]
+	if !(top > 0) {
+		return Whitening{}, fmt.Errorf("moments: the largest second moment is %g: all noise", top)
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	w := mat.NewSymDense(n, nil)
+	for k, l := range lambda {
+		w.SymRankOne(w, 1/math.Sqrt(max(l, 0)+ridge*top), vectors.ColView(k))
+	}
+	for i := range n {
+		for j := i; j < n; j++ {
+			if !finite(w.At(i, j)) {
+				return Whitening{}, errNotFinite
+			}
+		}
+	}
+	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
+}
+
+// Apply maps the channels of every row of x at each of its positions, in place.
+// A row that comes out not finite is an error.
+func (w Whitening) Apply(x blas32.General, workers int) error {
+	channels, positions := w.Source.Channels, w.Source.Positions
+	if err := matrixError(x, channels*positions); err != nil {
+		return err
+	}
+	m := make([]float32, channels*channels)
+	for i := range channels {
+		for j := range channels {
+			m[i*channels+j] = float32(w.Matrix.At(i, j))
+		}
+	}
+	return eachRow(x, workers, func() func([]float32) error {
+		out := make([]float32, channels*positions)
+		return func(row []float32) error {
+			kernel.MulAB(out, positions, m, channels, row, positions, channels, positions, channels)
+			copy(row, out)
+			if !finite(kernel.SquaredNorm(row)) {
+				return errNotFinite
+			}
+			return nil
+		}
+	})
+}
