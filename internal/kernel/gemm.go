@@ -1,48 +1,41 @@
 package kernel
 
+import "unsafe"
+
 const (
-	// tileRows is the height of the register tile: it holds that many rows of two
-	// vectors, twelve accumulators.
+	// tileRows is the greatest height of a register tile: two vectors of six rows
+	// take twelve registers.
 	tileRows = 6
-	// tileCols is its width, 16 float32 or, in two passes, 16 float64.
-	tileCols = 16
+	// tileBytes is its width, two vectors; a tile is 16 float32 or 8 float64 wide.
+	tileBytes = 64
 	// mulRun is the number of products of a row with a column that are summed in
 	// one chain, before the chains are: a panel of that height and of the width
 	// of a tile takes half of the first-level cache.
 	mulRun = 256
 	// addRun is the same for sums over rows.
 	addRun = 32
+	// dotRun is the same for inner products of at most dotCols columns, each in
+	// the lanes of a vector.
+	dotRun  = 1024
+	dotCols = 16
+	dotFrom = 32
 	// packFrom is the number of rows from which it pays to copy a panel of the
-	// factor to where its rows follow each other.
-	packFrom = 4 * tileRows
+	// right factor to where its rows follow each other.
+	packFrom = 64
 )
+
+// width is the number of columns of a tile.
+func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
 // MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
 // n by k.
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	check(dst, ldd, m, n)
-	check(a, lda, m, k)
-	check(b, ldb, n, k)
-	if m == 0 || n == 0 || k == 0 {
-		zero(dst, ldd, m, n)
-		return
-	}
-	mulBT(dst, ldd, a, lda, b, ldb, m, n, k)
+	mulBT(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
 func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	check(dst, ldd, m, n)
-	check(a, lda, m, k)
-	check(b, ldb, k, n)
-	if m == 0 || n == 0 || k == 0 {
-		zero(dst, ldd, m, n)
-		return
-	}
-	for j := 0; j < n; j += tileCols {
-		cols := min(tileCols, n-j)
-		columns(dst[j:], ldd, a, lda, 1, b[j:], ldb, m, cols, k, mulRun, false)
-	}
+	mulAB(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst,
@@ -50,54 +43,105 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 // |b| finite and dst zero before, the error of an element is at most gamma_d
 // sum_p |a_pi b_pj|, d = 32 + k/32, gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	addATB(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
+}
+
+func mulBT[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	check(dst, ldd, m, n)
+	check(a, lda, m, k)
+	check(b, ldb, n, k)
+	switch {
+	case m == 0 || n == 0 || k == 0:
+		zero(dst, ldd, m, n)
+	case fma && n <= dotCols && k >= dotFrom:
+		dotProducts(dst, ldd, a, lda, b, ldb, m, n, k)
+	default:
+		mulTransposed(fma, dst, ldd, a, lda, b, ldb, m, n, k)
+	}
+}
+
+// dotProducts computes few columns as inner products of rows.
+func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	for p := 0; p < k; p += dotRun {
+		depth := min(dotRun, k-p)
+		groups := (n + dotGroup - 1) / dotGroup
+		for j := 0; groups > 0; groups-- {
+			cols := (n - j + groups - 1) / groups
+			fmaDots(dst[j:], ldd, a[p:], lda, b[j*ldb+p:], ldb, m, cols, depth, p > 0)
+			j += cols
+		}
+	}
+}
+
+// mulTransposed lays panels of b out as MulAB has them.
+func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	var buffer panelBuffer
+	panel, w := panelIn[T](&buffer), width[T]()
+	for j := 0; j < n; j += w {
+		cols := min(w, n-j)
+		for p := 0; p < k; p += mulRun {
+			depth := min(mulRun, k-p)
+			transpose(panel, b[j*ldb+p:], ldb, cols, depth)
+			columns(fma, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
+		}
+	}
+}
+
+func mulAB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	check(dst, ldd, m, n)
+	check(a, lda, m, k)
+	check(b, ldb, k, n)
+	switch {
+	case m == 0 || n == 0 || k == 0:
+		zero(dst, ldd, m, n)
+	case m < packFrom:
+		product(fma, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
+	default:
+		packedProduct(fma, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
+	}
+}
+
+func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
 	check(b, ldb, k, n)
-	if m == 0 || n == 0 || k == 0 {
-		return
-	}
-	for j := 0; j < n; j += tileCols {
-		cols := min(tileCols, n-j)
-		columns(dst[j:], ldd, a, 1, lda, b[j:], ldb, m, cols, k, addRun, true)
+	switch {
+	case m == 0 || n == 0 || k == 0:
+	case m < packFrom:
+		product(fma, dst, ldd, a, 1, lda, b, ldb, m, n, k, addRun, true)
+	default:
+		packedProduct(fma, dst, ldd, a, 1, lda, b, ldb, m, n, k, addRun, true)
 	}
 }
 
-// mulBT lays panels of b out as MulAB has them.
-func mulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	var panel [mulRun * tileCols]T
-	for j := 0; j < n; j += tileCols {
-		cols := min(tileCols, n-j)
+// product computes a product column of tiles by column of tiles. Element (i, p)
+// of the left factor is a[i*rs+p*cs].
+func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	w := width[T]()
+	for j := 0; j < n; j += w {
+		columns(fma, dst[j:], ldd, a, rs, cs, b[j:], ldb, m, min(w, n-j), k, run, add)
+	}
+}
+
+// packedProduct is product with the same results, on copies of panels of b.
+func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	var buffer panelBuffer
+	panel, w := panelIn[T](&buffer), width[T]()
+	for j := 0; j < n; j += w {
+		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			transpose(panel[:], b[j*ldb+p:], ldb, cols, depth)
-			columns(dst[j:], ldd, a[p:], lda, 1, panel[:], tileCols, m, cols, depth, mulRun, p > 0)
+			gather(panel, b[p*ldb+j:], ldb, cols, depth)
+			columns(fma, dst[j:], ldd, a[p*cs:], rs, cs, panel, w, m, cols, depth, run, add || p > 0)
 		}
 	}
 }
 
-// transpose sets rows of panel, tileCols apart, to the columns of b, cols by
-// depth, and zeros.
-func transpose[T Float](panel, b []T, ldb, cols, depth int) {
-	for j := range tileCols {
-		if j >= cols {
-			for p := range depth {
-				panel[p*tileCols+j] = 0
-			}
-			continue
-		}
-		for p, v := range b[j*ldb : j*ldb+depth] {
-			panel[p*tileCols+j] = v
-		}
+// columns computes the columns of a tile.
+func columns[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	if fma {
+		fmaTiles(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
+		return
 	}
-}
-
-// columns computes at most tileCols columns of a product, from tiles. Element
-// (i, p) of the left factor is a[i*rs+p*cs].
-func columns[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	blocks := (m + tileRows - 1) / tileRows
-	for i, left := 0, blocks; left > 0; left-- {
-		rows := (m - i + left - 1) / left // near to even
-		tile(dst[i*ldd:], ldd, a[i*rs:], rs, cs, b, ldb, rows, n, k, run, add)
-		i += rows
-	}
+	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 }

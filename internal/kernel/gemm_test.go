@@ -72,8 +72,8 @@ func gamma[T Float](d int) float64 {
 	return float64(d) * u / (1 - float64(d)*u)
 }
 
-// product is one of the functions as a product of left(i,p) right(p,j).
-type product[T Float] struct {
+// variant is one of the functions as a product of left(i,p) right(p,j).
+type variant[T Float] struct {
 	name        string
 	left, right func(i, p int) (int, int) // to row and column
 	depth       func(k int) int           // additions a term goes through
@@ -86,26 +86,36 @@ func turned(i, j int) (int, int)   { return j, i }
 
 func runs(run int) func(k int) int { return func(k int) int { return min(k, run) + (k+run-1)/run } }
 
-func products[T Float]() []product[T] {
-	return []product[T]{
-		{"MulBT", straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
-			MulBT(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+// products are the functions, on the paths that the machine has.
+func products[T Float]() []variant[T] {
+	variants := productsOn[T](false)
+	if hasFMA {
+		variants = append(variants, productsOn[T](true)...)
+	}
+	return variants
+}
+
+func productsOn[T Float](fma bool) []variant[T] {
+	path := map[bool]string{false: " portable", true: " assembly"}[fma]
+	return []variant[T]{
+		{"MulBT" + path, straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+			mulBT(fma, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"MulAB", straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
-			MulAB(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+		{"MulAB" + path, straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+			mulAB(fma, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"AddATB", turned, straight, func(k int) int { return runs(addRun)(k) + 2 }, true, func(d, a, b matrix[T], m, n, k int) {
-			AddATB(d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
+		{"AddATB" + path, turned, straight, func(k int) int { return runs(addRun)(k) + 2 }, true, func(d, a, b matrix[T], m, n, k int) {
+			addATB(fma, d.data, d.ld, a.data, a.ld, b.data, b.ld, m, n, k)
 		}},
-		{"PackBT", straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+		{"PackBT" + path, straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
 			packed.PackBT(b.data, b.ld, n, k)
-			packed.Mul(d.data, d.ld, a.data, a.ld, m)
+			packed.mul(fma, d.data, d.ld, a.data, a.ld, m)
 		}},
-		{"PackAB", straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
+		{"PackAB" + path, straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
 			packed.PackAB(b.data, b.ld, k, n)
-			packed.Mul(d.data, d.ld, a.data, a.ld, m)
+			packed.mul(fma, d.data, d.ld, a.data, a.ld, m)
 		}},
 	}
 }
@@ -117,13 +127,13 @@ func shape(f func(i, j int) (int, int), rows, cols int) (int, int) {
 	return cols, rows
 }
 
-func (p product[T]) operands(rnd *rand.Rand, m, n, k int) (dst, a, b matrix[T]) {
+func (p variant[T]) operands(rnd *rand.Rand, m, n, k int) (dst, a, b matrix[T]) {
 	ar, ac := shape(p.left, m, k)
 	br, bc := shape(p.right, k, n)
 	return newMatrix[T](rnd, m, n), newMatrix[T](rnd, ar, ac), newMatrix[T](rnd, br, bc)
 }
 
-func (p product[T]) check(t require.TestingT, rnd *rand.Rand, m, n, k int) {
+func (p variant[T]) check(t require.TestingT, rnd *rand.Rand, m, n, k int) {
 	dst, a, b := p.operands(rnd, m, n, k)
 	was := append([]T(nil), dst.data...)
 	p.run(dst, a, b, m, n, k)
@@ -157,7 +167,7 @@ func TestProductsMatch(t *testing.T) {
 func testProductsMatch[T Float](t *testing.T) {
 	for _, p := range products[T]() {
 		rnd := rand.New(rand.NewPCG(5, 1))
-		for _, shape := range [][3]int{{0, 3, 3}, {3, 0, 3}, {3, 3, 0}, {1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {64, 10, 785}, {10, 785, 64}, {25, 16, 64}, {31, 33, 700}, {61, 70, 300}} {
+		for _, shape := range [][3]int{{0, 3, 3}, {3, 0, 3}, {3, 3, 0}, {1, 1, 1}, {6, 16, 8}, {7, 17, 9}, {64, 10, 785}, {10, 785, 64}, {25, 16, 64}, {31, 33, 700}, {61, 70, 300}, {9, 10, 1500}, {130, 20, 270}} {
 			p.check(t, rnd, shape[0], shape[1], shape[2])
 		}
 		rapid.Check(t, func(t *rapid.T) {
@@ -243,7 +253,7 @@ func TestProductsRefuseWhatDoesNotFit(t *testing.T) {
 
 func TestProductsDoNotAllocate(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 1))
-	for _, p := range products[float32]()[:3] {
+	for _, p := range append(productsOn[float32](false)[:3], productsOn[float32](hasFMA)[:3]...) {
 		for _, shape := range [][3]int{{3, 10, 100}, {40, 40, 300}} {
 			dst, a, b := p.operands(rnd, shape[0], shape[1], shape[2])
 			require.Zero(t, testing.AllocsPerRun(20, func() { p.run(dst, a, b, shape[0], shape[1], shape[2]) }), p.name)

@@ -1,6 +1,6 @@
 package kernel
 
-// tile computes m by n elements of a product, n at most tileCols: chains of run
+// tile computes m by n elements of a product, chains of run
 // products each, the first added to dst or, unless add, stored there, the others
 // added. Every element has that order of operations, wherever it lies in a tile.
 //

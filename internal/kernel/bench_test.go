@@ -1,0 +1,90 @@
+package kernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// benchmarkProduct reports the speed of the paths on one shape; times of one run
+// compare.
+func benchmarkProduct(b *testing.B, m, n, k int, run func(fma bool, dst, x, y []float32), gonum func(dst, x, y []float32)) {
+	rnd := rand.New(rand.NewPCG(9, 1))
+	dst, x, y := Aligned[float32](m*n), Aligned[float32](m*k), Aligned[float32](n*k)
+	copy(x, normal[float32](rnd, len(x)))
+	copy(y, normal[float32](rnd, len(y)))
+	bench := func(name string, f func()) {
+		b.Run(fmt.Sprintf("%dx%dx%d/%s", m, n, k, name), func(b *testing.B) {
+			for b.Loop() {
+				f()
+			}
+			b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+		})
+	}
+	if hasFMA {
+		bench("asm", func() { run(true, dst, x, y) })
+	}
+	bench("portable", func() { run(false, dst, x, y) })
+	bench("gonum", func() { gonum(dst, x, y) })
+}
+
+func general(rows, cols int, data []float32) blas32.General {
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
+}
+
+// BenchmarkMulBT has logits, layers and kernels.
+func BenchmarkMulBT(b *testing.B) {
+	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
+		m, n, k := s[0], s[1], s[2]
+		benchmarkProduct(b, m, n, k,
+			func(fma bool, dst, x, y []float32) { mulBT(fma, dst, n, x, k, y, k, m, n, k) },
+			func(dst, x, y []float32) {
+				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))
+			})
+	}
+}
+
+// BenchmarkMulAB has errors passed down.
+func BenchmarkMulAB(b *testing.B) {
+	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {64, 784, 128}, {25, 16, 64}} {
+		m, n, k := s[0], s[1], s[2]
+		benchmarkProduct(b, m, n, k,
+			func(fma bool, dst, x, y []float32) { mulAB(fma, dst, n, x, k, y, n, m, n, k) },
+			func(dst, x, y []float32) {
+				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(m, k, x), general(k, n, y), 0, general(m, n, dst))
+			})
+	}
+}
+
+// BenchmarkPacked has layers, and convolutions of an example.
+func BenchmarkPacked(b *testing.B) {
+	for _, s := range [][3]int{{512, 512, 512}, {64, 128, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}} {
+		m, n, k := s[0], s[1], s[2]
+		var packed Packed[float32]
+		benchmarkProduct(b, m, n, k,
+			func(fma bool, dst, x, y []float32) {
+				if packed.n == 0 {
+					packed.PackBT(y, k, n, k)
+				}
+				packed.mul(fma, dst, n, x, k, m)
+			},
+			func(dst, x, y []float32) {
+				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))
+			})
+	}
+}
+
+// BenchmarkAddATB has gradients.
+func BenchmarkAddATB(b *testing.B) {
+	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
+		m, n, k := s[0], s[1], s[2]
+		benchmarkProduct(b, m, n, k,
+			func(fma bool, dst, x, y []float32) { addATB(fma, dst, n, x, m, y, n, m, n, k) },
+			func(dst, x, y []float32) {
+				blas32.Gemm(blas.Trans, blas.NoTrans, 1, general(k, m, x), general(k, n, y), 1, general(m, n, dst))
+			})
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// dotRows is the number of rows of a that a register tile of inner products has
+// for each number of rows of b.
+var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
+
+// dots writes the function that computes the inner products of m rows of a with
+// n rows of b, n at most six. Strides are in bytes. The lanes of a vector are
+// summed apart, then in pairs. mask points to a vector for the last k modulo the
+// lanes.
+func (t float) dots() {
+	t.function("dots", "c %[1]s, ldc int, a %[1]s, lda int, b %[1]s, ldb int, m, n, k int, add int, mask *int32")
+	g := dot{float: t}
+	Load(Param("c"), g.c())
+	Load(Param("ldc"), g.ldc())
+	Load(Param("a"), g.a())
+	Load(Param("lda"), g.lda())
+	Load(Param("ldb"), g.ldb())
+	Load(Param("m"), g.m())
+	MOVQ(argument("n"), g.aw())
+	for n := 2; n < len(dotRows); n++ {
+		CMPQ(g.aw(), operand.U8(n))
+		JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
+	}
+	for n := 1; n < len(dotRows); n++ {
+		next, one, done := fmt.Sprintf("n%d", n), fmt.Sprintf("n%d_one", n), fmt.Sprintf("n%d_done", n)
+		Label(next)
+		CMPQ(g.m(), operand.U8(dotRows[n]))
+		JLT(operand.LabelRef(one))
+		g.block(dotRows[n], n)
+		JMP(operand.LabelRef(next))
+		Label(one)
+		TESTQ(g.m(), g.m())
+		JE(operand.LabelRef(done))
+		g.block(1, n)
+		JMP(operand.LabelRef(one))
+		Label(done)
+		VZEROUPPER()
+		RET()
+	}
+}
+
+type dot struct{ float }
+
+func (dot) c() reg.Register     { return reg.RDI }
+func (dot) ldc() reg.Register   { return reg.RSI }
+func (dot) a() reg.Register     { return reg.RDX }
+func (dot) lda() reg.Register   { return reg.R8 }
+func (dot) ldb() reg.Register   { return reg.R10 }
+func (dot) m() reg.Register     { return reg.R11 }
+func (dot) aw() reg.Register    { return reg.RAX } // moves along rows of a
+func (dot) a3() reg.Register    { return reg.RBX } // three rows below
+func (dot) bw() reg.Register    { return reg.RCX } // moves along rows of b
+func (dot) b3() reg.Register    { return reg.R9 }  // three rows below
+func (dot) count() reg.Register { return reg.R13 }
+func (dot) work() reg.Register  { return reg.R14 }
+
+// block computes rows by n inner products.
+func (g dot) block(rows, n int) {
+	name := func(part string) string { return fmt.Sprintf("n%d_%d_%s", n, rows, part) }
+	acc := func(i, j int) reg.VecPhysical { return y(i*n + j) }
+	lanes := 32 / g.bytes()
+	MOVQ(g.a(), g.aw())
+	if rows > 3 {
+		LEAQ(operand.Mem{Base: g.a(), Index: g.lda(), Scale: 2}, g.a3())
+		ADDQ(g.lda(), g.a3())
+	}
+	MOVQ(argument("b"), g.bw())
+	if n > 3 {
+		LEAQ(operand.Mem{Base: g.bw(), Index: g.ldb(), Scale: 2}, g.b3())
+		ADDQ(g.ldb(), g.b3())
+	}
+	for i := range rows * n {
+		VXORPS(y(i), y(i), y(i))
+	}
+	// step takes a vector of each row, disp further; load fetches it.
+	step := func(disp int, load func(m operand.Mem, v reg.VecPhysical)) {
+		for i := range rows {
+			load(at(g.aw(), g.a3(), g.lda(), i, disp), y(rows*n+i))
+		}
+		for j := range n {
+			b := y(rows*n + rows)
+			load(at(g.bw(), g.b3(), g.ldb(), j, disp), b)
+			for i := range rows {
+				g.fma(y(rows*n+i), b, acc(i, j))
+			}
+		}
+	}
+	advance := func(bytes int) {
+		ADDQ(operand.U8(bytes), g.aw())
+		if rows > 3 {
+			ADDQ(operand.U8(bytes), g.a3())
+		}
+		ADDQ(operand.U8(bytes), g.bw())
+		if n > 3 {
+			ADDQ(operand.U8(bytes), g.b3())
+		}
+	}
+	plain := func(m operand.Mem, v reg.VecPhysical) { g.load(m, v) }
+	MOVQ(argument("k"), g.count())
+	SUBQ(operand.U8(2*lanes), g.count())
+	JLT(operand.LabelRef(name("rest")))
+	Label(name("two"))
+	step(0, plain)
+	step(32, plain)
+	advance(64)
+	SUBQ(operand.U8(2*lanes), g.count())
+	JGE(operand.LabelRef(name("two")))
+	Label(name("rest"))
+	ADDQ(operand.U8(2*lanes), g.count())
+	CMPQ(g.count(), operand.U8(lanes))
+	JLT(operand.LabelRef(name("tail")))
+	step(0, plain)
+	advance(32)
+	SUBQ(operand.U8(lanes), g.count())
+	Label(name("tail"))
+	TESTQ(g.count(), g.count())
+	JE(operand.LabelRef(name("sum")))
+	MOVQ(argument("mask"), g.work())
+	g.load(operand.Mem{Base: g.work()}, y(15))
+	step(0, func(m operand.Mem, v reg.VecPhysical) { g.mask(m, y(15), v) })
+	Label(name("sum"))
+	for i := range rows * n {
+		for range g.halvings {
+			g.hadd(y(i), y(i), y(i))
+		}
+		VEXTRACTF128(operand.U8(1), y(i), x(15))
+		g.addScalar(x(15), x(i), x(i))
+	}
+	MOVQ(argument("add"), g.count())
+	TESTQ(g.count(), g.count())
+	JE(operand.LabelRef(name("store")))
+	g.results(rows, n, func(i int, c operand.Mem) { g.addScalar(c, x(i), x(i)) })
+	Label(name("store"))
+	g.results(rows, n, func(i int, c operand.Mem) { g.moveScalar(x(i), c) })
+	for range rows {
+		ADDQ(g.lda(), g.a())
+		ADDQ(g.ldc(), g.c())
+	}
+	SUBQ(operand.U8(rows), g.m())
+}
+
+// results calls f for the memory of all inner products.
+func (g dot) results(rows, n int, f func(i int, c operand.Mem)) {
+	MOVQ(g.c(), g.count())
+	for i := range rows {
+		for j := range n {
+			f(i*n+j, operand.Mem{Base: g.count(), Disp: g.bytes() * j})
+		}
+		if i+1 < rows {
+			ADDQ(g.ldc(), g.count())
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Command gen writes the AVX2 and FMA assembly of package kernel. Run go
+// generate in that package after a change here.
+package main
+
+import . "github.com/mmcloughlin/avo/build"
+
+func main() {
+	ConstraintExpr("amd64,!noasm")
+	for _, t := range []float{single, double} {
+		t.tiles()
+		t.dots()
+	}
+	foldInt64()
+	squaredNorm()
+	addRows()
+	scale()
+	Generate()
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tiles writes the function that computes two vectors of columns of a product,
+// all rows of it, from register tiles of at most six rows. Strides are in
+// bytes. If mask is nil the columns are whole, else it points to as many
+// integers as there are columns, negative for those that exist.
+func (t float) tiles() {
+	t.function("tiles", "c %[1]s, ldc int, a %[1]s, rs, cs int, b %[1]s, ldb int, m, height, k, run int, add int, mask *int32")
+	g := tile{float: t}
+	Load(Param("c"), g.c())
+	Load(Param("ldc"), g.ldc())
+	Load(Param("a"), g.a())
+	Load(Param("rs"), g.rs())
+	Load(Param("cs"), g.cs())
+	Load(Param("ldb"), g.ldb())
+	Load(Param("m"), g.m())
+	Load(Param("mask"), g.work())
+	TESTQ(g.work(), g.work())
+	JNE(operand.LabelRef("masked"))
+	g.blocks("whole")
+	g.masked = true
+	g.blocks("masked")
+}
+
+type tile struct {
+	float
+	masked bool
+	label  string
+}
+
+const maxRows = 6
+
+func (tile) c() reg.Register     { return reg.RDI }
+func (tile) ldc() reg.Register   { return reg.RSI }
+func (tile) a() reg.Register     { return reg.RDX }
+func (tile) rs() reg.Register    { return reg.R8 }
+func (tile) cs() reg.Register    { return reg.R9 }
+func (tile) ldb() reg.Register   { return reg.R10 }
+func (tile) m() reg.Register     { return reg.R11 }
+func (tile) aw() reg.Register    { return reg.RAX } // moves along a
+func (tile) a3() reg.Register    { return reg.RBX } // three rows below
+func (tile) bw() reg.Register    { return reg.RCX } // moves along b
+func (tile) left() reg.Register  { return reg.R12 } // of k
+func (tile) count() reg.Register { return reg.R13 }
+func (tile) add() reg.Register   { return reg.R14 }
+func (tile) work() reg.Register  { return reg.R15 }
+
+func (tile) acc(row, half int) reg.VecPhysical { return y(2*row + half) }
+
+// blocks goes down the rows.
+func (g tile) blocks(label string) {
+	g.label = label
+	Label(label)
+	for rows := maxRows; rows >= 1; rows-- {
+		if rows == maxRows {
+			TESTQ(g.m(), g.m())
+			JE(operand.LabelRef(label + "_done"))
+			MOVQ(argument("height"), g.work())
+			CMPQ(g.m(), g.work())
+			CMOVQLT(g.m(), g.work())
+		}
+		if rows > 1 {
+			CMPQ(g.work(), operand.U8(rows))
+			JE(operand.LabelRef(fmt.Sprintf("%s_%d", label, rows)))
+		}
+	}
+	for rows := 1; rows <= maxRows; rows++ {
+		g.block(rows)
+		JMP(operand.LabelRef(label))
+	}
+	Label(label + "_done")
+	VZEROUPPER()
+	RET()
+}
+
+// block computes a tile.
+func (g tile) block(rows int) {
+	name := func(part string) string { return fmt.Sprintf("%s_%d%s", g.label, rows, part) }
+	Label(name(""))
+	MOVQ(g.a(), g.aw())
+	if rows > 3 {
+		LEAQ(operand.Mem{Base: g.a(), Index: g.rs(), Scale: 2}, g.a3())
+		ADDQ(g.rs(), g.a3())
+	}
+	MOVQ(argument("b"), g.bw())
+	MOVQ(argument("k"), g.left())
+	MOVQ(argument("add"), g.add())
+	if g.masked {
+		MOVQ(argument("mask"), g.work())
+	}
+	Label(name("_run"))
+	for i := range rows {
+		VXORPS(g.acc(i, 0), g.acc(i, 0), g.acc(i, 0))
+		VXORPS(g.acc(i, 1), g.acc(i, 1), g.acc(i, 1))
+	}
+	MOVQ(argument("run"), g.count())
+	CMPQ(g.left(), g.count())
+	CMOVQLT(g.left(), g.count())
+	SUBQ(g.count(), g.left())
+	const unroll = 4
+	SUBQ(operand.U8(unroll), g.count())
+	JLT(operand.LabelRef(name("_rest")))
+	Label(name("_four"))
+	for range unroll {
+		g.step(rows)
+	}
+	SUBQ(operand.U8(unroll), g.count())
+	JGE(operand.LabelRef(name("_four")))
+	Label(name("_rest"))
+	ADDQ(operand.U8(unroll), g.count())
+	JE(operand.LabelRef(name("_sum")))
+	Label(name("_one"))
+	g.step(rows)
+	DECQ(g.count())
+	JNE(operand.LabelRef(name("_one")))
+	Label(name("_sum"))
+	TESTQ(g.add(), g.add())
+	JE(operand.LabelRef(name("_store")))
+	g.rows(rows, func(i, half int, c operand.Mem) {
+		if g.masked {
+			g.loadMask(half)
+			g.mask(c, y(15), y(14))
+			g.float.add(y(14), g.acc(i, half), g.acc(i, half))
+			return
+		}
+		g.float.add(c, g.acc(i, half), g.acc(i, half))
+	})
+	Label(name("_store"))
+	g.rows(rows, func(i, half int, c operand.Mem) {
+		if g.masked {
+			g.loadMask(half)
+			g.mask(g.acc(i, half), y(15), c)
+			return
+		}
+		g.load(g.acc(i, half), c)
+	})
+	MOVQ(operand.U32(1), g.add())
+	TESTQ(g.left(), g.left())
+	JNE(operand.LabelRef(name("_run")))
+	for range rows {
+		ADDQ(g.rs(), g.a())
+		ADDQ(g.ldc(), g.c())
+	}
+	SUBQ(operand.U8(rows), g.m())
+}
+
+// rows calls f for all vectors of the tile in memory.
+func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
+	MOVQ(g.c(), g.count())
+	for i := range rows {
+		for half := range 2 {
+			f(i, half, operand.Mem{Base: g.count(), Disp: 32 * half})
+		}
+		if i+1 < rows {
+			ADDQ(g.ldc(), g.count())
+		}
+	}
+}
+
+func (g tile) loadMask(half int) { g.load(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
+
+// step adds the products of an element of each row with a row of b.
+func (g tile) step(rows int) {
+	for half := range 2 {
+		b := operand.Mem{Base: g.bw(), Disp: 32 * half}
+		if g.masked {
+			g.loadMask(half)
+			g.mask(b, y(15), y(12+half))
+		} else {
+			g.load(b, y(12+half))
+		}
+	}
+	ADDQ(g.ldb(), g.bw())
+	for i := range rows {
+		a := y(14 + i%2)
+		g.broadcast(at(g.aw(), g.a3(), g.rs(), i, 0), a)
+		g.fma(a, y(12), g.acc(i, 0))
+		g.fma(a, y(13), g.acc(i, 1))
+	}
+	ADDQ(g.cs(), g.aw())
+	if rows > 3 {
+		ADDQ(g.cs(), g.a3())
+	}
+}

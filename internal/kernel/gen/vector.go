@@ -1,0 +1,133 @@
+package main
+
+import (
+	"math"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+func function(name, signature string) {
+	TEXT(name, attr.NOSPLIT, signature)
+	Pragma("noescape")
+}
+
+// foldInt64 writes FoldInt64 for n a positive multiple of 4.
+func foldInt64() {
+	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64)")
+	magic := ConstData("magic", operand.U64(math.Float64bits(0x1.8p52)))
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	perUnit, shift, zero := YMM(), YMM(), XMM()
+	VBROADCASTSD(argument("perUnit"), perUnit)
+	VBROADCASTSD(magic, shift)
+	VXORPS(zero, zero, zero)
+	Label("loop")
+	v := YMM()
+	VCVTPS2PD(operand.Mem{Base: src}, v)
+	VMULPD(perUnit, v, v)
+	VADDPD(shift, v, v)
+	VPSUBQ(shift, v, v)
+	VPADDQ(operand.Mem{Base: dst}, v, v)
+	VMOVDQU(v, operand.Mem{Base: dst})
+	VMOVUPS(zero, operand.Mem{Base: src})
+	ADDQ(operand.U8(32), dst)
+	ADDQ(operand.U8(16), src)
+	SUBQ(operand.U8(4), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple
+// of 16. Squares are exact in double precision, so fusing changes nothing.
+func squaredNorm() {
+	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
+	lanes, from, n := Load(Param("lanes"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	for i := range 4 {
+		VXORPS(y(i), y(i), y(i))
+	}
+	Label("loop")
+	for i := range 4 {
+		VCVTPS2PD(operand.Mem{Base: from, Disp: 16 * i}, y(4+i))
+		VFMADD231PD(y(4+i), y(4+i), y(i))
+	}
+	ADDQ(operand.U8(64), from)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("loop"))
+	for i := range 4 {
+		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// addRows writes AddRows for n a positive multiple of 8 and m positive; lda is
+// in bytes.
+func addRows() {
+	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
+	dst, a, lda, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("lda"), GP64()), Load(Param("n"), GP64())
+	from, left, count := GP64(), GP64(), GP64()
+	for _, width := range []int{4, 1} {
+		name := map[int]string{4: "four", 1: "one"}[width]
+		Label(name)
+		CMPQ(n, operand.U8(8*width))
+		JLT(operand.LabelRef(name + "_done"))
+		MOVQ(a, from)
+		MOVQ(argument("m"), left)
+		Label(name + "_run")
+		for i := range width {
+			VXORPS(y(i), y(i), y(i))
+		}
+		MOVQ(argument("run"), count)
+		CMPQ(left, count)
+		CMOVQLT(left, count)
+		SUBQ(count, left)
+		Label(name + "_row")
+		for i := range width {
+			VADDPS(operand.Mem{Base: from, Disp: 32 * i}, y(i), y(i))
+		}
+		ADDQ(lda, from)
+		DECQ(count)
+		JNE(operand.LabelRef(name + "_row"))
+		for i := range width {
+			VADDPS(operand.Mem{Base: dst, Disp: 32 * i}, y(i), y(i))
+			VMOVUPS(y(i), operand.Mem{Base: dst, Disp: 32 * i})
+		}
+		TESTQ(left, left)
+		JNE(operand.LabelRef(name + "_run"))
+		ADDQ(operand.U32(32*width), a)
+		ADDQ(operand.U32(32*width), dst)
+		SUBQ(operand.U8(8*width), n)
+		JMP(operand.LabelRef(name))
+		Label(name + "_done")
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// scale writes Scale and AddScaled for n a positive multiple of 8.
+func scale() {
+	for _, add := range []bool{false, true} {
+		name := "scale32"
+		if add {
+			name = "addScaled32"
+		}
+		function(name, "func(dst, src *float32, n int, factor float32)")
+		dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+		factor, v := YMM(), YMM()
+		VBROADCASTSS(argument("factor"), factor)
+		Label("loop")
+		VMULPS(operand.Mem{Base: src}, factor, v)
+		if add {
+			VADDPS(operand.Mem{Base: dst}, v, v)
+		}
+		VMOVUPS(v, operand.Mem{Base: dst})
+		ADDQ(operand.U8(32), dst)
+		ADDQ(operand.U8(32), src)
+		SUBQ(operand.U8(8), n)
+		JNE(operand.LabelRef("loop"))
+		VZEROUPPER()
+		RET()
+	}
+}

@@ -1,0 +1,48 @@
+package kernel
+
+import "unsafe"
+
+// panelBuffer has room for a panel on a boundary: mulRun rows of a tile's
+// width.
+type panelBuffer [(mulRun + 1) * tileBytes / 8]uint64
+
+// panelIn returns the panel in buffer.
+func panelIn[T Float](buffer *panelBuffer) []T {
+	per := 8 / int(unsafe.Sizeof(T(0)))
+	skip := (-int(uintptr(unsafe.Pointer(buffer)) / 8)) & (tileBytes/8 - 1)
+	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[skip])), (len(buffer)-tileBytes/8)*per)
+}
+
+// transpose sets depth rows of panel to the columns of b, cols by depth, filled
+// up with zeros.
+func transpose[T Float](panel, b []T, ldb, cols, depth int) {
+	w := width[T]()
+	panel = panel[:depth*w]
+	for j := range w {
+		if j >= cols {
+			for at := j; at < len(panel); at += w {
+				panel[at] = 0
+			}
+			continue
+		}
+		at := j
+		for _, v := range b[j*ldb : j*ldb+depth] {
+			panel[at] = v
+			at += w
+		}
+	}
+}
+
+// gather sets depth rows of panel to those of b, depth by cols, filled up with
+// zeros.
+func gather[T Float](panel, b []T, ldb, cols, depth int) {
+	w := width[T]()
+	for p := range depth {
+		row, from := panel[p*w:(p+1)*w], b[p*ldb:p*ldb+cols]
+		if cols == w { // a fixed size is moved in a few instructions
+			*(*[tileBytes]byte)(unsafe.Pointer(&row[0])) = *(*[tileBytes]byte)(unsafe.Pointer(&from[0]))
+			continue
+		}
+		clear(row[copy(row, from):])
+	}
+}
