@@ -12,23 +12,22 @@ import json
 import re
 import statistics
 
+NAME = re.compile(r"Benchmark(?:Throughput|PeakMemory)/(?P<model>[^/]+)/batch-(?P<batch>\d+)/(?P<mode>private|non-private)(?:-\d+)?$")
+
 
 def read_benchmarks(lines):
-    """Returns {(model, mode, batch): {unit: median}} of BenchmarkThroughput.
+    """Returns {(model, mode, batch): {unit: median}}.
 
-    A name is BenchmarkThroughput/MODEL/MODE, or with the batch after or before the
-    mode; mode is private or non-private, and a batch that is not said is 1024.
+    A name is BenchmarkThroughput/MODEL/batch-N/MODE, or BenchmarkPeakMemory in its
+    place; mode is private or non-private.
     """
     seen = {}
     for line in lines:
         fields = line.split()
-        if len(fields) < 4 or not fields[0].startswith("BenchmarkThroughput/"):
+        name = NAME.match(fields[0]) if len(fields) >= 4 else None
+        if not name:
             continue
-        parts = fields[0].split("/")[1:]
-        model, rest = parts[0], "/".join(parts[1:])
-        mode = "non-private" if "non-private" in rest else "private"
-        batch = re.search(r"(?:^|/)(?:batch[-=]?)?(\d{3,})", rest)
-        key = model, mode, int(batch[1]) if batch else 1024
+        key = name["model"], name["mode"], int(name["batch"])
         for value, unit in zip(fields[2::2], fields[3::2]):
             seen.setdefault(key, {}).setdefault(unit, []).append(float(value))
     return {key: {unit: statistics.median(v) for unit, v in units.items()} for key, units in seen.items()}
@@ -58,17 +57,25 @@ def join(opacus, benchmarks):
     """Returns the tables as Markdown."""
     theirs = {(t["model"], t["method"]): t["samples_per_second"] for t in opacus["throughput"]}
     models = list(dict.fromkeys(t["model"] for t in opacus["throughput"]))
+    disturbed = {(t["model"], t["method"]) for t in opacus["throughput"] if t["disturbed"]}
+
+    def star(text, model, method):
+        return text + " *" if (model, method) in disturbed else text
+
     rows = []
     for m in models:
         private, plain = (benchmarks.get((m, mode, opacus["batch"]), {}).get("samples/s") for mode in ("private", "non-private"))
         ghost, hooks, torch = (theirs.get((m, method)) for method in ("ghost", "hooks", "plain"))
         rows.append([
             m, kilo(private), kilo(plain), ratio(plain, private),
-            kilo(ghost), kilo(hooks), kilo(torch), ratio(torch, ghost), ratio(torch, hooks),
+            star(kilo(ghost), m, "ghost"), star(kilo(hooks), m, "hooks"), star(kilo(torch), m, "plain"),
+            ratio(torch, ghost), ratio(torch, hooks),
             ratio(private, ghost), ratio(private, hooks),
         ])
     out = [table(
         ["samples/s", "pate", "plain", "plain/pate", "ghost", "hooks", "torch", "torch/ghost", "torch/hooks", "pate/ghost", "pate/hooks"], rows)]
+    if disturbed:
+        out.append("\\* Other programs were at work: the machine can do more.")
     peaks = {(t["model"], t["batch"], t["method"]): t["peak_mb"] for t in opacus["memory"]}
     cases = list(dict.fromkeys(key[:2] for key in peaks))
     rows = [[
@@ -92,7 +99,7 @@ def main():
         with open(args.benchmarks) as f:
             benchmarks = read_benchmarks(f)
         if not benchmarks:
-            raise SystemExit(f"join.py: {args.benchmarks} has no line of BenchmarkThroughput")
+            raise SystemExit(f"join.py: {args.benchmarks} has no benchmark of these")
     print(join(opacus, benchmarks))
 
 

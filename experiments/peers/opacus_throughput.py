@@ -151,7 +151,7 @@ def memory_case(args, name, method):
     """Returns the peak of resident memory over three steps, above that before them, in MB."""
     def status(field):
         with open("/proc/self/status") as f:
-            return next(int(line.split()[1]) for line in f if line.startswith(field)) / 1000 * 1.024
+            return next(int(line.split()[1]) for line in f if line.startswith(field)) * 1024 / 1e6
 
     model, shape = build(name)
     model, optimizer, loss = wrap(model, method, args.memory_batch, CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE)
@@ -227,6 +227,28 @@ def processor():
         return platform.processor()
 
 
+def summary(timings, others):
+    """Returns the medians of the timings that were not disturbed; of all, where all were."""
+    rows = []
+    for (name, method), all_timings in timings.items():
+        quiet = [t for t in all_timings if t[1] <= others] or all_timings
+        rates = [t[0] for t in quiet]
+        rows.append({
+            "model": name, "method": method, "samples_per_second": statistics.median(rates),
+            "lowest": min(rates), "highest": max(rates),
+            "timings": len(all_timings), "used": len(rates),
+            "others": max(t[1] for t in quiet), "disturbed": max(t[1] for t in quiet) > others,
+        })
+    return rows
+
+
+def save(path, result):
+    result["load_after"] = os.getloadavg()[0]
+    with open(path, "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
@@ -284,23 +306,14 @@ def main():
                 timings.setdefault((name, method), []).extend(new)
                 say(f"round {r + 1} {name} {method}: {statistics.median(t[0] for t in new):,.0f} samples/s,"
                     f" others {max(t[1] for t in new):.0%}")
-    for (name, method), all_timings in timings.items():
-        quiet = [t for t in all_timings if t[1] <= args.others] or all_timings
-        rates = [t[0] for t in quiet]
-        result["throughput"].append({
-            "model": name, "method": method, "samples_per_second": statistics.median(rates),
-            "lowest": min(rates), "highest": max(rates),
-            "timings": len(all_timings), "used": len(rates), "others": max(t[1] for t in quiet),
-        })
+                result["throughput"] = summary(timings, args.others)
+                save(args.out, result)
     for name in args.memory_models:
         for method in args.methods:
             peak = ask("memory", name, method)
             say(f"memory {name} {method} at batch {args.memory_batch}: {peak:.0f} MB")
             result["memory"].append({"model": name, "method": method, "batch": args.memory_batch, "peak_mb": peak})
-    result["load_after"] = os.getloadavg()[0]
-    with open(args.out, "w") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
+            save(args.out, result)
 
 
 if __name__ == "__main__":
