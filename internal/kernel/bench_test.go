@@ -88,3 +88,29 @@ func BenchmarkAddATB(b *testing.B) {
 			})
 	}
 }
+
+// BenchmarkVectors has the functions on vectors, by the bytes they read.
+func BenchmarkVectors(b *testing.B) {
+	const m, n = 64, 784
+	rnd := rand.New(rand.NewPCG(10, 1))
+	a, dst, ints, norm := normal[float32](rnd, m*n), make([]float32, m*n), make([]int64, m*n), 0.0
+	for _, fma := range []bool{true, false} {
+		if fma && !hasFMA {
+			continue
+		}
+		path := map[bool]string{true: "/asm", false: "/portable"}[fma]
+		bench := func(name string, f func()) {
+			b.Run(name+path, func(b *testing.B) {
+				b.SetBytes(4 * m * n)
+				for b.Loop() {
+					f()
+				}
+			})
+		}
+		bench("FoldInt64", func() { foldInts(fma, ints, dst, 1024) })
+		bench("AddRows", func() { addRows(fma, dst[:n], a, n, m, n) })
+		bench("SquaredNorm", func() { norm += squaredNorm(fma, a) })
+		bench("Scale", func() { scale(fma, dst, 2, a) })
+		bench("AddScaled", func() { addScaled(fma, dst, 0.5, a) })
+	}
+}

@@ -14,3 +14,13 @@ func fmaTiles[T Float](_ []T, _ int, _ []T, _, _ int, _ []T, _ int, _, _, _, _ i
 func fmaDots[T Float](_ []T, _ int, _ []T, _ int, _ []T, _ int, _, _, _ int, _ bool) {
 	panic("kernel: unreachable")
 }
+
+func fmaAddRows[T Float](_, _ []T, _, _, _, _ int) int { panic("kernel: unreachable") }
+
+func fmaScale[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
+
+func fmaAddScaled[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
+
+func fmaSquares[T Float](_ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
+
+func fmaFold(_ []int64, _ []float32, _ float64) int { panic("kernel: unreachable") }

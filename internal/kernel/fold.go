@@ -5,9 +5,15 @@ import "math"
 // FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to
 // even, to dst, and clears src. The magnitude of a product must be below 2^51;
 // perUnit is a power of two, or the product is rounded twice.
-func FoldInt64(dst []int64, src []float32, perUnit float64) {
+func FoldInt64(dst []int64, src []float32, perUnit float64) { foldInts(hasFMA, dst, src, perUnit) }
+
+func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
+	}
+	if fma {
+		done := fmaFold(dst, src, perUnit)
+		dst, src = dst[done:], src[done:]
 	}
 	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in
 	// the low bits.

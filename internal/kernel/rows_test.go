@@ -15,7 +15,7 @@ func TestAddRows(t *testing.T) {
 		m, n := rapid.IntRange(0, 100).Draw(t, "m"), rapid.IntRange(0, 200).Draw(t, "n")
 		a, dst := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
 		was := append([]float32(nil), dst.data...)
-		AddRows(dst.data, a.data, a.ld, m, n)
+		addRows(rapid.Bool().Draw(t, "assembly") && hasFMA, dst.data, a.data, a.ld, m, n)
 		require.True(t, dst.intact())
 		for j := range n {
 			exact, size := float64(was[j]), math.Abs(float64(was[j]))
@@ -72,4 +72,44 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 		require.Equal(t, want, dst)
 		require.Equal(t, make([]float32, n), src)
 	}
+}
+
+// TestPathsAgree: where the assembly promises the bits of the portable path.
+func TestPathsAgree(t *testing.T) {
+	if !hasFMA {
+		t.Skip("no assembly here")
+	}
+	t.Run("float32", testPathsAgree[float32])
+	t.Run("float64", testPathsAgree[float64])
+}
+
+func testPathsAgree[T Float](t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seed := rapid.Uint64().Draw(t, "seed")
+		m, n := rapid.IntRange(0, 70).Draw(t, "m"), rapid.IntRange(0, 150).Draw(t, "n")
+		type results struct {
+			rows, scaled, added []T
+			norm                float64
+			ints                []int64
+			cleared             []float32
+		}
+		run := func(fma bool) (r results) {
+			rnd := rand.New(rand.NewPCG(seed, 6))
+			a, rows := newMatrix[T](rnd, m, n), newMatrix[T](rnd, 1, n)
+			scaled, added, x := newMatrix[T](rnd, 1, n), newMatrix[T](rnd, 1, n), newMatrix[T](rnd, 1, n)
+			factor := T(rnd.NormFloat64())
+			addRows(fma, rows.data, a.data, a.ld, m, n)
+			scale(fma, scaled.data, factor, x.data)
+			addScaled(fma, added.data, factor, x.data)
+			require.True(t, rows.intact() && scaled.intact() && added.intact() && x.intact())
+			r = results{rows: rows.data, scaled: scaled.data, added: added.data, norm: squaredNorm(fma, x.data)}
+			ints, src := make([]int64, n+9), newMatrix[float32](rnd, 1, n)
+			from := rnd.IntN(9)
+			foldInts(fma, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
+			require.True(t, src.intact())
+			r.ints, r.cleared = ints, src.data
+			return r
+		}
+		require.Equal(t, run(false), run(true))
+	})
 }

@@ -1,0 +1,42 @@
+package kernel
+
+// SquaredNorm returns the sum of squares of x in double precision. The relative
+// error is below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows
+// on the way. It does not depend on where x lies.
+func SquaredNorm[T Float](x []T) float64 { return squaredNorm(hasFMA, x) }
+
+// SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
+func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
+	check(dst, m, 1, m)
+	check(a, lda, m, n)
+	for i := range m {
+		dst[i] = 0
+		if n > 0 {
+			dst[i] = squaredNorm(hasFMA, a[i*lda:i*lda+n])
+		}
+	}
+}
+
+// normLanes is the number of partial sums of a squared norm.
+const normLanes = 16
+
+func squaredNorm[T Float](fma bool, x []T) float64 {
+	var s [normLanes]float64
+	if fma {
+		x = x[fmaSquares(&s, x):]
+	}
+	for ; len(x) >= normLanes; x = x[normLanes:] {
+		for l, v := range x[:normLanes] {
+			s[l] += float64(float64(v) * float64(v))
+		}
+	}
+	for l, v := range x {
+		s[l] += float64(float64(v) * float64(v))
+	}
+	for half := normLanes / 2; half > 0; half /= 2 {
+		for l := range half {
+			s[l] += s[l+half]
+		}
+	}
+	return s[0]
+}
