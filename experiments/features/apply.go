@@ -21,21 +21,51 @@ const chunk = 64
 // matrix.
 // Pixels or features that are NaN or infinite are an error.
 func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
-	if workers < 1 {
-		return blas32.General{}, fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return blas32.General{}, err
 	}
-	shape := set.Image
-	if shape == (dataset.Shape{}) {
-		shape = dataset.Shape{Rows: 1, Cols: set.X.Cols}
+	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
+	if err := ApplyTo(ctx, out, set, e, workers); err != nil {
+		return blas32.General{}, err
 	}
+	return out, nil
+}
+
+// shapeOf is the shape of what rows of a set are extracted from.
+func shapeOf(set dataset.Set) dataset.Shape {
+	if set.Image == (dataset.Shape{}) {
+		return dataset.Shape{Rows: 1, Cols: set.X.Cols}
+	}
+	return set.Image
+}
+
+func dimOf(set dataset.Set, e Extractor) (int, error) {
+	shape := shapeOf(set)
 	if shape.Pixels() != set.X.Cols {
-		return blas32.General{}, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, shape.Rows, shape.Cols)
+		return 0, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, shape.Rows, shape.Cols)
 	}
 	dim := e.Dim(shape)
 	if dim < 1 {
-		return blas32.General{}, fmt.Errorf("features: %s cannot be computed on images of %dx%d", e.Name(), shape.Rows, shape.Cols)
+		return 0, fmt.Errorf("features: %s cannot be computed on images of %dx%d", e.Name(), shape.Rows, shape.Cols)
 	}
-	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
+	return dim, nil
+}
+
+// ApplyTo is [Apply] to a matrix at hand, whose rows may lie apart. After an
+// error its contents are undefined.
+func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+	if workers < 1 {
+		return fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	}
+	shape := shapeOf(set)
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return err
+	}
+	if out.Rows != set.X.Rows || out.Cols != dim || out.Stride < dim || out.Rows > 0 && len(out.Data) < (out.Rows-1)*out.Stride+dim {
+		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
+	}
 	var next, bad atomic.Int64
 	bad.Store(-1)
 	var wg sync.WaitGroup
@@ -58,12 +88,12 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 	}
 	wg.Wait()
 	if err := ctx.Err(); err != nil {
-		return blas32.General{}, fmt.Errorf("features: %s: %w", e.Name(), err)
+		return fmt.Errorf("features: %s: %w", e.Name(), err)
 	}
 	if i := bad.Load(); i >= 0 {
-		return blas32.General{}, fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", e.Name(), i, set.Name)
+		return fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", e.Name(), i, set.Name)
 	}
-	return out, nil
+	return nil
 }
 
 // finite uses that x*0 is 0 for finite x and NaN otherwise, and that NaN stays.

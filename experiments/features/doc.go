@@ -2,8 +2,10 @@
 //
 // An [Extractor] maps the pixels of one image to one vector. [Raw] keeps the
 // pixels, [Deskew] straightens slanted strokes before anything else is computed,
-// [HOG] is a histogram of oriented gradients, [Standardize] and [UnitNorm] bound
-// what another extractor returns. They nest:
+// [HOG] is a histogram of oriented gradients, [Scattering] the wavelet scattering
+// transform; [GroupNorm], [Standardize] and [UnitNorm] bound what another
+// extractor returns, [Concat] puts several together. They nest, and a [Cache]
+// keeps what was computed:
 //
 //	x, err := features.Apply(ctx, set, features.UnitNorm{Of: features.Deskew{Of: features.StandardHOG()}}, workers)
 //
@@ -14,7 +16,7 @@
 // row, and features cost no privacy budget under any unit or relation:
 // they are part of the analysis that runs afterwards, not a release. This is why
 // there is no whitening, no PCA and no per-feature scaling here; each would have
-// to be fitted on public rows or charged.
+// to be fitted on public rows or charged: package dpsgd/moments does that.
 //
 // # Caveats
 //

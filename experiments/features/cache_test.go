@@ -1,0 +1,170 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// counting tells how many images were computed, and can change what it
+// computes under the same name.
+type counting struct {
+	calls *int
+	plus  float32
+}
+
+func (counting) Name() string                { return "counting" }
+func (counting) Dim(shape dataset.Shape) int { return shape.Pixels() }
+func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
+	*c.calls++
+	for i, v := range img {
+		dst[i] = 2*v + c.plus
+	}
+}
+
+func TestCacheComputesOnce(t *testing.T) {
+	ctx, shape := context.Background(), dataset.Shape{Rows: 3, Cols: 4}
+	set := randomSet(2*pieceRows+5, shape)
+	calls := 0
+	e := counting{calls: &calls}
+	var warned []error
+	c := Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Warn: func(err error) { warned = append(warned, err) }}
+	want, err := Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+
+	calls = 0
+	first, err := c.Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+	require.Equal(t, want, first)
+	require.Equal(t, set.X.Rows+1, calls)
+	calls = 0
+	second, err := c.Apply(ctx, set, e, 3)
+	require.NoError(t, err)
+	require.Equal(t, want, second)
+	require.Equal(t, 1, calls, "only the test image")
+	wide := matrixOf(set.X.Rows, 12, 20)
+	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
+	for i := range wide.Rows {
+		require.Equal(t, rowOf(want, i), rowOf(wide, i))
+		require.Equal(t, make([]float32, 8), wide.Data[i*20+12:i*20+20])
+	}
+	require.Empty(t, warned)
+
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	for path, mode := range map[string]os.FileMode{files[0]: 0o600, c.Dir: 0o700} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm())
+	}
+}
+
+// Whatever features depend on leads to another file: pixels, one of them, their
+// order, the number of rows, the shape, the extractor by name and by deed.
+func TestCacheKeysDiffer(t *testing.T) {
+	calls := 0
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	seen := map[[32]byte]bool{}
+	add := func(set dataset.Set, e Extractor) {
+		seen[cacheKey(set, e, e.Dim(shapeOf(set)))] = true
+	}
+	add(set, Raw{})
+	packed := set
+	packed.X = matrixOf(5, 12, 12)
+	for i := range 5 {
+		copy(rowOf(packed.X, i), rowOf(set.X, i))
+	}
+	add(packed, Raw{})
+	require.Len(t, seen, 1, "the stride does not matter")
+	add(set, UnitNorm{Of: Raw{}})
+	add(set, counting{calls: &calls})
+	add(set, counting{calls: &calls, plus: 1e-6})
+	turned := set
+	turned.Image = dataset.Shape{Rows: 4, Cols: 3}
+	add(turned, Raw{})
+	fewer := set
+	fewer.X = rowsOf(set.X, 0, 4)
+	add(fewer, Raw{})
+	packed.X.Data[17] += 1e-6
+	add(packed, Raw{})
+	require.Len(t, seen, 7)
+}
+
+// A file that is not as written is never believed: any byte changed, anything
+// cut off or added, pieces exchanged, or the file of other features.
+func TestCacheOfDamagedFiles(t *testing.T) {
+	ctx, shape := context.Background(), dataset.Shape{Rows: 1, Cols: 2}
+	set := randomSet(2*pieceRows, shape)
+	calls := 0
+	e := counting{calls: &calls}
+	var warned []error
+	c := Cache{Dir: t.TempDir(), Warn: func(err error) { warned = append(warned, err) }}
+	want, err := c.Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	path := files[0]
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	half := len(good) / 2
+	damaged := map[string][]byte{
+		"empty": {}, "short": good[:len(good)-1], "half": good[:half], "long": append(append([]byte(nil), good...), 0),
+		"exchanged": append(append([]byte(nil), good[half:]...), good[:half]...), "zeros": make([]byte, len(good)),
+	}
+	for _, at := range []int{0, 100, half - 1, half, len(good) - 1} {
+		b := append([]byte(nil), good...)
+		b[at] ^= 1
+		damaged["byte "+string(rune('a'+len(damaged)))] = b
+	}
+	for name, contents := range damaged {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, contents, 0o600))
+			warned, calls = nil, 0
+			got, err := c.Apply(ctx, set, e, 2)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Equal(t, set.X.Rows+1, calls)
+			require.Len(t, warned, 1)
+			require.ErrorIs(t, warned[0], ErrDamaged)
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, good, after, "replaced")
+		})
+	}
+}
+
+func TestCacheWithoutAFolder(t *testing.T) {
+	ctx := context.Background()
+	set := randomSet(3, dataset.Shape{Rows: 2, Cols: 2})
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	warned := 0
+	c := Cache{Dir: file, Warn: func(error) { warned++ }}
+	x, err := c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, 3, x.Rows)
+	require.Equal(t, 1, warned)
+	c.Warn = nil
+	_, err = c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+
+	// Errors of the features are errors, and nothing is kept.
+	c.Dir = t.TempDir()
+	_, err = c.Apply(ctx, set, StandardHOG(), 1)
+	require.ErrorContains(t, err, "cannot be computed")
+	require.Error(t, c.ApplyTo(ctx, blas32.General{}, set, Raw{}, 1))
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = c.Apply(ended, set, Raw{}, 1)
+	require.True(t, errors.Is(err, context.Canceled))
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
