@@ -74,6 +74,9 @@ func (d *DiscreteGaussian) LogProb(k int64) float64 {
 
 // Sample draws one value.
 func (d *DiscreteGaussian) Sample(s *Stream) int64 {
+	if d.fine == 0 {
+		return d.sampleNarrow(s)
+	}
 	var one [1]int64
 	d.Fill(one[:], s)
 	return one[0]
@@ -108,23 +111,34 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 // next two words extend U and V, and all is decided as if they had been there
 // from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
-	t := d.cells.table()
-	for i := 0; i < len(dst); {
-		w := s.src.Uint64()
-		var m uint64
-		if d.fine > 0 {
-			var ok bool
-			if m, ok = d.quick(t, w); !ok {
-				if m, ok = d.settle(s, w, s.src.Uint64(), s.src.Uint64()); !ok {
-					continue
-				}
-			}
-		} else {
-			m = d.cells.find(s, w>>1)
+	if d.fine == 0 {
+		for i := range dst {
+			dst[i] = d.sampleNarrow(s)
 		}
-		if y, ok := signed(m, w&1); ok {
-			dst[i] = y
-			i++
+		return
+	}
+	t := d.cells.table()
+	for i := range dst {
+		for {
+			w := s.src.Uint64()
+			m, ok := d.quick(t, w)
+			if !ok {
+				m, ok = d.settle(s, w, s.src.Uint64(), s.src.Uint64())
+			}
+			if y, one := signed(m, w&1); ok && one {
+				dst[i] = y
+				break
+			}
+		}
+	}
+}
+
+// sampleNarrow draws one value where a cell is one integer.
+func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
+	for {
+		w := s.src.Uint64()
+		if y, ok := signed(d.cells.find(s, w>>1), w&1); ok {
+			return y
 		}
 	}
 }
@@ -141,7 +155,7 @@ func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 // that (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
-	return x<<d.fine | w>>1&(1<<d.fine-1), x < open && w<<guideBits >= (2*x+1)*d.reach
+	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
 // settle returns M for the word w, and whether it is accepted. The words moreU
