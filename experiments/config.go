@@ -144,7 +144,7 @@ func (c Config) complete() (Config, error) {
 	if !slices.Contains(FeatureSets(), c.Features) {
 		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(FeatureSets(), ", "))
 	}
-	if _, err := extractor(c.Features, c.Task.Image); err != nil {
+	if _, err := Extractor(c.Features, c.Task.Image); err != nil {
 		return c, err
 	}
 	if c.Learner == KNN {

@@ -39,9 +39,9 @@ func defaultFeatures(t dataset.Task, learner string) string {
 	}
 }
 
-// extractor returns what computes a feature set; all are per example, so they
+// Extractor returns what computes a feature set; all are per example, so they
 // cost no privacy.
-func extractor(name string, shape dataset.Shape) (features.Extractor, error) {
+func Extractor(name string, shape dataset.Shape) (features.Extractor, error) {
 	switch {
 	case name == Raw:
 		return features.Raw{}, nil
@@ -65,7 +65,7 @@ type prepared struct {
 }
 
 func prepare(ctx context.Context, c Config) (prepared, error) {
-	e, err := extractor(c.Features, c.Task.Image)
+	e, err := Extractor(c.Features, c.Task.Image)
 	if err != nil {
 		return prepared{}, err
 	}

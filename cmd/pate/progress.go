@@ -18,6 +18,7 @@ type progress struct {
 	started time.Time
 	drawn   time.Time
 	width   int // of the line on the screen
+	noted   string
 }
 
 // newProgress returns a progress line on stderr if that is a terminal and
@@ -53,7 +54,17 @@ func (p *progress) update(stage string, done, total int) {
 		left := time.Duration(float64(spent) * float64(total-done) / float64(done))
 		line += fmt.Sprintf("  %s left", left.Round(time.Second))
 	}
+	if p.noted != "" {
+		line += "  " + p.noted
+	}
 	p.draw(line)
+}
+
+// note is shown at the end of the line from the next update on.
+func (p *progress) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.noted = text
 }
 
 // clear removes the line.

@@ -64,6 +64,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(newAuditCommand(g))
 	root.AddCommand(newAnalyzeCommand(g))
 	root.AddCommand(newLabelCommand(g))
+	root.AddCommand(newDPSGDCommand(g))
 	root.AddCommand(newLedgerCommand(g), newStatementCommand(g))
 	root.AddCommand(helpTopics()...)
 	return root

@@ -92,6 +92,26 @@ and the accountant turns the sum into an epsilon. Which to use:
   of teachers                                 pate plan regime
 
 pate law shows what comes out, pate explain how, pate plan which to take.`),
+		topic("dpsgd", "what DP-SGD does, and what it costs", `A step takes a Poisson sample of the private records: each is in it with the same
+small chance, q. Every record's gradient is clipped to a norm, the sum gets Gaussian
+noise of a multiple of that norm, and the model moves. Epsilon follows from q, the
+multiple and the number of steps, and from nothing that is learned.
+
+  more steps, larger q      cost more for the same noise
+  larger batches            are less noise for the same cost: use what fits
+  larger clip norm          noise grows with it; a small one biases little
+  features                  fixed ones, as hog, cost nothing and help most
+
+What features learn from private rows (means, whitening) is a release like any
+other: it is charged together with the training. Scaling columns by public rows
+costs nothing.
+
+All of it is charged before a private row is looked at, to a ledger in --out or to
+the --ledger given. The epsilon of a row is a certified bound from privacy loss
+distributions; ledgers add Rényi divergences and may say some percent more. The model
+is the last iterate: nothing is chosen by looking at private rows. Hyper-parameters
+that are tuned on private rows are not covered by epsilon; use --split development
+and public data like it.`),
 		topic("formats", "table, json, csv, md, latex", `  table    for a terminal (default)
   json     one object with a "schema" field; names are stable
   csv      one row per result, header first

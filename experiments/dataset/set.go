@@ -59,20 +59,51 @@ func (s Set) Sample(fraction float64) (Set, error) {
 		return Set{}, fmt.Errorf("dataset: a sample of the fraction %v of %q, want above 0 and at most 1", fraction, s.Name)
 	}
 	place := newPlacer("pate dataset sample 1")
+	var sampled []int
+	for i, u := range s.Units {
+		if place.of(u) < fraction {
+			sampled = append(sampled, i)
+		}
+	}
+	return s.rows(sampled), nil
+}
+
+// OnePerUnit is the first row of every unit, for methods whose guarantee is for one
+// row. Which row a unit gives depends on that unit alone, so adding or removing a
+// unit adds or removes one row. Where every row is a unit of its own it is s itself,
+// and otherwise shares no rows with s.
+func (s Set) OnePerUnit() Set {
+	first := make([]int, 0, s.Len())
+	seen := make(map[string]bool, s.Len())
+	for i, u := range s.Units {
+		if !seen[u] {
+			seen[u] = true
+			first = append(first, i)
+		}
+	}
+	if len(first) == s.Len() {
+		return s
+	}
+	return s.rows(first)
+}
+
+// rows copies rows of s.
+func (s Set) rows(indices []int) Set {
 	out := s
 	out.Y, out.Units, out.IDs = nil, nil, nil
 	out.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols}
-	for i, u := range s.Units {
-		if place.of(u) >= fraction {
-			continue
-		}
-		out.X.Rows++
-		out.X.Data = append(out.X.Data, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]...)
-		out.Y = append(out.Y, s.Y[i])
-		out.Units = append(out.Units, u)
-		out.IDs = append(out.IDs, s.IDs[i])
+	for _, i := range indices {
+		out.appendRow(s, i)
 	}
-	return out, nil
+	return out
+}
+
+func (s *Set) appendRow(from Set, i int) {
+	s.X.Rows++
+	s.X.Data = append(s.X.Data, from.X.Data[i*from.X.Stride:i*from.X.Stride+from.X.Cols]...)
+	s.Y = append(s.Y, from.Y[i])
+	s.Units = append(s.Units, from.Units[i])
+	s.IDs = append(s.IDs, from.IDs[i])
 }
 
 // numbered is the names part/0, part/1 to part/n-1.

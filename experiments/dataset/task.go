@@ -47,6 +47,25 @@ func DevelopmentSplit(train Set) (Task, error) {
 	return newTask(Development, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
 }
 
+// WithoutPool is the task for a method that asks nothing of public data: the rows of
+// the pool score too, before those of Test, and the pool is empty. MNIST then has
+// 60,000 private and 10,000 test rows, under Development 50,000 and 10,000.
+func (t Task) WithoutPool() Task {
+	if t.Pool.Len() == 0 {
+		return t
+	}
+	pool, test := t.Pool, t.Test
+	all := pool.rows(nil)
+	all.X.Data = make([]float32, 0, (pool.Len()+test.Len())*pool.X.Cols)
+	for _, part := range []Set{pool, test} {
+		for i := range part.Len() {
+			all.appendRow(part, i)
+		}
+	}
+	t.Pool, t.Test = pool.rows(nil), all
+	return t
+}
+
 // newTask cuts the private rows from one set, pool and test rows from another.
 func newTask(p Protocol, private, public Set, cuts [3][2]int) (Task, error) {
 	t := Task{Name: private.Name, Protocol: p, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}

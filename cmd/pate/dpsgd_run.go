@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/recipe"
+)
+
+// identity says what the run is a function of: the command line.
+func (f *dpsgdFlags) identity(g *globals, command string) (experiments.Identity, error) {
+	data := f.data.data
+	if !slices.Contains(dataset.Names(), data) {
+		var err error
+		if data, err = filepath.Abs(data); err != nil {
+			return experiments.Identity{}, fmt.Errorf("where is %s: %w", f.data.data, err)
+		}
+	}
+	id := experiments.Identity{
+		Schema: "pate.dpsgd.run/1", Data: data, Split: f.data.split, Delta: g.delta, Seeds: f.seeds, Features: f.features,
+		Methods: []string{command}, Quick: f.data.quick, Command: command,
+	}
+	if g.seeded {
+		id.Seed = fmt.Sprint(g.seed)
+	}
+	return id, nil
+}
+
+// runIn trains in the run's folder and prints the result.
+func (f *dpsgdFlags) runIn(ctx context.Context, g *globals, cfg recipe.Config, command string) error {
+	id, err := f.identity(g, command)
+	if err != nil {
+		return err
+	}
+	dir, keep, err := f.folder(id.Name())
+	if err != nil {
+		return err
+	}
+	folder, err := experiments.OpenFolder(ctx, dir, id, func() (aggregate.Key, error) {
+		if g.seeded {
+			return aggregate.SeedKey(g.seed), nil
+		}
+		return aggregate.NewKey()
+	})
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if folder.Finished {
+		switch same, err := folder.MadeOf(cfg.Task.Hash()); {
+		case err != nil:
+			return err
+		case !same:
+			return fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, dir)
+		}
+		result, err := readDPSGD(dir)
+		if err != nil {
+			return err
+		}
+		g.logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(dir, "results.json"))
+		return printDPSGD(g, result)
+	}
+	bar := newProgress(g)
+	cfg.Key, cfg.Dir = folder.Key, folder.Path
+	cfg.Progress = func(p recipe.Progress) {
+		bar.note("")
+		if p.Epsilon > 0 {
+			bar.note(fmt.Sprintf("ε %.3g", p.Epsilon))
+		}
+		bar.update(p.Stage, p.Done, p.Total)
+	}
+	result, err := recipe.Run(ctx, cfg)
+	bar.clear()
+	if err != nil {
+		if ctx.Err() != nil {
+			g.logf("what is done so far, secrets included, is in %s", dir)
+		}
+		return err
+	}
+	if keep {
+		if err := writeDPSGD(dir, result); err != nil {
+			return err
+		}
+		if err := folder.Finish(cfg.Task.Hash()); err != nil {
+			return err
+		}
+		g.logf("results: %s", filepath.Join(dir, "results.json"))
+	}
+	if err := printDPSGD(g, result); err != nil || keep {
+		return err
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("removing the finished run's secrets: %w", err)
+	}
+	return nil
+}
+
+// dpsgdError adds what a person can do.
+func dpsgdError(err error) error {
+	var ce *commandError
+	switch {
+	case err == nil || errors.As(err, &ce):
+		return err
+	case errors.Is(err, recipe.ErrBudget):
+		return &commandError{code: exitOverBudget, what: err, why: "no noise brings the whole within the budget; nothing was spent",
+			fix: "raise --epsilon, or take features that learn nothing from private rows", topic: "privacy"}
+	case errors.Is(err, ledger.ErrBudgetExceeded):
+		return &commandError{code: exitOverBudget, what: err, why: "all of a training is charged before a private row is looked at; nothing was spent",
+			fix: "leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", topic: "privacy"}
+	case errors.Is(err, ledger.ErrSealed):
+		return inputError(err, "the ledger was made in mode reserved: everything is charged before anything is released",
+			"name another ledger; one of mode filter can be shared", "ledger")
+	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
+		return inputError(err, "its key, charges and checkpoint belong to that run and those data", "choose another --out, or repeat that command", "dpsgd")
+	case errors.Is(err, dpsgd.ErrCheckpoint):
+		return &commandError{code: exitCheckFailed, what: err, why: "the training cannot go on from there; its charge stays",
+			fix: "remove the checkpoint to train again from the start, to the same model at no further cost", topic: "dpsgd"}
+	}
+	return err
+}

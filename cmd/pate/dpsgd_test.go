@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/experiments/recipe"
+)
+
+// blobs writes a table of three classes that a line can tell apart, four rows a person.
+func blobs(t *testing.T, path string, rows int) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var text strings.Builder
+	text.WriteString("length,width,colour,who,kind\n")
+	for i := range rows {
+		class := i % 3
+		fmt.Fprintf(&text, "%.2f,%.2f,%s,p%d,%c\n", 4*float64(class)+rnd.NormFloat64(), rnd.NormFloat64()-3*float64(class%2),
+			[]string{"red", "blue"}[rnd.IntN(2)], i/4, 'a'+class)
+	}
+	require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+}
+
+// typed runs a command and returns what it printed.
+func typed(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Equal(t, code, run(context.Background(), args, strings.NewReader(""), &out, &errs), "%s\nstdout:\n%s\nstderr:\n%s", args, &out, &errs)
+	return out.String(), errs.String()
+}
+
+func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
+	dir := t.TempDir()
+	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
+	blobs(t, data, 900)
+	base := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--seed", "3", "--epsilon", "0.5,2", "--seeds", "2", "--out", out}
+	table, errs := typed(t, exitDone, base...)
+	require.Contains(t, table, "blobs: 3 classes;")
+	require.Contains(t, table, "not releasable")
+	require.Contains(t, table, "Publishing all of it")
+	require.Contains(t, errs, "results.json")
+
+	for format, want := range map[string]string{
+		"json": `"schema": "pate.dpsgd/1"`, "csv": "model,features,epsilon,", "md": "| ε | test %", "latex": `\begin{tabular}`,
+	} {
+		text, _ := typed(t, exitDone, append(base, "--format", format)...)
+		require.Contains(t, text, want)
+	}
+	text, _ := typed(t, exitDone, append(base, "--format", "json", "--workers", "1")...)
+	var r recipe.Result
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	require.Len(t, r.Rows, 2)
+	require.False(t, r.Releasable)
+	for i, target := range []float64{0.5, 2} {
+		row := r.Rows[i]
+		require.LessOrEqual(t, *row.Epsilon, target)
+		require.Greater(t, *row.Epsilon, target*0.999)
+		require.LessOrEqual(t, *row.EpsilonLow, *row.Epsilon)
+		require.Greater(t, row.Accuracy, 0.8, "a line tells them apart")
+		require.NotEmpty(t, row.Curve)
+		last := row.Curve[len(row.Curve)-1]
+		require.Equal(t, row.Steps, last.Step)
+		require.Equal(t, *row.Epsilon, last.Epsilon)
+		require.NotNil(t, row.SD)
+	}
+	require.Greater(t, r.EpsilonAll, 2.0)
+
+	// Anybody can compute epsilon again, and read the ledger.
+	account, _ := typed(t, exitDone, "account", filepath.Join(out, "accounts", "epsilon-2.json"), "--delta", "1e-4", "--accountant", "pld", "--format", "csv")
+	require.Contains(t, account, fmt.Sprint(*r.Rows[1].Epsilon))
+	statement, _ := typed(t, exitDone, "statement", filepath.Join(out, "ledger", "epsilon-2-run-1.jsonl"))
+	require.Contains(t, statement, "NOT FOR RELEASE")
+
+	_, errs = typed(t, exitInvalidInput, append(base, "--steps", "9")...)
+	require.Contains(t, errs, "holds another run")
+	blobs(t, data, 901)
+	_, errs = typed(t, exitInvalidInput, base...)
+	require.Contains(t, errs, "other data")
+}
+
+func TestDPSGDWithASecretKey(t *testing.T) {
+	dir := t.TempDir()
+	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
+	blobs(t, data, 900)
+	base := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--unit", "who", "--unit-name", "person", "--out", out, "--format", "json"}
+	first, _ := typed(t, exitDone, base...)
+	var r recipe.Result
+	require.NoError(t, json.Unmarshal([]byte(first), &r))
+	require.True(t, r.Releasable)
+	require.Equal(t, "person", r.Unit)
+	require.Less(t, r.Private, 300, "one row a person")
+	require.Contains(t, r.Note, "one row per person")
+	require.NoFileExists(t, filepath.Join(out, "private", "run.key"))
+	again, errs := typed(t, exitDone, base...)
+	require.Equal(t, first, again)
+	require.Contains(t, errs, "its key destroyed")
+}
+
+func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "blobs.csv")
+	blobs(t, data, 900)
+	args := func(out string) []string {
+		return []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--seed", "5", "--steps", "400", "--out", filepath.Join(dir, out), "--format", "json"}
+	}
+	whole, _ := typed(t, exitDone, args("whole")...)
+	interrupted := 0
+	for attempt := 0; ; attempt++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		watched := cancelAfter{cancel: cancel, file: filepath.Join(dir, "cut", "private", "epsilon-2-run-0", "checkpoint")}
+		go watched.watch(ctx)
+		var out, errs bytes.Buffer
+		code := run(ctx, args("cut"), strings.NewReader(""), &out, &errs)
+		cancel()
+		if code == exitInterrupted {
+			require.Less(t, attempt, 100)
+			interrupted++
+			continue
+		}
+		require.Equal(t, exitDone, code, errs.String())
+		require.Equal(t, timeless(whole), timeless(out.String()))
+		break
+	}
+	require.Positive(t, interrupted, "the test means nothing if nothing was cut off")
+	a, err := os.ReadFile(filepath.Join(dir, "whole", "curve.csv"))
+	require.NoError(t, err)
+	b, err := os.ReadFile(filepath.Join(dir, "cut", "curve.csv"))
+	require.NoError(t, err)
+	require.Equal(t, string(a), string(b))
+}
+
+// cancelAfter cancels when a file appears or changes.
+type cancelAfter struct {
+	cancel context.CancelFunc
+	file   string
+}
+
+func (c cancelAfter) watch(ctx context.Context) {
+	before, _ := os.Stat(c.file)
+	for ctx.Err() == nil {
+		if now, err := os.Stat(c.file); err == nil && (before == nil || now.ModTime() != before.ModTime()) {
+			c.cancel()
+		}
+	}
+}
+
+// timeless is a result without its running times.
+func timeless(text string) string {
+	return regexp.MustCompile(`"seconds": [^,\n]*`).ReplaceAllString(text, "")
+}
+
+func TestDPSGDOnASharedLedger(t *testing.T) {
+	dir := t.TempDir()
+	data, book := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "shared.jsonl")
+	blobs(t, data, 900)
+	label := func(code int, out string, more ...string) {
+		votes := filepath.Join(dir, out+".votes.csv")
+		row := strings.Repeat("1,", 60) + out[:1] + "\n"
+		row = strings.NewReplacer("l\n", "0\n", "m\n", "1\n").Replace(row) // other votes in another file
+		require.NoError(t, os.WriteFile(votes, []byte(strings.Repeat(row, 20)), 0o600))
+		typed(t, code, append([]string{"label", votes, "--header", "no", "--classes", "2", "--mechanism", "gnmax", "--delta", "1e-4",
+			"--ledger", book, "--out", filepath.Join(dir, out)}, more...)...)
+	}
+	train := func(code int, out string, more ...string) string {
+		text, _ := typed(t, code, append([]string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--ledger", book,
+			"--out", filepath.Join(dir, out), "--format", "json"}, more...)...)
+		return text
+	}
+	train(exitOverBudget, "never", "--epsilon", "4", "--noise-multiplier", "0.5")
+	require.NoFileExists(t, book, "nothing is written")
+	require.NoDirExists(t, filepath.Join(dir, "never"))
+
+	first := train(exitDone, "one", "--epsilon", "4", "--spend", "1")
+	label(exitDone, "labels.csv", "--sigma", "30")
+	before, err := os.ReadFile(book)
+	require.NoError(t, err)
+	train(exitOverBudget, "never", "--noise-multiplier", "0.5")
+	require.NoDirExists(t, filepath.Join(dir, "never"))
+	after, err := os.ReadFile(book)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "nothing is spent")
+
+	rest := train(exitDone, "rest")
+	train(exitOverBudget, "never")
+	var r recipe.Result
+	require.NoError(t, json.Unmarshal([]byte(rest), &r))
+	require.Equal(t, 4.0, r.Ledger.Budget)
+	require.Equal(t, 4.0, r.Ledger.Claim)
+	require.Less(t, r.Ledger.LeftRho, 1e-6)
+	require.Less(t, *r.Rows[0].Epsilon, 4.0)
+	label(exitOverBudget, "more.csv", "--sigma", "20", "--pool", "another")
+	require.Equal(t, first, train(exitDone, "one", "--epsilon", "4", "--spend", "1"), "a finished run costs nothing more")
+	train(exitInvalidInput, "never", "--unit", "who")
+	train(exitInvalidInput, "never", "--mode", "reserved")
+	typed(t, exitDone, "ledger", "verify", book)
+}
+
+func TestDPSGDRefuses(t *testing.T) {
+	dir := t.TempDir()
+	data, never := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "never")
+	blobs(t, data, 400)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+	}{
+		"epsilon 0":           {[]string{"--epsilon", "0"}, exitUsage},
+		"epsilon word":        {[]string{"--epsilon", "1,two"}, exitUsage},
+		"epsilon infinite":    {[]string{"--epsilon", "inf"}, exitUsage},
+		"epsilon twice":       {[]string{"--epsilon", "1,1"}, exitUsage},
+		"epsilon empty":       {[]string{"--epsilon", ""}, exitUsage},
+		"epsilon and noise":   {[]string{"--epsilon", "1", "--noise-multiplier", "2"}, exitUsage},
+		"noise NaN":           {[]string{"--noise-multiplier", "NaN"}, exitUsage},
+		"model":               {[]string{"--model", "magic"}, exitUsage},
+		"features":            {[]string{"--features", "magic"}, exitUsage},
+		"hog of a table":      {[]string{"--features", "hog"}, exitUsage},
+		"steps":               {[]string{"--steps", "-1"}, exitUsage},
+		"batch":               {[]string{"--batch", "NaN"}, exitUsage},
+		"clip":                {[]string{"--clip", "0"}, exitUsage},
+		"clip infinite":       {[]string{"--clip", "inf"}, exitUsage},
+		"rate":                {[]string{"--learning-rate", "NaN"}, exitUsage},
+		"momentum":            {[]string{"--momentum", "1"}, exitUsage},
+		"seeds":               {[]string{"--seeds", "-1"}, exitUsage},
+		"ledger without out":  {[]string{"--out", "", "--ledger", filepath.Join(dir, "l")}, exitUsage},
+		"new ledger, no ε":    {[]string{"--ledger", filepath.Join(dir, "l")}, exitUsage},
+		"mode without ledger": {[]string{"--mode", "filter"}, exitUsage},
+		"no privacy and ε":    {[]string{"--no-privacy", "--epsilon", "1"}, exitUsage},
+		"delta of 1/n":        {[]string{"--delta", "0.01"}, exitInvalidInput},
+		"label":               {[]string{"--label", "nowhere"}, exitInvalidInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--out", never}, c.args...)
+			out, errs := typed(t, c.code, args...)
+			require.Empty(t, out)
+			require.NoDirExists(t, never)
+			require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs)
+		})
+	}
+	require.NoFileExists(t, filepath.Join(dir, "l"))
+}
+
+// Every flag is part of what a run is, or said not to matter.
+func TestDPSGDFlagsIdentifyARun(t *testing.T) {
+	var f dpsgdFlags
+	cmd := newDPSGDCommand(&globals{})
+	known := map[string]bool{"out": true, "workers": true}
+	for _, name := range f.flagNames() {
+		known[name] = true
+	}
+	lines := regexp.MustCompile(`(?m)^ *--([a-z-]+)`).FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1)
+	require.Greater(t, len(lines), 15)
+	for _, line := range lines {
+		require.True(t, known[line[1]], line[1])
+	}
+}

@@ -1,0 +1,131 @@
+package recipe
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Shared is a ledger that other runs charge too.
+type Shared struct {
+	Path    string
+	Account ledger.Config // what it was made with, or is to be; relation add_remove
+}
+
+// book is where one run is charged.
+type book struct {
+	ledger *ledger.Ledger
+	run    reserver
+}
+
+// reserver is a ledger of its own, or a run on a shared one.
+type reserver interface {
+	ReserveBatch([]accountant.Event) ([]*ledger.Reservation, error)
+}
+
+// runID names a run in a ledger and in its files. It is a pseudorandom function of
+// the data and of all that the outcome depends on under the run's secret key, and says
+// nothing about them.
+func (j *job) runID() (string, error) {
+
+	bound := fmt.Appendf(nil, "%+v %d", j.plan, j.seed)
+	id, err := j.Key.DeriveBytes("recipe data", j.hash[:]).DeriveBytes("recipe plan", bound).MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("recipe: %w", err)
+	}
+	return hex.EncodeToString(id[len(id)-16:]), nil
+}
+
+// ownBook opens the ledger of one run by itself.
+func (c Config) ownBook(ctx context.Context, name, id string, events []accountant.Event) (book, error) {
+	budget, err := ledgerBudget(events, c.Delta)
+	if err != nil {
+		return book{}, err
+	}
+	noise := ledger.SeededNoise
+	if c.Key.Releasable() {
+		noise = ledger.SecretNoise
+	}
+	l, err := ledger.OpenContext(ctx, filepath.Join(c.Dir, "ledger", name+".jsonl"), ledger.Config{
+		Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise,
+	})
+	if err != nil {
+		return book{}, fmt.Errorf("recipe: %w", err)
+	}
+	return book{l, l}, nil
+}
+
+// sharedBook opens the shared ledger for one run; recorded says that it was charged
+// before.
+func (c Config) sharedBook(ctx context.Context, id string) (b book, recorded bool, err error) {
+	l, err := ledger.OpenContext(ctx, c.Shared.Path, c.Shared.Account)
+	if err != nil {
+		return b, false, fmt.Errorf("recipe: %w", err)
+	}
+	run, err := l.Run("pate dpsgd " + id)
+	if err != nil {
+		l.Close()
+		return b, false, fmt.Errorf("recipe: %w", err)
+	}
+	return book{l, run}, run.Recorded() > 0, nil
+}
+
+// TryLedger checks, before anything is written, that the plan of a new run fits the
+// shared ledger, which may not be there yet: the error is the one Run would return.
+func (c Config) TryLedger(ctx context.Context, fresh bool) error {
+	path := c.Shared.Path
+	if fresh {
+		path = ""
+	}
+	l, err := ledger.OpenContext(ctx, path, c.Shared.Account)
+	if err != nil {
+		return fmt.Errorf("recipe: %w", err)
+	}
+	defer l.Close()
+	noise, err := c.settle(ctx, l, c.Plans[0])
+	if err != nil {
+		return err
+	}
+	all := whole(c.Plans[0].events(noise))
+	n, err := l.Fits(ctx, all)
+	if err == nil && n == 0 {
+		if _, err = l.Reserve(all); err == nil { // refused, and says why
+			err = errors.New("the ledger took what does not fit")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("recipe: %w", err)
+	}
+	return nil
+}
+
+// leastLeft is the epsilon below which what is left of a ledger is no budget: a model
+// would be all noise.
+const leastLeft = 1e-3
+
+// settle is the noise of a plan: given, chosen for its epsilon, or chosen for what is
+// left of a shared ledger.
+func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
+	switch {
+	case p.NoiseMultiplier != 0:
+		return p.NoiseMultiplier, nil
+	case p.Epsilon != 0:
+		return calibrate(ctx, p, c.Delta)
+	}
+	if left := shared.Left().Epsilon; left < leastLeft {
+		return 0, fmt.Errorf("%w: a release of epsilon %.2g is all that is left of the ledger", ErrBudget, left)
+	}
+	noise, err := shared.LeastNoise(ctx, func(noise float64) accountant.Event { return whole(p.events(noise)) })
+	switch {
+	case errors.Is(err, accountant.ErrNoBracket):
+		return 0, fmt.Errorf("%w: %w", ErrBudget, err)
+	case err != nil:
+		return 0, fmt.Errorf("recipe: noise: %w", err)
+	}
+	return noise * (1 + 1e-9), nil // several charges round otherwise than their sum
+}

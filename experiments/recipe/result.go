@@ -1,0 +1,83 @@
+package recipe
+
+import (
+	"encoding/json"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Schema names the JSON form of a Result.
+const Schema = "pate.dpsgd/1"
+
+// Result is what a run made, one row a plan. Its JSON form is a contract of the
+// command line. Nothing in it but running times is a function of the private data that
+// was not charged.
+type Result struct {
+	Schema     string  `json:"schema"`
+	Data       string  `json:"data"`
+	Provenance string  `json:"provenance,omitempty"`
+	Split      string  `json:"split"`
+	Private    int     `json:"private"` // records trained on, one a unit
+	Test       int     `json:"test"`
+	Classes    int     `json:"classes"`
+	Delta      float64 `json:"delta"`
+	Relation   string  `json:"relation"`
+	Unit       string  `json:"unit"`
+	// Releasable says whether everything here may leave: every row was charged, with
+	// cryptographic noise.
+	Releasable bool    `json:"releasable"`
+	Seeded     bool    `json:"seeded"`
+	Seeds      int     `json:"seeds"`
+	Rows       []Row   `json:"rows"`
+	Seconds    float64 `json:"seconds"`
+	// EpsilonAll is what all rows and all seeds cost together.
+	EpsilonAll float64      `json:"epsilon_all,omitempty"`
+	Ledger     *LedgerState `json:"ledger,omitempty"` // if it is a shared one
+	Note       string       `json:"note,omitempty"`
+}
+
+// LedgerState is a shared ledger as a whole, after the run.
+type LedgerState struct {
+	Unit    string      `json:"unit"`
+	Mode    ledger.Mode `json:"mode"`
+	Budget  float64     `json:"budget"`
+	Claim   float64     `json:"claim"`    // epsilon of everything released under it
+	LeftRho float64     `json:"left_rho"` // of the largest Gaussian release that still fits
+}
+
+// Row is one plan. Accuracy is on the test rows, mean and standard deviation over
+// seeds; Epsilon is absent where nothing was protected.
+type Row struct {
+	Model       string   `json:"model"`
+	Features    string   `json:"features"`
+	Dimensions  int      `json:"dimensions"` // columns of the features
+	Parameters  int      `json:"parameters"`
+	Epsilon     *float64 `json:"epsilon,omitempty"` // certified upper bound
+	EpsilonLow  *float64 `json:"epsilon_lower,omitempty"`
+	Releasable  bool     `json:"releasable"`
+	Accuracy    float64  `json:"accuracy"`
+	SD          *float64 `json:"sd,omitempty"` // absent for one seed
+	Steps       int      `json:"steps"`
+	Probability float64  `json:"sampling_probability"`
+	Noise       float64  `json:"noise_multiplier,omitempty"`
+	// ClipNorm is absent where nothing was clipped.
+	ClipNorm     float64 `json:"clip_norm,omitempty"`
+	LearningRate float64 `json:"learning_rate"`
+	// Statistics are the charges before the training.
+	Statistics []json.RawMessage `json:"statistics"`
+	Seconds    float64           `json:"seconds"` // of one seed
+	// Account is what `pate account` reads to recompute Epsilon.
+	Account *accountant.Schedule `json:"account,omitempty"`
+	// Curve is accuracy as the budget is spent, first seed.
+	Curve []Point `json:"curve,omitempty"`
+	// Name is that of the row in file names.
+	Name string `json:"name"`
+}
+
+// Point is a stage of a training.
+type Point struct {
+	Step     int     `json:"step"`
+	Epsilon  float64 `json:"epsilon,omitempty"` // absent without privacy
+	Accuracy float64 `json:"accuracy"`
+}
