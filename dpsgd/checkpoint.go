@@ -11,25 +11,25 @@ import (
 	"math"
 	"os"
 
+	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// checkpointMagic opens a checkpoint file: magic, steps done, the three counts
-// of Diagnostics, parameters as float32 and velocity as float64, all
-// little-endian, and a seal under the run's key.
-const checkpointMagic = "pate dpsgd checkpoint 1\n"
+// checkpointMagic opens a checkpoint file: magic; steps done, the counts of
+// Diagnostics, the clip norm, the optimiser's steps and the number of the
+// reservation in its ledger, eight bytes each; parameters as float32; what the
+// optimiser remembers and the average of iterates as float64; all
+// little-endian, and a seal under the run's key. Sampling and noise need no
+// state: they are functions of the key and the step.
+const (
+	checkpointMagic  = "pate dpsgd checkpoint 2\n"
+	checkpointMagic1 = "pate dpsgd checkpoint 1\n"
+	checkpointWords  = 8
+)
 
 // ErrCheckpoint is returned for a checkpoint that is damaged or of another run:
 // other data, configuration, initial parameters or key.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
-
-// checkpointEvery is how many steps lie between two checkpoints.
-func (c Config) checkpointEvery() int {
-	if c.CheckpointEvery > 0 {
-		return c.CheckpointEvery
-	}
-	return max(1, c.Steps/20)
-}
 
 // seal binds a checkpoint to the run: the key was derived from everything the
 // run is a function of.
@@ -41,19 +41,26 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the state after so many steps, when it is time to. The file holds
-// Diagnostics, which nothing protects: mode 0600.
-func (t *trainer) save(done int, d Diagnostics) error {
-	if t.cfg.Checkpoint == "" || done%t.cfg.checkpointEvery() != 0 && done != t.cfg.Steps {
+// save writes the state, when it is time to. The file holds Diagnostics, which
+// nothing protects: mode 0600.
+func (t *trainer) save() error {
+	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil
 	}
 	b := []byte(checkpointMagic)
-	for _, v := range []int64{int64(done), d.Sampled, d.Clipped, d.NonFinite} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	state := t.optimizer.State()
+	for _, v := range [checkpointWords]uint64{
+		uint64(t.done),
+		uint64(t.counts.Sampled), uint64(t.counts.Clipped), uint64(t.counts.NonFinite), math.Float64bits(t.counts.Loss),
+		math.Float64bits(t.clip.Norm()), uint64(state.Steps), uint64(t.entry),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	b = appendFloats(b, t.model.Parameters())
-	for _, v := range t.optimizer.velocity {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	for _, doubles := range [][]float64{state.First, state.Second, t.average} {
+		for _, v := range doubles {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
 	}
 	seal, err := t.seal(b)
 	if err != nil {
@@ -65,48 +72,54 @@ func (t *trainer) save(done int, d Diagnostics) error {
 	return nil
 }
 
-// resume restores the state of an interrupted run, if there is one, and returns
-// how many steps are done. Nothing is changed on an error.
-func (t *trainer) resume(d *Diagnostics) (done int, err error) {
+// resume restores the state of an interrupted run, if there is one. Nothing is
+// changed on an error.
+func (t *trainer) resume() error {
 	if t.cfg.Checkpoint == "" {
-		return 0, nil
+		return nil
 	}
 	f, err := os.Open(t.cfg.Checkpoint)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("dpsgd: checkpoint: %w", err)
+		return fmt.Errorf("dpsgd: checkpoint: %w", err)
 	}
 	defer f.Close()
-	done, err = t.read(f, d)
-	if err != nil {
-		return 0, fmt.Errorf("%w (%s)", err, t.cfg.Checkpoint)
+	if err := t.read(f); err != nil {
+		return fmt.Errorf("%w (%s)", err, t.cfg.Checkpoint)
 	}
-	return done, nil
+	return nil
 }
 
 // read takes a checkpoint of exactly the size this run's have.
-func (t *trainer) read(r io.Reader, d *Diagnostics) (done int, err error) {
-	parameters := t.model.Parameters()
-	size := len(checkpointMagic) + 4*8 + (4+8)*len(parameters)
+func (t *trainer) read(r io.Reader) error {
+	state := t.optimizer.State()
+	doubles := [][]float64{make([]float64, len(state.First)), make([]float64, len(state.Second)), make([]float64, len(t.average))}
+	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters())
+	for _, d := range doubles {
+		size += 8 * len(d)
+	}
 	empty, err := t.seal(nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	data, err := io.ReadAll(io.LimitReader(r, int64(size+len(empty)+1)))
 	if err != nil {
-		return 0, fmt.Errorf("dpsgd: checkpoint: %w", err)
+		return fmt.Errorf("dpsgd: checkpoint: %w", err)
+	}
+	if bytes.HasPrefix(data, []byte(checkpointMagic1)) {
+		return fmt.Errorf("%w: it has format 1, of an older version, which cannot go on here", ErrCheckpoint)
 	}
 	if len(data) != size+len(empty) || !bytes.HasPrefix(data, []byte(checkpointMagic)) {
-		return 0, ErrCheckpoint
+		return ErrCheckpoint
 	}
 	seal, err := t.seal(data[:size])
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if subtle.ConstantTimeCompare(seal, data[size:]) != 1 {
-		return 0, ErrCheckpoint
+		return ErrCheckpoint
 	}
 	rest := data[len(checkpointMagic):size]
 	next := func() uint64 {
@@ -114,14 +127,31 @@ func (t *trainer) read(r io.Reader, d *Diagnostics) (done int, err error) {
 		rest = rest[8:]
 		return v
 	}
-	done = int(next())
-	d.Sampled, d.Clipped, d.NonFinite = int64(next()), int64(next()), int64(next())
-	for i := range parameters {
-		parameters[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
+	done := int(next())
+	counts := Diagnostics{
+		Sampled: int64(next()), Clipped: int64(next()), NonFinite: int64(next()), Loss: math.Float64frombits(next()),
 	}
-	rest = rest[4*len(parameters):]
-	for i := range t.optimizer.velocity {
-		t.optimizer.velocity[i] = math.Float64frombits(next())
+	clip, steps, entry := math.Float64frombits(next()), int64(next()), int64(next())
+	if entry != t.entry {
+		return fmt.Errorf("%w: it belongs to entry %d of the ledger, the reservation is entry %d", ErrCheckpoint, entry, t.entry)
 	}
-	return done, nil
+	parameters := rest[:4*len(t.model.Parameters())]
+	rest = rest[len(parameters):]
+	for _, d := range doubles {
+		for i := range d {
+			d[i] = math.Float64frombits(next())
+		}
+	}
+	if err := t.optimizer.Restore(optim.State{Steps: steps, First: doubles[0], Second: doubles[1]}); err != nil {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	for i := range t.model.Parameters() {
+		t.model.Parameters()[i] = math.Float32frombits(binary.LittleEndian.Uint32(parameters[4*i:]))
+	}
+	copy(t.average, doubles[2])
+	t.done, t.counts = done, counts
+	if t.cfg.Clipping.Adaptive.on() {
+		t.clip = FlatClip(clip)
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 		require.NoError(t, err)
 		ctx, kill := context.WithCancel(context.Background())
 		here := 0
-		cfg.Progress = func(step, _ int) {
+		cfg.Observe = func(Metrics) {
 			steps++
 			if here++; here == 7 {
 				kill()
@@ -111,17 +111,19 @@ func FuzzCheckpoint(f *testing.F) {
 		require.NoError(tb, err)
 		t, err := newTrainer(m, d, cfg)
 		require.NoError(tb, err)
-		t.release.key = key.DeriveBytes("dpsgd", t.fingerprint())
+		require.NoError(tb, t.start(reserve(tb, cfg), key))
 		return t
 	}
-	require.NoError(f, start(f).save(2, Diagnostics{Sampled: 3}))
+	first := start(f)
+	first.done, first.counts = 2, Diagnostics{Sampled: 3}
+	require.NoError(f, first.save())
 	whole, err := os.ReadFile(cfg.Checkpoint)
 	require.NoError(f, err)
 	f.Add(whole)
 	f.Add([]byte(checkpointMagic))
+	f.Add([]byte(checkpointMagic1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var counts Diagnostics
-		_, err := start(t).read(bytes.NewReader(data), &counts)
+		err := start(t).read(bytes.NewReader(data))
 		if !bytes.Equal(data, whole) && !errors.Is(err, ErrCheckpoint) {
 			t.Fatalf("accepted, or another error: %v", err)
 		}

@@ -1,33 +1,52 @@
 package dpsgd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dpsgd/optim"
 )
 
 // Config says how to train. Every field that shapes the result is fixed before
-// the data is touched.
+// the data is touched. What is not said is left out: the least Config is plain
+// DP-SGD with a constant learning rate.
 type Config struct {
 	// SamplingProbability is the chance of a record to be in a batch, in
-	// [2^-64, 1]. The float64 is taken as the binary fraction it is.
+	// [2^-64, 1]. The float64 is taken as the binary fraction it is. At 1 every
+	// step sees everybody: private gradient descent.
 	SamplingProbability float64
 	// NoiseMultiplier is the standard deviation of the noise over the clip
 	// norm, in [2^-10, 2^20].
 	NoiseMultiplier float64
+	// Steps is the number of updates.
+	Steps int
+	// Phases, if not empty, stand in for the three fields above, which must then
+	// be zero: a noise schedule is a list of phases.
+	Phases []Phase
+
 	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It
 	// shapes learning, not privacy.
 	ClipNorm float64
-	// Steps is the number of updates.
-	Steps int
+	// Clipping refines how gradients are clipped; default by their norm as a
+	// whole.
+	Clipping Clipping
+	// Laplace draws noise from the discrete Laplace law, of scale NoiseMultiplier
+	// times the clip norm: pure differential privacy. For models of one parameter
+	// and SamplingProbability 1.
+	Laplace bool
+
 	// LearningRate multiplies an update; positive.
 	LearningRate float64
-	// FinalLearningRate, if not zero, is the rate of the last step; rates fall
-	// (or rise) in a straight line from LearningRate. Default: constant.
-	FinalLearningRate float64
-	// Momentum is the heavy ball's, in [0, 1); default none.
-	Momentum float64
+	// Schedule moves the learning rate from step to step; default constant.
+	Schedule Schedule
+	// Optimizer is the update rule; default plain gradient descent.
+	Optimizer optim.Config
+	// AverageDecay, if not zero, asks for the exponential moving average of the
+	// iterates, in (0, 1): see Result.Average. It costs no privacy.
+	AverageDecay float64
+
 	// Workers is the number of goroutines; default GOMAXPROCS. The result does
 	// not depend on it, to the last bit.
 	Workers int
@@ -40,54 +59,143 @@ type Config struct {
 	// twentieth of Steps.
 	CheckpointEvery int
 	// NonPrivate trains without noise, for a baseline: NoiseMultiplier must be
-	// zero, ClipNorm may be +Inf. The event is accountant.NonPrivate, which no
+	// zero. With a ClipNorm gradients are clipped all the same, with +Inf this is
+	// plain gradient descent. The event is accountant.NonPrivate, which no
 	// budget admits, so Train then takes no reservation.
 	NonPrivate bool
-	// Progress, if set, is called after every step, from Train's goroutine. The
-	// model holds that step's iterate: the caller may score it on public data,
-	// and must not change it.
-	Progress func(step, total int)
+	// Public, if it has rows, is public data on which the model is scored; see
+	// Metrics.
+	Public Data
+	// PublicEvery is the number of steps between two scores; default a twentieth
+	// of Steps.
+	PublicEvery int
+	// Observe, if set, is called after every step, from Train's goroutine. The
+	// model holds that step's iterate: the caller may read it, and must not change
+	// it.
+	Observe func(Metrics)
+}
+
+// Phase is a run of steps that are charged alike.
+type Phase struct {
+	Steps               int
+	SamplingProbability float64
+	NoiseMultiplier     float64
+}
+
+func (c Config) phases() []Phase {
+	if len(c.Phases) > 0 {
+		return c.Phases
+	}
+	return []Phase{{Steps: c.Steps, SamplingProbability: c.SamplingProbability, NoiseMultiplier: c.NoiseMultiplier}}
+}
+
+// TotalSteps is the number of updates in all phases.
+func (c Config) TotalSteps() int {
+	n := 0
+	for _, p := range c.phases() {
+		n += p.Steps
+	}
+	return n
+}
+
+// phase is the phase of a step, counted from 0.
+func (c Config) phase(step int) Phase {
+	phases := c.phases()
+	for _, p := range phases {
+		if step < p.Steps {
+			return p
+		}
+		step -= p.Steps
+	}
+	return phases[len(phases)-1]
 }
 
 // Event is the worst case of a run, for the relation "add or remove one record".
-func (c Config) Event() accountant.Event {
+func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
+
+// EventAfter is the worst case of the first steps of a run. It is for showing
+// what was spent so far: what is charged is Event.
+func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
 	}
-	return accountant.Repeated{
-		Event: accountant.PoissonSampled{
-			Probability: c.SamplingProbability,
-			Event:       accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier},
-		},
-		Count: int64(c.Steps),
+	var events []accountant.Event
+	for _, p := range c.phases() {
+		n := max(0, min(p.Steps, steps))
+		if steps -= n; n > 0 || len(events) == 0 {
+			events = append(events, accountant.Repeated{Event: c.stepEvent(p), Count: int64(n)})
+		}
 	}
+	if len(events) == 1 {
+		return events[0]
+	}
+	return accountant.Composed{Events: events}
+}
+
+// stepEvent is one step of a phase.
+func (c Config) stepEvent(p Phase) accountant.Event {
+	if c.Laplace {
+		return accountant.Laplace{NoiseMultiplier: p.NoiseMultiplier}
+	}
+	z := p.NoiseMultiplier
+	if c.Clipping.Adaptive.on() {
+		z = jointMultiplier(z, c.Clipping.Adaptive.CountNoise)
+	}
+	return accountant.PoissonSampled{Probability: p.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: z}}
 }
 
 // Validate reports the first field that is missing or out of range.
 func (c Config) Validate() error {
-	noise := within("Config.NoiseMultiplier", c.NoiseMultiplier, minNoise, maxNoise)
-	clip := within("Config.ClipNorm", c.ClipNorm, minClip, maxClip)
-	if c.NonPrivate {
-		noise = within("Config.NoiseMultiplier", c.NoiseMultiplier, 0, 0)
-		if math.IsInf(c.ClipNorm, 1) {
-			clip = nil
-		}
+	if err := c.validatePhases(); err != nil {
+		return err
 	}
-	final := c.FinalLearningRate
-	if final == 0 {
-		final = c.LearningRate
+	if err := c.validateClipping(); err != nil {
+		return err
 	}
-	return firstError(
-		within("Config.SamplingProbability", c.SamplingProbability, 0x1p-64, 1),
-		noise,
-		clip,
-		within("Config.Steps", float64(c.Steps), 1, math.MaxInt32),
+	steps := c.TotalSteps()
+	err := firstError(
 		within("Config.LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
-		within("Config.FinalLearningRate", final, 0x1p-60, 0x1p60),
-		within("Config.Momentum", c.Momentum, 0, 1-0x1p-20),
+		c.Schedule.validate(steps),
+		within("Config.AverageDecay", c.AverageDecay, 0, 1-0x1p-30),
 		within("Config.Workers", float64(c.Workers), 0, maxWorkers),
 		within("Config.CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
+		within("Config.PublicEvery", float64(c.PublicEvery), 0, math.MaxInt32),
 	)
+	if err != nil {
+		return err
+	}
+	if err := c.Optimizer.Validate(); err != nil {
+		return fmt.Errorf("dpsgd: Config.Optimizer: %w", err)
+	}
+	return nil
+}
+
+func (c Config) validatePhases() error {
+	if len(c.Phases) > 0 && (c.Steps != 0 || c.SamplingProbability != 0 || c.NoiseMultiplier != 0) {
+		return errors.New("dpsgd: Config.Phases stand in for Steps, SamplingProbability and NoiseMultiplier, which must be zero")
+	}
+	for i, p := range c.phases() {
+		name := "Config."
+		if len(c.Phases) > 0 {
+			name = fmt.Sprintf("Config.Phases[%d].", i)
+		}
+		low, high := minNoise, maxNoise
+		if c.NonPrivate {
+			low, high = 0, 0
+		}
+		err := firstError(
+			within(name+"SamplingProbability", p.SamplingProbability, 0x1p-64, 1),
+			within(name+"NoiseMultiplier", p.NoiseMultiplier, low, high),
+			within(name+"Steps", float64(p.Steps), 1, math.MaxInt32),
+		)
+		if err != nil {
+			return err
+		}
+		if c.Laplace && p.SamplingProbability != 1 {
+			return fmt.Errorf("dpsgd: Config.Laplace needs %sSamplingProbability 1, not %g", name, p.SamplingProbability)
+		}
+	}
+	return within("Config.Steps", float64(c.TotalSteps()), 1, math.MaxInt32)
 }
 
 const (
@@ -113,11 +221,18 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// rate is the learning rate of a step, counted from 0.
-func (c Config) rate(step int) float64 {
-	if c.FinalLearningRate == 0 || c.Steps == 1 {
-		return c.LearningRate
+// text names everything in the Config that shapes the result.
+func (c Config) text() string {
+	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
+	c.Public, c.PublicEvery, c.Observe = Data{}, 0, nil
+	return fmt.Sprintf("dpsgd 4 %+v", c)
+}
+
+// every is how often something is done that is done every n steps, or by
+// default twenty times.
+func (c Config) every(n int) int {
+	if n > 0 {
+		return n
 	}
-	t := float64(step) / float64(c.Steps-1)
-	return (1-t)*c.LearningRate + t*c.FinalLearningRate
+	return max(1, c.TotalSteps()/20)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -66,7 +65,7 @@ func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 			}
 		}
 		m.weights = append(m.weights, weight)
-		m.means = append(m.means, float64(sumOf(t, toy{make([]float32, 1)}, data, clip, g.unit, [][]int{batch})[0]))
+		m.means = append(m.means, float64(sumOf(t, toy{make([]float32, 1)}, data, FlatClip(clip), g.perUnit, [][]int{batch})[0]))
 	}
 	return m
 }
@@ -176,10 +175,10 @@ func TestStepFollowsItsLaw(t *testing.T) {
 	require.NoError(t, err)
 	law := lawOf(t, data, cfg.SamplingProbability, cfg.ClipNorm, tr.release.grid)
 	observed := make([]float64, bins)
-	var d Diagnostics
 	for run := range runs {
-		tr.release.key = SeedKey(uint64(run))
-		require.NoError(t, tr.step(context.Background(), 0, &d))
+		tr.release.key, tr.done = SeedKey(uint64(run)), 0
+		_, err := tr.step(context.Background())
+		require.NoError(t, err)
 		p := law.below(float64(tr.release.total[0]))
 		observed[min(int(p*bins), bins-1)]++
 	}
@@ -233,13 +232,12 @@ func TestSamplingProbabilityIsExact(t *testing.T) {
 // TestSamplingCounts: how often each record is taken, how pairs go together,
 // and how records spread over blocks. False-alarm rate 1e-6 each.
 func TestSamplingCounts(t *testing.T) {
-	const records, draws, q = 200, 5000, 0.3
-	b := newBatcher(q, records)
+	const records, draws, q = 300, 5000, 0.3
+	b := newBatcher(q, records, groupingOf(1))
 	require.Equal(t, 2, b.blocks)
 	taken, inBlock, neighbours := make([]float64, records), make([]float64, b.blocks), 0.0
 	for i := range uint64(draws) {
-		key := SeedKey(i)
-		b.draw(key.Derive("a").Stream(), key.Derive("b").Stream())
+		b.draw(1, SeedKey(i))
 		in := make([]bool, records)
 		for k := range b.blocks {
 			require.True(t, slices.IsSorted(b.block(k)))
@@ -266,30 +264,17 @@ func TestSamplingCounts(t *testing.T) {
 	pairs := float64(draws * (records - 1))
 	require.InDelta(t, q*q, neighbours/pairs, 4.9*math.Sqrt(3*q*q/pairs))
 
-	control := newBatcher(q*1.02, records)
+	control := newBatcher(q*1.02, records, groupingOf(1))
 	sum := 0.0
 	for i := range uint64(draws) {
-		key := SeedKey(i)
-		control.draw(key.Derive("a").Stream(), key.Derive("b").Stream())
+		control.draw(1, SeedKey(i))
 		sum += float64(len(control.rows))
 	}
 	require.Greater(t, math.Abs(sum-draws*records*q)/math.Sqrt(draws*records*q*(1-q)), 4.9, "two per cent go unnoticed")
 }
 
 func TestEverybodyIsSampledAtOne(t *testing.T) {
-	b := newBatcher(1, 100)
-	b.draw(SeedKey(1).Stream(), SeedKey(2).Stream())
+	b := newBatcher(1, 100, groupingOf(1))
+	b.draw(1, SeedKey(1))
 	require.Len(t, b.rows, 100)
-}
-
-func TestFoldRoundsToTheNearestUnit(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 5))
-	for range 1000 {
-		unit := math.Ldexp(1, rnd.IntN(60)-40)
-		v := float32(rnd.NormFloat64() * unit * math.Exp2(rnd.Float64()*40))
-		dst, sum := []int64{7}, []float32{v}
-		foldInts(dst, sum, 1/unit)
-		require.LessOrEqual(t, math.Abs(float64(dst[0]-7)-float64(v)/unit), 0.5)
-		require.Zero(t, sum[0])
-	}
 }

@@ -11,36 +11,117 @@ import (
 )
 
 // release is the private heart of a step, and of [Sum]: the clipped sum of a
-// Poisson sample on the grid, under exact discrete Gaussian noise.
+// Poisson sample on the grid, under exact discrete noise.
 type release struct {
-	key     Key
-	workers int
+	key        Key
+	workers    int
+	records    int
+	parameters int
+	setting    setting // of the last step
 
 	grid  grid
-	noise *rng.DiscreteGaussian // nil without privacy
+	noise noiseLaw // nil without noise
+	units int64    // of the grid, for one record in the count; see setting
 
 	batch *batcher
 	sum   *summer
-	total []int64 // noise, then noise plus sum, in units; nil without privacy
+	total []int64 // noise, then noise plus sum, in units; the count is last
 }
 
-// newRelease prepares releases of a sum with the given noise multiplier, or
-// without noise where it is 0.
-func newRelease(model Model, data Data, q, noiseMultiplier, clip float64, workers int) (*release, error) {
-	parameters := len(model.Parameters())
-	r := &release{workers: workers, batch: newBatcher(q, data.X.Rows)}
-	if noiseMultiplier > 0 {
-		var err error
-		if r.grid, err = newGrid(noiseMultiplier, clip, parameters, data.X.Rows); err != nil {
-			return nil, err
-		}
-		if r.noise, err = rng.NewDiscreteGaussian(r.grid.sigma); err != nil {
-			return nil, fmt.Errorf("dpsgd: %w", err)
-		}
-		r.total = make([]int64, parameters)
+// setting is what a step is made with: all of it public.
+type setting struct {
+	probability     float64 // of a record to be in the sample
+	noiseMultiplier float64 // 0: no noise
+	laplace         bool    // discrete Laplace noise, for one parameter
+	clip            Clip
+	// countMultiplier, if positive, asks for the number of sampled records that
+	// were not clipped, under noise of that standard deviation.
+	//
+	// The count is one more coordinate of the same discrete Gaussian mechanism:
+	// a record counts as a whole number of units, the largest that leaves the
+	// noise, which has the grid's sigma S as everywhere, at countMultiplier
+	// records. So neighbours differ by at most S/noiseMultiplier in the sum and
+	// S/countMultiplier in the count, together, as both are of the same sample,
+	// by S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm: the
+	// release of both is a Gaussian mechanism with the multiplier of
+	// jointMultiplier, by the proof beside grid, with one coordinate more. Unlike
+	// a sum of floats the count is exact and adds no rounding.
+	countMultiplier float64
+}
+
+// jointMultiplier is (a^-2 + b^-2)^-1/2, the noise multiplier of two Gaussian
+// releases of one sample taken together (Andrew et al. 2021, Theorem 1), rounded
+// down.
+func jointMultiplier(a, b float64) float64 {
+	low, high := min(a, b), max(a, b)
+	ratio := low / high
+	return low / math.Sqrt(1+ratio*ratio) * (1 - 0x1p-50)
+}
+
+// noiseLaw is a sampler of integers.
+type noiseLaw interface {
+	Fill(dst []int64, s *rng.Stream)
+}
+
+// laplaceLaw fills from a sampler that makes one value at a time.
+type laplaceLaw struct{ *rng.DiscreteLaplace }
+
+func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
+	for i := range dst {
+		dst[i] = l.Sample(s)
 	}
-	r.sum = newSummer(model, data, clip, r.grid.unit, workers)
-	return r, nil
+}
+
+// newRelease prepares releases that start with the given setting.
+func newRelease(model Model, data Data, s setting, workers int) (*release, error) {
+	r := &release{workers: workers, records: data.X.Rows, parameters: len(model.Parameters())}
+	private := s.noiseMultiplier > 0
+	if private {
+		n := r.parameters
+		if s.countMultiplier > 0 {
+			n++
+		}
+		r.total = make([]int64, n)
+	}
+	r.sum = newSummer(model, data, private, workers)
+	return r, r.set(s)
+}
+
+// set prepares for steps of another setting.
+func (r *release) set(s setting) error {
+	if r.batch == nil || r.setting.probability != s.probability {
+		r.batch = newBatcher(s.probability, r.records, r.sum.group)
+	}
+	r.setting = s
+	if s.noiseMultiplier == 0 {
+		return nil
+	}
+	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.records)
+	if err != nil {
+		return err
+	}
+	if s.countMultiplier > 0 {
+		units := math.Floor(g.sigma / s.countMultiplier)
+		if units < 1 || units*float64(r.records) > 0x1p61 {
+			return fmt.Errorf("dpsgd: Adaptive.CountNoise %g does not suit %d records", s.countMultiplier, r.records)
+		}
+		r.units = int64(units)
+	}
+	switch {
+	case s.laplace:
+		scale := laplaceScale(s.noiseMultiplier, g)
+		law, err := rng.NewDiscreteLaplace(scale)
+		if err != nil {
+			return fmt.Errorf("dpsgd: %w", err)
+		}
+		r.noise = laplaceLaw{law}
+	case r.noise == nil || r.grid.sigma != g.sigma:
+		if r.noise, err = rng.NewDiscreteGaussian(g.sigma); err != nil {
+			return fmt.Errorf("dpsgd: %w", err)
+		}
+	}
+	r.grid = g
+	return nil
 }
 
 // run makes the release of one step. The noise is drawn before the data is
@@ -49,17 +130,17 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	if r.noise != nil {
 		r.drawNoise(step)
 	}
-	r.batch.draw(r.key.Derive("sample", step).Stream(), r.key.Derive("deal", step).Stream())
-	tally, err := r.sum.add(ctx, r.batch)
+	r.batch.draw(r.workers, r.key.Derive("sample", step))
+	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
 		return Tally{}, err
 	}
-	if r.noise != nil {
-		for _, lane := range r.sum.ints {
-			for j, v := range lane {
-				r.total[j] += v
-			}
-		}
+	if r.noise == nil {
+		return tally, nil
+	}
+	spans(r.workers, r.parameters, func(_, low, high int) { r.sum.addInts(r.total[low:high], low) })
+	if r.setting.countMultiplier > 0 {
+		r.total[r.parameters] += r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
 	}
 	return tally, nil
 }
@@ -67,27 +148,23 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 // drawNoise sets total to the step's noise. A run of parameters has a stream of
 // its own, so that goroutines share the work.
 func (r *release) drawNoise(step uint64) {
-	const run = 1024
-	parallel(r.workers, (len(r.total)+run-1)/run, func(_, i int) {
-		stream := r.key.Derive("noise", step, uint64(i)).Stream()
-		part := r.total[i*run : min((i+1)*run, len(r.total))]
-		for j := range part {
-			part[j] = r.noise.Sample(stream)
-		}
+	spans(r.workers, len(r.total), func(i, low, high int) {
+		r.noise.Fill(r.total[low:high], r.key.Derive("noise", step, uint64(i)).Stream())
 	})
 }
 
-// read sets dst to the release of the last run divided by divisor.
-func (r *release) read(dst []float64, divisor float64) {
+// read sets dst to the part from low on of the sum, divided by divisor.
+func (r *release) read(dst []float64, low int, divisor float64) {
 	if r.noise != nil {
-		for j, v := range r.total {
-			dst[j] = float64(v) * r.grid.unit / divisor
+		scale := 1 / (r.grid.perUnit * divisor)
+		for j, v := range r.total[low : low+len(dst)] {
+			dst[j] = float64(v) * scale
 		}
 		return
 	}
 	clear(dst)
 	for _, lane := range r.sum.floats {
-		for j, v := range lane {
+		for j, v := range lane[low : low+len(dst)] {
 			dst[j] += v
 		}
 	}
@@ -96,20 +173,21 @@ func (r *release) read(dst []float64, divisor float64) {
 	}
 }
 
+// unclipped is the noisy number of sampled records that were not clipped.
+func (r *release) unclipped() float64 {
+	return float64(r.total[r.parameters]) / float64(r.units)
+}
+
 // fingerprint hashes all that a release is a function of, so that no two
 // different sums ever meet the same noise: their difference would be bare. The
-// numbers are those of the configuration.
-func fingerprint(name string, model Model, data Data, workers int, numbers ...float64) []byte {
+// configuration is given as text.
+func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()
-	b := fmt.Appendf(nil, "%s %T %d", name, model, len(own))
+	b := fmt.Appendf(nil, "%d %s %T %d", len(configuration), configuration, model, len(own))
 	b = append(b, own...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(numbers)))
-	for _, v := range numbers {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
 	parameters := model.Parameters()
-	for _, n := range []int{data.X.Rows, data.X.Cols, data.Targets.Cols, len(data.Y), len(parameters)} {
+	for _, n := range []int{data.X.Rows, data.X.Cols, data.Targets.Rows, data.Targets.Cols, len(data.Y), len(parameters)} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	h.Write(appendFloats(b, parameters))

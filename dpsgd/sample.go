@@ -40,39 +40,54 @@ type batcher struct {
 
 	rows   []int // of the batch, block by block, ascending in each
 	starts []int // block b is rows[starts[b]:starts[b+1]]
-	picked []pick
+	picked [][]pick
 }
 
 type pick struct{ row, block int }
 
-// newBatcher fixes the number of blocks from public numbers, so that a block
-// holds groupRows/2 records on average.
-func newBatcher(q float64, records int) *batcher {
-	blocks := max(1, int(math.Ceil(2*q*float64(records)/groupRows)))
-	return &batcher{include: newBernoulli(q), records: records, blocks: blocks, starts: make([]int, blocks+1)}
+// drawLength is how many records share a stream of random numbers, so that
+// goroutines share the work.
+const drawLength = 1 << 13
+
+// newBatcher fixes the number of blocks from public numbers.
+func newBatcher(q float64, records int, group grouping) *batcher {
+	blocks := group.blocks(q * float64(records))
+	return &batcher{
+		include: newBernoulli(q), records: records, blocks: blocks,
+		starts: make([]int, blocks+1),
+		picked: make([][]pick, (records+drawLength-1)/drawLength),
+	}
 }
 
 // draw makes the batch of one step. Every record takes part, or not, and finds
 // its block by draws of its own.
-func (b *batcher) draw(include, deal *rng.Stream) {
-	b.picked = b.picked[:0]
+func (b *batcher) draw(workers int, key Key) {
+	parallel(workers, len(b.picked), func(_, part int) {
+		picked, s := b.picked[part][:0], key.Derive("part", uint64(part)).Stream()
+		for i := part * drawLength; i < min((part+1)*drawLength, b.records); i++ {
+			if b.include.draw(s) {
+				picked = append(picked, pick{i, int(s.Uint64N(uint64(b.blocks)))})
+			}
+		}
+		b.picked[part] = picked
+	})
 	clear(b.starts)
-	for i := range b.records {
-		if b.include.draw(include) {
-			block := int(deal.Uint64N(uint64(b.blocks)))
-			b.picked = append(b.picked, pick{i, block})
-			b.starts[block]++
+	for _, picked := range b.picked {
+		for _, p := range picked {
+			b.starts[p.block]++
 		}
 	}
 	at := 0
 	for k, n := range b.starts {
 		b.starts[k], at = at, at+n
 	}
-	b.rows = append(b.rows[:0], make([]int, len(b.picked))...)
+	b.rows = slices.Grow(b.rows[:0], at)[:at]
 	next := slices.Clone(b.starts)
-	for _, p := range b.picked {
-		b.rows[next[p.block]] = p.row
-		next[p.block]++
+	for _, picked := range b.picked {
+		for _, p := range picked {
+			b.rows[next[p.block]] = p.row
+			next[p.block]++
+		}
 	}
 }
 

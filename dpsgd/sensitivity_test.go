@@ -47,16 +47,12 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 }
 
 // sumOf is the integer vector that noise is added to.
-func sumOf(t *testing.T, model Model, data Data, clip, unit float64, blocks [][]int) []int64 {
-	s := newSummer(model, data, clip, unit, 1)
-	_, err := s.add(context.Background(), dealt(blocks))
+func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks [][]int) []int64 {
+	s := newSummer(model, data, true, 1)
+	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
 	require.NoError(t, err)
 	total := make([]int64, len(model.Parameters()))
-	for _, lane := range s.ints {
-		for j, v := range lane {
-			total[j] += v
-		}
-	}
+	s.addInts(total, 0)
 	return total
 }
 
@@ -80,7 +76,8 @@ func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	}
 	var blocks [][]int
 	n := 0
-	for _, size := range []int{rnd.IntN(5), groupRows - 1 + rnd.IntN(3), rnd.IntN(groupRows + 4)} {
+	group := groupingOf(len(model.parameters))
+	for _, size := range []int{rnd.IntN(5), group.rows - 1 + rnd.IntN(3), group.limit - 1 + rnd.IntN(3), rnd.IntN(group.limit + 4)} {
 		var rows []int
 		for range size {
 			rows = append(rows, n)
@@ -128,11 +125,11 @@ func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noise
 		multiplier := []float64{0.5, 4, 50}[rnd.IntN(3)]
 		g, err := newGrid(multiplier, clip, len(model.parameters), data.X.Rows)
 		require.NoError(t, err)
-		whole := sumOf(t, wrap(model), data, clip, g.unit, blocks)
+		whole := sumOf(t, wrap(model), data, FlatClip(clip), g.perUnit, blocks)
 		for range 8 {
 			r := rnd.IntN(data.X.Rows)
 			smaller, moved := without(data, blocks, r)
-			d := distance(whole, sumOf(t, wrap(model), smaller, clip, g.unit, moved))
+			d := distance(whole, sumOf(t, wrap(model), smaller, FlatClip(clip), g.perUnit, moved))
 			ratio = math.Max(ratio, d*multiplier/sigma(multiplier, clip, g))
 		}
 	}
@@ -141,7 +138,7 @@ func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noise
 
 func softmaxItself(m *Softmax) Model        { return m }
 func sigmaOf(_, _ float64, g grid) float64  { return g.sigma }
-func unscaled(m, _ float64, g grid) float64 { return m / g.unit }
+func unscaled(m, _ float64, g grid) float64 { return m * g.perUnit }
 func broken(f addClipped) func(m *Softmax) Model {
 	return func(m *Softmax) Model { return brokenModel{m, f} }
 }
@@ -209,7 +206,7 @@ func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	}
 }
 
-// TestRowByRowBlocks: above groupRows rows a block gives the sum of the
+// TestRowByRowBlocks: above limit rows a block gives the sum of the
 // integers of its rows, which no company changes.
 func TestRowByRowBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
@@ -219,15 +216,14 @@ func TestRowByRowBlocks(t *testing.T) {
 		require.NoError(t, err)
 		var all []int
 		total := make([]int64, len(model.parameters))
-		for i := range min(data.X.Rows, 2*groupRows) {
+		for i := range data.X.Rows {
 			all = append(all, i)
-			for j, v := range sumOf(t, model, data, 1, g.unit, [][]int{{i}}) {
+			for j, v := range sumOf(t, model, data, FlatClip(1), g.perUnit, [][]int{{i}}) {
 				total[j] += v
 			}
 		}
-		if len(all) > groupRows {
-			require.Equal(t, total, sumOf(t, model, data, 1, g.unit, [][]int{all}))
-		}
+		require.Greater(t, len(all), groupingOf(len(total)).limit)
+		require.Equal(t, total, sumOf(t, model, data, FlatClip(1), g.perUnit, [][]int{all}))
 	}
 }
 
@@ -238,17 +234,39 @@ func TestGrid(t *testing.T) {
 				name := fmt.Sprint(multiplier, clip, parameters)
 				g, err := newGrid(multiplier, clip, parameters, 60000)
 				require.NoError(t, err, name)
-				least := multiplier * clip / g.unit
-				require.GreaterOrEqual(t, least, 0x1p28, name)
-				require.Less(t, least, 0x1p29, name)
+				require.GreaterOrEqual(t, g.sigma, 0x1p28, name)
+				require.LessOrEqual(t, g.sigma, 0x1p40, name)
 				require.GreaterOrEqual(t, g.sigma, multiplier*g.sensitivity, name)
-				require.Equal(t, g.sigma, math.Trunc(g.sigma), name)
-				if multiplier < 10 {
-					require.Less(t, g.sigma/least, 1.0015, name)
+				require.Zero(t, math.Float64bits(g.perUnit)&(1<<29-1), name)
+				// How much more than NoiseMultiplier ClipNorm the noise is.
+				most := 1.0021
+				switch {
+				case multiplier > 100:
+					most = 2
+				case parameters > 1<<16:
+					most = 1.0031
 				}
+				require.Less(t, g.sigma/(multiplier*clip*g.perUnit), most, name)
+				require.GreaterOrEqual(t, g.sigma/(multiplier*clip*g.perUnit), 1.0, name)
+				// Of the sum of a piece, and of the whole.
+				require.Less(t, MaxRows*clip*g.perUnit, 0x1p51, name)
 			}
 		}
 	}
 	_, err := newGrid(0x1p-10, 1, 10, 1<<40)
 	require.ErrorContains(t, err, "NoiseMultiplier")
+	_, err = newGrid(0x1p20, 1, 1e9, 10)
+	require.ErrorContains(t, err, "NoiseMultiplier")
+}
+
+// The noise has one size whatever the clip norm: a run whose clip norm moves
+// needs one sampler.
+func TestTheNoiseDoesNotDependOnTheClipNorm(t *testing.T) {
+	first, err := newGrid(3, 1, 1000, 100)
+	require.NoError(t, err)
+	for _, clip := range []float64{0x1p-40, 0.77, 123, 0x1p40} {
+		g, err := newGrid(3, clip, 1000, 100)
+		require.NoError(t, err)
+		require.Equal(t, first.sigma, g.sigma)
+	}
 }

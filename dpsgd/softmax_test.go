@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/kernel"
 )
 
@@ -113,8 +114,9 @@ func checkSoftmaxGolden[T kernel.Float](t *testing.T, tolerance float64) {
 		for j := range gradient {
 			gradient[j] /= want.Step.DivideBy
 		}
-		h := heavyBall{velocity: make([]float64, len(gradient))}
-		require.True(t, descend(&h, parameters, gradient, want.Step.Rate))
+		o, err := optim.New(optim.Config{}, len(gradient))
+		require.NoError(t, err)
+		require.True(t, optim.Step(o, parameters, gradient, want.Step.Rate))
 		near(want.Step.Params.flat(), parameters)
 	}
 }
@@ -147,28 +149,6 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 			down := loss()
 			parameters[j] = p
 			require.InDelta(t, (up-down)/(2*h), gradient[j], 1e-8)
-		}
-	}
-}
-
-func TestHeavyBallGolden(t *testing.T) {
-	var g struct {
-		Params0 []float64 `json:"params0"`
-		Runs    []struct {
-			Name      string      `json:"name"`
-			Rate      float64     `json:"learning_rate"`
-			Momentum  float64     `json:"momentum"`
-			Gradients [][]float64 `json:"gradients"`
-			Params    [][]float64 `json:"params"`
-		} `json:"runs"`
-	}
-	readJSON(t, "heavy_ball.json", &g)
-	for _, run := range g.Runs {
-		p := append([]float64(nil), g.Params0...)
-		h := heavyBall{momentum: run.Momentum, velocity: make([]float64, len(p))}
-		for i, gradient := range run.Gradients {
-			require.True(t, descend(&h, p, gradient, run.Rate))
-			require.InDeltaSlice(t, run.Params[i], p, 1e-9, "%s, step %d", run.Name, i)
 		}
 	}
 }

@@ -63,21 +63,24 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	if err := checkRun(model, data, key); err != nil {
 		return SumResult{}, err
 	}
-	r, err := newRelease(model, data, 1, cfg.NoiseMultiplier, cfg.ClipNorm, cfg.Workers)
+	r, err := newRelease(model, data, setting{
+		probability: 1, noiseMultiplier: cfg.NoiseMultiplier, clip: FlatClip(cfg.ClipNorm),
+	}, cfg.Workers)
 	if err != nil {
 		return SumResult{}, err
 	}
 	if err := begin(cfg.Event(), reservation, key); err != nil {
 		return SumResult{}, err
 	}
-	r.key = key.DeriveBytes("dpsgd sum", fingerprint("dpsgd sum 1", model, data, cfg.Workers, cfg.ClipNorm, cfg.NoiseMultiplier))
+	r.key = key.DeriveBytes("dpsgd sum", fingerprint(
+		fmt.Sprintf("dpsgd sum 2 %x %x", cfg.ClipNorm, cfg.NoiseMultiplier), model, data, cfg.Workers))
 	tally, err := r.run(ctx, 0)
 	if err != nil {
 		return SumResult{}, err
 	}
 	result := SumResult{Sum: make([]float64, len(r.total)), Event: cfg.Event(), Releasable: key.Releasable()}
-	result.Diagnostics.add(len(r.batch.rows), tally)
-	r.read(result.Sum, 1)
+	result.Diagnostics = diagnosticsOf(len(r.batch.rows), tally)
+	r.read(result.Sum, 0, 1)
 	return result, nil
 }
 

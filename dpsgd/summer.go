@@ -2,16 +2,12 @@ package dpsgd
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
-)
 
-// lanes is the number of partial sums of a step. It is fixed so that a sum of
-// doubles has one order of additions whatever the number of goroutines; each
-// takes eight bytes a parameter.
-const lanes = 16
+	"github.com/pate-go/pate/internal/kernel"
+)
 
 // parallel calls f(worker, i) for all i below n from the given number of
 // goroutines.
@@ -38,101 +34,122 @@ func parallel(workers, n int, f func(worker, i int)) {
 	group.Wait()
 }
 
-// summer computes the clipped sum of a batch, as integers on a grid or, for
-// non-private training, as doubles.
+// spanLength is how many parameters a goroutine takes at a time.
+const spanLength = 4096
+
+// spans calls f for consecutive ranges of n parameters.
+func spans(workers, n int, f func(i, low, high int)) {
+	parallel(workers, (n+spanLength-1)/spanLength, func(_, i int) {
+		f(i, i*spanLength, min((i+1)*spanLength, n))
+	})
+}
+
+// summer computes the clipped sum of a batch: as integers on a grid, in any
+// order, with a sum for each goroutine, or, for training without noise, as
+// doubles, with a fixed number of sums (lanes) so that the order of additions
+// does not depend on goroutines. Its memory does not depend on the batch.
 type summer struct {
 	data    Data
-	clip    Clip
-	perUnit float64 // 1/unit of the grid; 0 for doubles
+	group   grouping
 	workers []*summingWorker
-	ints    [lanes][]int64
-	floats  [lanes][]float64
+	floats  [][]float64 // lanes; nil with a grid
+	tallies []Tally     // of blocks
 }
 
 // summingWorker is the working memory of a goroutine.
 type summingWorker struct {
 	Worker
-	sum   []float32
-	tally Tally
-	busy  bool // started in this step
+	sum  []float32
+	ints []int64 // nil without a grid
+	busy bool    // started in this step
 }
 
-func newSummer(model Model, data Data, clip, unit float64, workers int) *summer {
-	s := &summer{data: data, clip: FlatClip(clip)}
+// lanesFor bounds the memory of the lanes by 32 MB or so.
+func lanesFor(parameters int) int { return max(4, min(16, 1<<22/parameters)) }
+
+func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
 	parameters := len(model.Parameters())
+	s := &summer{data: data, group: groupingOf(parameters)}
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	for range min(workers, lanes) {
-		s.workers = append(s.workers, &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)})
-	}
-	if unit > 0 {
-		s.perUnit = 1 / unit
-	}
-	for l := range lanes {
-		if unit > 0 {
-			s.ints[l] = make([]int64, parameters)
-		} else {
+	if !onGrid {
+		s.floats = make([][]float64, lanesFor(parameters))
+		for l := range s.floats {
 			s.floats[l] = make([]float64, parameters)
 		}
+		workers = min(workers, len(s.floats))
+	}
+	for range workers {
+		w := &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)}
+		if onGrid {
+			w.ints = make([]int64, parameters)
+		}
+		s.workers = append(s.workers, w)
 	}
 	return s
 }
 
-// add sums the clipped gradients of the batch into lanes, or returns ctx's
-// error.
-func (s *summer) add(ctx context.Context, batch *batcher) (Tally, error) {
+// add sums the clipped gradients of the batch, in units of 1/perUnit where
+// there is a grid, or returns ctx's error.
+func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
-		w.busy, w.tally = false, Tally{}
+		w.busy = false
 	}
-	parallel(len(s.workers), lanes, func(worker, lane int) {
+	s.tallies = append(s.tallies[:0], make([]Tally, batch.blocks)...)
+	jobs := batch.blocks
+	if s.floats != nil {
+		jobs = len(s.floats)
+	}
+	parallel(len(s.workers), jobs, func(worker, i int) {
 		w := s.workers[worker]
 		if !w.busy {
 			w.Start()
+			clear(w.ints)
 			w.busy = true
 		}
-		clear(s.ints[lane])
-		clear(s.floats[lane])
-		for b := lane; b < batch.blocks && ctx.Err() == nil; b += lanes {
-			s.addBlock(w, lane, batch.block(b))
+		if s.floats == nil {
+			if ctx.Err() == nil {
+				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func() { kernel.FoldInt64(w.ints, w.sum, perUnit) })
+			}
+			return
+		}
+		clear(s.floats[i])
+		for b := i; b < batch.blocks && ctx.Err() == nil; b += len(s.floats) {
+			s.tallies[b] = w.addBlock(s, batch.block(b), clip, func() { foldFloats(s.floats[i], w.sum) })
 		}
 	})
 	var total Tally
-	for _, w := range s.workers {
-		total.add(w.tally)
+	for _, t := range s.tallies {
+		total.add(t)
 	}
 	return total, ctx.Err()
 }
 
-// addBlock sums a block in single precision if it is small enough for the
-// bound in grid, and row by row otherwise.
-func (s *summer) addBlock(w *summingWorker, lane int, rows []int) {
-	group := groupRows
-	if len(rows) > groupRows {
-		group = 1
+// addBlock sums a block piece by piece: in single precision, and then by fold,
+// which takes over w.sum and clears it.
+func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func()) (tally Tally) {
+	size := s.group.rows
+	if len(rows) > s.group.limit {
+		size = 1
 	}
 	for len(rows) > 0 {
-		n := min(group, len(rows))
-		w.tally.add(w.AddClipped(w.sum, s.data, rows[:n], s.clip))
+		n := min(size, len(rows))
+		tally.add(w.AddClipped(w.sum, s.data, rows[:n], clip))
 		rows = rows[n:]
-		if s.perUnit > 0 {
-			foldInts(s.ints[lane], w.sum, s.perUnit)
-		} else {
-			foldFloats(s.floats[lane], w.sum)
-		}
+		fold()
 	}
+	return tally
 }
 
-// foldInts adds sum, in units rounded to the nearest integer, to dst and clears
-// it. A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in
-// the low bits; perUnit is a power of two, so the product is exact.
-func foldInts(dst []int64, sum []float32, perUnit float64) {
-	const magic = 0x1.8p52
-	offset := int64(math.Float64bits(magic))
-	dst = dst[:len(sum)]
-	for j, v := range sum {
-		dst[j] += int64(math.Float64bits(float64(v)*perUnit+magic)) - offset
-		sum[j] = 0
+// addInts adds the sums of the goroutines from low on to dst.
+func (s *summer) addInts(dst []int64, low int) {
+	for _, w := range s.workers {
+		if w.busy {
+			for j, v := range w.ints[low : low+len(dst)] {
+				dst[j] += v
+			}
+		}
 	}
 }
 

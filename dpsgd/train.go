@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -26,44 +28,24 @@ type Result struct {
 	// Event is what the reservation was charged for.
 	Event accountant.Event
 	Steps int
+	// Average is the moving average of the iterates, with Config.AverageDecay a:
+	// started at the initial parameters, after every step a times itself plus
+	// (1 - a) times the parameters. Copy it over the model's Parameters to use
+	// it. Nil without a.
+	Average []float32
+	// ClipNorm is the clip norm after the last step; adaptive clipping moves it.
+	ClipNorm float64
 	// Releasable is false for a seeded key and for non-private training.
 	Releasable  bool
 	Diagnostics Diagnostics
 }
 
-// Diagnostics counts what happened to records, summed over steps. It is an
-// exact function of the private data, protected by nothing and charged
-// nowhere: for the data's owner, not for release. It prints redacted and has
-// no JSON form.
-type Diagnostics struct {
-	Sampled   int64 // records in batches
-	Clipped   int64 // of them, those whose gradient was scaled down
-	NonFinite int64 // of them, those whose gradient was not finite and counted as zero
-}
-
-func (d *Diagnostics) add(sampled int, tally Tally) {
-	d.Sampled += int64(sampled)
-	d.Clipped += tally.Clipped
-	d.NonFinite += tally.NonFinite
-}
-
-// String returns a redacted word.
-func (Diagnostics) String() string { return "dpsgd.Diagnostics(redacted)" }
-
-// GoString returns a redacted word.
-func (d Diagnostics) GoString() string { return d.String() }
-
-// LogValue returns a redacted word.
-func (d Diagnostics) LogValue() slog.Value { return slog.StringValue(d.String()) }
-
-// MarshalJSON always fails.
-func (Diagnostics) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("dpsgd: Diagnostics are private and have no JSON form; read the fields on purpose")
-}
-
 // Train trains model on data in place, from the parameters it has. The
 // reservation must be for cfg.Event() and unused; it is used up when Train
 // starts, whatever comes of it. For cfg.NonPrivate it must be nil.
+//
+// Batches of any size are streamed, [MaxRows] records at most at a time: memory
+// does not grow with them but for a few words a record.
 //
 // The same key, data, configuration and initial parameters give the same model,
 // bit for bit on machines of one kind. When ctx ends, Train returns its error;
@@ -79,80 +61,151 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	if err != nil {
 		return Result{}, err
 	}
-	if err := start(cfg, reservation, key); err != nil {
+	o, err := newObserver(model, cfg)
+	if err != nil {
 		return Result{}, err
 	}
-	t.release.key = key.DeriveBytes("dpsgd", t.fingerprint())
-	result := Result{Event: cfg.Event(), Releasable: key.Releasable() && !cfg.NonPrivate}
-	if result.Steps, err = t.resume(&result.Diagnostics); err != nil {
+	if err := t.start(reservation, key); err != nil {
 		return Result{}, err
 	}
-	for step := result.Steps; step < cfg.Steps; step++ {
-		if err := t.step(ctx, step, &result.Diagnostics); err != nil {
+	if err := t.resume(); err != nil {
+		return Result{}, err
+	}
+	for t.done < cfg.TotalSteps() {
+		m, err := t.step(ctx)
+		if err != nil {
 			return Result{}, err
 		}
-		result.Steps++
-		if err := t.save(result.Steps, result.Diagnostics); err != nil {
+		if err := t.save(); err != nil {
 			return Result{}, err
 		}
-		if cfg.Progress != nil {
-			cfg.Progress(step+1, cfg.Steps)
+		if err := o.tell(m); err != nil {
+			return Result{}, err
 		}
 	}
-	return result, nil
-}
-
-func start(cfg Config, reservation *ledger.Reservation, key Key) error {
-	if !cfg.NonPrivate {
-		return begin(cfg.Event(), reservation, key)
-	}
-	if reservation != nil {
-		return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
-	}
-	return nil
+	return t.result(key), nil
 }
 
 // trainer is the state of a run.
 type trainer struct {
-	cfg       Config
-	model     Model
-	data      Data
-	release   *release
+	cfg     Config
+	model   Model
+	data    Data
+	release *release
+	entry   int64 // of the reservation in its ledger; 0 without
+
 	gradient  []float64 // estimate of the mean
-	optimizer heavyBall
+	optimizer *optim.Optimizer
+	average   []float64 // nil without Config.AverageDecay
+	clip      Clip      // of the next step
+	done      int       // steps
+	counts    Diagnostics
 }
 
 func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
-	r, err := newRelease(model, data, cfg.SamplingProbability, cfg.NoiseMultiplier, cfg.ClipNorm, cfg.Workers)
-	if err != nil {
+	n := len(model.Parameters())
+	if cfg.Laplace && n != 1 {
+		return nil, fmt.Errorf("dpsgd: Config.Laplace is for one parameter, the model has %d", n)
+	}
+	t := &trainer{cfg: cfg, model: model, data: data, gradient: make([]float64, n)}
+	var err error
+	if t.clip, err = cfg.clip(model); err != nil {
 		return nil, err
 	}
-	n := len(model.Parameters())
-	return &trainer{
-		cfg: cfg, model: model, data: data, release: r,
-		gradient:  make([]float64, n),
-		optimizer: heavyBall{momentum: cfg.Momentum, velocity: make([]float64, n)},
-	}, nil
+	if t.optimizer, err = optim.New(cfg.Optimizer, n); err != nil {
+		return nil, fmt.Errorf("dpsgd: %w", err)
+	}
+	if cfg.AverageDecay > 0 {
+		t.average = make([]float64, n)
+		optim.Average(t.average, model.Parameters(), 0)
+	}
+	if t.release, err = newRelease(model, data, t.setting(cfg.phase(0)), cfg.Workers); err != nil {
+		return nil, err
+	}
+	for _, p := range cfg.Phases { // what does not fit is refused before the charge
+		if err := t.release.set(t.setting(p)); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
-func (t *trainer) fingerprint() []byte {
-	c := t.cfg
-	return fingerprint("dpsgd 3", t.model, t.data, c.Workers,
-		c.SamplingProbability, c.NoiseMultiplier, c.ClipNorm,
-		c.LearningRate, c.FinalLearningRate, c.Momentum, float64(c.Steps))
+// start uses the reservation and derives the run's key.
+func (t *trainer) start(reservation *ledger.Reservation, key Key) error {
+	if t.cfg.NonPrivate {
+		if reservation != nil {
+			return errors.New("dpsgd: non-private training takes no reservation: no budget covers it")
+		}
+	} else {
+		if err := begin(t.cfg.Event(), reservation, key); err != nil {
+			return err
+		}
+		t.entry = reservation.Entry()
+	}
+	t.release.key = key.DeriveBytes("dpsgd", fingerprint(t.cfg.text(), t.model, t.data, t.cfg.Workers))
+	return nil
+}
+
+func (t *trainer) setting(p Phase) setting {
+	return setting{
+		probability: p.SamplingProbability, noiseMultiplier: p.NoiseMultiplier, laplace: t.cfg.Laplace,
+		clip: t.clip, countMultiplier: t.cfg.Clipping.Adaptive.CountNoise,
+	}
 }
 
 // step makes one update. Its gradient is the sum divided by the expected size
 // of a batch.
-func (t *trainer) step(ctx context.Context, step int, d *Diagnostics) error {
-	tally, err := t.release.run(ctx, uint64(step))
+func (t *trainer) step(ctx context.Context) (Metrics, error) {
+	phase := t.cfg.phase(t.done)
+	if err := t.release.set(t.setting(phase)); err != nil {
+		return Metrics{}, err
+	}
+	tally, err := t.release.run(ctx, uint64(t.done))
 	if err != nil {
-		return err
+		return Metrics{}, err
 	}
-	d.add(len(t.release.batch.rows), tally)
-	t.release.read(t.gradient, t.cfg.SamplingProbability*float64(t.data.X.Rows))
-	if !descend(&t.optimizer, t.model.Parameters(), t.gradient, t.cfg.rate(step)) {
-		return fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", step+1)
+	m := Metrics{
+		Step: t.done + 1, Steps: t.cfg.TotalSteps(), LearningRate: t.cfg.rate(t.done),
+		ClipNorm: t.clip.Norm(), Unclipped: math.NaN(),
+		Private: diagnosticsOf(len(t.release.batch.rows), tally),
 	}
-	return nil
+	expected := phase.SamplingProbability * float64(t.data.X.Rows)
+	if !t.descend(expected, m.LearningRate) {
+		return Metrics{}, fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", m.Step)
+	}
+	if a := t.cfg.Clipping.Adaptive; a.on() {
+		m.Unclipped = t.release.unclipped() / expected
+		t.clip = FlatClip(a.next(m.ClipNorm, m.Unclipped))
+	}
+	t.done++
+	t.counts.add(m.Private)
+	return m, nil
+}
+
+// descend moves the parameters and their average; it reports whether all are
+// finite.
+func (t *trainer) descend(expected, rate float64) bool {
+	parameters := t.model.Parameters()
+	finite := make([]bool, (len(parameters)+spanLength-1)/spanLength)
+	t.optimizer.Begin(rate)
+	spans(t.cfg.Workers, len(parameters), func(i, low, high int) {
+		part, gradient := parameters[low:high], t.gradient[low:high]
+		t.release.read(gradient, low, expected)
+		finite[i] = optim.Apply(t.optimizer, low, part, gradient)
+		if t.average != nil {
+			optim.Average(t.average[low:high], part, t.cfg.AverageDecay)
+		}
+	})
+	return !slices.Contains(finite, false)
+}
+
+func (t *trainer) result(key Key) Result {
+	r := Result{
+		Event: t.cfg.Event(), Steps: t.done, ClipNorm: t.clip.Norm(),
+		Releasable: key.Releasable() && !t.cfg.NonPrivate, Diagnostics: t.counts,
+	}
+	for _, v := range t.average {
+		r.Average = append(r.Average, float32(v))
+	}
+	return r
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd/optim"
 )
 
 func reserve(t testing.TB, cfg Config) *ledger.Reservation { return reserveEvent(t, cfg.Event()) }
@@ -45,7 +46,7 @@ func accuracy(t *testing.T, m *Softmax, d Data) float64 {
 	return right / float64(len(d.Y))
 }
 
-var usual = Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Momentum: 0.5}
+var usual = Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Optimizer: optim.Config{Momentum: 0.5}}
 
 // weighted multiplies what a model adds, a setting that is in no parameter.
 type weighted struct {
@@ -171,8 +172,8 @@ func TestNoiseIsNeverMetTwice(t *testing.T) {
 	var firstStep []float32
 	m, err := NewSoftmax(4, 3)
 	require.NoError(t, err)
-	longer.Progress = func(step, _ int) {
-		if step == 1 {
+	longer.Observe = func(at Metrics) {
+		if at.Step == 1 {
 			firstStep = append(firstStep, m.Parameters()...)
 		}
 	}
@@ -220,9 +221,6 @@ func TestConfigIsRefusedByField(t *testing.T) {
 		{"Steps", func(c *Config) { c.Steps = 0 }},
 		{"LearningRate", func(c *Config) { c.LearningRate = 0 }},
 		{"LearningRate", func(c *Config) { c.LearningRate = nan }},
-		{"FinalLearningRate", func(c *Config) { c.FinalLearningRate = -1 }},
-		{"Momentum", func(c *Config) { c.Momentum = 1 }},
-		{"Momentum", func(c *Config) { c.Momentum = nan }},
 		{"Workers", func(c *Config) { c.Workers = -1 }},
 	} {
 		cfg := usual
@@ -270,10 +268,10 @@ func TestTrainStops(t *testing.T) {
 	var last []float32
 	m, err := NewSoftmax(4, 3)
 	require.NoError(t, err)
-	cfg.Progress = func(step, total int) {
-		require.Equal(t, usual.Steps, total)
+	cfg.Observe = func(at Metrics) {
+		require.Equal(t, usual.Steps, at.Steps)
 		last = append(last[:0], m.Parameters()...)
-		if step == 3 {
+		if at.Step == 3 {
 			cancel()
 		}
 	}
@@ -287,17 +285,9 @@ func TestParametersThatOverflowAreAnError(t *testing.T) {
 	require.NoError(t, err)
 	cfg := usual
 	cfg.LearningRate, cfg.ClipNorm = 0x1p60, 0x1p40
-	cfg.Momentum, cfg.Steps, cfg.SamplingProbability = 0.99, 200, 0x1p-64
+	cfg.Optimizer.Momentum, cfg.Steps, cfg.SamplingProbability = 0.99, 200, 0x1p-64
 	_, err = Train(context.Background(), m, clouds(10, 4), cfg, reserve(t, cfg), SeedKey(1))
 	require.ErrorContains(t, err, "LearningRate")
-}
-
-func TestLearningRateFallsInAStraightLine(t *testing.T) {
-	cfg := Config{Steps: 5, LearningRate: 5, FinalLearningRate: 1}
-	for step, want := range []float64{5, 4, 3, 2, 1} {
-		require.InDelta(t, want, cfg.rate(step), 1e-12)
-	}
-	require.Equal(t, 5.0, Config{Steps: 5, LearningRate: 5}.rate(4))
 }
 
 func TestDiagnosticsAreRedacted(t *testing.T) {

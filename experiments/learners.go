@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
@@ -69,7 +70,7 @@ func newLearner(ctx context.Context, name string, columns int, image dataset.Sha
 		}
 		return learner, nil
 	case DPSGDModel:
-		cfg := dpsgd.Config{SamplingProbability: 0.25, ClipNorm: 0.1, Steps: 80, LearningRate: 2, Momentum: 0.9}
+		cfg := dpsgd.Config{SamplingProbability: 0.25, ClipNorm: 0.1, Steps: 80, LearningRate: 2, Optimizer: optim.Config{Momentum: 0.9}}
 		target := accountant.Target{Epsilon: teacherEpsilon, Delta: teacherDelta}
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(noise float64) accountant.Event {
 			cfg.NoiseMultiplier = noise

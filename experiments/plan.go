@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/optim"
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers
@@ -180,7 +181,7 @@ func dpsgdPlan(records int) dpsgd.Config {
 		ClipNorm:            1,
 		Steps:               int(math.Min(200, math.Max(50, 200*math.Sqrt(float64(records)/60000)))),
 		LearningRate:        0.5,
-		Momentum:            0.9,
+		Optimizer:           optim.Config{Momentum: 0.9},
 	}
 }
 
@@ -193,6 +194,6 @@ func nonPrivatePlan(records, columns int) dpsgd.Config {
 		NonPrivate:          true,
 		Steps:               200,
 		LearningRate:        0.5 / math.Sqrt(float64(columns)),
-		Momentum:            0.9,
+		Optimizer:           optim.Config{Momentum: 0.9},
 	}
 }

@@ -52,7 +52,8 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 	}
 	var curve []Point
 	var scoring error
-	cfg.Progress = func(step, total int) {
+	cfg.Observe = func(m dpsgd.Metrics) {
+		step, total := m.Step, m.Steps
 		c.Progress(Progress{Stage: DPSGD, Done: step, Total: total})
 		if seed != 0 || scoring != nil || step*curvePoints/total == (step-1)*curvePoints/total {
 			return
@@ -61,10 +62,8 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 		if a, scoring = score(model, p.test, c.Task.Test.Y); scoring != nil {
 			return
 		}
-		spent := cfg
-		spent.Steps = step
 		var b accountant.Bound
-		if b, scoring = epsilonOf(spent.Event(), c.Delta); scoring == nil {
+		if b, scoring = epsilonOf(m.Event, c.Delta); scoring == nil {
 			curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
 		}
 	}
@@ -93,7 +92,7 @@ func runNonPrivate(ctx context.Context, c Config, p prepared, seed int) (Row, er
 	row := Row{Method: NonPrivate, Note: "the model of " + DPSGD + " without clipping and noise"}
 	cfg := nonPrivatePlan(p.private.Rows, p.private.Cols)
 	cfg.Workers = c.Workers
-	cfg.Progress = func(step, total int) { c.Progress(Progress{Stage: NonPrivate, Done: step, Total: total}) }
+	cfg.Observe = func(m dpsgd.Metrics) { c.Progress(Progress{Stage: NonPrivate, Done: m.Step, Total: m.Steps}) }
 	model, err := dpsgd.NewSoftmax(p.private.Cols, p.classes)
 	if err != nil {
 		return row, fmt.Errorf("experiments: %w", err)

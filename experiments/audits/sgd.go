@@ -71,9 +71,9 @@ func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model
 			run.NoiseMultiplier = noise
 			run.LearningRate = canaryRate * run.SamplingProbability * float64(len(present))
 			w := watch{cfg: run, weights: softmax.Parameters(), before: make([]float64, canaryCount), scores: make([]float64, canaryCount)}
-			run.Progress = func(step, total int) {
+			run.Observe = func(m dpsgd.Metrics) {
 				w.look()
-				e.progress(weightOfOthers * step / total)
+				e.progress(weightOfOthers * m.Step / m.Steps)
 			}
 			l, err := ledger.Open("", ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
 			if err != nil {

@@ -82,7 +82,7 @@ func traceGradient(r run) (Trace, error) {
 		return Trace{}, err
 	}
 	watched := &watchedModel{Model: softmax}
-	cfg.Progress = func(int, int) { watched.finish() }
+	cfg.Observe = func(dpsgd.Metrics) { watched.finish() }
 	paid, err := charge(cfg.Event(), accountant.AddRemove)
 	if err != nil {
 		return Trace{}, err

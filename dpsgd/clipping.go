@@ -1,0 +1,127 @@
+package dpsgd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Clipping refines how gradients are clipped. The zero value scales the gradient
+// as a whole by min(1, C/|g|), C = Config.ClipNorm.
+type Clipping struct {
+	// PerGroup clips each group of a [Grouped] model by itself, all to the same
+	// norm: ClipNorm over the root of the number of groups, so that ClipNorm
+	// bounds them together.
+	PerGroup bool
+	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself,
+	// to the norm given for it. ClipNorm must be zero: the root of the sum of
+	// squares takes its place.
+	GroupNorms []float64
+	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer),
+	// whatever its norm: automatic clipping (Bu et al. 2023). In (0, 2^40].
+	Stabilizer float64
+	// Adaptive moves the clip norm from step to step; default fixed.
+	Adaptive Adaptive
+}
+
+// Adaptive moves the clip norm towards a quantile of the norms of gradients
+// (Andrew et al. 2021): after every step the share of records that were not
+// clipped is released, with noise, and
+//
+//	C = C exp(-LearningRate (share - Quantile))
+//
+// The share is the noisy count of records with |g| <= C over the expected size
+// of a batch. The count is charged: see Config.Event. Config.ClipNorm is where C
+// starts.
+type Adaptive struct {
+	// Quantile is the share of records to leave alone, in (0, 1). Zero switches
+	// this off.
+	Quantile float64
+	// LearningRate is how fast C moves, in (0, 10].
+	LearningRate float64
+	// CountNoise is the standard deviation of the noise of the count, in records,
+	// in [2^-10, 2^20]. A step is charged as one Gaussian release with the noise
+	// multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2: next to nothing for
+	// a twentieth of the expected batch.
+	CountNoise float64
+}
+
+func (a Adaptive) on() bool { return a.Quantile != 0 }
+
+// next is the clip norm after a step that released share. It stays in the range
+// of Config.ClipNorm.
+func (a Adaptive) next(clip, share float64) float64 {
+	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
+}
+
+func (c Config) validateClipping() error {
+	clipping, adaptive := c.Clipping, c.Clipping.Adaptive
+	if len(clipping.GroupNorms) > 0 {
+		if c.ClipNorm != 0 || clipping.PerGroup {
+			return errors.New("dpsgd: Config.Clipping.GroupNorms stand in for ClipNorm and PerGroup, which must not be set")
+		}
+		for i, n := range clipping.GroupNorms {
+			if err := within(fmt.Sprintf("Config.Clipping.GroupNorms[%d]", i), n, minClip, maxClip); err != nil {
+				return err
+			}
+		}
+		if err := within("Config.Clipping.GroupNorms together", (Clip{Norms: clipping.GroupNorms}).Norm(), minClip, maxClip); err != nil {
+			return err
+		}
+	} else if !c.NonPrivate || !math.IsInf(c.ClipNorm, 1) {
+		if err := within("Config.ClipNorm", c.ClipNorm, minClip, maxClip); err != nil {
+			return err
+		}
+	}
+	if err := within("Config.Clipping.Stabilizer", clipping.Stabilizer, 0, 0x1p40); err != nil {
+		return err
+	}
+	if adaptive == (Adaptive{}) {
+		return nil
+	}
+	err := firstError(
+		within("Config.Clipping.Adaptive.Quantile", adaptive.Quantile, 0x1p-20, 1-0x1p-20),
+		within("Config.Clipping.Adaptive.LearningRate", adaptive.LearningRate, 0x1p-20, 10),
+		within("Config.Clipping.Adaptive.CountNoise", adaptive.CountNoise, minNoise, maxNoise),
+	)
+	switch {
+	case err != nil:
+		return err
+	case clipping.PerGroup || len(clipping.GroupNorms) > 0 || clipping.Stabilizer > 0:
+		return errors.New("dpsgd: Config.Clipping.Adaptive is for the norm as a whole: not with PerGroup, GroupNorms or Stabilizer")
+	case c.Laplace || c.NonPrivate:
+		return errors.New("dpsgd: Config.Clipping.Adaptive needs Gaussian noise: not with Laplace or NonPrivate")
+	}
+	return nil
+}
+
+// clip is the rule of the first step for the model.
+func (c Config) clip(model Model) (Clip, error) {
+	clipping := c.Clipping
+	if !clipping.PerGroup && len(clipping.GroupNorms) == 0 {
+		return Clip{Norms: []float64{c.ClipNorm}, Stabilizer: clipping.Stabilizer}, nil
+	}
+	grouped, ok := model.(Grouped)
+	if !ok {
+		return Clip{}, fmt.Errorf("dpsgd: Config.Clipping clips by group, but a %T has no groups", model)
+	}
+	sizes := grouped.Groups()
+	parameters := 0
+	for _, n := range sizes {
+		parameters += n
+	}
+	if len(sizes) == 0 || parameters != len(model.Parameters()) {
+		return Clip{}, fmt.Errorf("dpsgd: the groups of the model hold %d parameters, it has %d", parameters, len(model.Parameters()))
+	}
+	norms := clipping.GroupNorms
+	if clipping.PerGroup {
+		norms = make([]float64, len(sizes))
+		for i := range norms {
+			norms[i] = c.ClipNorm / math.Sqrt(float64(len(sizes)))
+		}
+	}
+	if len(norms) != len(sizes) {
+		return Clip{}, fmt.Errorf("dpsgd: Config.Clipping.GroupNorms has %d norms, the model %d groups", len(norms), len(sizes))
+	}
+	return Clip{Norms: norms, Stabilizer: clipping.Stabilizer}, nil
+}

@@ -1,0 +1,161 @@
+package dpsgd
+
+import (
+	"errors"
+	"log/slog"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Metrics is where a run is. All but Private may be shown to anybody: it is
+// public, or part of the release that was charged, or computed from it and from
+// public data.
+type Metrics struct {
+	Step, Steps  int // done, of
+	LearningRate float64
+	// ClipNorm is the clip norm of this step.
+	ClipNorm float64
+	// Unclipped is the noisy share of records that were not clipped, of the
+	// expected batch, where clipping is adaptive; otherwise NaN.
+	Unclipped float64
+	// Event is what the steps so far amount to; see Config.EventAfter.
+	Event accountant.Event
+	// Public is the score on Config.Public after this step, or nil: it is computed
+	// every Config.PublicEvery steps and after the last.
+	Public *Score
+	// Private is of this step alone.
+	Private Diagnostics
+}
+
+// Score is how well a model does on public data.
+type Score struct {
+	Loss float64 // mean over the rows, those whose gradient is not finite left out
+	// Accuracy is the share of rows whose class is predicted, or NaN for a model
+	// that is no [Predictor] and for data without classes.
+	Accuracy float64
+}
+
+// Predictor is a [Model] that tells classes.
+type Predictor interface {
+	// Predict sets dst[i] to the class of row i of x.
+	Predict(dst []int, x blas32.General) error
+}
+
+// Diagnostics counts what happened to records, summed over steps. It is an
+// exact function of the private data, protected by nothing and charged
+// nowhere: for the data's owner, not for release. It prints redacted and has
+// no JSON form.
+type Diagnostics struct {
+	Sampled   int64   // records in batches
+	Clipped   int64   // of them, those whose gradient was scaled down
+	NonFinite int64   // of them, those whose gradient was not finite and counted as zero
+	Loss      float64 // sum of the losses of the others
+}
+
+// ClipFraction is the share of sampled records that were clipped, or NaN if
+// there were none.
+func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
+
+// MeanLoss is the mean loss of the sampled records with a finite gradient, or
+// NaN if there were none.
+func (d Diagnostics) MeanLoss() float64 { return d.Loss / float64(d.Sampled-d.NonFinite) }
+
+func (d *Diagnostics) add(e Diagnostics) {
+	d.Sampled += e.Sampled
+	d.Clipped += e.Clipped
+	d.NonFinite += e.NonFinite
+	d.Loss += e.Loss
+}
+
+func diagnosticsOf(sampled int, tally Tally) Diagnostics {
+	return Diagnostics{Sampled: int64(sampled), Clipped: tally.Clipped, NonFinite: tally.NonFinite, Loss: tally.Loss}
+}
+
+// String returns a redacted word.
+func (Diagnostics) String() string { return "dpsgd.Diagnostics(redacted)" }
+
+// GoString returns a redacted word.
+func (d Diagnostics) GoString() string { return d.String() }
+
+// LogValue returns a redacted word.
+func (d Diagnostics) LogValue() slog.Value { return slog.StringValue(d.String()) }
+
+// MarshalJSON always fails.
+func (Diagnostics) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("dpsgd: Diagnostics are private and have no JSON form; read the fields on purpose")
+}
+
+// observer tells the caller of Train about its steps.
+type observer struct {
+	cfg       Config
+	model     Model
+	worker    Worker // for public data; nil without it
+	scratch   []float32
+	predicted []int
+}
+
+func newObserver(model Model, cfg Config) (*observer, error) {
+	o := &observer{cfg: cfg, model: model}
+	if cfg.Observe == nil || cfg.Public.X.Rows == 0 {
+		return o, nil
+	}
+	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public)); err != nil {
+		return nil, errors.Join(errors.New("dpsgd: Config.Public does not fit"), err)
+	}
+	o.worker = model.Worker()
+	o.scratch = make([]float32, len(model.Parameters()))
+	if _, ok := model.(Predictor); ok && len(cfg.Public.Y) > 0 {
+		o.predicted = make([]int, len(cfg.Public.Y))
+	}
+	return o, nil
+}
+
+// tell completes and delivers the metrics of a step.
+func (o *observer) tell(m Metrics) error {
+	if o.cfg.Observe == nil {
+		return nil
+	}
+	m.Event = o.cfg.EventAfter(m.Step)
+	if o.worker != nil && (m.Step%o.cfg.every(o.cfg.PublicEvery) == 0 || m.Step == m.Steps) {
+		score, err := o.score()
+		if err != nil {
+			return err
+		}
+		m.Public = &score
+	}
+	o.cfg.Observe(m)
+	return nil
+}
+
+// score adds up the losses that a worker reports, and counts right answers.
+func (o *observer) score() (Score, error) {
+	data := o.cfg.Public
+	o.worker.Start()
+	var total Tally
+	var rows []int
+	for i := range data.X.Rows {
+		if rows = append(rows, i); len(rows) == MaxRows || i == data.X.Rows-1 {
+			clear(o.scratch)
+			total.add(o.worker.AddClipped(o.scratch, data, rows, FlatClip(math.Inf(1))))
+			rows = rows[:0]
+		}
+	}
+	s := Score{Loss: total.Loss / float64(int64(data.X.Rows)-total.NonFinite), Accuracy: math.NaN()}
+	if o.predicted == nil {
+		return s, nil
+	}
+	if err := o.model.(Predictor).Predict(o.predicted, data.X); err != nil {
+		return Score{}, err
+	}
+	right := 0
+	for i, y := range data.Y {
+		if o.predicted[i] == y {
+			right++
+		}
+	}
+	s.Accuracy = float64(right) / float64(len(data.Y))
+	return s, nil
+}

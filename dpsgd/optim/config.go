@@ -1,0 +1,111 @@
+package optim
+
+import "fmt"
+
+// Method is an update rule.
+type Method string
+
+// The methods. The zero value is SGD.
+const (
+	// SGD is gradient descent with momentum, of Nesterov's kind or not.
+	SGD Method = "sgd"
+	// AdaGrad divides by the root of the sum of squares (Duchi et al. 2011).
+	AdaGrad Method = "adagrad"
+	// Adam divides a mean of gradients by the root of a mean of squares (Kingma,
+	// Ba 2015).
+	Adam Method = "adam"
+	// AdamW is Adam with decay of the weights apart from the gradient
+	// (Loshchilov, Hutter 2019).
+	AdamW Method = "adamw"
+)
+
+// Methods lists them.
+func Methods() []Method { return []Method{SGD, AdaGrad, Adam, AdamW} }
+
+// Config chooses an update rule. The zero value is plain gradient descent.
+type Config struct {
+	Method Method
+	// Momentum of SGD, in [0, 1); default none.
+	Momentum float64
+	// Nesterov looks ahead by the momentum; SGD with Momentum only.
+	Nesterov bool
+	// WeightDecay pulls parameters to zero: WeightDecay times a parameter is added
+	// to its gradient, or, for AdamW, the parameter shrinks by the learning rate
+	// times WeightDecay. At least 0; default none.
+	WeightDecay float64
+	// Beta1, Beta2 are the memories of Adam's means of gradients and of squares,
+	// in [0, 1); default 0.9 and 0.999.
+	Beta1, Beta2 float64
+	// Epsilon is added to the root one divides by; default 1e-8 for Adam and
+	// AdamW, 1e-10 for AdaGrad.
+	Epsilon float64
+}
+
+// withDefaults fills in what is zero.
+func (c Config) withDefaults() Config {
+	switch c.Method {
+	case "":
+		c.Method = SGD
+	case AdaGrad:
+		if c.Epsilon == 0 {
+			c.Epsilon = 1e-10
+		}
+	case Adam, AdamW:
+		if c.Beta1 == 0 {
+			c.Beta1 = 0.9
+		}
+		if c.Beta2 == 0 {
+			c.Beta2 = 0.999
+		}
+		if c.Epsilon == 0 {
+			c.Epsilon = 1e-8
+		}
+	}
+	return c
+}
+
+// Validate reports the first field that is out of range, or that the method
+// does not read.
+func (c Config) Validate() error {
+	within := func(field string, v, low, high float64) error {
+		if v >= low && v <= high {
+			return nil
+		}
+		return fmt.Errorf("optim: Config.%s is %g, must be in [%g, %g]", field, v, low, high)
+	}
+	unread := func(field string, set bool) error {
+		if !set {
+			return nil
+		}
+		return fmt.Errorf("optim: Config.%s is nothing %s reads", field, c.withDefaults().Method)
+	}
+	const below1 = 1 - 0x1p-20
+	checks := []error{
+		within("Momentum", c.Momentum, 0, below1),
+		within("WeightDecay", c.WeightDecay, 0, 0x1p20),
+		within("Beta1", c.Beta1, 0, below1),
+		within("Beta2", c.Beta2, 0, 1-0x1p-30),
+		within("Epsilon", c.Epsilon, 0, 0x1p20),
+	}
+	adam := c.Method == Adam || c.Method == AdamW
+	switch c.Method {
+	case "", SGD:
+		checks = append(checks, unread("Epsilon", c.Epsilon != 0))
+		if c.Nesterov && c.Momentum == 0 {
+			checks = append(checks, fmt.Errorf("optim: Config.Nesterov needs Config.Momentum"))
+		}
+	case AdaGrad, Adam, AdamW:
+		checks = append(checks, unread("Momentum", c.Momentum != 0), unread("Nesterov", c.Nesterov))
+	default:
+		checks = append(checks, fmt.Errorf("optim: Config.Method %q is unknown, must be one of %q", c.Method, Methods()))
+	}
+	if !adam {
+		checks = append(checks, unread("Beta1", c.Beta1 != 0), unread("Beta2", c.Beta2 != 0))
+	}
+	for _, err := range checks {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

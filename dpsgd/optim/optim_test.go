@@ -1,0 +1,212 @@
+package optim
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+type weights struct {
+	W1 [][]float64 `json:"W1"`
+	B1 []float64   `json:"b1"`
+	W2 [][]float64 `json:"W2"`
+	B2 []float64   `json:"b2"`
+}
+
+func (w weights) flat() (f []float64) {
+	for _, r := range w.W1 {
+		f = append(f, r...)
+	}
+	f = append(f, w.B1...)
+	for _, r := range w.W2 {
+		f = append(f, r...)
+	}
+	return append(f, w.B2...)
+}
+
+type trajectory struct {
+	Start weights `json:"params0"`
+	Runs  map[string][]struct {
+		Gradient weights `json:"noisy_mean_grad"`
+		Params   weights `json:"params"`
+		EMA      weights `json:"ema"`
+	} `json:"runs"`
+}
+
+func readTrajectory(t *testing.T) (g trajectory) {
+	b, err := os.ReadFile("../testdata/trajectory.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &g))
+	return g
+}
+
+var goldenRuns = map[string]struct {
+	cfg  Config
+	rate float64
+}{
+	"sgd":                           {Config{}, 0.5},
+	"sgd_momentum":                  {Config{Momentum: 0.9}, 0.3},
+	"sgd_nesterov":                  {Config{Momentum: 0.9, Nesterov: true}, 0.3},
+	"sgd_weight_decay":              {Config{WeightDecay: 0.01}, 0.5},
+	"adam":                          {Config{Method: Adam}, 0.05},
+	"adamw":                         {Config{Method: AdamW, WeightDecay: 0.1}, 0.05},
+	"sgd_adaptive_clip":             {Config{}, 0.5},
+	"sgd_automatic_clip_gamma_0.01": {Config{}, 0.5},
+}
+
+// follow returns how far the parameters, and their average, ever get from the
+// reference.
+func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, average float64) {
+	g := readTrajectory(t)
+	p := g.Start.flat()
+	mean := append([]float64(nil), p...)
+	o, err := New(cfg, len(p))
+	require.NoError(t, err)
+	distance := func(a, b []float64) (d float64) {
+		for i := range a {
+			d = math.Max(d, math.Abs(a[i]-b[i]))
+		}
+		return d
+	}
+	require.Len(t, g.Runs[name], 6)
+	for _, step := range g.Runs[name] {
+		require.True(t, Step(o, p, step.Gradient.flat(), rate))
+		Average(mean, p, 0.9)
+		parameters = math.Max(parameters, distance(step.Params.flat(), p))
+		average = math.Max(average, distance(step.EMA.flat(), mean))
+	}
+	return parameters, average
+}
+
+func TestGoldenTrajectories(t *testing.T) {
+	require.Len(t, readTrajectory(t).Runs, len(goldenRuns))
+	for name, run := range goldenRuns {
+		p, mean := follow(t, name, run.cfg, run.rate)
+		require.Less(t, p, 1e-9, name)
+		require.Less(t, mean, 1e-9, name)
+	}
+	for name, wrong := range map[string]Config{
+		"sgd_momentum":     {},
+		"sgd_nesterov":     {Momentum: 0.9},
+		"sgd_weight_decay": {WeightDecay: 0.011},
+		"adam":             {Method: Adam, Beta2: 0.99},
+		"adamw":            {Method: Adam, WeightDecay: 0.1},
+	} {
+		p, _ := follow(t, name, wrong, goldenRuns[name].rate)
+		require.Greater(t, p, 1e-6, "%s goes unnoticed", name)
+	}
+}
+
+// AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
+func TestAdaGrad(t *testing.T) {
+	o, err := New(Config{Method: AdaGrad}, 1)
+	require.NoError(t, err)
+	p := []float32{1}
+	require.True(t, Step(o, p, []float64{3}, 0.1))
+	require.InDelta(t, 0.9, p[0], 1e-6)
+	require.True(t, Step(o, p, []float64{4}, 0.1))
+	require.InDelta(t, 0.9-0.1*4/5, p[0], 1e-6)
+	require.Equal(t, []float64{25}, o.State().Second)
+}
+
+func everyConfig() []Config {
+	return []Config{
+		{}, {Momentum: 0.9}, {Momentum: 0.5, Nesterov: true, WeightDecay: 0.1},
+		{Method: AdaGrad}, {Method: Adam}, {Method: AdamW, WeightDecay: 0.1},
+	}
+}
+
+// A step made part by part, or after a restored state, is the same step.
+func TestPartsAndRestoredStates(t *testing.T) {
+	for _, cfg := range everyConfig() {
+		rnd := rand.New(rand.NewPCG(3, 1))
+		const n = 37
+		whole, err := New(cfg, n)
+		require.NoError(t, err)
+		parts, err := New(cfg, n)
+		require.NoError(t, err)
+		p, q := make([]float32, n), make([]float32, n)
+		for range 5 {
+			gradient := make([]float64, n)
+			for j := range gradient {
+				gradient[j] = rnd.NormFloat64()
+			}
+			require.True(t, Step(whole, p, gradient, 0.1))
+			again, err := New(cfg, n)
+			require.NoError(t, err)
+			require.NoError(t, again.Restore(parts.State()))
+			parts = again
+			parts.Begin(0.1)
+			require.True(t, Apply(parts, 20, q[20:], gradient[20:]))
+			require.True(t, Apply(parts, 0, q[:20], gradient[:20]))
+			require.Equal(t, p, q, "%+v", cfg)
+		}
+		require.Equal(t, whole.State(), parts.State())
+		other, err := New(cfg, n+1)
+		require.NoError(t, err)
+		if whole.State().First != nil || whole.State().Second != nil {
+			require.ErrorContains(t, other.Restore(whole.State()), "another")
+		}
+		require.Error(t, other.Restore(State{Steps: -1}))
+	}
+	o, err := New(Config{Method: AdaGrad}, 1)
+	require.NoError(t, err)
+	require.Error(t, o.Restore(State{Second: []float64{math.NaN()}}))
+}
+
+func TestStepReportsWhatIsNotFinite(t *testing.T) {
+	for _, cfg := range everyConfig() {
+		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+			o, err := New(cfg, 3)
+			require.NoError(t, err)
+			require.False(t, Step(o, make([]float32, 3), []float64{0, bad, 0}, 1), "%+v", cfg)
+		}
+	}
+	o, err := New(Config{}, 1)
+	require.NoError(t, err)
+	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
+}
+
+// A gradient of zero moves nothing but by decay.
+func TestNothingMovesWithoutGradient(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")
+		for _, cfg := range everyConfig() {
+			cfg.WeightDecay = 0
+			o, err := New(cfg, 1)
+			require.NoError(t, err)
+			p := []float64{start}
+			require.True(t, Step(o, p, []float64{0}, 1))
+			require.Equal(t, start, p[0])
+		}
+	})
+}
+
+func TestConfigIsRefusedByField(t *testing.T) {
+	nan := math.NaN()
+	for field, bad := range map[string][]Config{
+		"Method":      {{Method: "sgdm"}},
+		"Momentum":    {{Momentum: 1}, {Momentum: -0.1}, {Momentum: nan}, {Method: Adam, Momentum: 0.9}},
+		"Nesterov":    {{Nesterov: true}, {Method: AdaGrad, Nesterov: true}},
+		"WeightDecay": {{WeightDecay: -1}, {WeightDecay: nan}, {WeightDecay: math.Inf(1)}},
+		"Beta1":       {{Beta1: 0.9}, {Method: Adam, Beta1: 1}, {Method: Adam, Beta1: nan}, {Method: AdaGrad, Beta1: 0.9}},
+		"Beta2":       {{Beta2: 0.9}, {Method: AdamW, Beta2: 1}},
+		"Epsilon":     {{Epsilon: 1e-8}, {Method: Adam, Epsilon: -1}, {Method: Adam, Epsilon: nan}},
+	} {
+		for _, cfg := range bad {
+			require.ErrorContains(t, cfg.Validate(), "Config."+field+" ", "%+v", cfg)
+			_, err := New(cfg, 1)
+			require.Error(t, err)
+		}
+	}
+	for _, cfg := range everyConfig() {
+		require.NoError(t, cfg.Validate())
+	}
+	_, err := New(Config{}, 0)
+	require.Error(t, err)
+}
