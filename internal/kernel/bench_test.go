@@ -66,10 +66,10 @@ func BenchmarkPacked(b *testing.B) {
 		var packed Packed[float32]
 		benchmarkProduct(b, m, n, k,
 			func(fma bool, dst, x, y []float32) {
-				if packed.n == 0 {
-					packed.PackBT(y, k, n, k)
+				if packed.n == 0 || packed.fma != fma {
+					packed.packBT(fma, y, k, n, k)
 				}
-				packed.mul(fma, dst, n, x, k, m)
+				packed.Mul(dst, n, x, k, m)
 			},
 			func(dst, x, y []float32) {
 				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))

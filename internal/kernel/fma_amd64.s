@@ -7499,3 +7499,65 @@ loop:
 	JNE     loop
 	VZEROUPPER
 	RET
+
+// func transpose32(panel *float32, b *float32, ldb int, n int)
+// Requires: AVX
+TEXT ·transpose32(SB), NOSPLIT, $0-32
+	MOVQ panel+0(FP), AX
+	MOVQ b+8(FP), CX
+	MOVQ ldb+16(FP), DX
+	MOVQ n+24(FP), BX
+	LEAQ (CX)(DX*2), SI
+	ADDQ DX, SI
+	LEAQ (SI)(DX*2), DI
+	ADDQ DX, DI
+
+loop:
+	VMOVUPS     (CX), X0
+	VINSERTF128 $0x01, (SI)(DX*1), Y0, Y0
+	VMOVUPS     (CX)(DX*1), X1
+	VINSERTF128 $0x01, (SI)(DX*2), Y1, Y1
+	VMOVUPS     (CX)(DX*2), X2
+	VINSERTF128 $0x01, (DI), Y2, Y2
+	VMOVUPS     (SI), X3
+	VINSERTF128 $0x01, (DI)(DX*1), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VSHUFPS     $0x44, Y6, Y4, Y8
+	VMOVUPS     Y8, (AX)
+	VSHUFPS     $0xee, Y6, Y4, Y8
+	VMOVUPS     Y8, 64(AX)
+	VSHUFPS     $0x44, Y7, Y5, Y8
+	VMOVUPS     Y8, 128(AX)
+	VSHUFPS     $0xee, Y7, Y5, Y8
+	VMOVUPS     Y8, 192(AX)
+	VMOVUPS     16(CX), X0
+	VINSERTF128 $0x01, 16(SI)(DX*1), Y0, Y0
+	VMOVUPS     16(CX)(DX*1), X1
+	VINSERTF128 $0x01, 16(SI)(DX*2), Y1, Y1
+	VMOVUPS     16(CX)(DX*2), X2
+	VINSERTF128 $0x01, 16(DI), Y2, Y2
+	VMOVUPS     16(SI), X3
+	VINSERTF128 $0x01, 16(DI)(DX*1), Y3, Y3
+	VUNPCKLPS   Y1, Y0, Y4
+	VUNPCKHPS   Y1, Y0, Y5
+	VUNPCKLPS   Y3, Y2, Y6
+	VUNPCKHPS   Y3, Y2, Y7
+	VSHUFPS     $0x44, Y6, Y4, Y8
+	VMOVUPS     Y8, 256(AX)
+	VSHUFPS     $0xee, Y6, Y4, Y8
+	VMOVUPS     Y8, 320(AX)
+	VSHUFPS     $0x44, Y7, Y5, Y8
+	VMOVUPS     Y8, 384(AX)
+	VSHUFPS     $0xee, Y7, Y5, Y8
+	VMOVUPS     Y8, 448(AX)
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, SI
+	ADDQ        $0x20, DI
+	ADDQ        $0x00000200, AX
+	SUBQ        $0x08, BX
+	JNE         loop
+	VZEROUPPER
+	RET

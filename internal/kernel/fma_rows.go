@@ -58,3 +58,14 @@ func fmaFold(dst []int64, src []float32, perUnit float64) int {
 	}
 	return done
 }
+
+// fmaTranspose sets the first eight columns of panel to eight rows of b and
+// returns how many of their elements it has done.
+func fmaTranspose[T Float](panel, b []T, ldb, depth int) int {
+	x, done := singles(panel), depth&^7
+	if x == nil || done == 0 {
+		return 0
+	}
+	transpose32(&x[0], &singles(b)[0], 4*ldb, done)
+	return done
+}

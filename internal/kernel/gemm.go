@@ -14,11 +14,16 @@ const (
 	mulRun = 256
 	// addRun is the same for sums over rows.
 	addRun = 32
-	// dotRun is the same for inner products of at most dotCols columns, each in
-	// the lanes of a vector.
-	dotRun  = 1024
-	dotCols = 16
-	dotFrom = 32
+	// dotRun is the same for inner products in the lanes of a vector.
+	dotRun = 1024
+	// dotFrom is the length from which inner products are faster than tiles, for
+	// at most dotCols columns, or packedDotCols if packing is for nothing.
+	dotFrom       = 32
+	dotCols       = 16
+	packedDotCols = 12
+	// dotRows is the number of rows that are read again from the second-level
+	// cache for the next columns.
+	dotRows = 128
 	// packFrom is the number of rows from which it pays to copy a panel of the
 	// right factor to where its rows follow each other.
 	packFrom = 64
@@ -62,13 +67,16 @@ func mulBT[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, 
 
 // dotProducts computes few columns as inner products of rows.
 func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	for p := 0; p < k; p += dotRun {
-		depth := min(dotRun, k-p)
-		groups := (n + dotGroup - 1) / dotGroup
-		for j := 0; groups > 0; groups-- {
-			cols := (n - j + groups - 1) / groups
-			fmaDots(dst[j:], ldd, a[p:], lda, b[j*ldb+p:], ldb, m, cols, depth, p > 0)
-			j += cols
+	for i := 0; i < m; i += dotRows {
+		rows := min(dotRows, m-i)
+		for p := 0; p < k; p += dotRun {
+			depth := min(dotRun, k-p)
+			groups := (n + dotGroup - 1) / dotGroup
+			for j := 0; groups > 0; groups-- {
+				cols := (n - j + groups - 1) / groups
+				fmaDots(dst[i*ldd+j:], ldd, a[i*lda+p:], lda, b[j*ldb+p:], ldb, rows, cols, depth, p > 0)
+				j += cols
+			}
 		}
 	}
 }
@@ -81,7 +89,7 @@ func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, l
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			transpose(panel, b[j*ldb+p:], ldb, cols, depth)
+			transpose(fma, panel, b[j*ldb+p:], ldb, cols, depth)
 			columns(fma, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
 		}
 	}
@@ -108,7 +116,9 @@ func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 	switch {
 	case m == 0 || n == 0 || k == 0:
 	case m < packFrom:
-		product(fma, dst, ldd, a, 1, lda, b, ldb, m, n, k, addRun, true)
+		for p := 0; p < k; p += addRun { // a block of b that the caches and their page tables hold
+			product(fma, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(addRun, k-p), addRun, true)
+		}
 	default:
 		packedProduct(fma, dst, ldd, a, 1, lda, b, ldb, m, n, k, addRun, true)
 	}

@@ -109,13 +109,13 @@ func productsOn[T Float](fma bool) []variant[T] {
 		}},
 		{"PackBT" + path, straight, turned, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
-			packed.PackBT(b.data, b.ld, n, k)
-			packed.mul(fma, d.data, d.ld, a.data, a.ld, m)
+			packed.packBT(fma, b.data, b.ld, n, k)
+			packed.Mul(d.data, d.ld, a.data, a.ld, m)
 		}},
 		{"PackAB" + path, straight, straight, runs(mulRun), false, func(d, a, b matrix[T], m, n, k int) {
 			var packed Packed[T]
-			packed.PackAB(b.data, b.ld, k, n)
-			packed.mul(fma, d.data, d.ld, a.data, a.ld, m)
+			packed.packAB(fma, b.data, b.ld, k, n)
+			packed.Mul(d.data, d.ld, a.data, a.ld, m)
 		}},
 	}
 }

@@ -4,61 +4,86 @@ package kernel
 // is an empty one; packing again reuses the memory. A Packed may be read by many
 // goroutines.
 type Packed[T Float] struct {
-	panels []T // the width of a tile in columns each, zeros behind column n
-	n, k   int
+	data []T // panels of the width of a tile, zeros behind column n; or columns
+	n, k int
+	fma  bool
 }
 
 // PackBT makes the factor the transpose of b, n by k.
-func (p *Packed[T]) PackBT(b []T, ldb, n, k int) {
-	check(b, ldb, n, k)
-	p.grow(n, k)
-	if k == 0 {
-		return
-	}
-	w := width[T]()
-	for j := 0; j < n; j += w {
-		transpose(p.panels[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
-	}
-}
+func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(hasFMA, b, ldb, n, k) }
 
 // PackAB makes the factor b, k by n.
-func (p *Packed[T]) PackAB(b []T, ldb, k, n int) {
-	check(b, ldb, k, n)
-	p.grow(n, k)
-	if k == 0 {
+func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(hasFMA, b, ldb, k, n) }
+
+func (p *Packed[T]) packBT(fma bool, b []T, ldb, n, k int) {
+	check(b, ldb, n, k)
+	p.shape(fma, n, k)
+	if n == 0 || k == 0 {
+		return
+	}
+	if p.columnwise() {
+		for j := range n {
+			copy(p.data[j*k:(j+1)*k], b[j*ldb:])
+		}
 		return
 	}
 	w := width[T]()
 	for j := 0; j < n; j += w {
-		gather(p.panels[j*k:], b[j:], ldb, min(w, n-j), k)
+		transpose(fma, p.data[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
 	}
 }
 
-func (p *Packed[T]) grow(n, k int) {
+func (p *Packed[T]) packAB(fma bool, b []T, ldb, k, n int) {
+	check(b, ldb, k, n)
+	p.shape(fma, n, k)
+	if n == 0 || k == 0 {
+		return
+	}
+	if p.columnwise() {
+		for i := range k {
+			for j, v := range b[i*ldb : i*ldb+n] {
+				p.data[j*k+i] = v
+			}
+		}
+		return
+	}
+	w := width[T]()
+	for j := 0; j < n; j += w {
+		gather(p.data[j*k:], b[j:], ldb, min(w, n-j), k)
+	}
+}
+
+// columnwise says that the columns are few for tiles and long for inner
+// products.
+func (p *Packed[T]) columnwise() bool { return p.fma && p.n <= packedDotCols && p.k >= dotFrom }
+
+func (p *Packed[T]) shape(fma bool, n, k int) {
+	p.fma, p.n, p.k = fma, n, k
 	w := width[T]()
 	size := (n + w - 1) / w * w * k
-	if cap(p.panels) < size {
-		p.panels = Aligned[T](size)
+	if cap(p.data) < size {
+		p.data = Aligned[T](size)
 	}
-	p.panels, p.n, p.k = p.panels[:size], n, k
+	p.data = p.data[:size]
 }
 
-// Mul sets dst, m by n, to the product of a, m by k, and the factor. It is row
-// exact.
-func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) { p.mul(hasFMA, dst, ldd, a, lda, m) }
-
-func (p *Packed[T]) mul(fma bool, dst []T, ldd int, a []T, lda, m int) {
+// Mul sets dst, m by n, to the product of a, m by k, and the factor.
+func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 	check(dst, ldd, m, p.n)
 	check(a, lda, m, p.k)
 	if m == 0 || p.n == 0 || p.k == 0 {
 		zero(dst, ldd, m, p.n)
 		return
 	}
+	if p.columnwise() {
+		dotProducts(dst, ldd, a, lda, p.data, p.k, m, p.n, p.k)
+		return
+	}
 	w := width[T]()
 	for j := 0; j < p.n; j += w {
-		panel := p.panels[j*p.k:]
+		panel := p.data[j*p.k:]
 		for from := 0; from < p.k; from += mulRun {
-			columns(fma, dst[j:], ldd, a[from:], lda, 1, panel[from*w:], w,
+			columns(p.fma, dst[j:], ldd, a[from:], lda, 1, panel[from*w:], w,
 				m, min(w, p.n-j), min(mulRun, p.k-from), mulRun, from > 0)
 		}
 	}

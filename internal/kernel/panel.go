@@ -15,20 +15,27 @@ func panelIn[T Float](buffer *panelBuffer) []T {
 
 // transpose sets depth rows of panel to the columns of b, cols by depth, filled
 // up with zeros.
-func transpose[T Float](panel, b []T, ldb, cols, depth int) {
+func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
+	done := 0 // of eight columns
 	for j := range w {
-		if j >= cols {
-			for at := j; at < len(panel); at += w {
-				panel[at] = 0
+		if j%8 == 0 {
+			done = 0
+			if fma && j+8 <= cols {
+				done = fmaTranspose(panel[j:], b[j*ldb:], ldb, depth)
+			}
+		}
+		at := j + done*w
+		if j < cols {
+			for _, v := range b[j*ldb+done : j*ldb+depth] {
+				panel[at] = v
+				at += w
 			}
 			continue
 		}
-		at := j
-		for _, v := range b[j*ldb : j*ldb+depth] {
-			panel[at] = v
-			at += w
+		for ; at < len(panel); at += w {
+			panel[at] = 0
 		}
 	}
 }

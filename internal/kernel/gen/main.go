@@ -14,5 +14,6 @@ func main() {
 	squaredNorm()
 	addRows()
 	scale()
+	transpose()
 	Generate()
 }

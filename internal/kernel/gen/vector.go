@@ -6,6 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 func function(name, signature string) {
@@ -130,4 +131,47 @@ func scale() {
 		VZEROUPPER()
 		RET()
 	}
+}
+
+// transpose writes the function that sets eight columns of a panel, 64 bytes
+// wide, to eight rows of b, ldb bytes apart, for n, the length of the rows, a
+// positive multiple of 8.
+func transpose() {
+	function("transpose32", "func(panel, b *float32, ldb, n int)")
+	panel, b, ldb, n := Load(Param("panel"), GP64()), Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
+	b3, b6 := GP64(), GP64()
+	LEAQ(operand.Mem{Base: b, Index: ldb, Scale: 2}, b3)
+	ADDQ(ldb, b3)
+	LEAQ(operand.Mem{Base: b3, Index: ldb, Scale: 2}, b6)
+	ADDQ(ldb, b6)
+	row := func(i, disp int) operand.Mem {
+		m := operand.Mem{Base: []reg.Register{b, b3, b6}[i/3], Disp: disp}
+		if i%3 > 0 {
+			m.Index, m.Scale = ldb, uint8(i%3)
+		}
+		return m
+	}
+	Label("loop")
+	for half := range 2 { // four elements of each row
+		for i := range 4 { // rows i and i+4 in the halves of a register
+			VMOVUPS(row(i, 16*half), x(i))
+			VINSERTF128(operand.U8(1), row(i+4, 16*half), y(i), y(i))
+		}
+		VUNPCKLPS(y(1), y(0), y(4))
+		VUNPCKHPS(y(1), y(0), y(5))
+		VUNPCKLPS(y(3), y(2), y(6))
+		VUNPCKHPS(y(3), y(2), y(7))
+		for i := range 4 {
+			VSHUFPS(operand.U8([]uint8{0x44, 0xee}[i%2]), y(6+i/2), y(4+i/2), y(8))
+			VMOVUPS(y(8), operand.Mem{Base: panel, Disp: 64 * (4*half + i)})
+		}
+	}
+	ADDQ(operand.U8(32), b)
+	ADDQ(operand.U8(32), b3)
+	ADDQ(operand.U8(32), b6)
+	ADDQ(operand.U32(8*64), panel)
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }
