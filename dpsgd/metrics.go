@@ -98,6 +98,9 @@ type observer struct {
 }
 
 func newObserver(model Model, cfg Config) (*observer, error) {
+	if a, ok := model.(*augmented); ok {
+		model = a.Model // public rows are scored as they are
+	}
 	o := &observer{cfg: cfg, model: model}
 	if cfg.Observe == nil || cfg.Public.X.Rows == 0 {
 		return o, nil

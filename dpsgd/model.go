@@ -30,15 +30,16 @@ type Worker interface {
 	// [MaxRows] rows. It takes one backward pass: norms from the deltas and
 	// activations, rows of deltas scaled, one product.
 	//
-	//  1. What one row contributes, alone in a call, depends on parameters, clip
-	//     and the contents of that row and on nothing else, to the last bit: not
-	//     on the row's index or address.
+	//  1. What a call adds depends on parameters, clip and the contents of its
+	//     rows, in their order, and on nothing else, to the last bit: not on a row's
+	//     index or address, nor on earlier calls. Whether a row counts as clipped
+	//     or as not finite depends on parameters, clip and that row alone.
 	//  2. In no group does that contribution have a norm above the clip norm times
 	//     1 + 2^-20. If the gradient is not finite it is zero, and counted.
 	//  3. The rows together give the sum of their single contributions up to an
 	//     error of norm at most gamma_64 times the sum of their norms, gamma_n = n
 	//     u/(1 - n u), u = 2^-24: as single-precision sums do in which no term
-	//     passes through more than 64 additions. See AddOuter of internal/kernel.
+	//     passes through more than 64 additions. See AddATB of internal/kernel.
 	AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally
 }
 

@@ -1,0 +1,208 @@
+package dpsgd
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Transform makes views of a record: an image moved or mirrored, say.
+type Transform interface {
+	// Draw picks a transformation from public randomness. The function it returns
+	// sets dst to the view of src; both have the columns of the data. It depends
+	// on what was drawn and on the contents of src, on nothing else.
+	Draw(rnd *rand.Rand) func(dst, src []float32)
+	// Check reports what makes data unusable.
+	Check(data Data) error
+	// Fingerprint names every setting.
+	Fingerprint() []byte
+}
+
+// Augment is model trained on several views of every record (augmentation
+// multiplicity; De et al. 2022): the gradient of a record is the mean of those
+// of its views, and it is the mean that is clipped. So a record's share of the
+// sum is bounded as without views, and the charge is the same; clipping each
+// view and adding them up would cost views times the sensitivity.
+//
+// The transformations of a step are the same for all records. They come from
+// public randomness, a function of the seed and of the parameters, which were
+// released: what a record contributes stays a function of public state and of
+// that record alone, and an interrupted run meets the same views. Time grows
+// with views; memory does not grow with the batch.
+//
+// The losses in a Tally are means over the views. Groups are those of model, if it
+// has any, and it predicts as model does.
+func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
+	if model == nil || transform == nil {
+		return nil, errors.New("dpsgd: augmentation needs a model and a transform")
+	}
+	if views < 1 || views > MaxRows {
+		return nil, fmt.Errorf("dpsgd: %d views of a record, must be in [1, %d]", views, MaxRows)
+	}
+	return &augmented{Model: model, views: views, transform: transform, seed: seed}, nil
+}
+
+type augmented struct {
+	Model
+	views     int
+	transform Transform
+	seed      uint64
+}
+
+// Check implements [Model].
+func (a *augmented) Check(data Data) error {
+	return firstError(a.transform.Check(data), a.Model.Check(data))
+}
+
+// Fingerprint implements [Model].
+func (a *augmented) Fingerprint() []byte {
+	own, way := a.Model.Fingerprint(), a.transform.Fingerprint()
+	b := fmt.Appendf(nil, "augment %d %d %T %d %T %d ", a.views, a.seed, a.Model, len(own), a.transform, len(way))
+	return append(append(b, own...), way...)
+}
+
+// Groups implements [Grouped]; a model without groups is one.
+func (a *augmented) Groups() []int {
+	if g, ok := a.Model.(Grouped); ok {
+		return g.Groups()
+	}
+	return []int{len(a.Parameters())}
+}
+
+// Predict implements [Predictor].
+func (a *augmented) Predict(dst []int, x blas32.General) error {
+	p, ok := a.Model.(Predictor)
+	if !ok {
+		return fmt.Errorf("dpsgd: a %T does not predict", a.Model)
+	}
+	return p.Predict(dst, x)
+}
+
+// Worker implements [Model].
+func (a *augmented) Worker() Worker {
+	n := len(a.Parameters())
+	w := &augmentedWorker{
+		model: a, inner: a.Model.Worker(), groups: a.Groups(),
+		gradient: make([]float32, n), run: make([]float32, n),
+	}
+	for i := range a.views {
+		w.rows = append(w.rows, i)
+	}
+	return w
+}
+
+type augmentedWorker struct {
+	model  *augmented
+	inner  Worker
+	groups []int
+	draws  []func(dst, src []float32) // of the step, one a view
+	rows   []int                      // 0, 1, ... views-1
+	views  Data                       // of one record
+
+	gradient []float32 // sum over the views of one record
+	run      []float32 // sum of at most runRows records
+}
+
+// Start implements [Worker].
+func (w *augmentedWorker) Start() {
+	w.inner.Start()
+	h := sha256.Sum256(appendFloats(nil, w.model.Parameters()))
+	key := rng.SeedKey(w.model.seed).DeriveBytes("augment", h[:])
+	w.draws = w.draws[:0]
+	for view := range w.model.views {
+		rnd := rand.New(key.Derive("view", uint64(view)).Stream())
+		w.draws = append(w.draws, w.model.transform.Draw(rnd))
+	}
+}
+
+// AddClipped implements [Worker]. The sum over views is what the model makes
+// of them, a function of parameters and record by its obligation 1; from there on
+// it is the gradient, whatever its rounding. Its norm is computed in double
+// precision, with a relative error below 2^-30, and an element of the
+// contribution is rounded once, by at most 2^-24: obligation 2. A record passes
+// through 32 additions in its run and at most 8 more: obligation 3.
+func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+	const runRows = 32
+	for i, r := range rows {
+		w.load(data, r)
+		tally.add(w.addRecord(clip))
+		if (i+1)%runRows == 0 || i == len(rows)-1 {
+			for j, v := range w.run {
+				sum[j] += v
+			}
+			clear(w.run)
+		}
+	}
+	return tally
+}
+
+// load fills in the views of record r.
+func (w *augmentedWorker) load(data Data, r int) {
+	n := len(w.rows)
+	v := &w.views
+	if v.X.Cols != data.X.Cols {
+		v.X = blas32.General{Rows: n, Cols: data.X.Cols, Stride: data.X.Cols, Data: make([]float32, n*data.X.Cols)}
+	}
+	if c := data.Targets.Cols; data.Targets.Rows == 0 {
+		v.Targets = blas32.General{}
+	} else if v.Targets.Cols != c {
+		v.Targets = blas32.General{Rows: n, Cols: c, Stride: c, Data: make([]float32, n*c)}
+	}
+	v.Y = v.Y[:0]
+	for i, draw := range w.draws {
+		draw(row(v.X, i), row(data.X, r))
+		if data.Targets.Rows > 0 {
+			copy(row(v.Targets, i), row(data.Targets, r))
+		}
+		if len(data.Y) > 0 {
+			v.Y = append(v.Y, data.Y[r])
+		}
+	}
+}
+
+// addRecord adds the clipped mean gradient of the loaded views to run.
+func (w *augmentedWorker) addRecord(clip Clip) Tally {
+	clear(w.gradient)
+	inner := w.inner.AddClipped(w.gradient, w.views, w.rows, FlatClip(math.Inf(1)))
+	if inner.NonFinite > 0 {
+		return Tally{NonFinite: 1}
+	}
+	share := 1 / float64(len(w.rows))
+	groups := w.groups
+	if len(clip.Norms) == 1 {
+		groups = []int{len(w.gradient)}
+	}
+	scales := make([]float64, len(groups))
+	tally := Tally{Loss: inner.Loss * share}
+	low := 0
+	for g, n := range groups {
+		square := 0.0
+		for _, v := range w.gradient[low : low+n] {
+			square += float64(v) * float64(v)
+		}
+		norm := math.Sqrt(square) * share
+		if math.IsNaN(norm) || math.IsInf(norm, 0) {
+			return Tally{NonFinite: 1}
+		}
+		scale, clipped := clip.Scale(g, norm)
+		if clipped {
+			tally.Clipped = 1
+		}
+		scales[g] = scale * share
+		low += n
+	}
+	low = 0
+	for g, n := range groups {
+		for j := low; j < low+n; j++ {
+			w.run[j] += float32(scales[g] * float64(w.gradient[j]))
+		}
+		low += n
+	}
+	return tally
+}
