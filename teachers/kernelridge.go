@@ -9,8 +9,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
-
-	"github.com/pate-go/pate/internal/kernel"
 )
 
 // MaxKernelRows is the largest share that KernelRidge takes: its float64 Gram
@@ -140,7 +138,7 @@ func (m *kernelModel) score(dst, x Matrix) {
 	squaredNorms(norm, x)
 	k := newMatrix(x.Rows, m.x.Rows)
 	m.rbf.block(k, x, norm, m.x, m.norm)
-	kernel.MulT(dst, k, m.coef)
+	multiply(dst, k, m.coef)
 }
 
 // Predict answers the class with the largest regression value; see [Classifier].

@@ -14,7 +14,7 @@ type rbf struct{ gamma float32 }
 // |x|² + |z|² - 2xz, so one matrix product does nearly all the work; rounding
 // errs by a few 1e-7 of |x|² + |z|² and a negative result counts as zero.
 func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
-	kernel.MulT(dst, x, z)
+	multiply(dst, x, z)
 	for i := range dst.Rows {
 		out, a := row(dst, i), normX[i]
 		for j, dot := range out {
@@ -23,14 +23,16 @@ func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
+// multiply sets dst to a times the transpose of b: the inner products of all
+// pairs of rows.
+func multiply(dst, a, b Matrix) {
+	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
+}
+
 // squaredNorms fills dst with |row|² of x.
 func squaredNorms(dst []float32, x Matrix) {
 	for i := range dst {
-		var sum float64
-		for _, v := range row(x, i) {
-			sum += float64(v) * float64(v)
-		}
-		dst[i] = float32(sum)
+		dst[i] = float32(kernel.SquaredNorm(row(x, i)))
 	}
 }
 

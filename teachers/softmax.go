@@ -68,24 +68,19 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 // softmaxLoss evaluates the loss and its gradient. Products are float32, sums
 // over parameters and examples float64. Parameters are the rows of W, then b.
 type softmaxLoss struct {
-	x        Matrix
-	examples [][]float32 // the rows of x
-	y        []int
-	l2       float64
-	w        Matrix // classes x features
-	bias     []float32
-	delta    Matrix // examples x classes: logits, then p - onehot
-	dw       Matrix
-	dbias    []float64
+	x     Matrix
+	y     []int
+	l2    float64
+	w     Matrix // classes x features
+	bias  []float32
+	delta Matrix // examples x classes: logits, then p - onehot
+	dw    Matrix
+	dbias []float64
 }
 
 func newSoftmaxLoss(x Matrix, y []int, classes int, l2 float64) *softmaxLoss {
-	examples := make([][]float32, x.Rows)
-	for i := range examples {
-		examples[i] = row(x, i)
-	}
 	return &softmaxLoss{
-		x: x, examples: examples, y: y, l2: l2,
+		x: x, y: y, l2: l2,
 		w: newMatrix(classes, x.Cols), bias: make([]float32, classes),
 		delta: newMatrix(x.Rows, classes),
 		dw:    newMatrix(classes, x.Cols), dbias: make([]float64, classes),
@@ -103,7 +98,7 @@ func (s *softmaxLoss) load(w []float64) {
 
 func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	s.load(w)
-	kernel.MulT(s.delta, s.x, s.w)
+	multiply(s.delta, s.x, s.w)
 	clear(s.dbias)
 	var loss float64
 	for i, y := range s.y {
@@ -126,7 +121,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		}
 	}
 	clear(s.dw.Data)
-	kernel.AddOuter(s.dw.Data, s.x.Cols, s.delta.Data, s.examples)
+	kernel.AddATB(s.dw.Data, s.dw.Stride, s.delta.Data, s.delta.Stride, s.x.Data, s.x.Stride, s.dw.Rows, s.dw.Cols, s.x.Rows)
 	n := float64(s.x.Rows)
 	loss /= n
 	for i, v := range s.dw.Data {
@@ -151,7 +146,7 @@ type softmaxModel struct {
 }
 
 func (m *softmaxModel) score(dst, x Matrix) {
-	kernel.MulT(dst, x, m.w)
+	multiply(dst, x, m.w)
 	for i := range dst.Rows {
 		d := row(dst, i)
 		for c := range d {

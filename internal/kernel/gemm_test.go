@@ -10,6 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
+func normal[T Float](rnd *rand.Rand, n int) []T {
+	x := make([]T, n)
+	for i := range x {
+		x[i] = T(rnd.NormFloat64())
+	}
+	return x
+}
+
 // matrix is a strided matrix somewhere in a buffer whose other elements are
 // guards.
 type matrix[T Float] struct {

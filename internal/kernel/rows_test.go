@@ -46,6 +46,12 @@ func TestSquaredNorms(t *testing.T) {
 	})
 }
 
+func TestSquaredNormIsExactWhereFloat32Overflows(t *testing.T) {
+	x := []float32{3e30, 4e30, 0, 1e-30}
+	require.InEpsilon(t, 25e60, SquaredNorm(x), 1e-6)
+	require.Zero(t, SquaredNorm[float32](nil))
+}
+
 func TestScale(t *testing.T) {
 	x := []float64{1, -2, math.Inf(1), 1e300}
 	Scale(x, 1e10, x)
