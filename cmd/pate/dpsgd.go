@@ -14,6 +14,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/features"
 	"github.com/pate-go/pate/experiments/recipe"
 	"github.com/pate-go/pate/internal/durable"
 )
@@ -30,6 +31,7 @@ type dpsgdFlags struct {
 	training trainingFlags
 	seeds    int
 	workers  int
+	noCache  bool
 	out      string
 	ledger   string
 	mode     string
@@ -84,11 +86,12 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
 	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
-	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+"; the last three learn from private rows, which is charged (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	f.training.add(cmd)
 	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
+	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew; else they are kept, for you alone to read, in the user's cache")
 	flags.StringVar(&f.out, "out", "", "write model, results, curve and ledger into this folder")
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
@@ -140,24 +143,29 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape) ([]recipe.Plan, e
 		at = targets[0]
 	}
 	if f.ledger != "" || f.without || f.noise != 0 {
-		plan.Recipe = f.recipe(cmd, s, at)
-		return []recipe.Plan{plan}, nil
+		var err error
+		plan.Recipe, err = f.recipe(cmd, s, at)
+		return []recipe.Plan{plan}, err
 	}
 	if len(targets) == 0 {
 		targets = []float64{2}
 	}
 	var plans []recipe.Plan
 	for _, epsilon := range targets {
-		plans = append(plans, recipe.Plan{Recipe: f.recipe(cmd, s, epsilon), Epsilon: epsilon})
+		r, err := f.recipe(cmd, s, epsilon)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, recipe.Plan{Recipe: r, Epsilon: epsilon})
 	}
 	return plans, nil
 }
 
 // recipe is the default one with what was given instead.
-func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) recipe.Recipe {
+func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
 	r := recipe.Default(s, f.features, f.model, epsilon)
-	f.training.set(cmd, s, &r)
-	return r
+	err := f.training.set(cmd, s, &r)
+	return r, err
 }
 
 func runDPSGD(cmd *cobra.Command, g *globals, f dpsgdFlags) error {
@@ -171,6 +179,9 @@ func runDPSGD(cmd *cobra.Command, g *globals, f dpsgdFlags) error {
 		return usageError("dpsgd", err)
 	}
 	cfg := recipe.Config{Task: task, Delta: g.delta, Plans: plans, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
+	if !f.noCache {
+		cfg.Cache = &features.Cache{Warn: func(err error) { g.logf("%v", err) }}
+	}
 	fresh := false
 	if f.ledger != "" {
 		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {

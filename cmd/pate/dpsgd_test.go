@@ -252,7 +252,7 @@ func TestDPSGDRefuses(t *testing.T) {
 func TestDPSGDFlagsIdentifyARun(t *testing.T) {
 	var f dpsgdFlags
 	cmd := newDPSGDCommand(&globals{})
-	known := map[string]bool{"out": true, "workers": true}
+	known := map[string]bool{"out": true, "workers": true, "no-cache": true}
 	for _, name := range f.flagNames() {
 		known[name] = true
 	}

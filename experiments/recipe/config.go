@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/features"
 )
 
 // Config says what to train. Task, Delta, Key, Dir and Plans are required.
@@ -30,7 +31,8 @@ type Config struct {
 	// stopped. It must exist.
 	Dir string
 
-	Workers  int // default GOMAXPROCS
+	Workers  int             // default GOMAXPROCS
+	Cache    *features.Cache // of features; nil computes them every time
 	Progress func(Progress)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/experiments/private"
 )
 
 // The numbers in this file are constants and rules of public numbers, so they cost no
@@ -23,11 +24,11 @@ func Default(s Shape, features, model string, epsilon float64) Recipe {
 	if model == "" {
 		model = Linear
 	}
-	r := Recipe{Features: features, Model: model}
+	r := Recipe{Features: features, Statistics: private.Default(s.Records), Model: model}
 	if math.IsInf(epsilon, 1) {
-		r.Train = nonPrivate(s)
+		r.Train = unprotected(s)
 	} else {
-		r.Train = private(s)
+		r.Train = protected(s)
 	}
 	return r
 }
@@ -51,8 +52,8 @@ const batch = 8192
 
 func samplingProbability(records int) float64 { return math.Min(1, batch/float64(records)) }
 
-// private: the best number of steps grows with the number of records.
-func private(s Shape) dpsgd.Config {
+// protected: the best number of steps grows with the number of records.
+func protected(s Shape) dpsgd.Config {
 	return dpsgd.Config{
 		SamplingProbability: samplingProbability(s.Records),
 		ClipNorm:            1,
@@ -62,8 +63,8 @@ func private(s Shape) dpsgd.Config {
 	}
 }
 
-// nonPrivate is for columns of standard deviation 1.
-func nonPrivate(s Shape) dpsgd.Config {
+// unprotected is for columns of standard deviation 1.
+func unprotected(s Shape) dpsgd.Config {
 	return dpsgd.Config{
 		SamplingProbability: samplingProbability(s.Records),
 		ClipNorm:            math.Inf(1),

@@ -1,31 +1,71 @@
 package recipe
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/experiments"
 )
 
-// model is what is trained and scored.
-type model interface {
-	dpsgd.Model
-	Predict(dst []int, x blas32.General) error
+// Models that are named without their widths.
+const (
+	Linear = "linear" // softmax regression
+	CNN    = "cnn"    // the small network of DP-SGD tutorials, on pixels
+)
+
+const mlp = "mlp"
+
+// Models says how models are named, for people.
+func Models() []string { return []string{Linear, mlp + ":WIDTH[,WIDTH...]", CNN} }
+
+// maxWidth bounds a hidden layer, maxDepth their number.
+const maxWidth, maxDepth = 1 << 14, 16
+
+// newModel makes an untrained model, which starts where the key says.
+func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error) {
+	rnd := rand.New(key.Derive("initial").Stream())
+	kind, words, given := strings.Cut(r.Model, ":")
+	switch {
+	case r.Model == Linear:
+		return nn.NewSoftmax(columns, s.Classes)
+	case r.Model == CNN && r.Features != experiments.Raw:
+		return nil, fmt.Errorf("model %q is for pixels: features %q, not %q", CNN, experiments.Raw, r.Features)
+	case r.Model == CNN && s.Image.Rows == 0:
+		return nil, fmt.Errorf("model %q is for images, and these rows are not", CNN)
+	case r.Model == CNN:
+		return nn.NewTutorialCNN(nn.Image(s.Image.Rows, s.Image.Cols, 1), s.Classes, rnd)
+	case kind == mlp && given:
+		widths, err := hidden(words)
+		if err != nil {
+			return nil, fmt.Errorf("model %q: %w", r.Model, err)
+		}
+		return nn.NewMLP(columns, widths, s.Classes, rnd)
+	}
+	return nil, fmt.Errorf("model %q is not one of %s", r.Model, strings.Join(Models(), ", "))
 }
 
-// newModel makes an untrained model.
-func newModel(name string, columns, classes int) (model, error) {
-	if _, err := parseModel(name); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+// hidden reads the widths of hidden layers.
+func hidden(words string) ([]int, error) {
+	var widths []int
+	for _, word := range strings.Split(words, ",") {
+		width, err := strconv.Atoi(word)
+		if err != nil || width < 1 || width > maxWidth {
+			return nil, fmt.Errorf("width %q must be from 1 to %d", word, maxWidth)
+		}
+		if widths = append(widths, width); len(widths) > maxDepth {
+			return nil, fmt.Errorf("more than %d hidden layers", maxDepth)
+		}
 	}
-	m, err := dpsgd.NewSoftmax(columns, classes)
-	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
-	}
-	return m, nil
+	return widths, nil
 }
 
 // parameterBytes is what a trained model releases.
@@ -38,9 +78,9 @@ func parameterBytes(v []float32) []byte {
 }
 
 // score is the accuracy of a model on rows.
-func score(m model, x blas32.General, labels []int) (float64, error) {
+func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int) (float64, error) {
 	predicted := make([]int, x.Rows)
-	if err := m.Predict(predicted, x); err != nil {
+	if err := m.Predict(ctx, predicted, x); err != nil {
 		return 0, fmt.Errorf("recipe: %w", err)
 	}
 	right := 0

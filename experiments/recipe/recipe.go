@@ -4,21 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/private"
 )
 
 // Recipe is everything about a model that is fixed before the data are seen, apart
 // from the noise.
 type Recipe struct {
 	Features string // one of FeatureSets()
-	Model    string // "linear", "mlp:128", "mlp:128,64", ...
+	// Statistics is what features learn from private rows, for those that do. What
+	// they consist of, Records, Workers, Cache and Progress are not taken.
+	Statistics private.Config
+	Model      string // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and
 	// callbacks are not taken.
 	Train dpsgd.Config
@@ -38,45 +39,13 @@ func ShapeOf(t dataset.Task) Shape {
 	return Shape{Name: t.Name, Records: t.Private.OnePerUnit().Len(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
 }
 
-// FeatureSets lists the names of what a model can be trained on.
-func FeatureSets() []string {
-	return []string{experiments.Raw, experiments.HOG, experiments.Deskewed, experiments.DeskewedHOG}
-}
-
-// Linear is the model without hidden layers.
-const Linear = "linear"
-
-// Models says how models are named, for people.
-func Models() []string { return []string{Linear} }
-
-// maxWidth bounds a hidden layer, maxDepth their number.
-const maxWidth, maxDepth = 1 << 14, 16
-
-// architecture is a model's name, understood.
-type architecture struct {
-	hidden []int // widths of the hidden layers, none for the linear model
-}
-
-func parseModel(name string) (architecture, error) {
-	kind, widths, given := strings.Cut(name, ":")
-	switch {
-	case kind == Linear && !given:
-		return architecture{}, nil
-	default:
-		_ = widths
-		return architecture{}, fmt.Errorf("model %q is not one of %s", name, strings.Join(Models(), ", "))
-	}
-}
-
 // Validate reports the first thing that does not fit a task of this shape.
 func (r Recipe) Validate(s Shape) error {
-	if !slices.Contains(FeatureSets(), r.Features) {
-		return fmt.Errorf("features %q are not one of %s", r.Features, strings.Join(FeatureSets(), ", "))
-	}
-	if _, err := experiments.Extractor(r.Features, s.Image); err != nil {
+	columns, err := r.columns(s)
+	if err != nil {
 		return err
 	}
-	if _, err := parseModel(r.Model); err != nil {
+	if _, err := r.newModel(s, columns, dpsgd.SeedKey(0)); err != nil {
 		return err
 	}
 	train := r.Train
@@ -135,12 +104,16 @@ func (p Plan) train(noise float64) dpsgd.Config {
 	return c
 }
 
-// events are all charges of the plan, those before the training first; whole is
-// their composition.
+// events are all charges of the plan: statistics, then the training.
 func (p Plan) events(noise float64) []accountant.Event {
-	return []accountant.Event{p.train(noise).Event()}
+	var events []accountant.Event
+	if learned, ok := p.Recipe.learned(Shape{Records: 1}); ok && !p.NonPrivate {
+		events = learned.Events()
+	}
+	return append(events, p.train(noise).Event())
 }
 
+// whole is the composition of events.
 func whole(events []accountant.Event) accountant.Event {
 	if len(events) == 1 {
 		return events[0]

@@ -19,9 +19,10 @@ import (
 // runner is a Config at work.
 type runner struct {
 	Config
-	hash     [32]byte // of the task
-	features string   // that ready holds
-	ready    prepared
+	shape Shape
+	hash  [32]byte // of the task
+	fixed string   // the features that ready holds, which learn nothing
+	ready prepared
 }
 
 // Run trains every plan, Seeds times, and returns a row for each plan. It may be
@@ -43,7 +44,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := os.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	r := &runner{Config: c}
+	r := &runner{Config: c, shape: ShapeOf(c.Task)}
 	r.Task = c.Task.WithoutPool()
 	r.Task.Private = c.Task.Private.OnePerUnit()
 	r.hash = r.Task.Hash()
@@ -120,8 +121,9 @@ type job struct {
 	spent  map[int]float64 // epsilon after so many steps, where it is known
 	result *Result         // takes the state of a shared ledger
 
-	id  string
-	dir string // its files under private/
+	id    string
+	dir   string  // its files under private/
+	noise float64 // once it is settled
 }
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }

@@ -13,10 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
 )
-
-// curvePoints is how many intermediate models a curve shows.
-const curvePoints = 8
 
 // run trains one model: its noise is on disk before it is charged, the charge before
 // private rows are looked at, the commit before the model leaves.
@@ -100,60 +98,79 @@ func (j *job) forget() error {
 // train is the training, charged.
 func (j *job) train(ctx context.Context, done state, b book, reservations []*ledger.Reservation, noise float64) (Row, error) {
 	start := time.Now()
-	p, err := j.prepare(ctx, j.plan.Recipe.Features)
+	j.noise = noise
+	var statistics []*ledger.Reservation
+	var training *ledger.Reservation
+	if n := len(reservations); n > 0 {
+		statistics, training = reservations[:n-1], reservations[n-1]
+	}
+	p, err := j.prepare(ctx, statistics)
 	if err != nil {
 		return Row{}, err
-	}
-	m, err := newModel(j.plan.Recipe.Model, p.train.X.Cols, len(j.Task.Classes))
-	if err != nil {
-		return Row{}, err
-	}
-	cfg := j.plan.train(noise)
-	cfg.Workers = j.Workers
-	cfg.Checkpoint = filepath.Join(j.dir, "checkpoint")
-	watch := watcher{job: j, ctx: ctx, model: m, test: p, cfg: cfg, curve: done.Curve}
-	cfg.Observe = func(m dpsgd.Metrics) { watch.step(m.Step, m.Steps) }
-	var reservation *ledger.Reservation
-	if len(reservations) > 0 {
-		reservation = reservations[len(reservations)-1]
 	}
 	key := j.Key.Derive("recipe", uint64(j.seed))
-	result, err := dpsgd.Train(ctx, m, p.train, cfg, reservation, key)
+	m, err := j.plan.Recipe.newModel(j.shape, p.train.X.Cols, key)
+	if err != nil {
+		return Row{}, fmt.Errorf("recipe: %w", err)
+	}
+	cfg := j.plan.train(noise)
+	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, filepath.Join(j.dir, "checkpoint"), checkpointEvery(cfg.TotalSteps())
+	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
+	cfg.Observe = watch.step
+	result, err := dpsgd.Train(ctx, m, p.train, cfg, training, key)
 	switch {
 	case err != nil:
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	case watch.err != nil:
 		return Row{}, watch.err
 	}
+	if result.Average != nil {
+		copy(m.Parameters(), result.Average)
+	}
 	row, err := j.row(ctx, m, p, cfg, result)
 	if err != nil {
 		return Row{}, err
 	}
-	row.Curve = watch.curve
+	if j.seed == 0 {
+		last := Point{Step: row.Steps, Accuracy: row.Accuracy}
+		if row.Epsilon != nil {
+			last.Epsilon = *row.Epsilon
+		}
+		row.Curve = append(watch.curve, last)
+	}
 	row.Seconds = time.Since(start).Seconds()
-	done = state{Noise: noise, Row: &row}
-	if reservation != nil {
-		if err := b.ledger.Commit(reservation, parameterBytes(m.Parameters())); err != nil {
-			return Row{}, fmt.Errorf("recipe: %w", err)
+	return row, j.finish(b, reservations, m, state{Noise: noise, Row: &row}, cfg.Checkpoint)
+}
+
+// finish commits the model and keeps the row.
+func (j *job) finish(b book, reservations []*ledger.Reservation, m *nn.Model, done state, checkpoint string) error {
+	var outcomes []ledger.Outcome
+	for _, r := range reservations { // the model is what all of them led to
+		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: parameterBytes(m.Parameters())})
+	}
+	if len(outcomes) > 0 {
+		if err := b.ledger.CommitBatch(outcomes); err != nil {
+			return fmt.Errorf("recipe: %w", err)
 		}
-		if j.Shared != nil {
-			if done.Ledger, err = stateOf(b.ledger); err != nil {
-				return Row{}, err
-			}
-			j.result.Ledger = done.Ledger
+	}
+	if j.Shared != nil {
+		var err error
+		if done.Ledger, err = stateOf(b.ledger); err != nil {
+			return err
 		}
+		j.result.Ledger = done.Ledger
 	}
 	if err := j.save(done); err != nil {
-		return Row{}, err
+		return err
 	}
-	if err := os.Remove(cfg.Checkpoint); err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+	if err := os.Remove(checkpoint); err != nil {
+		return fmt.Errorf("recipe: %w", err)
 	}
-	return row, nil
+	return nil
 }
 
 // row says what was trained.
-func (j *job) row(ctx context.Context, m model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
+func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
 	row := Row{
 		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: p.train.X.Cols, Parameters: len(m.Parameters()),
 		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.SamplingProbability, Noise: cfg.NoiseMultiplier,
@@ -163,7 +180,7 @@ func (j *job) row(ctx context.Context, m model, p prepared, cfg dpsgd.Config, tr
 		row.ClipNorm = cfg.ClipNorm
 	}
 	var err error
-	if row.Accuracy, err = score(m, p.test, j.Task.Test.Y); err != nil || j.plan.NonPrivate {
+	if row.Accuracy, err = score(ctx, m, p.test, j.Task.Test.Y); err != nil || j.plan.NonPrivate {
 		return row, err
 	}
 	events := j.plan.events(cfg.NoiseMultiplier)
@@ -194,74 +211,4 @@ func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 		}
 	}
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
-}
-
-// watcher follows a training.
-type watcher struct {
-	*job
-	ctx   context.Context
-	model model
-	test  prepared
-	cfg   dpsgd.Config
-	curve []Point
-	last  float64 // epsilon at the last point
-	err   error
-}
-
-func (w *watcher) step(step, total int) {
-	if w.err == nil && step*curvePoints/total > (step-1)*curvePoints/total {
-		w.err = w.point(step)
-	}
-	w.Progress(Progress{Stage: w.stage(), Done: step, Total: total, Epsilon: w.last})
-}
-
-// point says what the model has cost so far and, with the first seed, scores it.
-func (w *watcher) point(step int) error {
-	if !w.plan.NonPrivate {
-		var known bool
-		if w.last, known = w.spent[step]; !known {
-			var err error
-			if w.last, err = w.epsilonAfter(step); err != nil {
-				return err
-			}
-			w.spent[step] = w.last
-		}
-	}
-	if w.seed != 0 {
-		return nil
-	}
-	a, err := score(w.model, w.test.test, w.Task.Test.Y)
-	if err != nil {
-		return err
-	}
-	for i, seen := range w.curve {
-		if seen.Step >= step { // behind the checkpoint that the training went on from
-			w.curve = w.curve[:i]
-			break
-		}
-	}
-	w.curve = append(w.curve, Point{Step: step, Epsilon: w.last, Accuracy: a})
-	return w.save(state{Noise: w.cfg.NoiseMultiplier, Curve: w.curve})
-}
-
-// epsilonAfter is the cost of everything up to a step.
-func (w *watcher) epsilonAfter(step int) (float64, error) {
-	events := w.plan.events(w.cfg.NoiseMultiplier)
-	spent := w.cfg
-	spent.Steps = step
-	events[len(events)-1] = spent.Event()
-	b, err := epsilonOf(w.ctx, whole(events), w.Delta)
-	return b.Upper, err
-}
-
-// stage names the job for a progress bar.
-func (j *job) stage() string {
-	name := j.plan.name()
-	if j.plan.Epsilon != 0 {
-		name = fmt.Sprintf("ε %g", j.plan.Epsilon)
-	}
-	if j.Seeds > 1 {
-		name = fmt.Sprintf("%s, run %d of %d", name, j.seed+1, j.Seeds)
-	}
-	return name
 }

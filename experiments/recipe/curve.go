@@ -1,0 +1,101 @@
+package recipe
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+)
+
+// curvePoints is how many models a curve shows, the last one included.
+const curvePoints = 8
+
+// checkpointEvery is the number of steps between two checkpoints.
+func checkpointEvery(total int) int { return max(2, total/20) }
+
+// onCurve is whether a step is shown on the curve, which the last one is apart from
+// this. No such step ends with a checkpoint: one is written before a step is
+// observed, and a run that goes on from there would not see it again.
+func onCurve(step, total int) bool {
+	for k := 1; k < curvePoints; k++ {
+		at := k * total / curvePoints
+		if at > 1 && at%checkpointEvery(total) == 0 {
+			at--
+		}
+		if at == step {
+			return true
+		}
+	}
+	return false
+}
+
+// watcher follows a training.
+type watcher struct {
+	*job
+	ctx   context.Context // that no interruption ends: a point takes a moment
+	model *nn.Model
+	test  blas32.General
+	curve []Point
+	last  float64 // epsilon at the last point
+	err   error
+}
+
+func (w *watcher) step(m dpsgd.Metrics) {
+	if w.err == nil && onCurve(m.Step, m.Steps) {
+		w.err = w.point(m)
+	}
+	w.Progress(Progress{Stage: w.stage(), Done: m.Step, Total: m.Steps, Epsilon: w.last})
+}
+
+// point says what the model has cost so far and, with the first seed, scores it.
+func (w *watcher) point(m dpsgd.Metrics) error {
+	if !w.plan.NonPrivate {
+		var known bool
+		if w.last, known = w.spent[m.Step]; !known {
+			var err error
+			if w.last, err = w.epsilonAfter(m.Event); err != nil {
+				return err
+			}
+			w.spent[m.Step] = w.last
+		}
+	}
+	if w.seed != 0 {
+		return nil
+	}
+	a, err := score(w.ctx, w.model, w.test, w.Task.Test.Y)
+	if err != nil {
+		return err
+	}
+	for i, seen := range w.curve {
+		if seen.Step >= m.Step { // behind the checkpoint that the training went on from
+			w.curve = w.curve[:i]
+			break
+		}
+	}
+	w.curve = append(w.curve, Point{Step: m.Step, Epsilon: w.last, Accuracy: a})
+	return w.save(state{Noise: w.noise, Curve: w.curve})
+}
+
+// epsilonAfter is the cost of the statistics and of a training so far.
+func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
+	events := w.plan.events(w.noise)
+	events[len(events)-1] = training
+	b, err := epsilonOf(w.ctx, whole(events), w.Delta)
+	return b.Upper, err
+}
+
+// stage names the job for a progress bar.
+func (j *job) stage() string {
+	name := j.plan.name()
+	if j.plan.Epsilon != 0 {
+		name = fmt.Sprintf("ε %g", j.plan.Epsilon)
+	}
+	if j.Seeds > 1 {
+		name = fmt.Sprintf("%s, run %d of %d", name, j.seed+1, j.Seeds)
+	}
+	return name
+}
