@@ -21,6 +21,7 @@ type release struct {
 
 	grid  grid
 	noise noiseLaw // nil without noise
+	scale float64  // of noise: grid.sigma, or the scale of Laplace noise
 	units int64    // of the grid, for one record in the count; see setting
 
 	batch *batcher
@@ -107,20 +108,31 @@ func (r *release) set(s setting) error {
 		}
 		r.units = int64(units)
 	}
-	switch {
-	case s.laplace:
-		scale := laplaceScale(s.noiseMultiplier, g)
-		law, err := rng.NewDiscreteLaplace(scale)
-		if err != nil {
-			return fmt.Errorf("dpsgd: %w", err)
-		}
-		r.noise = laplaceLaw{law}
-	case r.noise == nil || r.grid.sigma != g.sigma:
-		if r.noise, err = rng.NewDiscreteGaussian(g.sigma); err != nil {
-			return fmt.Errorf("dpsgd: %w", err)
-		}
-	}
 	r.grid = g
+	return r.setNoise(s)
+}
+
+// setNoise prepares the sampler, if it is not the one of the last step.
+func (r *release) setNoise(s setting) error {
+	scale := r.grid.sigma
+	if s.laplace {
+		scale = laplaceScale(s.noiseMultiplier, r.grid)
+	}
+	if r.noise != nil && r.scale == scale {
+		return nil
+	}
+	var err error
+	if s.laplace {
+		var law *rng.DiscreteLaplace
+		law, err = rng.NewDiscreteLaplace(scale)
+		r.noise = laplaceLaw{law}
+	} else {
+		r.noise, err = rng.NewDiscreteGaussian(scale)
+	}
+	if err != nil {
+		return fmt.Errorf("dpsgd: %w", err)
+	}
+	r.scale = scale
 	return nil
 }
 
@@ -131,6 +143,11 @@ func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 		r.drawNoise(step)
 	}
 	r.batch.draw(r.workers, r.key.Derive("sample", step))
+	return r.addBatch(ctx)
+}
+
+// addBatch adds the sum, and the count, of the batch to total.
+func (r *release) addBatch(ctx context.Context) (Tally, error) {
 	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
 		return Tally{}, err

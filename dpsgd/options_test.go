@@ -1,0 +1,296 @@
+package dpsgd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd/optim"
+)
+
+// TestWorkersDoNotMatterToAnyKind: bit for bit the same parameters, averages,
+// clip norms and counts.
+func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
+	d := clouds(700, 9)
+	for name, cfg := range everyKind() {
+		cfg.Workers = 1
+		m, want := trained(t, d, cfg, SeedKey(1))
+		for _, workers := range []int{2, 5} {
+			cfg.Workers = workers
+			other, got := trained(t, d, cfg, SeedKey(1))
+			require.Equal(t, m.Parameters(), other.Parameters(), name)
+			require.Equal(t, want, got, name)
+		}
+	}
+}
+
+// TestEveryKindGoesOn: a run that is interrupted after every few steps ends with
+// the bits of one that is not.
+func TestEveryKindGoesOn(t *testing.T) {
+	d, key := clouds(300, 4), SeedKey(5)
+	for name, cfg := range everyKind() {
+		whole, want := trained(t, d, cfg, key)
+		cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(t.TempDir(), "run.ckpt"), 2
+		for lives := 0; ; lives++ {
+			require.Less(t, lives, 40)
+			m, err := NewSoftmax(4, 3)
+			require.NoError(t, err)
+			ctx, kill := context.WithCancel(context.Background())
+			steps := 0
+			cfg.Observe = func(Metrics) {
+				if steps++; steps == 5 {
+					kill()
+				}
+			}
+			var r *ledger.Reservation
+			if !cfg.NonPrivate {
+				r = reserve(t, cfg)
+			}
+			got, err := Train(ctx, m, d, cfg, r, key)
+			kill()
+			if err == nil {
+				require.Equal(t, whole.Parameters(), m.Parameters(), name)
+				require.Equal(t, want, got, name)
+				require.Greater(t, lives, 0)
+				break
+			}
+			require.ErrorIs(t, err, context.Canceled, name)
+		}
+	}
+}
+
+// TestNonPrivateIsPlainDescent compares training without noise, with and
+// without clipping, with a loop over records.
+func TestNonPrivateIsPlainDescent(t *testing.T) {
+	d := clouds(200, 4)
+	for _, clip := range []float64{math.Inf(1), 0.3} {
+		cfg := Config{SamplingProbability: 1, ClipNorm: clip, Steps: 12, LearningRate: 0.7, NonPrivate: true,
+			Optimizer: optim.Config{Momentum: 0.8}}
+		m, _ := trained(t, d, cfg, SeedKey(1))
+		p, velocity := make([]float64, 15), make([]float64, 15)
+		for range cfg.Steps {
+			mean := make([]float64, 15)
+			for i, y := range d.Y {
+				g, norm := make([]float64, 15), 0.0
+				logits, total := make([]float64, 3), 0.0
+				for k := range logits {
+					logits[k] = p[12+k]
+					for j, v := range row(d.X, i) {
+						logits[k] += p[4*k+j] * float64(v)
+					}
+					logits[k] = math.Exp(logits[k])
+					total += logits[k]
+				}
+				for k, e := range logits {
+					delta := e / total
+					if k == y {
+						delta--
+					}
+					for j, v := range row(d.X, i) {
+						g[4*k+j] = delta * float64(v)
+					}
+					g[12+k] = delta
+				}
+				for _, v := range g {
+					norm += v * v
+				}
+				scale := math.Min(1, clip/math.Sqrt(norm))
+				for j, v := range g {
+					mean[j] += scale * v / 200
+				}
+			}
+			for j := range p {
+				velocity[j] = 0.8*velocity[j] + mean[j]
+				p[j] -= 0.7 * velocity[j]
+			}
+		}
+		for j, v := range m.Parameters() {
+			require.InDelta(t, p[j], v, 2e-5)
+		}
+	}
+}
+
+// TestAdaptiveClippingFindsTheQuantile: with a learning rate of zero, nearly,
+// gradients stay what they are and C settles at the median of their norms.
+func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
+	var values []float32
+	for i := range 1001 {
+		values = append(values, float32(i)/100)
+	}
+	cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 1, Steps: 400, ClipNorm: 0.01, LearningRate: 1e-9,
+		Clipping: Clipping{Adaptive: Adaptive{Quantile: 0.3, LearningRate: 0.2, CountNoise: 5}}}
+	var last, norms float64
+	cfg.Observe = func(m Metrics) {
+		require.False(t, math.IsNaN(m.Unclipped))
+		last = m.ClipNorm
+		if m.Step > 300 {
+			norms += m.ClipNorm / 100
+		}
+	}
+	result, err := Train(context.Background(), toy{make([]float32, 1)}, column(values...), cfg, reserve(t, cfg), SeedKey(1))
+	require.NoError(t, err)
+	require.InDelta(t, 3, norms, 0.15)
+	require.InDelta(t, last, result.ClipNorm, 0.1*last)
+	require.NotEqual(t, last, result.ClipNorm)
+}
+
+// TestLaplaceFollowsItsLaw: one step on one parameter. False-alarm rate 1e-6.
+func TestLaplaceFollowsItsLaw(t *testing.T) {
+	const runs, bins, clip, noise = 4000, 20, 0.5, 1.5
+	cfg := Config{SamplingProbability: 1, NoiseMultiplier: noise, Steps: 1, ClipNorm: clip, LearningRate: 1, Laplace: true}
+	tr, err := newTrainer(toy{make([]float32, 1)}, column(0.25, 9, -0.125), cfg)
+	require.NoError(t, err)
+	observed := make([]float64, bins)
+	for run := range runs {
+		tr.release.key, tr.done = SeedKey(uint64(run)), 0
+		_, err := tr.step(context.Background())
+		require.NoError(t, err)
+		p := distuv.Laplace{Mu: 0.625, Scale: clip * noise}.CDF(3 * tr.gradient[0])
+		observed[min(int(p*bins), bins-1)]++
+	}
+	statistic := 0.0
+	for _, o := range observed {
+		const expected = float64(runs) / bins
+		statistic += (o - expected) * (o - expected) / expected
+	}
+	require.Less(t, statistic, distuv.ChiSquared{K: bins - 1}.Quantile(1-1e-6))
+
+	_, err = newTrainer(newPair(2), pairs(1, 1), cfg)
+	require.ErrorContains(t, err, "one parameter")
+}
+
+// TestDiscreteLaplaceIsCovered compares hockey-stick divergences of the discrete
+// pair with those of the continuous one the event stands for, on a grid so coarse
+// that the difference shows: without the two units of laplaceScale it is not
+// covered.
+func TestDiscreteLaplaceIsCovered(t *testing.T) {
+	discrete := func(d int, b, epsilon float64) (h float64) {
+		for k := -1500; k <= 1500; k++ {
+			p := math.Tanh(1/(2*b)) * math.Exp(-math.Abs(float64(k))/b)
+			q := math.Tanh(1/(2*b)) * math.Exp(-math.Abs(float64(k-d))/b)
+			h += math.Max(0, p-math.Exp(epsilon)*q)
+		}
+		return h
+	}
+	continuous := func(multiplier, epsilon float64) float64 {
+		switch {
+		case epsilon >= 1/multiplier:
+			return 0
+		case epsilon <= -1/multiplier:
+			return 1 - math.Exp(epsilon)
+		}
+		return -math.Expm1((epsilon - 1/multiplier) / 2)
+	}
+	bare := 0.0
+	for _, multiplier := range []float64{0.3, 1, 4} {
+		for _, d := range []int{1, 2, 5, 8} {
+			b := laplaceScale(multiplier, grid{sensitivity: float64(d)})
+			require.InDelta(t, multiplier*float64(d+2), b, 1)
+			for epsilon := -1.2 / multiplier; epsilon < 1.2/multiplier; epsilon += 0.0237 / multiplier {
+				require.LessOrEqual(t, discrete(d, b, epsilon), continuous(multiplier, epsilon)+1e-12)
+				bare = math.Max(bare, discrete(d, multiplier*float64(d), epsilon)-continuous(multiplier, epsilon))
+			}
+		}
+	}
+	require.Greater(t, bare, 1e-4, "without them")
+}
+
+func TestAverage(t *testing.T) {
+	d := clouds(200, 4)
+	cfg := usual
+	cfg.AverageDecay = 0.8
+	average := make([]float64, 15)
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	cfg.Observe = func(Metrics) { optim.Average(average, m.Parameters(), 0.8) }
+	result, err := Train(context.Background(), m, d, cfg, reserve(t, cfg), SeedKey(1))
+	require.NoError(t, err)
+	require.Len(t, result.Average, 15)
+	for j, v := range average {
+		require.Equal(t, float32(v), result.Average[j])
+	}
+	require.NotEqual(t, m.Parameters(), result.Average)
+	cfg.AverageDecay = 0
+	_, result = trained(t, d, cfg, SeedKey(1))
+	require.Nil(t, result.Average)
+}
+
+func TestMetrics(t *testing.T) {
+	private, public := clouds(600, 4), clouds(500, 4)
+	cfg := usual
+	cfg.Public, cfg.PublicEvery = public, 7
+	cfg.Schedule = Schedule{Shape: Linear, Final: 0.5}
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	var counts Diagnostics
+	var scored []int
+	cfg.Observe = func(at Metrics) {
+		require.Equal(t, 30, at.Steps)
+		require.Equal(t, cfg.rate(at.Step-1), at.LearningRate)
+		require.Equal(t, 0.5, at.ClipNorm)
+		require.True(t, math.IsNaN(at.Unclipped))
+		require.Equal(t, cfg.EventAfter(at.Step), at.Event)
+		counts.add(at.Private)
+		require.LessOrEqual(t, at.Private.ClipFraction(), 1.0)
+		require.Less(t, at.Private.MeanLoss(), 3.0)
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", at, at, at), "Sampled")
+		if at.Public == nil {
+			return
+		}
+		scored = append(scored, at.Step)
+		require.Equal(t, accuracy(t, m, public), at.Public.Accuracy)
+		_, err := json.Marshal(at)
+		require.Error(t, err, "private metrics have no JSON form")
+	}
+	result, err := Train(context.Background(), m, private, cfg, reserve(t, cfg), SeedKey(1))
+	require.NoError(t, err)
+	require.Equal(t, []int{7, 14, 21, 28, 30}, scored)
+	require.Equal(t, result.Diagnostics, counts)
+
+	// The loss of a model of zeros is log 3.
+	zero, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	o, err := newObserver(zero, cfg)
+	require.NoError(t, err)
+	s, err := o.score()
+	require.NoError(t, err)
+	require.InDelta(t, math.Log(3), s.Loss, 1e-6)
+
+	cfg.Public = clouds(10, 5)
+	r := reserve(t, cfg)
+	_, err = Train(context.Background(), m, private, cfg, r, SeedKey(1))
+	require.ErrorContains(t, err, "Public")
+	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
+}
+
+// TestMemoryDoesNotGrowWithTheBatch: sixteen times the batch takes a few words
+// more a record, and no gradient of any.
+func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
+	const cols, records = 2000, 8192
+	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}
+	allocated := func(q float64) float64 {
+		m, err := NewSoftmax(cols, 2)
+		require.NoError(t, err)
+		tr, err := newTrainer(m, data, Config{SamplingProbability: q, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1})
+		require.NoError(t, err)
+		tr.release.key = SeedKey(1)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = tr.step(context.Background())
+		require.NoError(t, err)
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	small, large := allocated(1.0/32), allocated(0.5)
+	require.Less(t, large-small, 200.0*records/2, "a gradient takes %d", 4*2*cols)
+}
