@@ -16,7 +16,7 @@ const module = "github.com/pate-go/pate/"
 var rank = map[string]int{
 	"internal/mathx": 0, "internal/rng": 1, "internal/kernel": 0, "internal/table": 0, "internal/durable": 0, "internal/figure": 0, "internal/keyfile": 2,
 	"accountant": 1, "accountant/audit": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/statement": 3,
-	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "dpsgd/nn": 4, "stability": 3, "svt": 3,
+	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "dpsgd/nn": 4, "dpsgd/nn/nntest": 5, "stability": 3, "svt": 3,
 	"aggregate/analysis": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "aggregate/plan": 5,
 	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5, "teachers/manifest": 5, "teachers/label": 6,
 	"student":             6,

@@ -1,0 +1,99 @@
+package nn_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+)
+
+// benchModels are the networks that DP-SGD engines are compared on.
+var benchModels = []struct {
+	name  string
+	cols  int
+	build func(rnd *rand.Rand) (*nn.Model, error)
+}{
+	{"logistic-784-10", 784, func(*rand.Rand) (*nn.Model, error) { return nn.NewSoftmax(784, 10) }},
+	{"mlp-784-128-10", 784, func(rnd *rand.Rand) (*nn.Model, error) { return nn.NewMLP(784, []int{128}, 10, rnd) }},
+	{"mlp-784-1000-10", 784, func(rnd *rand.Rand) (*nn.Model, error) { return nn.NewMLP(784, []int{1000}, 10, rnd) }},
+	{"cnn", 784, func(rnd *rand.Rand) (*nn.Model, error) { return nn.NewTutorialCNN(nn.Image(28, 28, 1), 10, rnd) }},
+	{"linear-3969-10", 3969, func(*rand.Rand) (*nn.Model, error) { return nn.NewSoftmax(3969, 10) }},
+}
+
+func benchData(records, cols int) dpsgd.Data {
+	rnd := rand.New(rand.NewPCG(1, 4))
+	data := dpsgd.Data{
+		X: blas32.General{Rows: records, Cols: cols, Stride: cols, Data: make([]float32, records*cols)},
+		Y: make([]int, records),
+	}
+	for i := range data.X.Data {
+		data.X.Data[i] = rnd.Float32()
+	}
+	for i := range data.Y {
+		data.Y[i] = rnd.IntN(10)
+	}
+	return data
+}
+
+// BenchmarkThroughput trains with batches of the given mean size, privately and
+// not, on all processors. samples/s counts records of batches per second of
+// steps: hashing the data before the first is left out. What matters is the ratio of
+// the two within one run.
+func BenchmarkThroughput(b *testing.B) {
+	for _, m := range benchModels {
+		for _, batch := range []int{1024, 4096} {
+			data := benchData(2*batch, m.cols)
+			for _, private := range []bool{false, true} {
+				name := "non-private"
+				cfg := dpsgd.Config{SamplingProbability: 0.5, Steps: 6, LearningRate: 1e-3, NonPrivate: true, ClipNorm: math.Inf(1)}
+				if private {
+					name = "private"
+					cfg.NonPrivate, cfg.ClipNorm, cfg.NoiseMultiplier = false, 0.1, 4
+				}
+				b.Run(fmt.Sprintf("%s/batch-%d/%s", m.name, batch, name), func(b *testing.B) {
+					var spent time.Duration
+					steps := 0
+					for b.Loop() {
+						spent += timeSteps(b, m.build, data, cfg)
+						steps += cfg.Steps - 1
+					}
+					b.ReportMetric(float64(steps*batch)/spent.Seconds(), "samples/s")
+				})
+			}
+		}
+	}
+}
+
+// timeSteps trains and returns the time from the end of the first step to the
+// end of the last.
+func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dpsgd.Data, cfg dpsgd.Config) time.Duration {
+	model, err := build(rand.New(rand.NewPCG(1, 5)))
+	require.NoError(b, err)
+	var reservation *ledger.Reservation
+	if !cfg.NonPrivate {
+		l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SeededNoise})
+		require.NoError(b, err)
+		reservation, err = l.Reserve(cfg.Event())
+		require.NoError(b, err)
+	}
+	var first, last time.Time
+	cfg.Observe = func(m dpsgd.Metrics) {
+		last = time.Now()
+		if m.Step == 1 {
+			first = last
+		}
+	}
+	_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, dpsgd.SeedKey(1))
+	require.NoError(b, err)
+	return last.Sub(first)
+}
