@@ -128,19 +128,28 @@ func (g dot) block(rows, n int) {
 	g.load(operand.Mem{Base: g.work()}, y(15))
 	step(0, func(m operand.Mem, v reg.VecPhysical) { g.mask(m, y(15), v) })
 	Label(name("sum"))
-	for i := range rows * n {
-		for range g.halvings {
-			g.hadd(y(i), y(i), y(i))
-		}
-		VEXTRACTF128(operand.U8(1), y(i), x(15))
-		g.addScalar(x(15), x(i), x(i))
+	sums := g.sums(rows, n)
+	for _, s := range sums {
+		s.reduce(g)
 	}
 	MOVQ(argument("add"), g.count())
 	TESTQ(g.count(), g.count())
 	JE(operand.LabelRef(name("store")))
-	g.results(rows, n, func(i int, c operand.Mem) { g.addScalar(c, x(i), x(i)) })
+	g.results(sums, func(s sum, c operand.Mem) {
+		if s.width > 1 {
+			g.add(c, x(s.from), x(s.from))
+		} else {
+			g.addScalar(c, x(s.from), x(s.from))
+		}
+	})
 	Label(name("store"))
-	g.results(rows, n, func(i int, c operand.Mem) { g.moveScalar(x(i), c) })
+	g.results(sums, func(s sum, c operand.Mem) {
+		if s.width > 1 {
+			g.load(x(s.from), c)
+		} else {
+			g.moveScalar(x(s.from), c)
+		}
+	})
 	for range rows {
 		ADDQ(g.lda(), g.a())
 		ADDQ(g.ldc(), g.c())
@@ -148,15 +157,54 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m())
 }
 
-// results calls f for the memory of all inner products.
-func (g dot) results(rows, n int, f func(i int, c operand.Mem)) {
-	MOVQ(g.c(), g.count())
+// sum is what becomes of accumulators whose results lie side by side: one of
+// them, or as many as half a register holds.
+type sum struct{ row, col, from, width int }
+
+func (g dot) sums(rows, n int) (sums []sum) {
 	for i := range rows {
-		for j := range n {
-			f(i*n+j, operand.Mem{Base: g.count(), Disp: g.bytes() * j})
+		for j := 0; j < n; {
+			width := 16 / g.bytes()
+			if j+width > n {
+				width = 1
+			}
+			sums = append(sums, sum{i, j, i*n + j, width})
+			j += width
 		}
-		if i+1 < rows {
+	}
+	return sums
+}
+
+// reduce adds the lanes: pairs, pairs of these and so on in each half, then the
+// halves. The order is the same for either width.
+func (s sum) reduce(g dot) {
+	if s.width == 1 {
+		for range g.halvings {
+			g.hadd(y(s.from), y(s.from), y(s.from))
+		}
+	}
+	for step := 1; step < s.width; step *= 2 {
+		for i := 0; i < s.width; i += 2 * step {
+			g.hadd(y(s.from+i+step), y(s.from+i), y(s.from+i))
+		}
+	}
+	VEXTRACTF128(operand.U8(1), y(s.from), x(15))
+	if s.width == 1 {
+		g.addScalar(x(15), x(s.from), x(s.from))
+	} else {
+		g.add(x(15), x(s.from), x(s.from))
+	}
+}
+
+// results calls f for the memory of all sums.
+func (g dot) results(sums []sum, f func(s sum, c operand.Mem)) {
+	MOVQ(g.c(), g.count())
+	row := 0
+	for _, s := range sums {
+		if s.row > row {
 			ADDQ(g.ldc(), g.count())
+			row = s.row
 		}
+		f(s, operand.Mem{Base: g.count(), Disp: g.bytes() * s.col})
 	}
 }

@@ -11,7 +11,8 @@ import (
 // tiles writes the function that computes two vectors of columns of a product,
 // all rows of it, from register tiles of at most six rows. Strides are in
 // bytes. If mask is nil the columns are whole, else it points to as many
-// integers as there are columns, negative for those that exist.
+// integers as there are columns, negative for those that exist; if the second
+// vector has none it is left alone.
 func (t float) tiles() {
 	t.function("tiles", "c %[1]s, ldc int, a %[1]s, rs, cs int, b %[1]s, ldb int, m, height, k, run int, add int, mask *int32")
 	g := tile{float: t}
@@ -24,16 +25,25 @@ func (t float) tiles() {
 	Load(Param("m"), g.m())
 	Load(Param("mask"), g.work())
 	TESTQ(g.work(), g.work())
-	JNE(operand.LabelRef("masked"))
+	JNE(operand.LabelRef("edge"))
+	g.vectors, g.unroll = 2, 4
 	g.blocks("whole")
-	g.masked = true
+	Label("edge")
+	CMPL(operand.Mem{Base: g.work(), Disp: 32}, operand.U8(0))
+	JE(operand.LabelRef("half"))
+	g.masked, g.unroll = true, 1
 	g.blocks("masked")
+	g.vectors, g.unroll = 1, 4
+	g.blocks("half")
 }
 
+// tile is a way to compute tiles: of one vector in width or two, whole or
+// masked.
 type tile struct {
 	float
-	masked bool
-	label  string
+	vectors, unroll int
+	masked          bool
+	label           string
 }
 
 const maxRows = 6
@@ -53,7 +63,7 @@ func (tile) count() reg.Register { return reg.R13 }
 func (tile) add() reg.Register   { return reg.R14 }
 func (tile) work() reg.Register  { return reg.R15 }
 
-func (tile) acc(row, half int) reg.VecPhysical { return y(2*row + half) }
+func (g tile) acc(row, half int) reg.VecPhysical { return y(g.vectors*row + half) }
 
 // blocks goes down the rows.
 func (g tile) blocks(label string) {
@@ -95,28 +105,29 @@ func (g tile) block(rows int) {
 	MOVQ(argument("add"), g.add())
 	if g.masked {
 		MOVQ(argument("mask"), g.work())
+		g.loadMask(0)
 	}
 	Label(name("_run"))
-	for i := range rows {
-		VXORPS(g.acc(i, 0), g.acc(i, 0), g.acc(i, 0))
-		VXORPS(g.acc(i, 1), g.acc(i, 1), g.acc(i, 1))
+	for i := range rows * g.vectors {
+		VXORPS(y(i), y(i), y(i))
 	}
 	MOVQ(argument("run"), g.count())
 	CMPQ(g.left(), g.count())
 	CMOVQLT(g.left(), g.count())
 	SUBQ(g.count(), g.left())
-	const unroll = 4
-	SUBQ(operand.U8(unroll), g.count())
-	JLT(operand.LabelRef(name("_rest")))
-	Label(name("_four"))
-	for range unroll {
-		g.step(rows)
+	if g.unroll > 1 {
+		SUBQ(operand.U8(g.unroll), g.count())
+		JLT(operand.LabelRef(name("_rest")))
+		Label(name("_more"))
+		for range g.unroll {
+			g.step(rows)
+		}
+		SUBQ(operand.U8(g.unroll), g.count())
+		JGE(operand.LabelRef(name("_more")))
+		Label(name("_rest"))
+		ADDQ(operand.U8(g.unroll), g.count())
+		JE(operand.LabelRef(name("_sum")))
 	}
-	SUBQ(operand.U8(unroll), g.count())
-	JGE(operand.LabelRef(name("_four")))
-	Label(name("_rest"))
-	ADDQ(operand.U8(unroll), g.count())
-	JE(operand.LabelRef(name("_sum")))
 	Label(name("_one"))
 	g.step(rows)
 	DECQ(g.count())
@@ -126,7 +137,7 @@ func (g tile) block(rows int) {
 	JE(operand.LabelRef(name("_store")))
 	g.rows(rows, func(i, half int, c operand.Mem) {
 		if g.masked {
-			g.loadMask(half)
+			g.maskOf(half)
 			g.mask(c, y(15), y(14))
 			g.float.add(y(14), g.acc(i, half), g.acc(i, half))
 			return
@@ -136,7 +147,7 @@ func (g tile) block(rows int) {
 	Label(name("_store"))
 	g.rows(rows, func(i, half int, c operand.Mem) {
 		if g.masked {
-			g.loadMask(half)
+			g.maskOf(half)
 			g.mask(g.acc(i, half), y(15), c)
 			return
 		}
@@ -156,7 +167,7 @@ func (g tile) block(rows int) {
 func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	MOVQ(g.c(), g.count())
 	for i := range rows {
-		for half := range 2 {
+		for half := range g.vectors {
 			f(i, half, operand.Mem{Base: g.count(), Disp: 32 * half})
 		}
 		if i+1 < rows {
@@ -165,14 +176,22 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
+// loadMask puts the mask of a vector into y15; the only one stays there.
 func (g tile) loadMask(half int) { g.load(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
+
+// maskOf is loadMask unless that has been done.
+func (g tile) maskOf(half int) {
+	if g.vectors > 1 {
+		g.loadMask(half)
+	}
+}
 
 // step adds the products of an element of each row with a row of b.
 func (g tile) step(rows int) {
-	for half := range 2 {
+	for half := range g.vectors {
 		b := operand.Mem{Base: g.bw(), Disp: 32 * half}
 		if g.masked {
-			g.loadMask(half)
+			g.maskOf(half)
 			g.mask(b, y(15), y(12+half))
 		} else {
 			g.load(b, y(12+half))
@@ -180,10 +199,14 @@ func (g tile) step(rows int) {
 	}
 	ADDQ(g.ldb(), g.bw())
 	for i := range rows {
-		a := y(14 + i%2)
+		a := y(14)
+		if g.vectors > 1 && i%2 > 0 {
+			a = y(15)
+		}
 		g.broadcast(at(g.aw(), g.a3(), g.rs(), i, 0), a)
-		g.fma(a, y(12), g.acc(i, 0))
-		g.fma(a, y(13), g.acc(i, 1))
+		for half := range g.vectors {
+			g.fma(a, y(12+half), g.acc(i, half))
+		}
 	}
 	ADDQ(g.cs(), g.aw())
 	if rows > 3 {
