@@ -1,0 +1,364 @@
+package nn
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dpsgd"
+)
+
+// nets are small networks that between them put every kind of layer after
+// every other that shares memory with it.
+func nets(t testing.TB) map[string]*Architecture {
+	nets := map[string]*Architecture{}
+	add := func(name string, in Shape, loss Loss, layers ...Layer) {
+		a, err := NewArchitecture(in, loss, layers...)
+		require.NoError(t, err)
+		nets[name] = a
+	}
+	add("linear", Vector(7), CrossEntropy, Dense{Units: 3})
+	add("squared", Vector(7), SquaredError, Dense{Units: 4}, Tanh{}, Dense{Units: 2})
+	add("activations", Vector(6), CrossEntropy, ReLU{}, Dense{Units: 5}, ReLU{}, Tanh{}, ReLU{}, Flatten{}, Tanh{}, Dense{Units: 3})
+	add("images", Image(7, 7, 2), CrossEntropy, Flatten{}, FromChannels{Shape: Image(7, 7, 2)},
+		Conv2D{Filters: 4, Kernel: 3, Stride: 1, Padding: 1}, GroupNorm{Groups: 2}, ReLU{}, MaxPool{Kernel: 2, Stride: 2},
+		Conv2D{Filters: 3, Kernel: 2, Stride: 1}, Tanh{}, AveragePool{Kernel: 2, Stride: 1}, Flatten{}, Dense{Units: 4})
+	return nets
+}
+
+func randomBatch[T Float](a *Architecture, rows int, seed uint64) Batch[T] {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	out := a.Output().Size()
+	b := Batch[T]{X: make([]T, rows*a.Input().Size()), Stride: a.Input().Size(), Y: make([]int, rows)}
+	for i := range b.X {
+		b.X[i] = T(rnd.NormFloat64())
+	}
+	for i := range b.Y {
+		b.Y[i] = rnd.IntN(out)
+	}
+	if a.loss == SquaredError && seed%2 == 0 {
+		b.Targets, b.TargetStride = make([]T, rows*(out+1)), out+1
+		for i := range b.Targets {
+			b.Targets[i] = T(rnd.NormFloat64())
+		}
+	}
+	return b
+}
+
+func randomParameters[T Float](a *Architecture, seed uint64) []T {
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	p := make([]T, a.Parameters())
+	for i := range p {
+		p[i] = T(0.5 * rnd.NormFloat64())
+	}
+	return p
+}
+
+func upTo(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// TestGradientIsThatOfTheLoss compares whole networks with central differences.
+func TestGradientIsThatOfTheLoss(t *testing.T) {
+	const h = 1e-5
+	for name, a := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				batch, p := randomBatch[float64](a, 1, seed), randomParameters[float64](a, seed)
+				w := NewWorker[float64](a)
+				value := func() float64 {
+					w.Start(p)
+					sum := make([]float64, len(p))
+					return w.AddClipped(sum, batch, []int{0}, dpsgd.FlatClip(math.Inf(1))).Loss
+				}
+				w.Start(p)
+				gradient := make([]float64, len(p))
+				w.AddClipped(gradient, batch, []int{0}, dpsgd.FlatClip(math.Inf(1)))
+				for j, was := range p {
+					p[j] = was + h
+					up := value()
+					p[j] = was - h
+					down := value()
+					p[j] = was
+					require.InDelta(t, (up-down)/(2*h), gradient[j], 1e-7, "parameter %d", j)
+				}
+			}
+		})
+	}
+}
+
+// TestOnePassIsExplicitIsMicroBatched: clipped sums from norms that no layer
+// holds a gradient for, from gradients one by one clipped here, and from groups
+// of every size agree to 1e-10.
+func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
+	const rows = 40
+	for name, a := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			batch, p := randomBatch[float64](a, rows, 8), randomParameters[float64](a, 8)
+			for _, clip := range []dpsgd.Clip{
+				dpsgd.FlatClip(0.7),
+				{Norms: []float64{0.7}, Stabilizer: 0.01},
+				{Norms: splitNorm(1.5, len(a.tensors))},
+			} {
+				explicit := make([]float64, len(p))
+				single := newWorker[float64](a, 1)
+				single.Start(p)
+				for i := range rows {
+					g := make([]float64, len(p))
+					single.AddClipped(g, batch, []int{i}, dpsgd.FlatClip(math.Inf(1)))
+					groups := []int{len(p)}
+					if len(clip.Norms) > 1 {
+						groups = a.tensors
+					}
+					at := 0
+					for k, size := range groups {
+						square := 0.0
+						for _, v := range g[at : at+size] {
+							square += v * v
+						}
+						scale, _ := clip.Scale(k, math.Sqrt(square))
+						for j := at; j < at+size; j++ {
+							explicit[j] += scale * g[j]
+						}
+						at += size
+					}
+				}
+				for _, group := range []int{1, 8, 13, 40} {
+					w := newWorker[float64](a, group)
+					w.Start(p)
+					sum := make([]float64, len(p))
+					w.AddClipped(sum, batch, upTo(rows), clip)
+					require.InDeltaSlice(t, explicit, sum, 1e-10, "groups of %d", group)
+				}
+			}
+		})
+	}
+}
+
+func splitNorm(norm float64, parts int) []float64 {
+	norms := make([]float64, parts)
+	for i := range norms {
+		norms[i] = norm / math.Sqrt(float64(parts))
+	}
+	return norms
+}
+
+// TestObligationsOfAWorker checks the three obligations of dpsgd.Worker in
+// single precision, on rows of very different sizes.
+func TestObligationsOfAWorker(t *testing.T) {
+	for name, a := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			const rows = dpsgd.MaxRows
+			batch, p := randomBatch[float32](a, rows, 5), randomParameters[float32](a, 5)
+			rnd := rand.New(rand.NewPCG(5, 5))
+			for i := range rows {
+				size := float32(math.Exp2(float64(rnd.IntN(90) - 30)))
+				for j := range a.Input().Size() {
+					batch.X[i*batch.Stride+j] *= size
+				}
+			}
+			for _, clip := range []dpsgd.Clip{
+				dpsgd.FlatClip(0x1p-40), dpsgd.FlatClip(0.3), {Norms: []float64{1}, Stabilizer: 0.01}, {Norms: splitNorm(1, len(a.tensors))},
+			} {
+				alone := make([][]float32, rows)
+				exact, total := make([]float64, len(p)), 0.0
+				w := NewWorker[float32](a)
+				w.Start(p)
+				for i := range rows {
+					alone[i] = make([]float32, len(p))
+					w.AddClipped(alone[i], batch, []int{i}, clip)
+					square := 0.0
+					for j, v := range alone[i] {
+						exact[j] += float64(v)
+						square += float64(v) * float64(v)
+					}
+					require.LessOrEqual(t, math.Sqrt(square), clip.Norm()*(1+0x1p-20), "row %d", i)
+					total += math.Sqrt(square)
+				}
+				sum := make([]float32, len(p))
+				w.AddClipped(sum, batch, upTo(rows), clip)
+				square := 0.0
+				for j, v := range sum {
+					square += (float64(v) - exact[j]) * (float64(v) - exact[j])
+				}
+				require.LessOrEqual(t, math.Sqrt(square), 64*0x1p-24*total)
+				require.Positive(t, total)
+				// A copy of the data elsewhere, in another order, of another worker.
+				for range 20 {
+					i := rnd.IntN(rows)
+					moved := Batch[float32]{X: make([]float32, 5*batch.Stride+1), Stride: batch.Stride, Y: []int{0, 0, 0, batch.Y[i]}}
+					moved.X = moved.X[1:]
+					copy(moved.X[3*batch.Stride:], batch.X[i*batch.Stride:(i+1)*batch.Stride])
+					other := newWorker[float32](a, 1+rnd.IntN(64))
+					other.Start(p)
+					got := make([]float32, len(p))
+					other.AddClipped(got, moved, []int{3}, clip)
+					require.Equal(t, alone[i], got)
+				}
+			}
+		})
+	}
+}
+
+// TestRowsThatAreNotFinite count as zero, are counted, and change nothing else
+// to the last bit, clipped or not.
+func TestRowsThatAreNotFinite(t *testing.T) {
+	for name, a := range nets(t) {
+		t.Run(name, func(t *testing.T) {
+			const rows = 20
+			batch, p := randomBatch[float32](a, rows, 6), randomParameters[float32](a, 6)
+			w := NewWorker[float32](a)
+			w.Start(p)
+			var good []int
+			for i := range rows {
+				switch v := &batch.X[i*batch.Stride+i%batch.Stride]; i % 5 {
+				case 0:
+					*v = float32(math.NaN())
+				case 2:
+					*v = float32(math.Inf(1))
+				default:
+					good = append(good, i)
+				}
+			}
+			for _, norm := range []float64{0.5, math.Inf(1)} {
+				all, want := make([]float32, len(p)), make([]float32, len(p))
+				tally := w.AddClipped(all, batch, upTo(rows), dpsgd.FlatClip(norm))
+				require.EqualValues(t, rows-len(good), tally.NonFinite)
+				require.False(t, math.IsNaN(tally.Loss))
+				// The same groups without them: rows from 8 on are in the second.
+				var kept dpsgd.Tally
+				for from := 0; from < rows; from += w.rows {
+					var group []int
+					for _, i := range good {
+						if i >= from && i < from+w.rows {
+							group = append(group, i)
+						}
+					}
+					kept.Clipped += w.AddClipped(want, batch, group, dpsgd.FlatClip(norm)).Clipped
+				}
+				require.Equal(t, want, all)
+				require.Equal(t, kept.Clipped, tally.Clipped)
+			}
+		})
+	}
+}
+
+func TestShapesAreChecked(t *testing.T) {
+	for want, layers := range map[string][]Layer{
+		"put Flatten before":      {Conv2D{Filters: 2, Kernel: 3, Stride: 1}, Dense{Units: 3}},
+		"put Flatten somewhere":   {Conv2D{Filters: 2, Kernel: 3, Stride: 1}},
+		"Units is 0":              {Flatten{}, Dense{}},
+		"Filters is 0":            {Conv2D{Kernel: 3, Stride: 1}},
+		"Kernel is 0":             {Conv2D{Filters: 1, Stride: 1}},
+		"Stride is 0":             {Conv2D{Filters: 1, Kernel: 2}},
+		"Padding is 2":            {Conv2D{Filters: 1, Kernel: 2, Stride: 1, Padding: 2}},
+		"smaller than the kernel": {MaxPool{Kernel: 9, Stride: 1}},
+		"at most 16":              {MaxPool{Kernel: 17, Stride: 1}},
+		"must divide":             {GroupNorm{Groups: 2}},
+		"all would become zero":   {Flatten{}, GroupNorm{Groups: 64}},
+		"must be a vector of":     {FromChannels{Shape: Image(8, 8, 1)}},
+		"no layer has parameters": {Flatten{}, ReLU{}},
+		"two outputs":             {Flatten{}, Dense{Units: 1}},
+		"layer 1 is nil":          {Flatten{}, nil},
+		"2^30":                    {Flatten{}, Dense{Units: 1 << 28}},
+	} {
+		_, err := New(Image(8, 8, 1), CrossEntropy, layers...)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := New(Shape{Rows: 1, Cols: 1}, CrossEntropy, Dense{Units: 2})
+	require.ErrorContains(t, err, "positive")
+	_, err = New(Vector(2), Loss(7), Dense{Units: 2})
+	require.ErrorContains(t, err, "the loss is 7")
+}
+
+func TestDataIsChecked(t *testing.T) {
+	m, err := NewSoftmax(2, 3)
+	require.NoError(t, err)
+	x := blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 2, 3, 4}}
+	require.NoError(t, m.Check(dpsgd.Data{X: x, Y: []int{0, 2}}))
+	require.ErrorContains(t, m.Check(dpsgd.Data{X: x, Y: []int{0, 3}}), "label 3")
+	require.ErrorContains(t, m.Check(dpsgd.Data{X: x, Y: []int{-1, 0}}), "label -1")
+	require.ErrorContains(t, m.Check(dpsgd.Data{X: x, Y: []int{0}}), "1 labels")
+	require.ErrorContains(t, m.Check(dpsgd.Data{X: blas32.General{Rows: 2, Cols: 1, Stride: 1}, Y: []int{0, 1}}), "columns")
+	ctx := context.Background()
+	require.Error(t, m.Predict(ctx, make([]int, 1), x))
+	require.Error(t, m.Logits(ctx, blas32.General{Rows: 2, Cols: 2}, x))
+	squared, err := New(Vector(2), SquaredError, Dense{Units: 3})
+	require.NoError(t, err)
+	y := blas32.General{Rows: 2, Cols: 3, Stride: 3, Data: make([]float32, 6)}
+	require.NoError(t, squared.Check(dpsgd.Data{X: x, Targets: y}))
+	y.Cols = 2
+	require.ErrorContains(t, squared.Check(dpsgd.Data{X: x, Targets: y}), "targets")
+}
+
+func TestPredict(t *testing.T) {
+	m, err := NewSoftmax(2, 3)
+	require.NoError(t, err)
+	copy(m.Parameters(), []float32{1, 0, 0, 1, -1, -1, 0, 0, 0.5})
+	x := blas32.General{Rows: 4, Cols: 2, Stride: 3, Data: []float32{2, 1, 9, 1, 2, 9, -1, -1, 9, 0.5, 0.5, 9}}
+	ctx := context.Background()
+	got := make([]int, 4)
+	require.NoError(t, m.Predict(ctx, got, x))
+	require.Equal(t, []int{0, 1, 2, 0}, got, "ties go to the lowest class")
+	logits := blas32.General{Rows: 4, Cols: 3, Stride: 4, Data: make([]float32, 15)}
+	require.NoError(t, m.Logits(ctx, logits, x))
+	require.Equal(t, []float32{2, 1, -2.5, 0}, logits.Data[:4])
+	e, err := m.Evaluate(ctx, dpsgd.Data{X: x, Y: []int{0, 1, 0, 0}})
+	require.NoError(t, err)
+	require.Equal(t, 0.75, e.Accuracy)
+	loss := 0.0
+	for i, y := range []int{0, 1, 0, 0} {
+		row := wide(logits.Data[4*i : 4*i+3])
+		loss += math.Log(math.Exp(row[0])+math.Exp(row[1])+math.Exp(row[2])) - row[y]
+	}
+	require.InDelta(t, loss/4, e.Loss, 1e-6)
+	x.Data[0] = float32(math.NaN())
+	require.ErrorContains(t, m.Predict(ctx, got, x), "not finite")
+	stopped, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, m.Predict(stopped, got, x), context.Canceled)
+	require.NoError(t, m.Predict(stopped, nil, blas32.General{Cols: 2, Stride: 2}))
+}
+
+// TestPredictionsAreRowExact: a row's outputs do not depend on how many are
+// asked for.
+func TestPredictionsAreRowExact(t *testing.T) {
+	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
+	require.NoError(t, err)
+	require.Len(t, m.Parameters(), 26010)
+	batch := randomBatch[float32](m.arch, 40, 1)
+	x := blas32.General{Rows: 40, Cols: 784, Stride: 784, Data: batch.X}
+	all := blas32.General{Rows: 40, Cols: 10, Stride: 10, Data: make([]float32, 400)}
+	require.NoError(t, m.Logits(context.Background(), all, x))
+	one := blas32.General{Rows: 1, Cols: 10, Stride: 10, Data: make([]float32, 10)}
+	for i := range 40 {
+		require.NoError(t, m.Logits(context.Background(), one, blas32.General{Rows: 1, Cols: 784, Stride: 784, Data: x.Data[i*784:]}))
+		require.Equal(t, all.Data[10*i:10*i+10], one.Data)
+	}
+}
+
+func TestInit(t *testing.T) {
+	a, b := small(t, 1), small(t, 1)
+	require.Equal(t, a.Parameters(), b.Parameters())
+	require.NotEqual(t, a.Parameters(), small(t, 2).Parameters())
+	m, err := NewMLP(400, []int{300}, 10, rand.New(rand.NewPCG(2, 2)))
+	require.NoError(t, err)
+	deviation := func(p []float32) float64 {
+		s := 0.0
+		for _, v := range p {
+			s += float64(v) * float64(v)
+		}
+		return math.Sqrt(s / float64(len(p)))
+	}
+	require.InEpsilon(t, math.Sqrt(2.0/400), deviation(m.Parameters()[:120000]), 0.02)
+	require.Zero(t, deviation(m.Parameters()[120000:120300]))
+	require.InEpsilon(t, math.Sqrt(2.0/310), deviation(m.Parameters()[120300:123300]), 0.06)
+}
