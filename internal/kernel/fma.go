@@ -51,6 +51,22 @@ func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n
 	}
 }
 
+// fmaRow computes the first columns of a product of one row, as tiles do, and
+// returns how many.
+func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
+	n -= n % (4 * width[T]())
+	if n == 0 {
+		return 0
+	}
+	c, x, y := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(a)), unsafe.Pointer(unsafe.SliceData(b))
+	if unsafe.Sizeof(T(0)) == 4 {
+		wide32((*float32)(c), (*float32)(x), 4*cs, (*float32)(y), 4*ldb, n, k, run, flag(add))
+	} else {
+		wide64((*float64)(c), (*float64)(x), 8*cs, (*float64)(y), 8*ldb, n, k, run, flag(add))
+	}
+	return n
+}
+
 // fmaDots sets, or adds to, m by n elements of dst the inner products of rows of
 // a and b, n at most dotGroup.
 func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {

@@ -2296,6 +2296,80 @@ half_done:
 	VZEROUPPER
 	RET
 
+// func wide32(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·wide32(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ cs+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ ldb+32(FP), SI
+	MOVQ n+40(FP), DI
+
+columns:
+	MOVQ CX, R8
+	MOVQ BX, R9
+	MOVQ k+48(FP), R10
+	MOVQ add+64(FP), R12
+
+run:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    run+56(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+one:
+	VBROADCASTSS (R8), Y15
+	ADDQ         DX, R8
+	VFMADD231PS  (R9), Y15, Y0
+	VFMADD231PS  32(R9), Y15, Y1
+	VFMADD231PS  64(R9), Y15, Y2
+	VFMADD231PS  96(R9), Y15, Y3
+	VFMADD231PS  128(R9), Y15, Y4
+	VFMADD231PS  160(R9), Y15, Y5
+	VFMADD231PS  192(R9), Y15, Y6
+	VFMADD231PS  224(R9), Y15, Y7
+	ADDQ         SI, R9
+	DECQ         R11
+	JNE          one
+	TESTQ        R12, R12
+	JE           store
+	VADDPS       (AX), Y0, Y0
+	VADDPS       32(AX), Y1, Y1
+	VADDPS       64(AX), Y2, Y2
+	VADDPS       96(AX), Y3, Y3
+	VADDPS       128(AX), Y4, Y4
+	VADDPS       160(AX), Y5, Y5
+	VADDPS       192(AX), Y6, Y6
+	VADDPS       224(AX), Y7, Y7
+
+store:
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	VMOVUPS Y2, 64(AX)
+	VMOVUPS Y3, 96(AX)
+	VMOVUPS Y4, 128(AX)
+	VMOVUPS Y5, 160(AX)
+	VMOVUPS Y6, 192(AX)
+	VMOVUPS Y7, 224(AX)
+	MOVQ    $0x00000001, R12
+	TESTQ   R10, R10
+	JNE     run
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x40, DI
+	JNE     columns
+	VZEROUPPER
+	RET
+
 // func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int, mask *int32)
 // Requires: AVX, FMA3
 TEXT ·dots32(SB), NOSPLIT, $0-88
@@ -6109,6 +6183,80 @@ half_6_store:
 	JMP        half
 
 half_done:
+	VZEROUPPER
+	RET
+
+// func wide64(c *float64, a *float64, cs int, b *float64, ldb int, n int, k int, run int, add int)
+// Requires: AVX, CMOV, FMA3
+TEXT ·wide64(SB), NOSPLIT, $0-72
+	MOVQ c+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ cs+16(FP), DX
+	MOVQ b+24(FP), BX
+	MOVQ ldb+32(FP), SI
+	MOVQ n+40(FP), DI
+
+columns:
+	MOVQ CX, R8
+	MOVQ BX, R9
+	MOVQ k+48(FP), R10
+	MOVQ add+64(FP), R12
+
+run:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    run+56(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+
+one:
+	VBROADCASTSD (R8), Y15
+	ADDQ         DX, R8
+	VFMADD231PD  (R9), Y15, Y0
+	VFMADD231PD  32(R9), Y15, Y1
+	VFMADD231PD  64(R9), Y15, Y2
+	VFMADD231PD  96(R9), Y15, Y3
+	VFMADD231PD  128(R9), Y15, Y4
+	VFMADD231PD  160(R9), Y15, Y5
+	VFMADD231PD  192(R9), Y15, Y6
+	VFMADD231PD  224(R9), Y15, Y7
+	ADDQ         SI, R9
+	DECQ         R11
+	JNE          one
+	TESTQ        R12, R12
+	JE           store
+	VADDPD       (AX), Y0, Y0
+	VADDPD       32(AX), Y1, Y1
+	VADDPD       64(AX), Y2, Y2
+	VADDPD       96(AX), Y3, Y3
+	VADDPD       128(AX), Y4, Y4
+	VADDPD       160(AX), Y5, Y5
+	VADDPD       192(AX), Y6, Y6
+	VADDPD       224(AX), Y7, Y7
+
+store:
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	VMOVUPD Y2, 64(AX)
+	VMOVUPD Y3, 96(AX)
+	VMOVUPD Y4, 128(AX)
+	VMOVUPD Y5, 160(AX)
+	VMOVUPD Y6, 192(AX)
+	VMOVUPD Y7, 224(AX)
+	MOVQ    $0x00000001, R12
+	TESTQ   R10, R10
+	JNE     run
+	ADDQ    $0x00000100, BX
+	ADDQ    $0x00000100, AX
+	SUBQ    $0x20, DI
+	JNE     columns
 	VZEROUPPER
 	RET
 

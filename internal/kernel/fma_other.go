@@ -11,6 +11,10 @@ func fmaTiles[T Float](_ []T, _ int, _ []T, _, _ int, _ []T, _ int, _, _, _, _ i
 	panic("kernel: unreachable")
 }
 
+func fmaRow[T Float](_ []T, _ []T, _ int, _ []T, _, _, _, _ int, _ bool) int {
+	panic("kernel: unreachable")
+}
+
 func fmaDots[T Float](_ []T, _ int, _ []T, _ int, _ []T, _ int, _, _, _ int, _ bool) {
 	panic("kernel: unreachable")
 }

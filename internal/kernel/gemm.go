@@ -127,8 +127,11 @@ func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 // product computes a product column of tiles by column of tiles. Element (i, p)
 // of the left factor is a[i*rs+p*cs].
 func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	w := width[T]()
-	for j := 0; j < n; j += w {
+	w, j := width[T](), 0
+	if fma && m == 1 {
+		j = fmaRow(dst, a, cs, b, ldb, n, k, run, add)
+	}
+	for ; j < n; j += w {
 		columns(fma, dst[j:], ldd, a, rs, cs, b[j:], ldb, m, min(w, n-j), k, run, add)
 	}
 }

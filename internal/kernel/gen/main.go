@@ -8,6 +8,7 @@ func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, t := range []float{single, double} {
 		t.tiles()
+		t.wide()
 		t.dots()
 	}
 	foldInt64()
