@@ -243,7 +243,7 @@ func TestMetrics(t *testing.T) {
 		counts.add(at.Private)
 		require.LessOrEqual(t, at.Private.ClipFraction(), 1.0)
 		require.Less(t, at.Private.MeanLoss(), 3.0)
-		require.NotContains(t, fmt.Sprintf("%v %+v %#v", at, at, at), "Sampled")
+		require.NotContains(t, fmt.Sprintf("%v %+v %#v", at, at, at), "NonFinite")
 		if at.Public == nil {
 			return
 		}

@@ -1,0 +1,277 @@
+package dpsgd
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// scaling is a transform that multiplies by a drawn number.
+type scaling struct{ most float64 }
+
+func (s scaling) Check(Data) error    { return nil }
+func (s scaling) Fingerprint() []byte { return []byte("scaling") }
+func (s scaling) Draw(rnd *rand.Rand) func(dst, src []float32) {
+	by := float32(1 + (s.most-1)*rnd.Float64())
+	return func(dst, src []float32) {
+		for j, v := range src {
+			dst[j] = by * v
+		}
+	}
+}
+
+func augmentedSoftmax(views int) func(m *Softmax) Model {
+	return func(m *Softmax) Model {
+		a, err := Augment(m, views, scaling{3}, 7)
+		if err != nil {
+			panic(err)
+		}
+		return a
+	}
+}
+
+// gradientOf is the contribution of rows at no clipping.
+func gradientOf(m Model, d Data, rows ...int) []float32 {
+	sum := make([]float32, len(m.Parameters()))
+	w := m.Worker()
+	w.Start()
+	w.AddClipped(sum, d, rows, FlatClip(math.Inf(1)))
+	return sum
+}
+
+// The contribution is the clipped mean of the gradients of the views.
+func TestAugmentClipsTheMeanOverViews(t *testing.T) {
+	d := clouds(20, 5)
+	m, err := NewSoftmax(5, 3)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(1, 8))
+	for j := range m.parameters {
+		m.parameters[j] = float32(rnd.NormFloat64())
+	}
+	const views = 4
+	a := augmentedSoftmax(views)(m)
+	w := a.Worker().(*augmentedWorker)
+	w.Start()
+	for r := range d.Y {
+		mean, norm := make([]float64, 18), 0.0
+		for _, draw := range w.draws {
+			view := Data{X: blas32.General{Rows: 1, Cols: 5, Stride: 5, Data: make([]float32, 5)}, Y: d.Y[r : r+1]}
+			draw(view.X.Data, row(d.X, r))
+			for j, v := range gradientOf(m, view, 0) {
+				mean[j] += float64(v) / views
+			}
+		}
+		for _, v := range mean {
+			norm += v * v
+		}
+		norm = math.Sqrt(norm)
+		for _, clip := range []float64{0.1, 1, 100} {
+			sum := make([]float32, 18)
+			tally := w.AddClipped(sum, d, []int{r}, FlatClip(clip))
+			require.Equal(t, norm > clip, tally.Clipped == 1)
+			for j, v := range sum {
+				require.InDelta(t, mean[j]*math.Min(1, clip/norm), v, 1e-5)
+			}
+		}
+	}
+	one := gradientOf(a, d, 3)
+	require.Equal(t, one, gradientOf(a, d, 3), "the views of a step do not change")
+	m.parameters[0]++
+	changed := a.Worker().(*augmentedWorker)
+	changed.Start()
+	x := []float32{1}
+	var before, after [1]float32
+	w.draws[0](before[:], x)
+	changed.draws[0](after[:], x)
+	require.NotEqual(t, before, after, "those of the next step do")
+}
+
+// TestAugmentKeepsTheSensitivity: neighbours, of records of all sizes, differ by
+// no more than without views. Clipping each view and adding them breaks it.
+func TestAugmentKeepsTheSensitivity(t *testing.T) {
+	ratio := worst(t, 40, augmentedSoftmax(3), sigmaOf)
+	require.LessOrEqual(t, ratio, 1.0)
+	require.Greater(t, ratio, 0.99)
+
+	eachView := func(w Worker, sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+		for range 3 {
+			one := make([]float32, len(sum))
+			tally = w.AddClipped(one, data, rows, clip)
+			for j, v := range one {
+				sum[j] += v
+			}
+		}
+		return tally
+	}
+	require.Greater(t, worst(t, 40, broken(eachView), sigmaOf), 1.5)
+}
+
+// Small world: the law of a step with views is within the claim; three views
+// that are clipped one by one are not.
+func TestSmallWorldsOfAugmentation(t *testing.T) {
+	const q, clip, z = 0.25, 0.5, 1.2
+	both := func(r *release, total []int64) [2]float64 {
+		return [2]float64{float64(total[0]) / r.grid.sigma, float64(total[1]) / r.grid.sigma}
+	}
+	worlds := []Data{pairs(9, 1), pairs(0.1, 0.2, -9, 3, 0.3, 0)}
+	s := setting{noiseMultiplier: z, clip: FlatClip(clip)}
+	a, err := Augment(newPair(1, 1), 3, scaling{2}, 1)
+	require.NoError(t, err)
+	ratio := closest(t, a, worlds, q, s, z, both)
+	require.LessOrEqual(t, ratio, 1+1e-9)
+	require.Greater(t, ratio, 0.98)
+	require.Greater(t, closest(t, thrice{newPair(1, 1)}, worlds, q, s, z, both), 2.0)
+}
+
+// thrice adds three clipped views of every record.
+type thrice struct{ pair }
+
+func (m thrice) Worker() Worker { return thriceWorker{m.pair.Worker()} }
+
+type thriceWorker struct{ Worker }
+
+func (w thriceWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+	for range 3 {
+		tally = w.Worker.AddClipped(sum, data, rows, clip)
+	}
+	return tally
+}
+
+// A call that is long has as small an error as the obligation says, and groups
+// are clipped one by one.
+func TestAugmentSums(t *testing.T) {
+	d := clouds(MaxRows, 5)
+	m, err := NewSoftmax(5, 3)
+	require.NoError(t, err)
+	a := augmentedSoftmax(2)(m)
+	var all []int
+	exact, norms := make([]float64, 18), 0.0
+	for r := range d.Y {
+		all = append(all, r)
+		square := 0.0
+		for j, v := range gradientOf(a, d, r) {
+			exact[j] += float64(v)
+			square += float64(v) * float64(v)
+		}
+		norms += math.Sqrt(square)
+	}
+	square := 0.0
+	for j, v := range gradientOf(a, d, all...) {
+		square += (exact[j] - float64(v)) * (exact[j] - float64(v))
+	}
+	require.LessOrEqual(t, math.Sqrt(square), 64*unit24*norms)
+
+	g, err := Augment(newPair(1, 1), 2, scaling{1}, 1)
+	require.NoError(t, err)
+	w := g.Worker()
+	w.Start()
+	sum := make([]float32, 2)
+	tally := w.AddClipped(sum, pairs(9, -0.25), []int{0}, Clip{Norms: []float64{0.5, 1}})
+	require.Equal(t, []float32{0.5, -0.25}, sum)
+	require.Equal(t, int64(1), tally.Clipped)
+}
+
+// A record of which one view is not finite contributes nothing.
+func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
+	d := clouds(4, 5)
+	row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
+	m, err := NewSoftmax(5, 3)
+	require.NoError(t, err)
+	w := augmentedSoftmax(3)(m).Worker()
+	w.Start()
+	sum := make([]float32, 18)
+	require.Equal(t, int64(1), w.AddClipped(sum, d, []int{1}, FlatClip(1)).NonFinite)
+	require.Equal(t, make([]float32, 18), sum)
+	tally := w.AddClipped(sum, d, []int{0, 1, 2}, FlatClip(1))
+	require.Equal(t, int64(1), tally.NonFinite)
+	require.InDelta(t, 2*math.Log(3), tally.Loss, 1e-5)
+}
+
+func TestAugmentTrains(t *testing.T) {
+	d := clouds(600, 6)
+	var want []float32
+	for _, workers := range []int{1, 3} {
+		m, err := NewSoftmax(6, 3)
+		require.NoError(t, err)
+		cfg := usual
+		cfg.Workers, cfg.Public = workers, d
+		var score *Score
+		cfg.Observe = func(at Metrics) { score = at.Public }
+		_, err = Train(context.Background(), augmentedSoftmax(4)(m), d, cfg, reserve(t, cfg), SeedKey(1))
+		require.NoError(t, err)
+		require.Greater(t, accuracy(t, m, d), 0.9)
+		require.Equal(t, accuracy(t, m, d), score.Accuracy)
+		if want == nil {
+			want = slices.Clone(m.Parameters())
+		}
+		require.Equal(t, want, m.Parameters())
+	}
+}
+
+func TestAugmentRefuses(t *testing.T) {
+	m, err := NewSoftmax(6, 3)
+	require.NoError(t, err)
+	for _, views := range []int{0, -1, MaxRows + 1} {
+		_, err := Augment(m, views, scaling{2}, 1)
+		require.ErrorContains(t, err, "views")
+	}
+	_, err = Augment(m, 2, nil, 1)
+	require.Error(t, err)
+	_, err = Augment(nil, 2, scaling{2}, 1)
+	require.Error(t, err)
+	seen := map[string]bool{}
+	for _, c := range []struct {
+		views int
+		seed  uint64
+		way   Transform
+	}{{2, 1, scaling{2}}, {3, 1, scaling{2}}, {2, 2, scaling{2}}, {2, 1, Shift{1, 2, 3, 1, false}}, {2, 1, Shift{1, 2, 3, 1, true}}} {
+		a, err := Augment(m, c.views, c.way, c.seed)
+		require.NoError(t, err)
+		require.False(t, seen[string(a.Fingerprint())])
+		seen[string(a.Fingerprint())] = true
+	}
+	a, err := Augment(m, 2, Shift{1, 2, 3, 1, false}, 1)
+	require.NoError(t, err)
+	require.NoError(t, a.Check(clouds(5, 6)))
+	for _, bad := range []Shift{{1, 2, 2, 1, false}, {0, 2, 3, 1, false}, {1, 2, 3, 2, false}, {1, 2, 3, -1, false}} {
+		a, err := Augment(m, 2, bad, 1)
+		require.NoError(t, err)
+		require.ErrorContains(t, a.Check(clouds(5, 6)), "Shift")
+	}
+}
+
+func TestShift(t *testing.T) {
+	s := Shift{Planes: 2, Rows: 3, Cols: 3, By: 2, Flip: true}
+	src := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19}
+	dst := make([]float32, 18)
+	s.move(dst, src, 0, 0, false)
+	require.Equal(t, src, dst)
+	s.move(dst, src, 1, -1, false)
+	require.Equal(t, []float32{0, 0, 0, 2, 3, 0, 5, 6, 0, 0, 0, 0, 12, 13, 0, 15, 16, 0}, dst)
+	s.move(dst, src, -2, 1, false)
+	require.Equal(t, []float32{0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 17, 18, 0, 0, 0, 0, 0, 0}, dst)
+	s.move(dst, src, 0, 0, true)
+	require.Equal(t, []float32{3, 2, 1, 6, 5, 4, 9, 8, 7, 13, 12, 11, 16, 15, 14, 19, 18, 17}, dst)
+	// Every shift is drawn as often as the others: 50 of them, false-alarm rate
+	// below 1e-6.
+	counts := map[float32]int{}
+	probe := make([]float32, 25)
+	probe[12], probe[13] = 1, 2 // the middle, and right of it
+	s = Shift{Planes: 1, Rows: 5, Cols: 5, By: 2, Flip: true}
+	out := make([]float32, 25)
+	const draws = 20000
+	for i := range uint64(draws) {
+		s.Draw(rand.New(rand.NewPCG(i, 1)))(out, probe)
+		at := slices.Index(out, 1)
+		counts[float32(at)]++
+	}
+	require.Len(t, counts, 25)
+	for _, n := range counts {
+		require.InDelta(t, draws/25, n, 5.5*math.Sqrt(draws/25))
+	}
+}
