@@ -11,7 +11,8 @@ const (
 	// mulRun is the number of products of a row with a column that are summed in
 	// one chain, before the chains are: a panel of that height and of the width
 	// of a tile takes half of the first-level cache.
-	mulRun = 256
+	mulRun   = 256
+	smallRun = 64
 	// addRun is the same for sums over rows.
 	addRun = 32
 	// dotRun is the same for inner products in the lanes of a vector.
@@ -83,8 +84,15 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 
 // mulTransposed lays panels of b out as MulAB has them.
 func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	var buffer panelBuffer
-	panel, w := panelIn[T](&buffer), width[T]()
+	var panel []T
+	if k <= smallRun {
+		var buffer smallPanelBuffer
+		panel = panelIn[T](buffer[:])
+	} else {
+		var buffer panelBuffer
+		panel = panelIn[T](buffer[:])
+	}
+	w := width[T]()
 	for j := 0; j < n; j += w {
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
@@ -138,8 +146,15 @@ func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb 
 
 // packedProduct is product with the same results, on copies of panels of b.
 func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	var buffer panelBuffer
-	panel, w := panelIn[T](&buffer), width[T]()
+	var panel []T
+	if k <= smallRun {
+		var buffer smallPanelBuffer
+		panel = panelIn[T](buffer[:])
+	} else {
+		var buffer panelBuffer
+		panel = panelIn[T](buffer[:])
+	}
+	w := width[T]()
 	for j := 0; j < n; j += w {
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {

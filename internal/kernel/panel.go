@@ -2,15 +2,20 @@ package kernel
 
 import "unsafe"
 
-// panelBuffer has room for a panel on a boundary: mulRun rows of a tile's
-// width.
-type panelBuffer [(mulRun + 1) * tileBytes / 8]uint64
+// A panel lies on the stack, in a buffer of its own so that small products do
+// not clear the memory of large ones. Each has room for its rows, of a tile's
+// width, from a boundary.
+type (
+	panelBuffer      [(mulRun + 1) * tileBytes / 8]uint64
+	smallPanelBuffer [(smallRun + 1) * tileBytes / 8]uint64
+)
 
-// panelIn returns the panel in buffer.
-func panelIn[T Float](buffer *panelBuffer) []T {
-	per := 8 / int(unsafe.Sizeof(T(0)))
-	skip := (-int(uintptr(unsafe.Pointer(buffer)) / 8)) & (tileBytes/8 - 1)
-	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[skip])), (len(buffer)-tileBytes/8)*per)
+// panelIn returns the panel in a buffer.
+func panelIn[T Float](buffer []uint64) []T {
+	const words = tileBytes / 8
+	skip := -int(uintptr(unsafe.Pointer(&buffer[0]))/8) & (words - 1)
+	buffer = buffer[skip : skip+len(buffer)-words]
+	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
 // transpose sets depth rows of panel to the columns of b, cols by depth, filled
