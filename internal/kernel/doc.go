@@ -21,22 +21,35 @@
 // rows are computed together, on their order or place, on addresses, or on the
 // number of goroutines; on machines of one kind.
 //
-// It holds because the order of additions of an element is fixed by the
-// dimensions of the other factor, n and k. A general matrix product that picks
-// its blocking by the size of the whole batch has no such order, and neither has
-// a dot product that starts with a scalar prologue up to an aligned address.
+// It holds because the order of operations on an element is fixed by n and k,
+// the dimensions of the other factor; tiles of all shapes and places keep it. A
+// general matrix product that picks its blocking by the size of the whole batch
+// has no such order, and neither has a dot product that starts with a scalar
+// prologue up to an aligned address.
 //
 // # Depth
 //
+// [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then the
+// chains (in the lanes of a vector, where columns are few: chains of 128).
 // [AddATB] and [AddRows] sum over rows, in runs of 32 and then over the runs, so
-// no term passes through more than 32 + k/32 roundings: fewer than 64 for k of
-// at most 1024.
+// no term passes through more than 32 + k/32 roundings: at most 64 for k of at
+// most 1024.
 //
 // # Which to call
 //
 // A factor that is used again, such as the weights of a layer during a step, is
 // worth a [Packed]: pack it once, then multiply by it as often as there are
 // examples. A packed product of 25 x 64 by 64 x 16 then spends its time on
-// arithmetic. Where the transposed factor has at most 16 rows, MulBT needs no
-// packing and is as fast.
+// arithmetic. The others lay panels out within the call, which costs little from
+// some 50 rows, or, where the columns of a transposed factor are at most 16,
+// nothing. Sums of weighted rows are an AddATB with m = 1.
+//
+// # Assembly
+//
+// On amd64 with AVX2 and FMA, unless built with the tag noasm, the loops are in
+// assembly, written by the module in gen (go generate runs it); elsewhere they
+// are in portable Go. Dimensions are checked in Go before. Matrix products differ
+// in the last bits between the two, for one fuses multiplications and additions
+// and the other, on all machines, does not; the functions on vectors and rows do
+// not differ.
 package kernel
