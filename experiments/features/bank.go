@@ -19,22 +19,29 @@ import "github.com/pate-go/pate/internal/kernel"
 //
 // so a coefficient depends on the two of one class, cc and ss or cs and sc, of
 // its frequency and of those that fall on it.
-type bank struct {
-	rows, cols int // of what comes out
-	groups     []bankGroup
+type bank []band
+
+// band is the coefficients of at most two rows, those of one frequency.
+type band struct {
+	rows   []int // where its rows belong
+	groups []bankGroup
 }
 
 // bankGroup is the coefficients that share inputs: in[0] those of cc and ss,
 // in[1] those of cs and sc.
 type bankGroup struct {
-	in  [2][]int // places of coefficients
+	in  [2][]place
 	out []bankOutput
 }
 
+// place is that of a coefficient.
+type place struct{ row, col int }
+
 // bankOutput is one coefficient of eight filtered signals.
 type bankOutput struct {
-	at, part, class int       // part 0 is real, 1 imaginary
-	weights         []float32 // angles x len(in[class])
+	at          place     // the row counts in the band
+	part, class int       // part 0 is real, 1 imaginary
+	weights     []float32 // angles x len(in[class])
 }
 
 // spectrum is the Fourier transforms of the eight filters of a scale.
@@ -89,13 +96,13 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 // newBank makes the bank of a scale that keeps all points.
 func newBank(s spectrum) bank {
 	rows, cols := newBasis(s.rows), newBasis(s.cols)
-	return makeBank(s, rows.waves(), cols.waves(), rows.byFrequency(), cols.byFrequency(), s.rows, s.cols)
+	return makeBank(s, rows.waves(), cols.waves(), rows.byFrequency(), cols.byFrequency())
 }
 
 // newCoarseBank makes the bank of a scale that drops every other point.
 func newCoarseBank(s spectrum) bank {
 	rows, cols := newBasis(s.rows), newBasis(s.cols)
-	return makeBank(s, rows.waves(), cols.waves(), rows.folds(), cols.folds(), s.rows/2, s.cols/2)
+	return makeBank(s, rows.waves(), cols.waves(), rows.folds(), cols.folds())
 }
 
 // fold is the functions along one dimension that meet in output functions of
@@ -138,17 +145,22 @@ func (b basis) folds() []fold {
 	return all
 }
 
-func makeBank(s spectrum, rowWaves, colWaves []wave, down, across []fold, outRows, outCols int) bank {
-	b := bank{rows: outRows, cols: outCols}
+func makeBank(s spectrum, rowWaves, colWaves []wave, down, across []fold) bank {
+	var all bank
 	for _, fr := range down {
-		for _, fc := range across {
-			b.groups = append(b.groups, makeGroup(s, rowWaves, colWaves, fr, fc, outCols))
+		var b band
+		for _, o := range fr.out {
+			b.rows = append(b.rows, o.at)
 		}
+		for _, fc := range across {
+			b.groups = append(b.groups, makeGroup(s, rowWaves, colWaves, fr, fc))
+		}
+		all = append(all, b)
 	}
-	return b
+	return all
 }
 
-func makeGroup(s spectrum, rowWaves, colWaves []wave, fr, fc fold, outCols int) bankGroup {
+func makeGroup(s spectrum, rowWaves, colWaves []wave, fr, fc fold) bankGroup {
 	var g bankGroup
 	type input struct{ row, col wave }
 	var inputs [2][]input
@@ -159,14 +171,14 @@ func makeGroup(s spectrum, rowWaves, colWaves []wave, fr, fc fold, outCols int) 
 			if a.sine != b.sine {
 				class = 1
 			}
-			g.in[class] = append(g.in[class], i*len(colWaves)+j)
+			g.in[class] = append(g.in[class], place{i, j})
 			inputs[class] = append(inputs[class], input{a, b})
 		}
 	}
-	for _, r := range fr.out {
+	for row, r := range fr.out {
 		for _, c := range fc.out {
 			for part := range 2 {
-				o := bankOutput{at: r.at*outCols + c.at, part: part, class: part}
+				o := bankOutput{at: place{row, c.at}, part: part, class: part}
 				if r.sine != c.sine {
 					o.class = 1 - part
 				}
@@ -186,26 +198,21 @@ func makeGroup(s spectrum, rowWaves, colWaves []wave, fr, fc fold, outCols int) 
 	return g
 }
 
-// apply sets dst, (rows*cols) x 2 parts x angles x n, to the coefficients of the
-// filtered signals; src holds the coefficients of n signals, n numbers each.
-func (b bank) apply(dst, src []float32, n int, gathered []float32) {
+// apply sets the rows of dst, with signals [part][angle][signal], to the
+// coefficients of filtered signals: n numbers a point from the given one on.
+func (b band) apply(dst, src tensor, from, n int, gathered []float32) {
 	for _, g := range b.groups {
 		var in [2][]float32
-		at := 0
+		rest := gathered
 		for class, places := range g.in {
-			in[class] = gathered[at : at+len(places)*n]
+			in[class], rest = rest[:len(places)*n], rest[len(places)*n:]
 			for i, p := range places {
-				copy(in[class][i*n:(i+1)*n], src[p*n:(p+1)*n])
+				copy(in[class][i*n:(i+1)*n], src.at(p.row, p.col)[from:])
 			}
-			at += len(places) * n
 		}
 		for _, o := range g.out {
 			k := len(g.in[o.class])
-			to := dst[(o.at*2+o.part)*angles*n : (o.at*2+o.part+1)*angles*n]
-			if k == 0 {
-				clear(to)
-				continue
-			}
+			to := dst.at(o.at.row, o.at.col)[o.part*angles*n : (o.part+1)*angles*n]
 			kernel.MulAB(to, n, o.weights, k, in[o.class], n, angles, n, k)
 		}
 	}

@@ -8,10 +8,37 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// lanes is the number of images that lie side by side. A tensor is stored as
-// [row][column][signal][lane], so a transform along rows or columns is a matrix
-// times something many columns wide.
-const lanes = 8
+// lanes is the number of images that lie side by side: the width of a tile of
+// the product kernels.
+const lanes = 16
+
+// tensor holds signals at points of a grid, [row][column][signal][lane], so a
+// transform along rows or columns is a matrix times something many columns wide.
+type tensor struct {
+	data       []float32
+	cols       int
+	width      int // signals times lanes
+	point, row int // from a point to the next, from a row to the next
+}
+
+func newTensor(rows, cols, width int) tensor {
+	t := tensor{cols: cols, width: width, point: spread(width)}
+	t.row = spread(cols * t.point)
+	t.data = make([]float32, rows*t.row)
+	return t
+}
+
+// spread avoids distances at which many points would share a few sets of the
+// first-level cache, which makes products two times slower.
+func spread(distance int) int {
+	if distance%256 == 0 {
+		return distance + 16
+	}
+	return distance
+}
+
+// at is what begins with the given point.
+func (t tensor) at(row, col int) []float32 { return t.data[row*t.row+col*t.point:] }
 
 // matrix is a small dense matrix by which a dimension is transformed.
 type matrix struct {
@@ -84,6 +111,11 @@ func newAxis(points int) axis {
 	return a
 }
 
+// analysis and lowPass are the two parts of forward.
+func (a axis) analysis() matrix { return matrix{a.n, a.n, a.forward.v[:a.n*a.n]} }
+
+func (a axis) lowPass() matrix { return matrix{a.out, a.n, a.forward.v[a.n*a.n:]} }
+
 // scatteringPlan is what is computed once for a shape.
 type scatteringPlan struct {
 	row, col         axis
@@ -100,110 +132,143 @@ func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	return p
 }
 
+// together is how many signals of order one are filtered again at a time: few
+// enough for the second-level cache.
+const together = 2
+
 // scatteringMemory is the working memory of one goroutine.
 type scatteringMemory struct {
-	image, spectrum, moduli, gathered []float32
-	line, modulus, wide               []float32 // of one row
-	filtered, half, swap              []float32
-	order0, order1, coarse1, order2   []float32 // results, [position][signal][lane]
+	image, spectrum     tensor
+	imageWide, imageLow tensor
+	gathered            []float32
+	fine                scratch // of the image at full resolution
+	coarse              scratch // at half resolution
+	again               scratch // of moduli at half resolution
+	moduli              tensor  // spectra of the moduli of order one
+	order0, order1      tensor
+	coarse1, order2     tensor
 }
 
-func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
-	points, positions := p.row.n*p.col.n, p.outRows*p.outCols
-	const signals = 2 * angles * angles // real and imaginary parts of order two
-	widest := max(p.col.n*2*angles, p.col.half*signals) * lanes
-	return &scatteringMemory{
-		image:    make([]float32, p.row.in*p.col.in*lanes),
-		spectrum: make([]float32, points*lanes),
-		moduli:   make([]float32, points*angles*lanes),
-		gathered: make([]float32, 16*angles*lanes),
-		line:     make([]float32, widest),
-		modulus:  make([]float32, widest/2),
-		wide:     make([]float32, p.row.n*(p.col.n+p.outCols)*angles*lanes),
-		filtered: make([]float32, max(points*2*angles, points/4*signals)*lanes),
-		swap:     make([]float32, max(points*2*angles, points/4*signals)*lanes),
-		half:     make([]float32, p.row.half*p.outCols*angles*angles*lanes),
-		order0:   make([]float32, positions*lanes),
-		order1:   make([]float32, positions*angles*lanes),
-		coarse1:  make([]float32, positions*angles*lanes),
-		order2:   make([]float32, positions*angles*angles*lanes),
+// scratch is the memory of one inverse transform and of what its moduli become.
+type scratch struct {
+	band    tensor // filtered spectra: real and imaginary parts
+	half    tensor // brought back along columns
+	column  tensor // brought back, one column
+	modulus tensor // of that column
+	out     tensor // moduli transformed along rows
+}
+
+func newScratch(rows, cols, out, width int) scratch {
+	return scratch{
+		band: newTensor(2, cols, 2*width), half: newTensor(rows, cols, 2*width),
+		column: newTensor(1, rows, 2*width), modulus: newTensor(1, rows, width),
+		out: newTensor(out, cols, width),
 	}
 }
 
-// alongRows transforms the first dimension of src, t.n x width, to dst, t.m x
-// width, with rows ldd and lds apart.
-func (t matrix) alongRows(dst []float32, ldd int, src []float32, lds, width int) {
-	kernel.MulAB(dst, ldd, t.v, t.n, src, lds, t.m, width, t.n)
+func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
+	const one, first, second = lanes, angles * lanes, angles * together * lanes
+	r, c := p.row, p.col
+	return &scatteringMemory{
+		image:     newTensor(r.in, c.in, one),
+		imageWide: newTensor(r.in, c.n, one),
+		imageLow:  newTensor(r.in, c.out, one),
+		spectrum:  newTensor(r.n, c.n, one),
+		gathered:  make([]float32, 16*max(one, together*lanes)),
+		fine:      newScratch(r.n, c.n, r.n+r.out, first),
+		coarse:    newScratch(r.half, c.half, r.out, first),
+		again:     newScratch(r.half, c.half, r.out, second),
+		moduli:    newTensor(r.n, c.n, first),
+		order0:    newTensor(r.out, c.out, one),
+		order1:    newTensor(r.out, c.out, first),
+		coarse1:   newTensor(r.out, c.out, first),
+		order2:    newTensor(r.out, c.out, second),
+	}
+}
+
+// alongRows transforms the first dimension of src to dst, which have as many
+// columns.
+func (m matrix) alongRows(dst, src tensor) {
+	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, (src.cols-1)*src.point+src.width, m.n)
+}
+
+// alongCols transforms row srcRow of src to row dstRow of dst.
+func (m matrix) alongCols(dst tensor, dstRow int, src tensor, srcRow int) {
+	kernel.MulAB(dst.at(dstRow, 0), dst.point, m.v, m.n, src.at(srcRow, 0), src.point, m.m, src.width, m.n)
 }
 
 // run computes the features of at most lanes images.
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
-	clear(s.image)
+	clear(s.image.data)
 	for lane := range x.Rows {
-		for i, v := range rowOf(x, lane) {
-			s.image[i*lanes+lane] = v
-		}
-	}
-	p.transformImage(s)
-	p.fine.apply(s.filtered, s.spectrum, lanes, s.gathered)
-	p.fineModuli(s)
-	p.coarse.apply(s.filtered, s.spectrum, lanes, s.gathered)
-	p.coarseModuli(s, s.coarse1, angles*lanes)
-	p.coarse.apply(s.filtered, s.moduli, angles*lanes, s.gathered)
-	p.coarseModuli(s, s.order2, angles*angles*lanes)
-	p.collect(s, dst)
-}
-
-// transformImage computes the spectrum of the padded image, and order zero.
-func (p *scatteringPlan) transformImage(s *scatteringMemory) {
-	in, n, out := p.col.in*lanes, p.col.n*lanes, p.outCols*lanes
-	for _, t := range []struct {
-		row, col matrix
-		dst      []float32
-		width    int
-	}{{p.row.analyse, p.col.analyse, s.spectrum, n}, {p.row.average, p.col.average, s.order0, out}} {
+		img := rowOf(x, lane)
 		for r := range p.row.in {
-			t.col.alongRows(s.swap[r*t.width:], lanes, s.image[r*in:], lanes, lanes)
+			to := s.image.at(r, 0)
+			for c, v := range img[r*p.col.in : (r+1)*p.col.in] {
+				to[c*s.image.point+lane] = v
+			}
 		}
-		t.row.alongRows(t.dst, t.width, s.swap, t.width, t.width)
 	}
-}
+	for r := range p.row.in {
+		p.col.analyse.alongCols(s.imageWide, r, s.image, r)
+		p.col.average.alongCols(s.imageLow, r, s.image, r)
+	}
+	p.row.analyse.alongRows(s.spectrum, s.imageWide)
+	p.row.average.alongRows(s.order0, s.imageLow)
+	p.collect(dst, 0, s.order0, 0)
 
-// fineModuli turns the filtered spectra into moduli, their spectra and order
-// one.
-func (p *scatteringPlan) fineModuli(s *scatteringMemory) {
-	const in, out = 2 * angles * lanes, angles * lanes
-	n, wide := p.col.n, (p.col.n+p.outCols)*out
-	p.row.inverse.alongRows(s.swap, n*in, s.filtered, n*in, n*in)
+	p.fine.moduli(s.fine, s.spectrum, 0, lanes, p.row.inverse, p.col.inverse, p.row.forward, s.gathered)
 	for r := range p.row.n {
-		p.col.inverse.alongRows(s.line, in, s.swap[r*n*in:], in, in)
-		moduli(s.modulus, s.line, n, out)
-		p.col.forward.alongRows(s.wide[r*wide:], out, s.modulus, out, out)
+		p.col.analysis().alongCols(s.moduli, r, s.fine.out, r)
 	}
-	rows := p.row.n
-	analysis, average := matrix{rows, rows, p.row.forward.v[:rows*rows]}, matrix{p.outRows, rows, p.row.forward.v[rows*rows:]}
-	analysis.alongRows(s.moduli, n*out, s.wide, wide, n*out)
-	average.alongRows(s.order1, p.outCols*out, s.wide[n*out:], wide, p.outCols*out)
+	for r := range p.outRows {
+		p.col.lowPass().alongCols(s.order1, r, s.fine.out, p.row.n+r)
+	}
+	p.coarseAverages(s.coarse1, s.coarse, s.spectrum, 0, lanes, s.gathered)
+	for a := range angles {
+		p.collect(dst, 1+a, s.order1, a)
+		p.collect(dst, 1+angles+a, s.coarse1, a)
+	}
+	for from := 0; from < angles; from += together {
+		p.coarseAverages(s.order2, s.again, s.moduli, from*lanes, together*lanes, s.gathered)
+		for a := range together {
+			for b := range angles {
+				p.collect(dst, 1+2*angles+(from+a)*angles+b, s.order2, b*together+a)
+			}
+		}
+	}
 }
 
-// coarseModuli turns filtered spectra at half resolution into the averages of
-// their moduli, of signals x lanes = out numbers a point.
-func (p *scatteringPlan) coarseModuli(s *scatteringMemory, dst []float32, out int) {
-	in, n := 2*out, p.col.half
-	p.row.halfInverse.alongRows(s.swap, n*in, s.filtered, n*in, n*in)
-	for r := range p.row.half {
-		p.col.halfInverse.alongRows(s.line, in, s.swap[r*n*in:], in, in)
-		moduli(s.modulus, s.line, n, out)
-		p.col.halfAverage.alongRows(s.half[r*p.outCols*out:], out, s.modulus, out, out)
+// moduli filters n numbers a point of spectra and leaves the moduli,
+// transformed along rows by after, in s.out.
+func (b bank) moduli(s scratch, src tensor, from, n int, rowInverse, colInverse, after matrix, gathered []float32) {
+	for _, band := range b {
+		band.apply(s.band, src, from, n, gathered)
+		for i, r := range band.rows {
+			colInverse.alongCols(s.half, r, s.band, i)
+		}
 	}
-	p.row.halfAverage.alongRows(dst, p.outCols*out, s.half, p.outCols*out, p.outCols*out)
+	// From here on columns are independent, and one of them fits the caches.
+	for c := range s.half.cols {
+		kernel.MulAB(s.column.data, s.column.point, rowInverse.v, rowInverse.n, s.half.at(0, c), s.half.row, rowInverse.m, s.half.width, rowInverse.n)
+		moduli(s.modulus, s.column)
+		kernel.MulAB(s.out.at(0, c), s.out.row, after.v, after.n, s.modulus.data, s.modulus.point, after.m, s.modulus.width, after.n)
+	}
 }
 
-// moduli takes n points of real parts and imaginary parts, width each.
-func moduli(dst, src []float32, n, width int) {
-	for i := range n {
-		re, im, out := src[2*i*width:(2*i+1)*width], src[(2*i+1)*width:(2*i+2)*width], dst[i*width:(i+1)*width]
-		im, out = im[:len(re)], out[:len(re)]
+// coarseAverages sets dst to the averages of the moduli at the coarse scale.
+func (p *scatteringPlan) coarseAverages(dst tensor, s scratch, src tensor, from, n int, gathered []float32) {
+	p.coarse.moduli(s, src, from, n, p.row.halfInverse, p.col.halfInverse, p.row.halfAverage, gathered)
+	for r := range p.outRows {
+		p.col.halfAverage.alongCols(dst, r, s.out, r)
+	}
+}
+
+// moduli takes points of real parts, each with the imaginary parts behind it.
+func moduli(dst, src tensor) {
+	for i := range dst.cols {
+		out := dst.at(0, i)[:dst.width]
+		re, im := src.at(0, i)[:len(out)], src.at(0, i)[len(out):][:len(out)]
 		for j, a := range re {
 			b := im[j]
 			out[j] = float32(math.Sqrt(float64(a*a + b*b)))
@@ -211,24 +276,15 @@ func moduli(dst, src []float32, n, width int) {
 	}
 }
 
-// collect writes the channels of every image, position by position. In order
-// two the signals are second angle by first angle.
-func (p *scatteringPlan) collect(s *scatteringMemory, dst blas32.General) {
+// collect writes a signal as a channel of every image.
+func (p *scatteringPlan) collect(dst blas32.General, channel int, from tensor, signal int) {
 	positions := p.outRows * p.outCols
 	for lane := range dst.Rows {
-		row := rowOf(dst, lane)
-		channel := func(c int, from []float32, signals, signal int) {
-			at := signal*lanes + lane
-			for i := range positions {
-				row[c*positions+i] = from[at+i*signals*lanes]
-			}
-		}
-		channel(0, s.order0, 1, 0)
-		for a := range angles {
-			channel(1+a, s.order1, angles, a)
-			channel(1+angles+a, s.coarse1, angles, a)
-			for b := range angles {
-				channel(1+2*angles+a*angles+b, s.order2, angles*angles, b*angles+a)
+		to := rowOf(dst, lane)[channel*positions:]
+		for r := range p.outRows {
+			src := from.at(r, 0)[signal*lanes+lane:]
+			for i := range p.outCols {
+				to[r*p.outCols+i] = src[i*from.point]
 			}
 		}
 	}
