@@ -30,7 +30,8 @@
 // # Depth
 //
 // [MulBT], [MulAB] and [Packed.Mul] sum products in chains of 256 and then the
-// chains (in the lanes of a vector, where columns are few: chains of 128).
+// chains (where columns are few, in the lanes of a vector, with chains no
+// longer).
 // [AddATB] and [AddRows] sum over rows, in runs of 32 and then over the runs, so
 // no term passes through more than 32 + k/32 roundings: at most 64 for k of at
 // most 1024.

@@ -219,6 +219,41 @@ func testProductRowsAreExact[T Float](t *testing.T) {
 	}
 }
 
+// TestRunsBoundTheDepth: a term that dwarfs the others costs each of its run a
+// rounding and no more. The control, one chain, exceeds the bound.
+func TestRunsBoundTheDepth(t *testing.T) {
+	const k, small = 1024, 0x1p-25
+	exact, bound := 1+(k-1)*small, gamma[float32](64)
+	for _, big := range []int{0, 31, 32, 500, 1023} {
+		a, b := make([]float32, k), make([]float32, k)
+		for i := range a {
+			a[i], b[i] = small, 1
+		}
+		a[big] = 1
+		for _, fma := range []bool{false, hasFMA} {
+			var product, sum [1]float32
+			addATB(fma, product[:], 1, a, 1, b, 1, 1, 1, k)
+			require.InDelta(t, exact, float64(product[0]), bound*exact)
+			addRows(fma, sum[:], a, 1, k, 1)
+			require.InDelta(t, exact, float64(sum[0]), bound*exact)
+		}
+		var chain float32
+		for _, v := range a {
+			chain += v
+		}
+		if big == 0 {
+			require.Greater(t, exact-float64(chain), bound*exact)
+		}
+	}
+}
+
+func TestGuardsSeeWrites(t *testing.T) {
+	m := newMatrix[float32](rand.New(rand.NewPCG(12, 1)), 3, 4)
+	require.True(t, m.intact())
+	m.buffer[m.from+len(m.data)] = 0
+	require.False(t, m.intact())
+}
+
 func TestProductsPassOnWhatIsNotFinite(t *testing.T) {
 	for _, p := range products[float32]() {
 		rnd := rand.New(rand.NewPCG(6, 1))

@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"unsafe"
-
-	"gonum.org/v1/gonum/blas/gonum"
-)
+import "unsafe"
 
 // alignment in bytes of what Aligned returns: a cache line, and a multiple of
 // every vector register in use.
@@ -31,43 +27,10 @@ func Padded[T Float](cols int) int {
 	return (cols + per - 1) / per * per
 }
 
-// dot is the inner product. Its rounding depends on the address of y modulo 16
-// bytes, and on nothing else besides the values.
-func dot[T Float](x, y []T) T {
-	switch x := any(x).(type) {
-	case []float32:
-		return T(gonum.Implementation{}.Sdot(len(x), x, 1, any(y).([]float32), 1))
-	case []float64:
-		return T(gonum.Implementation{}.Ddot(len(x), x, 1, any(y).([]float64), 1))
-	}
-	panic("kernel: unreachable")
-}
-
-// axpy adds a x to y. It works element by element: no address, length or
-// neighbour changes a result.
-func axpy[T Float](a T, x, y []T) {
-	switch x := any(x).(type) {
-	case []float32:
-		gonum.Implementation{}.Saxpy(len(x), float32(a), x, 1, any(y).([]float32), 1)
-	case []float64:
-		gonum.Implementation{}.Daxpy(len(x), float64(a), x, 1, any(y).([]float64), 1)
-	}
-}
-
-// MulVec sets dst[k] to the inner product of row k of w with x. w has
-// len(dst) rows of len(x) columns, stride apart, in a buffer made by Aligned
-// with a stride made by Padded (it panics otherwise); x may lie anywhere.
+// MulVec sets dst[k] to the inner product of row k of w with x: [MulBT] of one
+// row. w has len(dst) rows of len(x) columns, stride apart.
 func MulVec[T Float](dst, w []T, stride int, x []T) {
-	if len(dst) == 0 || len(x) == 0 {
-		clear(dst)
-		return
-	}
-	if stride != Padded[T](stride) || uintptr(unsafe.Pointer(&w[0]))%alignment != 0 {
-		panic("kernel: weights are not aligned")
-	}
-	for k := range dst {
-		dst[k] = dot(x, w[k*stride:k*stride+len(x)])
-	}
+	MulBT(dst, len(dst), x, len(x), w, stride, 1, len(dst), len(x))
 }
 
 // outerTile is the number of columns that AddOuter works on at a time: short enough
@@ -94,7 +57,7 @@ func AddOuter[T Float](w []T, cols int, g []T, x [][]T) {
 		for k := range outputs {
 			row := w[k*cols+from : k*cols+to]
 			for i := range x {
-				axpy(g[i*outputs+k], x[i][from:to], row)
+				AddScaled(row, g[i*outputs+k], x[i][from:to])
 			}
 		}
 	}

@@ -27,36 +27,6 @@ func TestMulVecIsTheInnerProduct(t *testing.T) {
 	}
 }
 
-// TestMulVecDoesNotSeeAddresses: results do not change by a bit with the address
-// of a row. The control, a plain dot
-// product, does where it has an assembly prologue.
-func TestMulVecDoesNotSeeAddresses(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(2, 1))
-	const outputs = 7
-	differs := false
-	for _, cols := range []int{5, 31, 64, 785} {
-		stride := Padded[float32](cols)
-		w := Aligned[float32](outputs * stride)
-		copy(w, normal[float32](rnd, len(w)))
-		for range 50 {
-			row := normal[float32](rnd, cols)
-			buffer := make([]float32, cols+16)
-			want, got := make([]float32, outputs), make([]float32, outputs)
-			for shift := range 16 {
-				moved := buffer[shift : shift+cols]
-				copy(moved, row)
-				MulVec(got, w, stride, moved)
-				if shift == 0 {
-					copy(want, got)
-				}
-				require.Equal(t, want, got, "cols %d, shift %d", cols, shift)
-				differs = differs || dot(row, moved) != dot(row, row)
-			}
-		}
-	}
-	t.Logf("control: plain dot products change with the address: %v", differs)
-}
-
 // TestAddOuterBound checks the product against float64 and its documented
 // rounding bound, across the edges of tiles.
 func TestAddOuterBound(t *testing.T) {
