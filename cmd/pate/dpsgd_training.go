@@ -27,6 +27,7 @@ type trainingFlags struct {
 	momentum     float64
 	weightDecay  float64
 	ema          float64
+	views        int
 }
 
 func (f *trainingFlags) add(cmd *cobra.Command) {
@@ -43,10 +44,11 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.momentum, "momentum", 0, "share of earlier updates in an update, from 0 to below 1")
 	flags.Float64Var(&f.weightDecay, "weight-decay", 0, "pull of parameters to zero")
 	flags.Float64Var(&f.ema, "ema", 0, "the model is the moving average of the iterates, with this share of the old in a step")
+	flags.IntVar(&f.views, "augment", 0, "train on so many shifted views of every image, at no cost but time; with --features raw")
 }
 
 func (f *trainingFlags) names() []string {
-	return []string{"statistics-noise", "steps", "batch", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema"}
+	return []string{"statistics-noise", "steps", "batch", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
 }
 
 // set changes what was given.
@@ -72,6 +74,9 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	}
 	if given("ema") {
 		r.Train.AverageDecay = f.ema
+	}
+	if given("augment") {
+		r.Views = f.views
 	}
 	if given("clipping") {
 		rule, ok := clippings(r.Train.SamplingProbability * float64(s.Records))[f.clipping]

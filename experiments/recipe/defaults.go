@@ -26,22 +26,26 @@ func Default(s Shape, features, model string, epsilon float64) Recipe {
 	}
 	r := Recipe{Features: features, Statistics: private.Default(s.Records), Model: model}
 	if math.IsInf(epsilon, 1) {
-		r.Train = unprotected(s)
+		columns, err := r.columns(s)
+		if err != nil { // which Validate says
+			columns = s.Columns
+		}
+		r.Train = unprotected(s, columns)
 	} else {
-		r.Train = protected(s)
+		r.Train = protected(s, features, epsilon)
 	}
 	return r
 }
 
 func defaultFeatures(s Shape) string {
-	const least = 8 // side of an image that gives HOG two cells to block
+	const least = 16 // side of an image on which scattering and gradients see something
 	switch {
 	case s.Image.Rows < least || s.Image.Cols < least:
 		return experiments.Raw
-	case s.Name == "mnist":
-		return experiments.DeskewedHOG
+	case s.Name == "mnist": // slant carries no meaning in digits
+		return deskewed + ScatteringHOG
 	default:
-		return experiments.HOG
+		return ScatteringHOG
 	}
 }
 
@@ -52,24 +56,32 @@ const batch = 8192
 
 func samplingProbability(records int) float64 { return math.Min(1, batch/float64(records)) }
 
-// protected: the best number of steps grows with the number of records.
-func protected(s Shape) dpsgd.Config {
-	return dpsgd.Config{
+// protected: the best number of steps grows with the number of records. Rows of a few
+// thousand columns have the norm of the root of their number, so gradients are long,
+// and a small clip norm treats all records alike; the learning rate makes up for it,
+// and the less noise there is the larger it may be.
+func protected(s Shape, features string, epsilon float64) dpsgd.Config {
+	c := dpsgd.Config{
 		SamplingProbability: samplingProbability(s.Records),
 		ClipNorm:            1,
 		Steps:               int(math.Min(200, math.Max(50, 200*math.Sqrt(float64(s.Records)/60000)))),
 		LearningRate:        0.5,
 		Optimizer:           optim.Config{Momentum: 0.9},
 	}
+	if features != experiments.Raw {
+		c.ClipNorm = 0.1
+		c.LearningRate = math.Min(10, 5*math.Pow(epsilon/2, 0.7))
+	}
+	return c
 }
 
 // unprotected is for columns of standard deviation 1.
-func unprotected(s Shape) dpsgd.Config {
+func unprotected(s Shape, columns int) dpsgd.Config {
 	return dpsgd.Config{
 		SamplingProbability: samplingProbability(s.Records),
 		ClipNorm:            math.Inf(1),
 		Steps:               200,
-		LearningRate:        0.5 / math.Sqrt(float64(max(s.Columns, 500))),
+		LearningRate:        0.5 / math.Sqrt(float64(columns)),
 		Optimizer:           optim.Config{Momentum: 0.9},
 	}
 }

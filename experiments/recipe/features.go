@@ -22,18 +22,22 @@ const (
 	Scattering    = "scattering"     // scattering transform, whitened and centred
 	ScatteringHOG = "scattering-hog" // beside centred histograms of oriented gradients
 	CentredHOG    = "centred-hog"    // these alone
+	// deskewed before one of these: each image is straightened by its own moments first.
+	deskewed = "deskewed-"
 )
 
 // FeatureSets lists the names of what a model can be trained on.
 func FeatureSets() []string {
-	return []string{experiments.Raw, experiments.HOG, experiments.Deskewed, experiments.DeskewedHOG, CentredHOG, Scattering, ScatteringHOG}
+	return []string{experiments.Raw, experiments.HOG, experiments.Deskewed, experiments.DeskewedHOG, CentredHOG, Scattering, ScatteringHOG,
+		deskewed + CentredHOG, deskewed + Scattering, deskewed + ScatteringHOG}
 }
 
 // learned is how features that learn from private rows are made.
 func (r Recipe) learned(s Shape) (private.Config, bool) {
 	c := r.Statistics
-	c.Scattering = r.Features == Scattering || r.Features == ScatteringHOG
-	c.HOG = r.Features == CentredHOG || r.Features == ScatteringHOG
+	name := strings.TrimPrefix(r.Features, deskewed)
+	c.Scattering = name == Scattering || name == ScatteringHOG
+	c.HOG = name == CentredHOG || name == ScatteringHOG
 	c.Records, c.Workers = s.Records, 1
 	if !c.Scattering {
 		c.SecondNoise, c.MeanNoise = 0, 0
@@ -123,7 +127,17 @@ func (j *job) learn(ctx context.Context, c private.Config, reservations []*ledge
 		defer l.Close()
 		reservations = exact
 	}
-	f, err := private.Prepare(ctx, j.Task.Private, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
+	train, test := j.Task.Private, j.Task.Test
+	if strings.HasPrefix(j.plan.Recipe.Features, deskewed) {
+		var err error
+		if train.X, err = features.Apply(ctx, train, features.Deskew{}, j.Workers); err != nil {
+			return prepared{}, fmt.Errorf("recipe: %w", err)
+		}
+		if test.X, err = features.Apply(ctx, test, features.Deskew{}, j.Workers); err != nil {
+			return prepared{}, fmt.Errorf("recipe: %w", err)
+		}
+	}
+	f, err := private.Prepare(ctx, train, test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
 	if err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}

@@ -53,6 +53,23 @@ func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error)
 	return nil, fmt.Errorf("model %q is not one of %s", r.Model, strings.Join(Models(), ", "))
 }
 
+// shift is by how many pixels a view is moved at most.
+const shift = 2
+
+// trained is the model as it is trained: on views, if the recipe has them.
+func (r Recipe) trained(m *nn.Model, s Shape, key dpsgd.Key) (dpsgd.Model, error) {
+	switch {
+	case r.Views < 0:
+		return nil, fmt.Errorf("%d views of an image", r.Views)
+	case r.Views <= 1:
+		return m, nil
+	case s.Image.Rows <= shift || s.Image.Cols <= shift || r.Features != experiments.Raw:
+		return nil, fmt.Errorf("views are of images, and for features %q", experiments.Raw)
+	}
+	move := dpsgd.Shift{Planes: 1, Rows: s.Image.Rows, Cols: s.Image.Cols, By: shift}
+	return dpsgd.Augment(m, r.Views, move, key.Derive("views").Stream().Uint64())
+}
+
 // hidden reads the widths of hidden layers.
 func hidden(words string) ([]int, error) {
 	var widths []int

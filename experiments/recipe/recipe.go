@@ -20,6 +20,9 @@ type Recipe struct {
 	// they consist of, Records, Workers, Cache and Progress are not taken.
 	Statistics private.Config
 	Model      string // "linear", "cnn", "mlp:128", "mlp:128,64", ...
+	// Views, if above 1, is how many randomly shifted views of an image its gradient is
+	// the mean of; for raw features. It costs time and no privacy.
+	Views int
 	// Train is how it is trained. NoiseMultiplier, NonPrivate, Workers, Checkpoint and
 	// callbacks are not taken.
 	Train dpsgd.Config
@@ -45,7 +48,11 @@ func (r Recipe) Validate(s Shape) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.newModel(s, columns, dpsgd.SeedKey(0)); err != nil {
+	m, err := r.newModel(s, columns, dpsgd.SeedKey(0))
+	if err != nil {
+		return err
+	}
+	if _, err := r.trained(m, s, dpsgd.SeedKey(0)); err != nil {
 		return err
 	}
 	train := r.Train

@@ -113,11 +113,15 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
+	trained, err := j.plan.Recipe.trained(m, j.shape, key)
+	if err != nil {
+		return Row{}, fmt.Errorf("recipe: %w", err)
+	}
 	cfg := j.plan.train(noise)
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, filepath.Join(j.dir, "checkpoint"), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step
-	result, err := dpsgd.Train(ctx, m, p.train, cfg, training, key)
+	result, err := dpsgd.Train(ctx, trained, p.train, cfg, training, key)
 	switch {
 	case err != nil:
 		return Row{}, fmt.Errorf("recipe: %w", err)
