@@ -1,0 +1,54 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+// page is memory for values that end where reading is a fault.
+func page[T Float](t *testing.T) []T {
+	size := syscall.Getpagesize()
+	memory, err := syscall.Mmap(-1, 0, 9*size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, syscall.Munmap(memory)) })
+	require.NoError(t, syscall.Mprotect(memory[8*size:], syscall.PROT_NONE))
+	return unsafe.Slice((*T)(unsafe.Pointer(&memory[0])), 8*size/int(unsafe.Sizeof(T(0))))
+}
+
+// TestNothingIsReadBehindTheEnd: every operand ends at a page that is not
+// readable; the process would die.
+func TestNothingIsReadBehindTheEnd(t *testing.T) {
+	t.Run("float32", testNothingIsReadBehindTheEnd[float32])
+	t.Run("float64", testNothingIsReadBehindTheEnd[float64])
+}
+
+func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
+	pages := [3][]T{page[T](t), page[T](t), page[T](t)}
+	ints := page[float64](t)
+	at := func(i, rows, cols int) matrix[T] {
+		n := rows * cols
+		return matrix[T]{rows: rows, cols: cols, ld: cols, data: pages[i][len(pages[i])-n:]}
+	}
+	rnd := rand.New(rand.NewPCG(13, 1))
+	for range 300 {
+		m, n, k := 1+rnd.IntN(40), 1+rnd.IntN(90), 1+rnd.IntN(40)
+		for _, p := range products[T]() {
+			ar, ac := shape(p.left, m, k)
+			br, bc := shape(p.right, k, n)
+			p.run(at(0, m, n), at(1, ar, ac), at(2, br, bc), m, n, k)
+		}
+		a, row := at(0, m, n), at(1, 1, n)
+		AddRows(row.data, a.data, n, m, n)
+		SquaredNorms(make([]float64, m), a.data, n, m, n)
+		Scale(a.data, 2, at(2, m, n).data)
+		AddScaled(a.data, 2, at(2, m, n).data)
+		if src, ok := any(row.data).([]float32); ok {
+			clear(src)
+			FoldInt64(unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n), src, 8)
+		}
+	}
+}
