@@ -8,11 +8,12 @@ import (
 )
 
 // bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. A
-// uniform integer below 2^128 is compared with q 2^128, which is an integer:
-// the last bit of q is worth at least 2^-116. Its lower half is only drawn
-// when the upper one leaves the comparison open.
+// uniform integer below 2^136 is compared with q 2^136, which is an integer: the
+// last bit of q is worth at least 2^-116. Its leading byte usually decides, and
+// a word has eight of them; the rest is drawn when they are equal.
 type bernoulli struct {
 	always bool
+	first  byte
 	hi, lo uint64
 }
 
@@ -20,16 +21,48 @@ func newBernoulli(q float64) bernoulli {
 	if q >= 1 {
 		return bernoulli{always: true}
 	}
-	hi, rest := math.Modf(math.Ldexp(q, 64))
-	return bernoulli{hi: uint64(hi), lo: uint64(math.Ldexp(rest, 64))}
+	digit := func(bits int) (d uint64) {
+		whole, rest := math.Modf(math.Ldexp(q, bits))
+		q = rest
+		return uint64(whole)
+	}
+	return bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-func (b bernoulli) draw(s *rng.Stream) bool {
+// among calls take for the numbers below n for which the event happens, each
+// by itself.
+func (b bernoulli) among(n int, s *rng.Stream, take func(i int)) {
 	if b.always {
-		return true
+		for i := range n {
+			take(i)
+		}
+		return
 	}
+	for i := 0; i < n; i += 8 {
+		word := s.Uint64()
+		if b.first < 127 && !anyBelow(word, b.first+1) {
+			continue
+		}
+		for j := range min(8, n-i) {
+			if u := byte(word >> (8 * j)); u < b.first || u == b.first && b.rest(s) {
+				take(i + j)
+			}
+		}
+	}
+}
+
+// rest decides where the leading byte left it open.
+func (b bernoulli) rest(s *rng.Stream) bool {
 	u := s.Uint64()
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
+}
+
+// anyBelow reports whether a byte of word is below n, at most 128: then, and
+// only then, the subtraction sets the top bit of a byte that had none, in the
+// lowest such byte at the latest.
+func anyBelow(word uint64, n byte) bool {
+	const ones = 0x0101010101010101
+	return (word-ones*uint64(n))&^word&(ones<<7) != 0
 }
 
 // batcher draws Poisson samples of the records and deals them to blocks.
@@ -64,11 +97,10 @@ func newBatcher(q float64, records int, group grouping) *batcher {
 func (b *batcher) draw(workers int, key Key) {
 	parallel(workers, len(b.picked), func(_, part int) {
 		picked, s := b.picked[part][:0], key.Derive("part", uint64(part)).Stream()
-		for i := part * drawLength; i < min((part+1)*drawLength, b.records); i++ {
-			if b.include.draw(s) {
-				picked = append(picked, pick{i, int(s.Uint64N(uint64(b.blocks)))})
-			}
-		}
+		low := part * drawLength
+		b.include.among(min(drawLength, b.records-low), s, func(i int) {
+			picked = append(picked, pick{low + i, int(s.Uint64N(uint64(b.blocks)))})
+		})
 		b.picked[part] = picked
 	})
 	clear(b.starts)
