@@ -99,8 +99,8 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 	return cmd
 }
 
-// plans are the models asked for.
-func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape) ([]recipe.Plan, error) {
+// check refuses flags that do not go together, and returns the epsilons.
+func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	var targets []float64
 	for _, word := range strings.FieldsFunc(f.epsilon, func(r rune) bool { return r == ',' }) {
 		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
@@ -132,23 +132,31 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape) ([]recipe.Plan, e
 	case given("mode") && f.ledger == "":
 		return nil, errors.New("--mode is for a new --ledger")
 	}
-	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without}
-	at := 2.0 // what the recipe is for
-	switch {
-	case f.without:
-		at = math.Inf(1)
-	case f.spend != 0:
-		plan.Epsilon, at = f.spend, f.spend
-	case f.ledger != "" && len(targets) == 1:
-		at = targets[0]
-	}
-	if f.ledger != "" || f.without || f.noise != 0 {
+	return targets, nil
+}
+
+// usualEpsilon is what a recipe is for where nothing else says it.
+const usualEpsilon = 2
+
+// plans are the models asked for; budget is that of a shared ledger, or 0.
+func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
+	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
+	one := func(epsilon float64) ([]recipe.Plan, error) {
 		var err error
-		plan.Recipe, err = f.recipe(cmd, s, at)
+		plan.Recipe, err = f.recipe(cmd, s, epsilon)
 		return []recipe.Plan{plan}, err
 	}
-	if len(targets) == 0 {
-		targets = []float64{2}
+	switch {
+	case f.without:
+		return one(math.Inf(1))
+	case f.spend != 0:
+		return one(f.spend)
+	case f.ledger != "":
+		return one(budget)
+	case f.noise != 0:
+		return one(usualEpsilon)
+	case len(targets) == 0:
+		targets = []float64{usualEpsilon}
 	}
 	var plans []recipe.Plan
 	for _, epsilon := range targets {
@@ -169,25 +177,28 @@ func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64)
 }
 
 func runDPSGD(cmd *cobra.Command, g *globals, f dpsgdFlags) error {
+	targets, err := f.check(cmd)
+	if err != nil {
+		return usageError("dpsgd", err)
+	}
 	task, err := loadTask(f.data)
 	if err != nil {
 		return err
 	}
 	shape := recipe.ShapeOf(task)
-	plans, err := f.plans(cmd, shape)
-	if err != nil {
-		return usageError("dpsgd", err)
-	}
-	cfg := recipe.Config{Task: task, Delta: g.delta, Plans: plans, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
+	cfg := recipe.Config{Task: task, Delta: g.delta, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
 	if !f.noCache {
 		cfg.Cache = &features.Cache{Warn: func(err error) { g.logf("%v", err) }}
 	}
-	fresh := false
+	fresh, budget := false, 0.0
 	if f.ledger != "" {
 		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {
 			return err
 		}
-		cfg.Delta = cfg.Shared.Account.Delta
+		cfg.Delta, budget = cfg.Shared.Account.Delta, cfg.Shared.Account.Epsilon
+	}
+	if cfg.Plans, err = f.plans(cmd, shape, targets, budget); err != nil {
+		return usageError("dpsgd", err)
 	}
 	if !(cfg.Delta < 1/float64(shape.Records)) {
 		return inputError(fmt.Errorf("delta %g is not below 1/%d", cfg.Delta, shape.Records),

@@ -93,7 +93,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *globals, cfg recipe.Config, c
 		if err := folder.Finish(cfg.Task.Hash()); err != nil {
 			return err
 		}
-		g.logf("results: %s", filepath.Join(dir, "results.json"))
+		g.logf("results: %s\nmodels: %s", filepath.Join(dir, "results.json"), filepath.Join(dir, "models"))
 	}
 	if err := printDPSGD(g, result); err != nil || keep {
 		return err

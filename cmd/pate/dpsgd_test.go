@@ -101,6 +101,7 @@ func TestDPSGDWithASecretKey(t *testing.T) {
 	require.Less(t, r.Private, 300, "one row a person")
 	require.Contains(t, r.Note, "one row per person")
 	require.NoFileExists(t, filepath.Join(out, "private", "run.key"))
+	require.FileExists(t, filepath.Join(out, "models", "epsilon-2-run-0.model"))
 	again, errs := typed(t, exitDone, base...)
 	require.Equal(t, first, again)
 	require.Contains(t, errs, "its key destroyed")

@@ -32,6 +32,7 @@ Teachers are trained on disjoint parts of the private data and vote on public
 examples. The vote is noised, not the data, and where the teachers disagree the
 tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 		Example: `  pate compare                                    # both ways on MNIST
+  pate dpsgd --data mnist --epsilon 2             # one model, by DP-SGD
   pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 \
       --ledger run.jsonl --out labels.csv         # votes in, labels out
   pate account events.json --delta 1e-5           # what did these cost?

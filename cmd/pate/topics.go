@@ -28,8 +28,8 @@ preprocessing; and everything computed from public data or from labels already
 released.
 
 A budget is that of one ledger, and only what is charged to it is added up. pate
-label and pate analyze release charge the --ledger they are given: give all runs on
-the same records the same one, and its budget holds for all of them together. pate
+label, pate analyze release and pate dpsgd charge the --ledger they are given: give
+all runs on the same records the same one, and its budget holds for all of them together. pate
 compare has a ledger in each --out folder; what other folders and ledgers spent on
 the same records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
@@ -45,7 +45,7 @@ private; give a table in which that is acceptable. Numeric columns are scaled an
 categories listed by looking at the pool alone; class names come from the whole
 file and are taken to be public. Image sets are split as in the literature: the
 training images are private, the first nine tenths of the test images are the
-pool, the rest score.`),
+pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score too.`),
 		topic("votes", "what a votes file looks like", `Labels: a matrix of class numbers, each row a query, each column a teacher.
 Counts (--counts): each row a query, each column a class, each cell how many
 teachers voted for it. Classes count from 0, and how many there are is public:

@@ -2,9 +2,7 @@ package recipe
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -83,15 +81,6 @@ func hidden(words string) ([]int, error) {
 		}
 	}
 	return widths, nil
-}
-
-// parameterBytes is what a trained model releases.
-func parameterBytes(v []float32) []byte {
-	out := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
-	}
-	return out
 }
 
 // score is the accuracy of a model on rows.

@@ -1,7 +1,10 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -102,6 +105,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			b, err := account.Epsilon(1e-4)
 			require.NoError(t, err)
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
+			require.FileExists(t, filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
 			if name == "hog" {
 				require.Greater(t, row.Accuracy, 0.9)
 			}
@@ -132,6 +136,7 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	c := config(t, task, Plan{Recipe: r, Epsilon: 4})
 	whole, err := Run(context.Background(), c)
 	require.NoError(t, err)
+	first := c.Dir
 	c.Dir = t.TempDir()
 	for cut := 7; ; cut += 7 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -154,6 +159,12 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 		require.Equal(t, whole, again)
 		break
 	}
+	models := [2][]byte{}
+	for i, dir := range []string{first, c.Dir} {
+		models[i], err = os.ReadFile(filepath.Join(dir, "models", "epsilon-4-run-0.model"))
+		require.NoError(t, err)
+	}
+	require.Equal(t, models[0], models[1])
 	files, err := filepath.Glob(filepath.Join(c.Dir, "private", "*", "checkpoint"))
 	require.NoError(t, err)
 	require.Empty(t, files, "a checkpoint tells of private rows and is not kept")
@@ -164,6 +175,27 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-4-run-0.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "nothing is charged twice")
+}
+
+// The model file is the model that was scored, and the ledger has its hash.
+func TestTheModelFileIsTheModel(t *testing.T) {
+	task := strokes(t, 240, 40)
+	r := Default(ShapeOf(task), experiments.Raw, "mlp:8", 8)
+	r.Train.Steps, r.Train.AverageDecay = 20, 0.5
+	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
+	result, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	file, err := os.ReadFile(filepath.Join(c.Dir, "models", "epsilon-8-run-0.model"))
+	require.NoError(t, err)
+	m, err := r.newModel(ShapeOf(task), 256, dpsgd.SeedKey(99))
+	require.NoError(t, err)
+	require.NoError(t, m.Load(bytes.NewReader(file)))
+	a, err := score(context.Background(), m, task.WithoutPool().Test.X, task.WithoutPool().Test.Y)
+	require.NoError(t, err)
+	require.Equal(t, result.Rows[0].Accuracy, a)
+	book, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-8-run-0.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
 }
 
 func TestWithoutPrivacyNothingIsClaimed(t *testing.T) {

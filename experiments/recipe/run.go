@@ -28,7 +28,8 @@ type runner struct {
 // Run trains every plan, Seeds times, and returns a row for each plan. It may be
 // interrupted and called again with the same Config: what is done is taken from
 // Config.Dir, a training goes on at its checkpoint, to the last bit as if nothing had
-// happened, and nothing is charged twice.
+// happened, and nothing is charged twice. The models are left in Config.Dir/models, a
+// file each as package nn loads them; the ledger has its SHA-256.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -41,8 +42,10 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	case c.Dir == "":
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
-	if err := os.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+	for folder, mode := range map[string]os.FileMode{"ledger": 0o700, "models": 0o755} {
+		if err := os.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
+			return nil, fmt.Errorf("recipe: %w", err)
+		}
 	}
 	r := &runner{Config: c, shape: ShapeOf(c.Task)}
 	r.Task = c.Task.WithoutPool()

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // run trains one model: its noise is on disk before it is charged, the charge before
@@ -146,16 +148,27 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 	return row, j.finish(b, reservations, m, state{Noise: noise, Row: &row}, cfg.Checkpoint)
 }
 
-// finish commits the model and keeps the row.
+// finish commits the model, writes its file and keeps the row.
 func (j *job) finish(b book, reservations []*ledger.Reservation, m *nn.Model, done state, checkpoint string) error {
+	var file bytes.Buffer
+	if err := m.Save(&file); err != nil {
+		return fmt.Errorf("recipe: %w", err)
+	}
 	var outcomes []ledger.Outcome
 	for _, r := range reservations { // the model is what all of them led to
-		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: parameterBytes(m.Parameters())})
+		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: file.Bytes()})
 	}
 	if len(outcomes) > 0 {
 		if err := b.ledger.CommitBatch(outcomes); err != nil {
 			return fmt.Errorf("recipe: %w", err)
 		}
+	}
+	mode := os.FileMode(0o600)
+	if done.Row.Releasable {
+		mode = 0o644
+	}
+	if err := durable.WriteBytes(filepath.Join(j.Dir, "models", j.name()+".model"), mode, file.Bytes()); err != nil {
+		return fmt.Errorf("recipe: %w", err)
 	}
 	if j.Shared != nil {
 		var err error
