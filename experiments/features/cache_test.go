@@ -1,10 +1,12 @@
 package features
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pate-go/pate/experiments/dataset"
@@ -15,14 +17,14 @@ import (
 // counting tells how many images were computed, and can change what it
 // computes under the same name.
 type counting struct {
-	calls *int
+	calls *atomic.Int64
 	plus  float32
 }
 
 func (counting) Name() string                { return "counting" }
 func (counting) Dim(shape dataset.Shape) int { return shape.Pixels() }
 func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
-	*c.calls++
+	c.calls.Add(1)
 	for i, v := range img {
 		dst[i] = 2*v + c.plus
 	}
@@ -31,23 +33,23 @@ func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
 func TestCacheComputesOnce(t *testing.T) {
 	ctx, shape := context.Background(), dataset.Shape{Rows: 3, Cols: 4}
 	set := randomSet(2*pieceRows+5, shape)
-	calls := 0
+	var calls atomic.Int64
 	e := counting{calls: &calls}
 	var warned []error
 	c := Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Warn: func(err error) { warned = append(warned, err) }}
 	want, err := Apply(ctx, set, e, 1)
 	require.NoError(t, err)
 
-	calls = 0
+	calls.Store(0)
 	first, err := c.Apply(ctx, set, e, 1)
 	require.NoError(t, err)
 	require.Equal(t, want, first)
-	require.Equal(t, set.X.Rows+1, calls)
-	calls = 0
+	require.EqualValues(t, set.X.Rows+1, calls.Load())
+	calls.Store(0)
 	second, err := c.Apply(ctx, set, e, 3)
 	require.NoError(t, err)
 	require.Equal(t, want, second)
-	require.Equal(t, 1, calls, "only the test image")
+	require.EqualValues(t, 1, calls.Load(), "only the test image")
 	wide := matrixOf(set.X.Rows, 12, 20)
 	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
 	for i := range wide.Rows {
@@ -69,7 +71,7 @@ func TestCacheComputesOnce(t *testing.T) {
 // Whatever features depend on leads to another file: pixels, one of them, their
 // order, the number of rows, the shape, the extractor by name and by deed.
 func TestCacheKeysDiffer(t *testing.T) {
-	calls := 0
+	var calls atomic.Int64
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
 	seen := map[[32]byte]bool{}
 	add := func(set dataset.Set, e Extractor) {
@@ -102,7 +104,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 func TestCacheOfDamagedFiles(t *testing.T) {
 	ctx, shape := context.Background(), dataset.Shape{Rows: 1, Cols: 2}
 	set := randomSet(2*pieceRows, shape)
-	calls := 0
+	var calls atomic.Int64
 	e := counting{calls: &calls}
 	var warned []error
 	c := Cache{Dir: t.TempDir(), Warn: func(err error) { warned = append(warned, err) }}
@@ -126,11 +128,12 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 	for name, contents := range damaged {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, contents, 0o600))
-			warned, calls = nil, 0
+			warned = nil
+			calls.Store(0)
 			got, err := c.Apply(ctx, set, e, 2)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			require.Equal(t, set.X.Rows+1, calls)
+			require.EqualValues(t, set.X.Rows+1, calls.Load())
 			require.Len(t, warned, 1)
 			require.ErrorIs(t, warned[0], ErrDamaged)
 			after, err := os.ReadFile(path)
@@ -167,4 +170,28 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
 	require.NoError(t, err)
 	require.Empty(t, files)
+}
+
+// FuzzCacheFile: bytes that nobody wrote are never taken for features.
+func FuzzCacheFile(f *testing.F) {
+	file := cacheFile{key: [32]byte{1, 2, 3}}
+	x := matrixOf(3, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = float32(i)
+	}
+	path := filepath.Join(f.TempDir(), "file")
+	var good bytes.Buffer
+	require.NoError(f, file.write(&good, x))
+	f.Add(good.Bytes())
+	f.Add(good.Bytes()[:good.Len()-4])
+	f.Add(make([]byte, good.Len()))
+	f.Fuzz(func(t *testing.T, contents []byte) {
+		require.NoError(t, os.WriteFile(path, contents, 0o600))
+		got := matrixOf(3, 2, 2)
+		err := file.read(path, got, 1)
+		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
+		if err == nil {
+			require.Equal(t, x, got)
+		}
+	})
 }

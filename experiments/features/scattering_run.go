@@ -3,7 +3,6 @@ package features
 import (
 	"math"
 
-	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -11,126 +10,6 @@ import (
 // lanes is the number of images that lie side by side: the width of a tile of
 // the product kernels.
 const lanes = 16
-
-// tensor holds signals at points of a grid, [row][column][signal][lane], so a
-// transform along rows or columns is a matrix times something many columns wide.
-type tensor struct {
-	data       []float32
-	cols       int
-	width      int // signals times lanes
-	point, row int // from a point to the next, from a row to the next
-}
-
-func newTensor(rows, cols, width int) tensor {
-	t := tensor{cols: cols, width: width, point: spread(width)}
-	t.row = spread(cols * t.point)
-	t.data = make([]float32, rows*t.row)
-	return t
-}
-
-// spread avoids distances at which many points would share a few sets of the
-// first-level cache, which makes products two times slower.
-func spread(distance int) int {
-	if distance%256 == 0 {
-		return distance + 16
-	}
-	return distance
-}
-
-// at is what begins with the given point.
-func (t tensor) at(row, col int) []float32 { return t.data[row*t.row+col*t.point:] }
-
-// matrix is a small dense matrix by which a dimension is transformed.
-type matrix struct {
-	m, n int
-	v    []float32
-}
-
-func newMatrix(m, n int, v []float64) matrix {
-	out := matrix{m: m, n: n, v: make([]float32, m*n)}
-	for i, x := range v {
-		out.v[i] = float32(x)
-	}
-	return out
-}
-
-// times is the product a b, computed in double precision.
-func times(a, b []float64, m, n, k int) []float64 {
-	out := make([]float64, m*n)
-	kernel.MulAB(out, n, a, k, b, n, m, n, k)
-	return out
-}
-
-func transposed(a []float64, m, n int) []float64 {
-	out := make([]float64, m*n)
-	for i := range m {
-		for j := range n {
-			out[j*m+i] = a[i*n+j]
-		}
-	}
-	return out
-}
-
-// axis is the transforms along one dimension of the image.
-type axis struct {
-	in, n, half, out int    // points of the image, padded, at half resolution, and that come out
-	analyse          matrix // padding and analysis of the image: n x in
-	average          matrix // padding and low pass of the image: out x in
-	forward          matrix // analysis, and low pass behind it: (n+out) x n
-	inverse          matrix // synthesis from the fine basis: n x n
-	halfInverse      matrix // from the coarse basis: half x half
-	halfAverage      matrix // low pass at half resolution: out x half
-}
-
-// newAxis uses Kymatio's padding: to the next multiple of four and four more, by
-// reflection that does not repeat the border, the smaller half in front.
-func newAxis(points int) axis {
-	const step = 1 << scales
-	n := ((points+step)/step + 1) * step
-	a := axis{in: points, n: n, half: n / 2, out: n/step - 2}
-	pad := make([]float64, n*points)
-	for x := range n {
-		from := x - (n-points)/2
-		if from < 0 {
-			from = -from
-		}
-		if from >= points {
-			from = 2*(points-1) - from
-		}
-		pad[x*points+from] = 1
-	}
-	b := newBasis(n)
-	analysis := values(b.waves(), n)
-	low := lowPass(n, 0)
-	a.analyse = newMatrix(n, points, times(analysis, pad, n, points, n))
-	a.average = newMatrix(a.out, points, times(low, pad, a.out, points, n))
-	a.forward = newMatrix(n+a.out, n, append(analysis[:len(analysis):len(analysis)], low...))
-	a.inverse = newMatrix(n, n, transposed(analysis, n, n))
-	a.halfInverse = newMatrix(a.half, a.half, transposed(values(b.coarse(), a.half), a.half, a.half))
-	a.halfAverage = newMatrix(a.out, a.half, lowPass(a.half, 1))
-	return a
-}
-
-// analysis and lowPass are the two parts of forward.
-func (a axis) analysis() matrix { return matrix{a.n, a.n, a.forward.v[:a.n*a.n]} }
-
-func (a axis) lowPass() matrix { return matrix{a.out, a.n, a.forward.v[a.n*a.n:]} }
-
-// scatteringPlan is what is computed once for a shape.
-type scatteringPlan struct {
-	row, col         axis
-	outRows, outCols int
-	fine             bank // first order, fine scale
-	coarse           bank // coarse scale, of the image and of the fine moduli
-}
-
-func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
-	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
-	p.outRows, p.outCols = p.row.out, p.col.out
-	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0))
-	p.coarse = newCoarseBank(newSpectrum(p.row.n, p.col.n, 1))
-	return p
-}
 
 // together is how many signals of order one are filtered again at a time: few
 // enough for the second-level cache.
@@ -184,17 +63,6 @@ func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
 		coarse1:   newTensor(r.out, c.out, first),
 		order2:    newTensor(r.out, c.out, second),
 	}
-}
-
-// alongRows transforms the first dimension of src to dst, which have as many
-// columns.
-func (m matrix) alongRows(dst, src tensor) {
-	kernel.MulAB(dst.data, dst.row, m.v, m.n, src.data, src.row, m.m, (src.cols-1)*src.point+src.width, m.n)
-}
-
-// alongCols transforms row srcRow of src to row dstRow of dst.
-func (m matrix) alongCols(dst tensor, dstRow int, src tensor, srcRow int) {
-	kernel.MulAB(dst.at(dstRow, 0), dst.point, m.v, m.n, src.at(srcRow, 0), src.point, m.m, src.width, m.n)
 }
 
 // run computes the features of at most lanes images.

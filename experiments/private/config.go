@@ -157,11 +157,15 @@ func (c Config) Dim(shape dataset.Shape) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return dimOf(shape, scattering, hog), nil
+}
+
+func dimOf(shape dataset.Shape, parts ...features.Extractor) int {
 	dim := 0
-	for _, e := range []features.Extractor{scattering, hog} {
+	for _, e := range parts {
 		if e != nil {
 			dim += e.Dim(shape)
 		}
 	}
-	return dim, nil
+	return dim
 }

@@ -53,14 +53,15 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 	if test.X.Rows > 0 && test.Image != train.Image {
 		return Features{}, fmt.Errorf("private: training images of %dx%d, test images of %dx%d", train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols)
 	}
-	dim, err := cfg.Dim(train.Image)
+	scattering, hog, err := cfg.extractors(train.Image)
 	if err != nil {
 		return Features{}, err
 	}
+	dim := dimOf(train.Image, scattering, hog)
 	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, sets: []dataset.Set{train, test}}
 	p.out.Train, p.out.Test = newMatrix(train.X.Rows, dim), newMatrix(test.X.Rows, dim)
 	p.out.Events, p.out.Releasable = events, key.Releasable()
-	if err := p.run(); err != nil {
+	if err := p.run(scattering, hog); err != nil {
 		return Features{}, err
 	}
 	p.end()
@@ -97,11 +98,7 @@ func (p *preparation) end() {
 	}
 }
 
-func (p *preparation) run() error {
-	scattering, hog, err := p.cfg.extractors(p.sets[0].Image)
-	if err != nil {
-		return err
-	}
+func (p *preparation) run(scattering, hog features.Extractor) error {
 	at := 0
 	if scattering != nil {
 		if err := p.scattering(scattering, at); err != nil {
