@@ -47,12 +47,17 @@ what must be refuted, and if one of them is not, the audit was blind.
 
 Audited by --suite default:
 ` + indented(audits.Names(audits.Default())) + `
+and by --suite trained, which trains on MNIST, a minute each:
+` + indented(audits.Names(audits.Trained())) + `
 
 Known to --broken:
-` + indented(audits.Names(audits.Broken())),
+` + indented(audits.Names(audits.Broken())) + `
+and by --broken trained:
+` + indented(audits.Names(audits.BrokenTrained())),
 		Example: `  pate audit                                    # everything, in a minute or two
   pate audit --suite gnmax,dpsgd --samples 1000000
   pate audit --broken svt-no-cutoff             # exits with 5
+  pate audit --suite trained --broken trained   # MNIST, with canaries
   pate audit --broken all --list                # which mistakes are known`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,8 +95,8 @@ Known to --broken:
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited: default, or names from the list above")
-	flags.StringSliceVar(&f.broken, "broken", nil, "audit mistakes made on purpose instead: all, or names from the list above")
+	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited: default, trained, or names from the lists above")
+	flags.StringSliceVar(&f.broken, "broken", nil, "audit mistakes made on purpose instead: all, trained, or names from the lists above")
 	flags.IntVar(&f.samples, "samples", 0, "runs on each of two inputs; 0: as many as each target needs")
 	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance that any claim is refuted although all are true")
 	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
@@ -109,14 +114,14 @@ func auditKey(g *globals) (aggregate.Key, error) {
 func auditTargets(f auditFlags, suiteGiven bool) ([]audits.Target, error) {
 	var targets []audits.Target
 	if len(f.broken) == 0 || suiteGiven {
-		found, err := namedTargets(audits.Default(), f.suite, "default")
+		found, err := namedTargets(audits.Default(), audits.Trained(), f.suite, "default", "trained")
 		if err != nil {
 			return nil, fmt.Errorf("--suite: %w", err)
 		}
 		targets = found
 	}
 	if len(f.broken) > 0 {
-		found, err := namedTargets(audits.Broken(), f.broken, "all")
+		found, err := namedTargets(audits.Broken(), audits.BrokenTrained(), f.broken, "all", "trained")
 		if err != nil {
 			return nil, fmt.Errorf("--broken: %w", err)
 		}
@@ -128,9 +133,14 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]audits.Target, error) {
 	return targets, nil
 }
 
-func namedTargets(known []audits.Target, names []string, all string) ([]audits.Target, error) {
-	if slices.Contains(names, all) {
-		return known, nil
+// namedTargets are those of two groups that names, or the name of a group, ask for.
+func namedTargets(quick, slow []audits.Target, names []string, allQuick, allSlow string) ([]audits.Target, error) {
+	known := slices.Concat(quick, slow)
+	names = slices.Clone(names)
+	for group, targets := range map[string][]audits.Target{allQuick: quick, allSlow: slow} {
+		if i := slices.Index(names, group); i >= 0 {
+			names = slices.Replace(names, i, i+1, audits.Names(targets)...)
+		}
 	}
 	for _, name := range names {
 		if !slices.Contains(audits.Names(known), name) {

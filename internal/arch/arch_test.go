@@ -20,8 +20,8 @@ var rank = map[string]int{
 	"aggregate/analysis": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "aggregate/plan": 5,
 	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5, "teachers/manifest": 5, "teachers/label": 6,
 	"student":             6,
-	"experiments/dataset": 6, "experiments/features": 7, "experiments": 8, "experiments/audits": 8, "experiments/explain": 8, "experiments/peers": 8, "experiments/private": 8, "experiments/report": 9, "experiments/recipe": 9,
-	"cmd/pate": 10,
+	"experiments/dataset": 6, "experiments/features": 7, "experiments": 8, "experiments/audits": 10, "experiments/explain": 8, "experiments/peers": 8, "experiments/private": 8, "experiments/report": 9, "experiments/recipe": 9,
+	"cmd/pate": 11,
 }
 
 func TestImportsKeepTheDirection(t *testing.T) {
