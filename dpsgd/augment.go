@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -76,12 +77,12 @@ func (a *augmented) Groups() []int {
 }
 
 // Predict implements [Predictor].
-func (a *augmented) Predict(dst []int, x blas32.General) error {
+func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	p, ok := a.Model.(Predictor)
 	if !ok {
 		return fmt.Errorf("dpsgd: a %T does not predict", a.Model)
 	}
-	return p.Predict(dst, x)
+	return p.Predict(ctx, dst, x)
 }
 
 // Worker implements [Model].

@@ -27,7 +27,7 @@ func (s scaling) Draw(rnd *rand.Rand) func(dst, src []float32) {
 
 func augmentedSoftmax(views int) func(m *Softmax) Model {
 	return func(m *Softmax) Model {
-		a, err := Augment(m, views, scaling{3}, 7)
+		a, err := Augment(predicting{m}, views, scaling{3}, 7)
 		if err != nil {
 			panic(err)
 		}

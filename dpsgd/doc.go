@@ -10,18 +10,35 @@
 //  3. the sum is put on an integer grid and exact discrete Gaussian noise of
 //     standard deviation just above NoiseMultiplier times C is added;
 //  4. the result divided by q n, the expected and never the actual batch size,
-//     takes the place of the gradient in a step with momentum.
+//     takes the place of the gradient in a step of gradient descent.
 //
 // A batch may be empty; its step is noise alone. A gradient that is not finite
 // counts as zero. Per-example norms, scaling and the sum take one backward
 // pass: see [Model].
+//
+// [Config] has the variants the field knows: update rules with a memory
+// ([optim]), learning rates and noise that move on a schedule fixed in advance,
+// clipping by group, automatic clipping, a clip norm that follows a quantile of
+// the norms, averages of iterates, everybody in every step, Laplace noise for
+// one parameter. [Augment] trains on several views of every record. [Sum] is a
+// single release of everybody's contribution, for private means and the like.
+//
+// # Cost
+//
+// Batches are streamed, 256 records at most at a time, so that a logical batch
+// may be of any size: physical micro-batches are not the caller's concern. Beside
+// the model, the memory is twelve bytes a parameter for every goroutine, eight
+// for the noise, eight for the gradient, eight for each number the update rule
+// remembers of a parameter, and a few words for every record.
 //
 // # Guarantee
 //
 // The sequence of all iterates is what [Config.Event] says: Steps adaptive
 // repetitions of a Poisson-sampled Gaussian mechanism with the stated noise
 // multiplier (Abadi et al. 2016, Algorithm 1), for the relation "one record
-// added or removed" and the unit "one row of the data". Replacing a record is
+// added or removed" and the unit "one row of the data". With adaptive clipping
+// the multiplier is that of sum and count together. Learning rates, update rules,
+// averages and checkpoints are computed from what was released. Replacing a record is
 // another relation and costs more; no event here stands for it. [Train] charges
 // before step 0: it runs only on a ledger reservation for exactly that event.
 // Whoever the ledger names as its unit must have one row at most: with k rows
@@ -30,7 +47,7 @@
 // The claim holds for the numbers the machine computes, not only for the real
 // numbers of the paper. What floating point does to the sum is bounded beside
 // the type grid, and the noise is inflated to cover it, by about one part in a
-// thousand. The sampling probability is the exact binary fraction of the
+// thousand, or two above 65,536 parameters. The sampling probability is the exact binary fraction of the
 // float64 and is compared with random integers. The noise is an exact sampler's;
 // its Renyi divergences at integer orders, sampled or not, are those of the
 // continuous Gaussian, and at other orders differ by less than 2^-1000. For
@@ -46,7 +63,10 @@
 //     and initial parameters, so that a repeated run repeats its answer and a
 //     different one never meets the same noise twice. A run with a [SeedKey]
 //     is marked not releasable.
-//   - [Diagnostics] are private and unprotected, and so is the running time.
+//   - [Diagnostics] are private and unprotected, and so is the running time. The
+//     rest of [Metrics] may be shown.
+//   - The event is charged as a whole. A run that ends early has spent
+//     it: what [Metrics] says of the steps so far is for the eye.
 //   - Features must be public functions of their own row. Statistics fitted on
 //     the data, hyper-parameters and stopping points chosen on it cost privacy
 //     that nothing here charges.

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"math"
@@ -41,7 +42,7 @@ type Score struct {
 // Predictor is a [Model] that tells classes.
 type Predictor interface {
 	// Predict sets dst[i] to the class of row i of x.
-	Predict(dst []int, x blas32.General) error
+	Predict(ctx context.Context, dst []int, x blas32.General) error
 }
 
 // Diagnostics counts what happened to records, summed over steps. It is an
@@ -117,13 +118,13 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 }
 
 // tell completes and delivers the metrics of a step.
-func (o *observer) tell(m Metrics) error {
+func (o *observer) tell(ctx context.Context, m Metrics) error {
 	if o.cfg.Observe == nil {
 		return nil
 	}
 	m.Event = o.cfg.EventAfter(m.Step)
 	if o.worker != nil && (m.Step%o.cfg.every(o.cfg.PublicEvery) == 0 || m.Step == m.Steps) {
-		score, err := o.score()
+		score, err := o.score(ctx)
 		if err != nil {
 			return err
 		}
@@ -134,7 +135,7 @@ func (o *observer) tell(m Metrics) error {
 }
 
 // score adds up the losses that a worker reports, and counts right answers.
-func (o *observer) score() (Score, error) {
+func (o *observer) score(ctx context.Context) (Score, error) {
 	data := o.cfg.Public
 	o.worker.Start()
 	var total Tally
@@ -150,7 +151,7 @@ func (o *observer) score() (Score, error) {
 	if o.predicted == nil {
 		return s, nil
 	}
-	if err := o.model.(Predictor).Predict(o.predicted, data.X); err != nil {
+	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
 		return Score{}, err
 	}
 	right := 0

@@ -225,6 +225,13 @@ func TestAverage(t *testing.T) {
 	require.Nil(t, result.Average)
 }
 
+// predicting is a Predictor.
+type predicting struct{ *Softmax }
+
+func (m predicting) Predict(_ context.Context, dst []int, x blas32.General) error {
+	return m.Softmax.Predict(dst, x)
+}
+
 func TestMetrics(t *testing.T) {
 	private, public := clouds(600, 4), clouds(500, 4)
 	cfg := usual
@@ -252,7 +259,7 @@ func TestMetrics(t *testing.T) {
 		_, err := json.Marshal(at)
 		require.Error(t, err, "private metrics have no JSON form")
 	}
-	result, err := Train(context.Background(), m, private, cfg, reserve(t, cfg), SeedKey(1))
+	result, err := Train(context.Background(), predicting{m}, private, cfg, reserve(t, cfg), SeedKey(1))
 	require.NoError(t, err)
 	require.Equal(t, []int{7, 14, 21, 28, 30}, scored)
 	require.Equal(t, result.Diagnostics, counts)
@@ -262,7 +269,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	o, err := newObserver(zero, cfg)
 	require.NoError(t, err)
-	s, err := o.score()
+	s, err := o.score(context.Background())
 	require.NoError(t, err)
 	require.InDelta(t, math.Log(3), s.Loss, 1e-6)
 

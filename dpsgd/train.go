@@ -79,7 +79,7 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 		if err := t.save(); err != nil {
 			return Result{}, err
 		}
-		if err := o.tell(m); err != nil {
+		if err := o.tell(ctx, m); err != nil {
 			return Result{}, err
 		}
 	}
