@@ -49,7 +49,7 @@ type trained struct {
 
 func mnist() trained {
 	return trained{
-		name: "dpsgd-mnist", share: 1, canaries: 2000, guesses: 200, epsilon: 2, delta: 1e-5, noise: 1,
+		name: "dpsgd-mnist", share: 1, canaries: 3000, guesses: 300, epsilon: 2, delta: 1e-5, noise: 1,
 		train: func(s recipe.Shape) dpsgd.Config {
 			return recipe.Default(s, experiments.DeskewedHOG, recipe.Linear, 2).Train
 		},
