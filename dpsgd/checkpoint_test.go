@@ -102,16 +102,49 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "CheckpointEvery")
 }
 
+// A file of an older version says so; one of another entry of the ledger too.
+func TestWhyACheckpointIsRefused(t *testing.T) {
+	d := clouds(30, 3)
+	cfg := usual
+	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(t.TempDir(), "run.ckpt")
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	var reservations []*ledger.Reservation
+	for range 3 {
+		r, err := l.Reserve(cfg.Event())
+		require.NoError(t, err)
+		reservations = append(reservations, r)
+	}
+	train := func() error {
+		r := reservations[0]
+		reservations = reservations[1:]
+		m, err := NewSoftmax(3, 3)
+		require.NoError(t, err)
+		_, err = Train(context.Background(), m, d, cfg, r, SeedKey(5))
+		return err
+	}
+	require.NoError(t, train())
+	err = train()
+	require.ErrorIs(t, err, ErrCheckpoint)
+	require.ErrorContains(t, err, "entry 1 of the ledger, the reservation is entry 2")
+	file, err := os.ReadFile(cfg.Checkpoint)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cfg.Checkpoint, append([]byte(checkpointMagic1), file[len(checkpointMagic):]...), 0o600))
+	err = train()
+	require.ErrorIs(t, err, ErrCheckpoint)
+	require.ErrorContains(t, err, "format 1")
+}
+
 func FuzzCheckpoint(f *testing.F) {
 	d, key := clouds(30, 3), SeedKey(5)
 	cfg := usual
-	cfg.Steps, cfg.Checkpoint = 2, filepath.Join(f.TempDir(), "run.ckpt")
+	cfg.Steps, cfg.Workers, cfg.Checkpoint = 2, 1, filepath.Join(f.TempDir(), "run.ckpt")
 	start := func(tb testing.TB) *trainer {
 		m, err := NewSoftmax(3, 3)
 		require.NoError(tb, err)
 		t, err := newTrainer(m, d, cfg)
 		require.NoError(tb, err)
-		require.NoError(tb, t.start(reserve(tb, cfg), key))
+		t.release.key, t.entry = key.DeriveBytes("dpsgd", fingerprint(cfg.text(), m, d, 1)), 1
 		return t
 	}
 	first := start(f)

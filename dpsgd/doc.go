@@ -17,10 +17,10 @@
 // pass: see [Model].
 //
 // [Config] has the variants the field knows: update rules with a memory
-// ([optim]), learning rates and noise that move on a schedule fixed in advance,
-// clipping by group, automatic clipping, a clip norm that follows a quantile of
-// the norms, averages of iterates, everybody in every step, Laplace noise for
-// one parameter. [Augment] trains on several views of every record. [Sum] is a
+// ([github.com/pate-go/pate/dpsgd/optim]), learning rates and noise that move on
+// a schedule fixed in advance, clipping by group, automatic clipping, a clip norm
+// that follows a quantile of the norms, averages of iterates, everybody in every
+// step, Laplace noise for one parameter. [Augment] trains on several views of every record. [Sum] is a
 // single release of everybody's contribution, for private means and the like.
 //
 // # Cost
@@ -37,8 +37,8 @@
 // repetitions of a Poisson-sampled Gaussian mechanism with the stated noise
 // multiplier (Abadi et al. 2016, Algorithm 1), for the relation "one record
 // added or removed" and the unit "one row of the data". With adaptive clipping
-// the multiplier is that of sum and count together. Learning rates, update rules,
-// averages and checkpoints are computed from what was released. Replacing a record is
+// the multiplier is that of sum and count together. Learning rates, update rules
+// and averages are computed from what was released. Replacing a record is
 // another relation and costs more; no event here stands for it. [Train] charges
 // before step 0: it runs only on a ledger reservation for exactly that event.
 // Whoever the ledger names as its unit must have one row at most: with k rows
