@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/experiments/report"
@@ -114,63 +112,32 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 	if err != nil {
 		return nil, err
 	}
-	dir, keep, err := f.folder(id)
+	dir, keep, err := home(f.out, "compare-"+id.Name())
 	if err != nil {
 		return nil, err
 	}
-	folder, err := experiments.OpenFolder(ctx, dir, id, func() (aggregate.Key, error) {
-		if g.seeded {
-			return aggregate.SeedKey(g.seed), nil
-		}
-		return aggregate.NewKey()
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	if folder.Finished {
-		switch same, err := folder.MadeOf(cfg.Task.Hash()); {
-		case err != nil:
-			return nil, err
-		case !same:
-			return nil, fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, dir)
-		}
-		result, err := report.Read(dir)
-		if err != nil {
-			return nil, err
-		}
-		g.logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(dir, "results.json"))
-		return result, printResult(g, result)
-	}
-	bar := newProgress(g)
-	cfg.Key, cfg.Dir = folder.Key, folder.Path
-	cfg.Progress = func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) }
-	result, err := experiments.Compare(ctx, cfg)
-	bar.clear()
-	if err != nil {
-		if ctx.Err() != nil {
-			g.logf("what is done so far, secrets included, is in %s", dir)
-		}
-		return nil, err
-	}
-	if keep {
-		if err := report.Write(dir, result, id.Command); err != nil {
-			return nil, err
-		}
-		if err := folder.Finish(cfg.Task.Hash()); err != nil {
-			return nil, err
-		}
-		g.logf("report: %s\nkeep %s to yourself: the teachers' votes", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
-	}
-	if err := printResult(g, result); err != nil {
-		return nil, err
-	}
-	if !keep {
-		if err := os.RemoveAll(dir); err != nil {
-			return nil, fmt.Errorf("removing the finished run's secrets: %w", err)
-		}
-	}
-	return result, nil
+	var result *experiments.Result
+	err = folderRun{
+		id: id, dir: dir, keep: keep, data: cfg.Task.Hash(),
+		read: func() error { result, err = report.Read(dir); return err },
+		run: func(folder experiments.Folder) error {
+			bar := newProgress(g)
+			defer bar.clear()
+			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			cfg.Progress = func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) }
+			result, err = experiments.Compare(ctx, cfg)
+			return err
+		},
+		write: func() error {
+			if err := report.Write(dir, result, id.Command); err != nil {
+				return err
+			}
+			g.logf("report: %s\nkeep %s to yourself: the teachers' votes", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
+			return nil
+		},
+		print: func() error { return printResult(g, result) },
+	}.do(ctx, g)
+	return result, err
 }
 
 // printResult writes the table, or the JSON of the contract, to stdout.
@@ -253,19 +220,6 @@ func shellWord(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-// folder is where the run lives: --out, or one in the user's cache that is
-// removed when the run is done.
-func (f compareFlags) folder(id experiments.Identity) (dir string, keep bool, err error) {
-	if f.out != "" {
-		return f.out, true, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
-	}
-	return filepath.Join(cache, "pate", "compare-"+id.Name()), false, nil
 }
 
 func (f compareFlags) methodList() []string {

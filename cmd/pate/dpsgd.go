@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -135,8 +134,10 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 	return targets, nil
 }
 
-// usualEpsilon is what a recipe is for where nothing else says it.
-const usualEpsilon = 2
+const (
+	usualEpsilon    = 2 // what a recipe is for where nothing else says it
+	clipOnlyEpsilon = 8 // and where gradients are clipped and get no noise
+)
 
 // plans are the models asked for; budget is that of a shared ledger, or 0.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
@@ -147,6 +148,8 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64
 		return []recipe.Plan{plan}, err
 	}
 	switch {
+	case f.without && cmd.Flags().Changed("clip"): // only the noise is left out
+		return one(clipOnlyEpsilon)
 	case f.without:
 		return one(math.Inf(1))
 	case f.spend != 0:
@@ -288,17 +291,4 @@ func (f *dpsgdFlags) flagNames() []string {
 // identifying are those that were given.
 func (f *dpsgdFlags) identifying(cmd *cobra.Command) []string {
 	return slices.DeleteFunc(f.flagNames(), func(name string) bool { return !cmd.Flags().Changed(name) })
-}
-
-// folder is where the run lives: --out, or one in the user's cache that is removed
-// when the run is done.
-func (f *dpsgdFlags) folder(name string) (dir string, keep bool, err error) {
-	if f.out != "" {
-		return f.out, true, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
-	}
-	return filepath.Join(cache, "pate", "dpsgd-"+name), false, nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/dataset"
@@ -41,67 +39,37 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *globals, cfg recipe.Config, c
 	if err != nil {
 		return err
 	}
-	dir, keep, err := f.folder(id.Name())
+	dir, keep, err := home(f.out, "dpsgd-"+id.Name())
 	if err != nil {
 		return err
 	}
-	folder, err := experiments.OpenFolder(ctx, dir, id, func() (aggregate.Key, error) {
-		if g.seeded {
-			return aggregate.SeedKey(g.seed), nil
-		}
-		return aggregate.NewKey()
-	})
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	if folder.Finished {
-		switch same, err := folder.MadeOf(cfg.Task.Hash()); {
-		case err != nil:
+	var result *recipe.Result
+	return folderRun{
+		id: id, dir: dir, keep: keep, data: cfg.Task.Hash(),
+		read: func() error { result, err = readDPSGD(dir); return err },
+		run: func(folder experiments.Folder) error {
+			bar := newProgress(g)
+			defer bar.clear()
+			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			cfg.Progress = func(p recipe.Progress) {
+				bar.note("")
+				if p.Epsilon > 0 {
+					bar.note(fmt.Sprintf("ε %.3g", p.Epsilon))
+				}
+				bar.update(p.Stage, p.Done, p.Total)
+			}
+			result, err = recipe.Run(ctx, cfg)
 			return err
-		case !same:
-			return fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, dir)
-		}
-		result, err := readDPSGD(dir)
-		if err != nil {
-			return err
-		}
-		g.logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(dir, "results.json"))
-		return printDPSGD(g, result)
-	}
-	bar := newProgress(g)
-	cfg.Key, cfg.Dir = folder.Key, folder.Path
-	cfg.Progress = func(p recipe.Progress) {
-		bar.note("")
-		if p.Epsilon > 0 {
-			bar.note(fmt.Sprintf("ε %.3g", p.Epsilon))
-		}
-		bar.update(p.Stage, p.Done, p.Total)
-	}
-	result, err := recipe.Run(ctx, cfg)
-	bar.clear()
-	if err != nil {
-		if ctx.Err() != nil {
-			g.logf("what is done so far, secrets included, is in %s", dir)
-		}
-		return err
-	}
-	if keep {
-		if err := writeDPSGD(dir, result); err != nil {
-			return err
-		}
-		if err := folder.Finish(cfg.Task.Hash()); err != nil {
-			return err
-		}
-		g.logf("results: %s\nmodels: %s", filepath.Join(dir, "results.json"), filepath.Join(dir, "models"))
-	}
-	if err := printDPSGD(g, result); err != nil || keep {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("removing the finished run's secrets: %w", err)
-	}
-	return nil
+		},
+		write: func() error {
+			if err := writeDPSGD(dir, result); err != nil {
+				return err
+			}
+			g.logf("results: %s\nmodels: %s", filepath.Join(dir, "results.json"), filepath.Join(dir, "models"))
+			return nil
+		},
+		print: func() error { return printDPSGD(g, result) },
+	}.do(ctx, g)
 }
 
 // dpsgdError adds what a person can do.

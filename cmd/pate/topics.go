@@ -28,8 +28,9 @@ preprocessing; and everything computed from public data or from labels already
 released.
 
 A budget is that of one ledger, and only what is charged to it is added up. pate
-label, pate analyze release and pate dpsgd charge the --ledger they are given: give
-all runs on the same records the same one, and its budget holds for all of them together. pate
+label and pate analyze release charge the --ledger they are given, and so does pate
+dpsgd: give all runs on the same records the same one, and its budget holds for all
+of them together. pate
 compare has a ledger in each --out folder; what other folders and ledgers spent on
 the same records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
@@ -92,7 +93,7 @@ and the accountant turns the sum into an epsilon. Which to use:
   of teachers                                 pate plan regime
 
 pate law shows what comes out, pate explain how, pate plan which to take.`),
-		topic("dpsgd", "what DP-SGD does, and what it costs", `A step takes a Poisson sample of the private records: each is in it with the same
+		topic("training", "what DP-SGD does, and what it costs", `A step takes a Poisson sample of the private records: each is in it with the same
 small chance, q. Every record's gradient is clipped to a norm, the sum gets Gaussian
 noise of a multiple of that norm, and the model moves. Epsilon follows from q, the
 multiple and the number of steps, and from nothing that is learned.
