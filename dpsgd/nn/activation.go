@@ -60,11 +60,7 @@ func (p *reluPass[T]) Forward(y, x []T, rows int) {
 func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	dx, dy = dx[:len(p.y)], dy[:len(p.y)]
 	for i, v := range p.y {
-		d := dy[i]
-		if v == 0 {
-			d = 0
-		}
-		dx[i] = d
+		dx[i] = where(v, dy[i])
 	}
 }
 

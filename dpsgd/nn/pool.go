@@ -34,41 +34,60 @@ func (m MaxPool) Float64(in Shape, rows int) Pass[float64] { return newMaxPass[f
 
 type maxPass[T Float] struct {
 	plainPass[T]
-	size, channels int
-	origins, taps  []int
-	winner         []uint8 // the tap each output came from
+	size, run     int // values of a row, and of a run of windows
+	origins, taps []int
+	winner        []uint8 // the tap each output came from
+	orders, top   []int64 // of the values of one row, and the largest of a window
 }
 
 func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 	w := window{kernel: m.Kernel, stride: m.Stride}
-	p := &maxPass[T]{size: in.Size(), channels: in.Channels, origins: w.origins(in), taps: w.taps(in)}
-	p.winner = make([]uint8, rows*len(p.origins)*p.channels)
+	p := &maxPass[T]{size: in.Size(), taps: w.taps(in)}
+	p.origins, p.run = w.runs(in)
+	p.winner = make([]uint8, rows*len(p.origins)*p.run)
+	p.orders, p.top = make([]int64, in.Size()), make([]int64, p.run)
 	return p
 }
 
 func (p *maxPass[T]) Forward(y, x []T, rows int) {
-	n := p.channels
+	n := p.run
 	at := 0
 	for i := range rows {
+		for j, v := range x[i*p.size : (i+1)*p.size] {
+			p.orders[j] = order(v)
+		}
 		for _, origin := range p.origins {
-			origin += i * p.size
 			best, winner := y[at:at+n], p.winner[at:at+n]
 			at += n
-			copy(best, x[origin:origin+n])
+			top := p.top[:n]
+			copy(top, p.orders[origin:])
 			clear(winner)
 			for t, tap := range p.taps[1:] {
-				for c, v := range x[origin+tap : origin+tap+n] {
-					if v > best[c] {
-						best[c], winner[c] = v, uint8(t+1)
-					}
-				}
+				challenge[T](top, winner, p.orders[origin+tap:], uint8(t+1))
+			}
+			for c, o := range top {
+				best[c] = ofOrder[T](o)
 			}
 		}
 	}
 }
 
+// challenge replaces every value of top that is below its rival, and notes the
+// rivals' code as its winner. It is a function of its own to have the
+// registers for itself.
+//
+//go:noinline
+func challenge[T Float](top []int64, winner []uint8, rivals []int64, code uint8) {
+	winner, rivals = winner[:len(top)], rivals[:len(top)]
+	for c, m := range top {
+		o := rivals[c]
+		top[c] = max(o, m)
+		winner[c] ^= (winner[c] ^ code) & uint8(below[T](m, o))
+	}
+}
+
 func (p *maxPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
-	n := p.channels
+	n := p.run
 	clear(dx[:rows*p.size])
 	at := 0
 	for i := range rows {
@@ -109,21 +128,20 @@ func (a AveragePool) Float64(in Shape, _ int) Pass[float64] { return newAverageP
 
 type averagePass[T Float] struct {
 	plainPass[T]
-	size, channels int
-	origins, taps  []int
-	share          T // of one value in a mean
+	size, run     int // values of a row, and of a run of windows
+	origins, taps []int
+	share         T // of one value in a mean
 }
 
 func newAveragePass[T Float](a AveragePool, in Shape) *averagePass[T] {
 	w := window{kernel: a.Kernel, stride: a.Stride}
-	return &averagePass[T]{
-		size: in.Size(), channels: in.Channels, origins: w.origins(in), taps: w.taps(in),
-		share: 1 / T(a.Kernel*a.Kernel),
-	}
+	p := &averagePass[T]{size: in.Size(), taps: w.taps(in), share: 1 / T(a.Kernel*a.Kernel)}
+	p.origins, p.run = w.runs(in)
+	return p
 }
 
 func (p *averagePass[T]) Forward(y, x []T, rows int) {
-	n := p.channels
+	n := p.run
 	for i := range rows {
 		for _, origin := range p.origins {
 			origin += i * p.size
@@ -143,7 +161,7 @@ func (p *averagePass[T]) Forward(y, x []T, rows int) {
 }
 
 func (p *averagePass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
-	n := p.channels
+	n := p.run
 	clear(dx[:rows*p.size])
 	for i := range rows {
 		for _, origin := range p.origins {

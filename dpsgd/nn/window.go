@@ -35,6 +35,18 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
+// runs returns origins and the number of values that follow each at the same
+// tap of consecutive windows: the channels of one, or, at stride 1, of a line.
+func (w window) runs(in Shape) (origins []int, n int) {
+	if w.stride > 1 {
+		return w.origins(in), in.Channels
+	}
+	for r := range w.count(in.Rows) {
+		origins = append(origins, r*in.Cols*in.Channels)
+	}
+	return origins, w.count(in.Cols) * in.Channels
+}
+
 // taps returns the offset of every position in the window from its first.
 func (w window) taps(in Shape) []int {
 	var offsets []int

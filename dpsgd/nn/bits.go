@@ -1,0 +1,50 @@
+package nn
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Comparing floating-point numbers takes a branch, which random values make the
+// processor guess wrong half of the time; comparing their bits does not.
+
+// order maps v to an integer: of two numbers the larger has the larger, and +0
+// more than -0.
+func order[T Float](v T) int64 {
+	if unsafe.Sizeof(v) == 4 {
+		b := int32(math.Float32bits(float32(v)))
+		return int64(b ^ int32(uint32(b>>31)>>1))
+	}
+	b := int64(math.Float64bits(float64(v)))
+	return b ^ int64(uint64(b>>63)>>1)
+}
+
+// ofOrder is the inverse of order.
+func ofOrder[T Float](o int64) T {
+	var v T
+	if unsafe.Sizeof(v) == 4 {
+		b := int32(o)
+		return T(math.Float32frombits(uint32(b ^ int32(uint32(b>>31)>>1))))
+	}
+	return T(math.Float64frombits(uint64(o ^ int64(uint64(o>>63)>>1))))
+}
+
+// below returns all ones if a < b, otherwise 0, for orders of numbers of type T.
+func below[T Float](a, b int64) int64 {
+	d := a - b
+	if unsafe.Sizeof(T(0)) == 8 {
+		d ^= (a ^ b) & (d ^ a) // the difference of two int64 may overflow
+	}
+	return d >> 63
+}
+
+// where returns d if v is positive or NaN, otherwise 0; v is not negative and
+// not -0.
+func where[T Float](v, d T) T {
+	if unsafe.Sizeof(v) == 4 {
+		mask := -int32(math.Float32bits(float32(v))) >> 31 // of a positive number: all ones
+		return T(math.Float32frombits(math.Float32bits(float32(d)) & uint32(mask)))
+	}
+	mask := -int64(math.Float64bits(float64(v))) >> 63
+	return T(math.Float64frombits(math.Float64bits(float64(d)) & uint64(mask)))
+}
