@@ -133,7 +133,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 		statistics += len(row.Statistics)
 	}
 	if private {
-		b.WriteString("ε is a certified upper bound of the whole training, last iterate; noise × clip norm.\n")
+		b.WriteString("ε is a certified upper bound of the whole training. noise: × clip norm.\n")
 	}
 	if statistics > 0 {
 		b.WriteString("It includes what the features learn from private rows.\n")
@@ -145,7 +145,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 		fmt.Fprintf(&b, "Publishing all of it, every model of every seed, costs ε = %s.\n", formatUp(r.EpsilonAll, false))
 	}
 	if l := r.Ledger; l != nil {
-		fmt.Fprintf(&b, "Everything the ledger charges, this model and others, costs at most ε = %s.\n", formatUp(l.Claim, false))
+		fmt.Fprintf(&b, "All that the ledger charges, this model and others, costs at most ε = %s.\n", formatUp(l.Claim, false))
 	}
 	if r.Note != "" {
 		b.WriteString(r.Note + ".\n")

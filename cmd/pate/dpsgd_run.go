@@ -78,6 +78,9 @@ func dpsgdError(err error) error {
 	switch {
 	case err == nil || errors.As(err, &ce):
 		return err
+	case errors.Is(err, recipe.ErrSpent):
+		return &commandError{code: exitOverBudget, what: err, why: "what was charged to a ledger stays spent; nothing more was",
+			fix: "name another ledger, and add up the two, or take features that learn nothing from private rows", topic: "privacy"}
 	case errors.Is(err, recipe.ErrBudget):
 		return &commandError{code: exitOverBudget, what: err, why: "no noise brings the whole within the budget; nothing was spent",
 			fix: "raise --epsilon, or take features that learn nothing from private rows", topic: "privacy"}

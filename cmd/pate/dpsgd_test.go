@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,6 +50,9 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 	require.Contains(t, table, "not releasable")
 	require.Contains(t, table, "Publishing all of it")
 	require.Contains(t, errs, "results.json")
+	for line := range strings.Lines(table) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 81, line)
+	}
 
 	for format, want := range map[string]string{
 		"json": `"schema": "pate.dpsgd/1"`, "csv": "model,features,epsilon,", "md": "| ε | test %", "latex": `\begin{tabular}`,
@@ -140,6 +144,28 @@ func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 	require.Equal(t, string(a), string(b))
 }
 
+// A checkpoint that is not this run's is refused, and without it the run starts again,
+// on the same charge.
+func TestDPSGDWithADamagedCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "blobs.csv")
+	blobs(t, data, 900)
+	args := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--seed", "5", "--steps", "400", "--out", filepath.Join(dir, "run")}
+	checkpoint := filepath.Join(dir, "run", "private", "epsilon-2-run-0", "checkpoint")
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancelAfter{cancel: cancel, file: checkpoint}.watch(ctx)
+	var out, errs bytes.Buffer
+	require.Equal(t, exitInterrupted, run(ctx, args, strings.NewReader(""), &out, &errs), errs.String())
+	text, err := os.ReadFile(checkpoint)
+	require.NoError(t, err)
+	text[len(text)/2] ^= 1
+	require.NoError(t, os.WriteFile(checkpoint, text, 0o600))
+	_, said := typed(t, exitCheckFailed, args...)
+	require.Contains(t, said, "remove the checkpoint")
+	require.NoError(t, os.Remove(checkpoint))
+	typed(t, exitDone, args...)
+}
+
 // cancelAfter cancels when a file appears or changes.
 type cancelAfter struct {
 	cancel context.CancelFunc
@@ -204,6 +230,12 @@ func TestDPSGDOnASharedLedger(t *testing.T) {
 	train(exitInvalidInput, "never", "--unit", "who")
 	train(exitInvalidInput, "never", "--mode", "reserved")
 	typed(t, exitDone, "ledger", "verify", book)
+
+	// In mode reserved this model is all.
+	book = filepath.Join(dir, "sealed.jsonl")
+	train(exitDone, "sealed", "--epsilon", "2", "--mode", "reserved")
+	train(exitInvalidInput, "never")
+	require.NoDirExists(t, filepath.Join(dir, "never"))
 }
 
 func TestDPSGDRefuses(t *testing.T) {

@@ -117,13 +117,11 @@ func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (floa
 	case p.Epsilon != 0:
 		return calibrate(ctx, p, c.Delta)
 	}
-	if left := shared.Left().Epsilon; left < leastLeft {
-		return 0, fmt.Errorf("%w: a release of epsilon %.2g is all that is left of the ledger", ErrBudget, left)
-	}
 	noise, err := shared.LeastNoise(ctx, func(noise float64) accountant.Event { return whole(p.events(noise)) })
+	left := shared.Left().Epsilon
 	switch {
-	case errors.Is(err, accountant.ErrNoBracket):
-		return 0, fmt.Errorf("%w: %w", ErrBudget, err)
+	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:
+		return 0, fmt.Errorf("%w: a release of epsilon %.2g would still fit", ErrSpent, left)
 	case err != nil:
 		return 0, fmt.Errorf("recipe: noise: %w", err)
 	}

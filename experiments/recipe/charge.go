@@ -13,9 +13,12 @@ import (
 // added or removed.
 const relation = accountant.AddRemove
 
-// ErrBudget is returned where no noise brings a plan within its epsilon, or within what
-// is left of a ledger.
+// ErrBudget is returned where no noise brings a plan within its epsilon: its statistics
+// alone cost more.
 var ErrBudget = errors.New("recipe: no noise is enough")
+
+// ErrSpent is returned where a shared ledger has no budget left for a plan.
+var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
 
 func newPLD() (accountant.Accountant, error) {
 	return accountant.PLDConfig{Relation: relation}.NewAccount()
