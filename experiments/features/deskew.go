@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/experiments/dataset"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // Deskew shears an image so that its strokes stand upright, moves its centre of
@@ -41,6 +42,21 @@ func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) {
 	upright := make([]float32, len(img))
 	deskew(upright, img, shape)
 	d.Of.Extract(dst, upright, shape)
+}
+
+// ExtractBatch implements [Batcher].
+func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	checkBatch(d, dst, x, shape)
+	upright := dst
+	if d.Of != nil {
+		upright = blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
+	}
+	for i := range x.Rows {
+		deskew(rowOf(upright, i), rowOf(x, i), shape)
+	}
+	if d.Of != nil {
+		extractBatch(d.Of, dst, upright, shape)
+	}
 }
 
 // moments are those of the pixel values as a mass: total, centre, and the second

@@ -16,6 +16,10 @@ import (
 type Config struct {
 	Scattering bool // features of the scattering transform
 	HOG        bool // features of oriented gradients, behind them
+	// Deskew straightens images first, each by itself: for handwriting.
+	Deskew bool
+	// Gradients is how oriented gradients are made; zero is [features.StandardHOG].
+	Gradients features.HOG
 
 	// SecondNoise is the noise multiplier of the second moment of the scattering
 	// channels, by which they are whitened.
@@ -128,9 +132,19 @@ func (c Config) Name() string {
 		if name != "" {
 			name += "+"
 		}
-		name += fmt.Sprintf("hog(mean=%g)", c.HOGMeanNoise)
+		name += fmt.Sprintf("%s(mean=%g)", c.gradients().Name(), c.HOGMeanNoise)
+	}
+	if c.Deskew {
+		name = "deskew+" + name
 	}
 	return name
+}
+
+func (c Config) gradients() features.HOG {
+	if c.Gradients == (features.HOG{}) {
+		return features.StandardHOG()
+	}
+	return c.Gradients
 }
 
 // extractors are those of the parts, in order.
@@ -140,15 +154,23 @@ func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extrac
 		if err != nil {
 			return nil, nil, fmt.Errorf("private: %w", err)
 		}
-		scattering = features.GroupNorm{Of: s, Groups: groups}
+		scattering = features.GroupNorm{Of: c.straight(s), Groups: groups}
 	}
 	if c.HOG {
-		hog = features.Standardize{Of: features.StandardHOG()}
+		hog = features.Standardize{Of: c.straight(c.gradients())}
 		if hog.Dim(shape) == 0 {
 			return nil, nil, fmt.Errorf("private: images of %dx%d are too small for oriented gradients", shape.Rows, shape.Cols)
 		}
 	}
 	return scattering, hog, nil
+}
+
+// straight lets e see straightened images, if that is asked for.
+func (c Config) straight(e features.Extractor) features.Extractor {
+	if c.Deskew {
+		return features.Deskew{Of: e}
+	}
+	return e
 }
 
 // Dim is the number of features of images of this shape.

@@ -159,12 +159,29 @@ func TestParts(t *testing.T) {
 		{Config{Scattering: true, Records: 20, Workers: 1}, 729, 0},
 		{Config{HOG: true, HOGMeanNoise: 3, Records: 20, Workers: 1}, 256, 1},
 		{Config{Scattering: true, HOG: true, MeanNoise: 3, Records: 20, Workers: 1}, 985, 1},
+		{Config{Scattering: true, HOG: true, Deskew: true, Gradients: features.HOG{Bins: 8, Cell: 6, Block: 2, Clip: 0.2}, Records: 20, Workers: 1}, 761, 0},
 	} {
 		f := prepare(t, train, dataset.Set{}, tc.cfg)
 		require.Equal(t, tc.dim, f.Train.Cols)
 		require.Len(t, f.Events, tc.events)
 		require.NotEmpty(t, tc.cfg.Name())
 	}
+}
+
+// TestDeskew: everything is made of straightened images.
+func TestDeskew(t *testing.T) {
+	train := images(20, 1)
+	upright := train
+	var err error
+	upright.X, err = features.Apply(context.Background(), train, features.Deskew{}, 1)
+	require.NoError(t, err)
+	cfg := Default(20)
+	plain, same := prepare(t, train, dataset.Set{}, cfg), prepare(t, upright, dataset.Set{}, cfg)
+	cfg.Deskew = true
+	deskewed := prepare(t, train, dataset.Set{}, cfg)
+	require.Equal(t, same.Train.Data, deskewed.Train.Data)
+	require.NotEqual(t, plain.Train.Data, deskewed.Train.Data)
+	require.NotEqual(t, Default(20).Name(), cfg.Name())
 }
 
 func TestRefusals(t *testing.T) {
