@@ -85,7 +85,7 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
 	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
-	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+"; the last three learn from private rows, which is charged (default: by the data)")
+	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
 	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
 	f.training.add(cmd)
 	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")

@@ -18,11 +18,15 @@ import (
 // Default is the recipe for a task at a target epsilon, +Inf without privacy. Empty
 // names mean the best known ones.
 func Default(s Shape, features, model string, epsilon float64) Recipe {
-	if features == "" {
-		features = defaultFeatures(s)
-	}
 	if model == "" {
 		model = Linear
+	}
+	switch {
+	case features != "":
+	case model == CNN:
+		features = experiments.Raw
+	default:
+		features = defaultFeatures(s)
 	}
 	r := Recipe{Features: features, Statistics: private.Default(s.Records), Model: model}
 	if math.IsInf(epsilon, 1) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -87,7 +88,8 @@ type prepared struct {
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
 	if c, ok := j.plan.Recipe.learned(j.shape); ok {
-		j.fixed, j.ready = "", prepared{} // make room
+		j.fixed, j.ready = "", prepared{}
+		runtime.GC() // the features of the run before are gigabytes
 		return j.learn(ctx, c, reservations)
 	}
 	if j.fixed == name {
