@@ -79,7 +79,7 @@
 //
 // # Use
 //
-//	model, err := dpsgd.NewSoftmax(cols, classes)
+//	model, err := nn.NewSoftmax(cols, classes)
 //	reservation, err := budget.Reserve(cfg.Event())
 //	result, err := dpsgd.Train(ctx, model, data, cfg, reservation, key)
 package dpsgd

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
 )
 
 func ExampleTrain() {
@@ -35,7 +36,7 @@ func ExampleTrain() {
 	if err != nil {
 		panic(err)
 	}
-	model, err := dpsgd.NewSoftmax(2, 2)
+	model, err := nn.NewSoftmax(2, 2)
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +45,7 @@ func ExampleTrain() {
 		panic(err)
 	}
 	classes := make([]int, 2)
-	if err := model.Predict(classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}); err != nil {
+	if err := model.Predict(context.Background(), classes, blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 0, 0, 1}}); err != nil {
 		panic(err)
 	}
 	fmt.Println(classes, "releasable:", result.Releasable)

@@ -1,7 +1,7 @@
 package dpsgd
 
 // Model is what Train trains: a vector of parameters and a loss for every
-// record. [Softmax] is one.
+// record. Package nn builds them out of layers.
 type Model interface {
 	// Parameters returns the live parameters in a fixed order. Train writes
 	// them between steps, never while a Worker runs.

@@ -2,15 +2,14 @@ package dpsgd
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
-	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/kernel"
 )
 
@@ -32,164 +31,158 @@ func (l layer) flat() (f []float64) {
 	return append(f, l.B...)
 }
 
-type logisticGolden struct {
-	Params  layer       `json:"params"`
-	Inputs  [][]float64 `json:"inputs"`
-	Labels  []int       `json:"labels"`
-	Logits  [][]float64 `json:"logits"`
-	Losses  []float64   `json:"losses"`
-	Grads   []layer     `json:"per_example_grads"`
-	Norms   []float64   `json:"per_example_norms"`
-	Sum     layer       `json:"sum_grads"`
-	Clipped map[string]struct {
-		Scales   []float64 `json:"scales"`
-		Fraction float64   `json:"fraction_clipped"`
-		Sum      layer     `json:"flat_sum"`
-		Step     struct {
-			Rate     float64 `json:"lr"`
-			DivideBy float64 `json:"divide_by"`
-			Params   layer   `json:"params"`
-		} `json:"sgd_step_no_noise"`
-	} `json:"clipped"`
+// Softmax is softmax regression as plainly as the obligations of Worker allow:
+// the model of the tests of this package, which cannot import the package of
+// models.
+type Softmax struct {
+	cols, classes int
+	parameters    []float32 // W row-major, classes by cols, then b
 }
 
-func convert[T kernel.Float](x []float64) []T {
-	y := make([]T, len(x))
-	for i, v := range x {
-		y[i] = T(v)
+func NewSoftmax(cols, classes int) (*Softmax, error) {
+	return &Softmax{cols: cols, classes: classes, parameters: make([]float32, (cols+1)*classes)}, nil
+}
+
+func (m *Softmax) Parameters() []float32 { return m.parameters }
+
+func (m *Softmax) Fingerprint() []byte { return fmt.Appendf(nil, "softmax %d %d", m.cols, m.classes) }
+
+func (m *Softmax) Check(data Data) error {
+	if data.X.Cols != m.cols {
+		return fmt.Errorf("dpsgd: the data has %d columns, the model %d", data.X.Cols, m.cols)
 	}
-	return y
-}
-
-func widen[T kernel.Float](x []T) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
+	for i, y := range data.Y {
+		if y < 0 || y >= m.classes {
+			return fmt.Errorf("dpsgd: row %d has label %d, outside 0..%d", i, y, m.classes-1)
+		}
 	}
-	return y
+	return nil
 }
 
+func (m *Softmax) logits(z []float64, x []float32) {
+	for k := range z {
+		z[k] = float64(m.parameters[m.classes*m.cols+k])
+		for j, v := range x {
+			z[k] += float64(m.parameters[k*m.cols+j]) * float64(v)
+		}
+	}
+}
+
+// Predict sets dst[i] to the class of row i of x.
+func (m *Softmax) Predict(dst []int, x blas32.General) error {
+	z := make([]float64, m.classes)
+	for i := range dst {
+		m.logits(z, row(x, i))
+		dst[i] = 0
+		for k, v := range z {
+			if v > z[dst[i]] {
+				dst[i] = k
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Softmax) Worker() Worker {
+	return &softmaxWorker{
+		Softmax: m, delta: make([]float64, m.classes),
+		scaled: make([]float32, 0, MaxRows*m.classes), inputs: make([]float32, 0, MaxRows*m.cols),
+	}
+}
+
+type softmaxWorker struct {
+	*Softmax
+	delta          []float64
+	scaled, inputs []float32 // of the rows at work
+}
+
+func (w *softmaxWorker) Start() {}
+
+func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
+	scaled, inputs := w.scaled[:0], w.inputs[:0]
+	for _, i := range rows {
+		x, delta := row(data.X, i), w.delta
+		w.logits(delta, x)
+		top, total, square := math.Inf(-1), 0.0, 1.0
+		for _, v := range delta {
+			top = math.Max(top, v)
+		}
+		own := delta[data.Y[i]]
+		for k, v := range delta {
+			delta[k] = math.Exp(v - top)
+			total += delta[k]
+		}
+		for _, v := range x {
+			square += float64(v) * float64(v)
+		}
+		deltas := 0.0
+		for k := range delta {
+			if delta[k] /= total; k == data.Y[i] {
+				delta[k]--
+			}
+			deltas += delta[k] * delta[k]
+		}
+		norm := math.Sqrt(deltas * square)
+		if norm-norm != 0 {
+			tally.NonFinite++
+			continue
+		}
+		scale, clipped := clip.Scale(0, norm)
+		if clipped {
+			tally.Clipped++
+		}
+		tally.Loss += top + math.Log(total) - own
+		for _, d := range delta {
+			scaled = append(scaled, float32(scale*d))
+		}
+		inputs = append(inputs, x...)
+	}
+	n := len(scaled) / w.classes
+	kernel.AddATB(sum, w.cols, scaled, w.classes, inputs, w.cols, w.classes, w.cols, n)
+	kernel.AddRows(sum[w.classes*w.cols:], scaled, w.classes, n, w.classes)
+	return tally
+}
+
+// TestSoftmaxGolden: the model of the tests is right.
 func TestSoftmaxGolden(t *testing.T) {
-	t.Run("float64", func(t *testing.T) { checkSoftmaxGolden[float64](t, 1e-9) })
-	t.Run("float32", func(t *testing.T) { checkSoftmaxGolden[float32](t, 5e-6) })
-}
-
-func checkSoftmaxGolden[T kernel.Float](t *testing.T, tolerance float64) {
-	var g logisticGolden
+	var g struct {
+		Params  layer       `json:"params"`
+		Inputs  [][]float64 `json:"inputs"`
+		Labels  []int       `json:"labels"`
+		Losses  []float64   `json:"losses"`
+		Clipped map[string]struct {
+			Fraction float64 `json:"fraction_clipped"`
+			Sum      layer   `json:"flat_sum"`
+		} `json:"clipped"`
+	}
 	readJSON(t, "logistic.json", &g)
-	classes, cols := len(g.Params.W), len(g.Params.W[0])
-	near := func(want []float64, got []T) {
-		t.Helper()
-		require.InDeltaSlice(t, want, widen(got), tolerance)
+	narrow := func(x []float64) (y []float32) {
+		for _, v := range x {
+			y = append(y, float32(v))
+		}
+		return y
 	}
-	pass := newSoftmaxPass[T](cols, classes)
-	pass.load(convert[T](g.Params.flat()))
-	var x []T
-	all := make([]int, len(g.Inputs))
-	for i, in := range g.Inputs {
-		x = append(x, convert[T](in)...)
-		all[i] = i
-	}
-	for i := range g.Inputs {
-		pass.forward(x[i*cols : (i+1)*cols])
-		near(g.Logits[i], pass.logits)
-		require.InDelta(t, g.Losses[i], pass.backward(g.Labels[i]), tolerance)
-		require.InDelta(t, g.Norms[i], pass.norm(), tolerance)
-		sum := make([]T, classes*(cols+1))
-		pass.addClipped(sum, x, cols, g.Labels, all[i:i+1], FlatClip(math.Inf(1)))
-		near(g.Grads[i].flat(), sum)
+	m, err := NewSoftmax(len(g.Params.W[0]), len(g.Params.W))
+	require.NoError(t, err)
+	copy(m.parameters, narrow(g.Params.flat()))
+	data := Data{X: blas32.General{Rows: len(g.Inputs), Cols: m.cols, Stride: m.cols}, Y: g.Labels}
+	var all []int
+	losses := 0.0
+	for i, x := range g.Inputs {
+		data.X.Data = append(data.X.Data, narrow(x)...)
+		all = append(all, i)
+		losses += g.Losses[i]
 	}
 	require.Len(t, g.Clipped, 3)
 	for name, want := range g.Clipped {
-		var clip float64
-		require.NoError(t, json.Unmarshal([]byte(name), &clip))
-		sum := make([]T, classes*(cols+1))
-		tally := pass.addClipped(sum, x, cols, g.Labels, all, FlatClip(clip))
-		near(want.Sum.flat(), sum)
+		var norm float64
+		require.NoError(t, json.Unmarshal([]byte(name), &norm))
+		sum := make([]float32, len(m.parameters))
+		tally := m.Worker().AddClipped(sum, data, all, FlatClip(norm))
+		for j, v := range want.Sum.flat() {
+			require.InDelta(t, v, sum[j], 5e-6)
+		}
+		require.InDelta(t, losses, tally.Loss, 1e-5)
 		require.InDelta(t, want.Fraction*float64(len(all)), float64(tally.Clipped), 1e-9)
-		for i, s := range want.Scales {
-			require.InDelta(t, s, math.Min(1, clip/g.Norms[i]), 1e-9)
-		}
-		parameters, gradient := convert[T](g.Params.flat()), widen(sum)
-		for j := range gradient {
-			gradient[j] /= want.Step.DivideBy
-		}
-		o, err := optim.New(optim.Config{}, len(gradient))
-		require.NoError(t, err)
-		require.True(t, optim.Step(o, parameters, gradient, want.Step.Rate))
-		near(want.Step.Params.flat(), parameters)
 	}
-}
-
-func TestGradientIsThatOfTheLoss(t *testing.T) {
-	const cols, classes, h = 5, 3, 1e-5
-	rnd := rand.New(rand.NewPCG(1, 2))
-	pass := newSoftmaxPass[float64](cols, classes)
-	for range 20 {
-		parameters, x := make([]float64, classes*(cols+1)), make([]float64, cols)
-		for j := range parameters {
-			parameters[j] = rnd.NormFloat64()
-		}
-		for j := range x {
-			x[j] = rnd.NormFloat64()
-		}
-		label := []int{rnd.IntN(classes)}
-		loss := func() float64 {
-			pass.load(parameters)
-			pass.forward(x)
-			return pass.backward(label[0])
-		}
-		pass.load(parameters)
-		gradient := make([]float64, len(parameters))
-		pass.addClipped(gradient, x, cols, label, []int{0}, FlatClip(math.Inf(1)))
-		for j, p := range parameters {
-			parameters[j] = p + h
-			up := loss()
-			parameters[j] = p - h
-			down := loss()
-			parameters[j] = p
-			require.InDelta(t, (up-down)/(2*h), gradient[j], 1e-8)
-		}
-	}
-}
-
-func TestTowardsZeroNeverGrows(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 3))
-	for range 10000 {
-		v := rnd.NormFloat64() * math.Exp2(rnd.Float64()*280-160)
-		f := float64(towardsZero[float32](v))
-		require.LessOrEqual(t, math.Abs(f), math.Abs(v))
-		require.InDelta(t, v, f, math.Abs(v)*0x1p-23+0x1p-149)
-	}
-	require.Equal(t, 0.1, towardsZero[float64](0.1))
-}
-
-func TestSoftmaxRefusesWhatDoesNotFit(t *testing.T) {
-	_, err := NewSoftmax(0, 2)
-	require.Error(t, err)
-	_, err = NewSoftmax(3, 1)
-	require.Error(t, err)
-	m, err := NewSoftmax(2, 3)
-	require.NoError(t, err)
-	x := blas32.General{Rows: 2, Cols: 2, Stride: 2, Data: []float32{1, 2, 3, 4}}
-	require.ErrorContains(t, m.Check(Data{X: x, Y: []int{0, 3}}), "label 3")
-	require.ErrorContains(t, m.Check(Data{X: x, Y: []int{-1, 0}}), "label -1")
-	require.ErrorContains(t, m.Check(Data{X: blas32.General{Rows: 2, Cols: 1, Stride: 1}, Y: []int{0, 1}}), "columns")
-	require.Error(t, m.Predict(make([]int, 1), x))
-	require.Error(t, m.Logits(blas32.General{Rows: 2, Cols: 2}, x))
-}
-
-func TestPredict(t *testing.T) {
-	m, err := NewSoftmax(2, 3)
-	require.NoError(t, err)
-	copy(m.Parameters(), []float32{1, 0, 0, 1, -1, -1, 0, 0, 0.5})
-	x := blas32.General{Rows: 4, Cols: 2, Stride: 3, Data: []float32{2, 1, 9, 1, 2, 9, -1, -1, 9, 0.5, 0.5, 9}}
-	got := make([]int, 4)
-	require.NoError(t, m.Predict(got, x))
-	require.Equal(t, []int{0, 1, 2, 0}, got, "ties go to the lowest class")
-	logits := blas32.General{Rows: 4, Cols: 3, Stride: 3, Data: make([]float32, 12)}
-	require.NoError(t, m.Logits(logits, x))
-	require.Equal(t, []float32{2, 1, -2.5}, logits.Data[:3])
-	x.Data[0] = float32(math.NaN())
-	require.ErrorContains(t, m.Predict(got, x), "not finite")
 }

@@ -108,10 +108,10 @@ func accuracy(predicted, labels []int) float64 {
 	return float64(right) / float64(len(labels))
 }
 
-// score is the accuracy of a classifier on rows.
-func score(m teachers.Classifier, x teachers.Matrix, labels []int) (float64, error) {
+// score is the accuracy of what predicts the classes of rows.
+func score(predict func(dst []int, x teachers.Matrix) error, x teachers.Matrix, labels []int) (float64, error) {
 	predicted := make([]int, x.Rows)
-	if err := m.Predict(predicted, x); err != nil {
+	if err := predict(predicted, x); err != nil {
 		return 0, fmt.Errorf("experiments: %w", err)
 	}
 	return accuracy(predicted, labels), nil

@@ -12,6 +12,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/teachers"
 )
 
 // curvePoints is how many intermediate models a curve shows.
@@ -46,10 +48,11 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 	if err != nil {
 		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
 	}
-	model, err := dpsgd.NewSoftmax(p.private.Cols, p.classes)
+	model, err := nn.NewSoftmax(p.private.Cols, p.classes)
 	if err != nil {
 		return row, fmt.Errorf("experiments: %w", err)
 	}
+	predict := func(dst []int, x teachers.Matrix) error { return model.Predict(ctx, dst, x) }
 	var curve []Point
 	var scoring error
 	cfg.Observe = func(m dpsgd.Metrics) {
@@ -59,7 +62,7 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 			return
 		}
 		var a float64
-		if a, scoring = score(model, p.test, c.Task.Test.Y); scoring != nil {
+		if a, scoring = score(predict, p.test, c.Task.Test.Y); scoring != nil {
 			return
 		}
 		var b accountant.Bound
@@ -77,7 +80,7 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 	if err := book.Commit(reservation, parameterBytes(model.Parameters())); err != nil {
 		return row, err
 	}
-	if row.Accuracy, err = score(model, p.test, c.Task.Test.Y); err != nil {
+	if row.Accuracy, err = score(predict, p.test, c.Task.Test.Y); err != nil {
 		return row, err
 	}
 	row.Curve = curve
@@ -93,7 +96,7 @@ func runNonPrivate(ctx context.Context, c Config, p prepared, seed int) (Row, er
 	cfg := nonPrivatePlan(p.private.Rows, p.private.Cols)
 	cfg.Workers = c.Workers
 	cfg.Observe = func(m dpsgd.Metrics) { c.Progress(Progress{Stage: NonPrivate, Done: m.Step, Total: m.Steps}) }
-	model, err := dpsgd.NewSoftmax(p.private.Cols, p.classes)
+	model, err := nn.NewSoftmax(p.private.Cols, p.classes)
 	if err != nil {
 		return row, fmt.Errorf("experiments: %w", err)
 	}
@@ -101,7 +104,8 @@ func runNonPrivate(ctx context.Context, c Config, p prepared, seed int) (Row, er
 	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, cfg, nil, key); err != nil {
 		return row, fmt.Errorf("experiments: %s: %w", NonPrivate, err)
 	}
-	if row.Accuracy, err = score(model, p.test, c.Task.Test.Y); err != nil {
+	predict := func(dst []int, x teachers.Matrix) error { return model.Predict(ctx, dst, x) }
+	if row.Accuracy, err = score(predict, p.test, c.Task.Test.Y); err != nil {
 		return row, err
 	}
 	row.Seconds = time.Since(start).Seconds()

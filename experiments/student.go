@@ -59,5 +59,5 @@ func (c Config) scoreStudent(ctx context.Context, p prepared, labels []int) (flo
 	if err != nil {
 		return 0, fmt.Errorf("experiments: student: %w", err)
 	}
-	return score(model, p.test, c.Task.Test.Y)
+	return score(model.Predict, p.test, c.Task.Test.Y)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
 )
 
 // DPSGD is softmax regression trained by DP-SGD, for teachers that are
@@ -50,7 +51,7 @@ func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifie
 	if c, ok := Constant(data); ok {
 		return c, nil
 	}
-	model, err := dpsgd.NewSoftmax(data.X.Cols, data.Classes)
+	model, err := nn.NewSoftmax(data.X.Cols, data.Classes)
 	if err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
@@ -79,7 +80,7 @@ func (l DPSGD) reserve(cfg dpsgd.Config) (*ledger.Reservation, error) {
 
 // dpsgdModel is a fitted DPSGD.
 type dpsgdModel struct {
-	model             *dpsgd.Softmax
+	model             *nn.Model
 	features, classes int
 }
 
@@ -91,7 +92,7 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	if x.Rows == 0 {
 		return nil
 	}
-	return m.model.Predict(dst, x)
+	return m.model.Predict(context.Background(), dst, x)
 }
 
 // Scores gives the logits; see [Scorer].
@@ -102,5 +103,5 @@ func (m *dpsgdModel) Scores(dst, x Matrix) error {
 	if x.Rows == 0 {
 		return nil
 	}
-	return m.model.Logits(dst, x)
+	return m.model.Logits(context.Background(), dst, x)
 }

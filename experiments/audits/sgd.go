@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
 )
 
 // sgdTargets is DP-SGD as shipped.
@@ -63,7 +64,7 @@ func canaries(name string, cfg dpsgd.Config, model func(dpsgd.Model) dpsgd.Model
 			for row, i := range present {
 				data.X.Data[row*canaryCount+i] = canaryWeight
 			}
-			softmax, err := dpsgd.NewSoftmax(canaryCount, 2)
+			softmax, err := nn.NewSoftmax(canaryCount, 2)
 			if err != nil {
 				return audit.Finding{}, err
 			}

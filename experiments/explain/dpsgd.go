@@ -10,6 +10,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
 )
 
 func gradient() Mechanism {
@@ -77,7 +78,7 @@ func traceGradient(r run) (Trace, error) {
 		return Trace{}, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	data := in.draw(r)
-	softmax, err := dpsgd.NewSoftmax(data.X.Cols, 2)
+	softmax, err := nn.NewSoftmax(data.X.Cols, 2)
 	if err != nil {
 		return Trace{}, err
 	}

@@ -18,7 +18,7 @@ var rank = map[string]int{
 	"accountant": 1, "accountant/audit": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/statement": 3,
 	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "dpsgd/nn": 4, "dpsgd/nn/nntest": 5, "stability": 3, "svt": 3,
 	"aggregate/analysis": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "aggregate/plan": 5,
-	"teachers": 4, "teachers/teachertest": 5, "teachers/golearn": 5, "teachers/manifest": 5, "teachers/label": 6,
+	"teachers": 5, "teachers/teachertest": 6, "teachers/golearn": 6, "teachers/manifest": 6, "teachers/label": 6,
 	"student":             6,
 	"experiments/dataset": 6, "experiments/features": 7, "experiments": 8, "experiments/audits": 10, "experiments/explain": 8, "experiments/peers": 8, "experiments/private": 8, "experiments/report": 9, "experiments/recipe": 9,
 	"cmd/pate": 11,
