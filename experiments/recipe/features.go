@@ -36,7 +36,8 @@ func FeatureSets() []string {
 // learned is how features that learn from private rows are made.
 func (r Recipe) learned(s Shape) (private.Config, bool) {
 	c := r.Statistics
-	name := strings.TrimPrefix(r.Features, deskewed)
+	name, straight := strings.CutPrefix(r.Features, deskewed)
+	c.Deskew = straight
 	c.Scattering = name == Scattering || name == ScatteringHOG
 	c.HOG = name == CentredHOG || name == ScatteringHOG
 	c.Records, c.Workers = s.Records, 1
@@ -129,17 +130,7 @@ func (j *job) learn(ctx context.Context, c private.Config, reservations []*ledge
 		defer l.Close()
 		reservations = exact
 	}
-	train, test := j.Task.Private, j.Task.Test
-	if strings.HasPrefix(j.plan.Recipe.Features, deskewed) {
-		var err error
-		if train.X, err = features.Apply(ctx, train, features.Deskew{}, j.Workers); err != nil {
-			return prepared{}, fmt.Errorf("recipe: %w", err)
-		}
-		if test.X, err = features.Apply(ctx, test, features.Deskew{}, j.Workers); err != nil {
-			return prepared{}, fmt.Errorf("recipe: %w", err)
-		}
-	}
-	f, err := private.Prepare(ctx, train, test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
+	f, err := private.Prepare(ctx, j.Task.Private, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
 	if err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}

@@ -16,8 +16,9 @@ import (
 // from the noise.
 type Recipe struct {
 	Features string // one of FeatureSets()
-	// Statistics is what features learn from private rows, for those that do. What
-	// they consist of, Records, Workers, Cache and Progress are not taken.
+	// Statistics is what features learn from private rows, for those that do, and how
+	// gradients are made. What they consist of follows from Features; Records, Workers,
+	// Cache and Progress are not taken.
 	Statistics private.Config
 	Model      string // "linear", "cnn", "mlp:128", "mlp:128,64", ...
 	// Views, if above 1, is how many randomly shifted views of an image its gradient is
@@ -44,6 +45,10 @@ func ShapeOf(t dataset.Task) Shape {
 
 // Validate reports the first thing that does not fit a task of this shape.
 func (r Recipe) Validate(s Shape) error {
+	t, f := r.Train, r.Statistics
+	if t.Observe != nil || t.Public.X.Rows > 0 || t.Checkpoint != "" || f.Progress != nil || f.Cache != nil {
+		return errors.New("callbacks, checkpoint, public data and cache are not part of a recipe")
+	}
 	columns, err := r.columns(s)
 	if err != nil {
 		return err

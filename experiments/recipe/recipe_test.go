@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/features"
 )
 
 // strokes is a task of images of 16 x 16 with a stroke, upright or lying, which moves.
@@ -234,6 +235,8 @@ func TestConfigIsRefused(t *testing.T) {
 		"no width":      func(c *Config) { c.Plans[0].Recipe.Model = "mlp" },
 		"cnn on hog":    func(c *Config) { c.Plans[0].Recipe.Model, c.Plans[0].Recipe.Features = CNN, experiments.HOG },
 		"views of hog":  func(c *Config) { c.Plans[0].Recipe.Views, c.Plans[0].Recipe.Features = 2, experiments.HOG },
+		"callback":      func(c *Config) { c.Plans[0].Recipe.Train.Observe = func(dpsgd.Metrics) {} },
+		"cache":         func(c *Config) { c.Plans[0].Recipe.Statistics.Cache = &features.Cache{} },
 		"steps":         func(c *Config) { c.Plans[0].Recipe.Train.Steps = 0 },
 		"ledger, seeds": func(c *Config) { c.Shared, c.Seeds = &Shared{}, 2 },
 	} {

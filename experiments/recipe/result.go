@@ -49,8 +49,10 @@ type LedgerState struct {
 // Row is one plan. Accuracy is on the test rows, mean and standard deviation over
 // seeds; Epsilon is absent where nothing was protected.
 type Row struct {
-	Model       string   `json:"model"`
-	Features    string   `json:"features"`
+	Model    string `json:"model"`
+	Features string `json:"features"`
+	// Settings of features that learn from private rows.
+	Settings    string   `json:"feature_settings,omitempty"`
 	Dimensions  int      `json:"dimensions"` // columns of the features
 	Parameters  int      `json:"parameters"`
 	Epsilon     *float64 `json:"epsilon,omitempty"` // certified upper bound

@@ -193,6 +193,9 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.SamplingProbability, Noise: cfg.NoiseMultiplier,
 		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
 	}
+	if learned, ok := j.plan.Recipe.learned(j.shape); ok && !j.plan.NonPrivate {
+		row.Settings = learned.Name()
+	}
 	if !math.IsInf(cfg.ClipNorm, 1) {
 		row.ClipNorm = cfg.ClipNorm
 	}
