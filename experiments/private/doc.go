@@ -2,9 +2,10 @@
 // private images are used, each released once and charged.
 //
 // The scattering transform of an image is normalised by itself, its 81 channels
-// are whitened with a released second moment, a released mean is taken away, and
-// the row is given a norm. A histogram of oriented gradients, standardised by
-// itself, loses its released mean. The two stand side by side.
+// are whitened with a released second moment, and a released mean is taken away. A
+// histogram of oriented gradients, standardised by itself, loses its released mean.
+// The two stand side by side, each scaled to the same norm, the row to the root of
+// its length.
 //
 //	cfg := private.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training

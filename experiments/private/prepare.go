@@ -127,21 +127,36 @@ func (p *preparation) scattering(e features.Extractor, at int) error {
 			return err
 		}
 	}
-	p.begin("norm")
-	for _, x := range parts {
-		if err := moments.ScaleRows(x, math.Sqrt(float64(x.Cols)), p.cfg.Workers); err != nil {
-			return fmt.Errorf("private: %w", err)
-		}
-	}
-	return nil
+	return p.norm(parts)
 }
 
 func (p *preparation) hog(e features.Extractor, at int) error {
 	parts, err := p.extract("oriented gradients", e, at)
-	if err != nil || p.cfg.HOGMeanNoise == 0 {
+	if err != nil {
 		return err
 	}
-	return p.center("oriented gradients mean", parts, p.cfg.HOGMeanNoise)
+	if p.cfg.HOGMeanNoise > 0 {
+		if err := p.center("oriented gradients mean", parts, p.cfg.HOGMeanNoise); err != nil {
+			return err
+		}
+	}
+	return p.norm(parts)
+}
+
+// norm gives every row's part its share of the norm of the row, which is the root
+// of its length: parts weigh the same, whatever their lengths.
+func (p *preparation) norm(parts []blas32.General) error {
+	p.begin("norm")
+	square := float64(p.out.Train.Cols)
+	if p.cfg.Scattering && p.cfg.HOG {
+		square /= 2
+	}
+	for _, x := range parts {
+		if err := moments.ScaleRows(x, math.Sqrt(square), p.cfg.Workers); err != nil {
+			return fmt.Errorf("private: %w", err)
+		}
+	}
+	return nil
 }
 
 // extract computes features of both sets into the columns from at, and returns

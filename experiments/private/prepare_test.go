@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -82,18 +83,31 @@ func TestPrepare(t *testing.T) {
 	// Rows have the norm that was promised, and the mean is gone.
 	for _, x := range []blas32.General{f.Train, f.Test} {
 		for i := range x.Rows {
-			square := 0.0
-			for _, v := range row(x, i)[:scattering] {
-				square += float64(v) * float64(v)
+			for _, part := range [][]float32{row(x, i)[:scattering], row(x, i)[scattering:]} {
+				square := 0.0
+				for _, v := range part {
+					square += float64(v) * float64(v)
+				}
+				require.InDelta(t, math.Sqrt(float64(dim)/2), math.Sqrt(square), 1e-3)
 			}
-			require.InDelta(t, math.Sqrt(scattering), math.Sqrt(square), 1e-3)
 		}
 	}
-	mean := 0.0
-	for i := range f.Train.Rows {
-		mean += float64(row(f.Train, i)[scattering+100]) / 300
+	cfg.MeanNoise, cfg.HOGMeanNoise, cfg.Progress = 0, 0, nil
+	uncentred := prepare(t, train, test, cfg)
+	for _, part := range [][2]int{{0, scattering}, {scattering, dim}} {
+		require.Less(t, meanNorm(f.Train, part[0], part[1]), 0.2*meanNorm(uncentred.Train, part[0], part[1]))
 	}
-	require.InDelta(t, 0, mean, 0.01)
+}
+
+// meanNorm is the norm of the mean of columns from <= j < to.
+func meanNorm(x blas32.General, from, to int) float64 {
+	mean := make([]float64, to-from)
+	for i := range x.Rows {
+		for j, v := range row(x, i)[from:to] {
+			mean[j] += float64(v) / float64(x.Rows)
+		}
+	}
+	return floats.Norm(mean, 2)
 }
 
 // A test row changes nothing but itself, and what is computed does not depend
