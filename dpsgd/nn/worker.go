@@ -236,9 +236,8 @@ func (w *Worker[T]) backward(rows int, squares [][]float64) {
 }
 
 // screen stands in for backward where nothing is clipped: losses become NaN of
-// rows whose input is not finite, or too large for its square.
-// A layer that forgets such a value, as a ReLU does a negative one, would let the
-// row pass if it were clipped.
+// rows whose input is not finite. With clipping, such a row passes if the first
+// layer forgets the value, as a ReLU does -Inf.
 func (w *Worker[T]) screen(rows int) {
 	size := w.arch.Input().Size()
 	for i := range w.losses[:rows] {
