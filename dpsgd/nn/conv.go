@@ -30,7 +30,7 @@ func (c Conv2D) window() window {
 // Output implements [Layer].
 func (c Conv2D) Output(in Shape) (Shape, error) {
 	if c.Filters < 1 {
-		return Shape{}, fmt.Errorf("Filters is %d, must be positive", c.Filters)
+		return Shape{}, fmt.Errorf("field Filters is %d, must be positive", c.Filters)
 	}
 	return c.window().output(in, c.Filters)
 }

@@ -22,7 +22,7 @@ func (d Dense) String() string { return fmt.Sprintf("dense %d", d.Units) }
 func (d Dense) Output(in Shape) (Shape, error) {
 	switch {
 	case d.Units < 1:
-		return Shape{}, fmt.Errorf("Units is %d, must be positive", d.Units)
+		return Shape{}, fmt.Errorf("field Units is %d, must be positive", d.Units)
 	case in.Rows != 1 || in.Cols != 1:
 		return Shape{}, fmt.Errorf("input is %v, must be a vector: put Flatten before", in)
 	}

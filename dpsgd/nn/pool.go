@@ -15,7 +15,7 @@ func (m MaxPool) String() string { return fmt.Sprintf("maxpool %d stride %d", m.
 // Output implements [Layer].
 func (m MaxPool) Output(in Shape) (Shape, error) {
 	if m.Kernel > 16 {
-		return Shape{}, fmt.Errorf("Kernel is %d, must be at most 16", m.Kernel)
+		return Shape{}, fmt.Errorf("field Kernel is %d, must be at most 16", m.Kernel)
 	}
 	return window{kernel: m.Kernel, stride: m.Stride}.output(in, in.Channels)
 }

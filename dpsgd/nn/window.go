@@ -9,11 +9,11 @@ type window struct{ kernel, stride, padding int }
 func (w window) output(in Shape, channels int) (Shape, error) {
 	switch {
 	case w.kernel < 1:
-		return Shape{}, fmt.Errorf("Kernel is %d, must be positive", w.kernel)
+		return Shape{}, fmt.Errorf("field Kernel is %d, must be positive", w.kernel)
 	case w.stride < 1:
-		return Shape{}, fmt.Errorf("Stride is %d, must be positive", w.stride)
+		return Shape{}, fmt.Errorf("field Stride is %d, must be positive", w.stride)
 	case w.padding < 0 || w.padding >= w.kernel:
-		return Shape{}, fmt.Errorf("Padding is %d, must be in [0, Kernel)", w.padding)
+		return Shape{}, fmt.Errorf("field Padding is %d, must be in [0, Kernel)", w.padding)
 	case in.Rows+2*w.padding < w.kernel || in.Cols+2*w.padding < w.kernel:
 		return Shape{}, fmt.Errorf("input %v with padding %d is smaller than the kernel of %d", in, w.padding, w.kernel)
 	}
