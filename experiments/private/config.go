@@ -56,10 +56,12 @@ func Default(records int) Config {
 // groups of a normalised scattering transform: three channels each.
 const groups = features.Channels / 3
 
+var errNeither = errors.New("private: Config has neither Scattering nor HOG")
+
 // Validate reports the first field that is missing or out of range.
 func (c Config) Validate() error {
 	if !c.Scattering && !c.HOG {
-		return errors.New("private: Config has neither Scattering nor HOG")
+		return errNeither
 	}
 	if c.Records < 1 {
 		return fmt.Errorf("private: Config.Records is %d, want the public number of records", c.Records)
@@ -147,8 +149,25 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// extractors are those of the parts, in order.
+// Bounds of images and of every parameter of oriented gradients, far above what is of
+// use, so that the file of a transform cannot claim more than fits in memory.
+const (
+	maxSide    = 1 << 12
+	maxHOG     = 1 << 10
+	maxColumns = 1 << 24
+)
+
+// extractors are those of the parts, in order; at least one is not nil.
 func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
+	g := c.gradients()
+	switch {
+	case !c.Scattering && !c.HOG:
+		return nil, nil, errNeither
+	case shape.Rows < 1 || shape.Cols < 1 || max(shape.Rows, shape.Cols) > maxSide:
+		return nil, nil, fmt.Errorf("private: images of %dx%d, sides must be from 1 to %d", shape.Rows, shape.Cols, maxSide)
+	case max(g.Bins, g.Cell, g.Block) > maxHOG:
+		return nil, nil, fmt.Errorf("private: Config.Gradients is %s, no parameter may be above %d", g.Name(), maxHOG)
+	}
 	if c.Scattering {
 		s, err := features.NewScattering(shape)
 		if err != nil {
@@ -161,6 +180,9 @@ func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extrac
 		if hog.Dim(shape) == 0 {
 			return nil, nil, fmt.Errorf("private: images of %dx%d are too small for oriented gradients", shape.Rows, shape.Cols)
 		}
+	}
+	if dim := dimOf(shape, scattering, hog); dim > maxColumns {
+		return nil, nil, fmt.Errorf("private: %d features, more than %d", dim, maxColumns)
 	}
 	return scattering, hog, nil
 }

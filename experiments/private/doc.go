@@ -10,6 +10,7 @@
 //	cfg := private.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
 //	f, err := private.Prepare(ctx, train, test, cfg, reservations, key)
+//	x, err := f.Transform.Apply(ctx, further, workers) // and it can be kept
 //
 // # Guarantee
 //

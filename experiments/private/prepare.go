@@ -20,6 +20,8 @@ import (
 // Features is the features of a training and of a test set.
 type Features struct {
 	Train, Test blas32.General
+	// Transform makes features of further images, as it made those of Test.
+	Transform *Transform
 	// Statistics is what was released, in the order of Events; nothing in it is
 	// private.
 	Statistics []moments.Source
@@ -53,16 +55,25 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 	if test.X.Rows > 0 && test.Image != train.Image {
 		return Features{}, fmt.Errorf("private: training images of %dx%d, test images of %dx%d", train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols)
 	}
-	scattering, hog, err := cfg.extractors(train.Image)
+	t, err := newTransform(cfg, train.Image)
 	if err != nil {
 		return Features{}, err
 	}
-	dim := dimOf(train.Image, scattering, hog)
-	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, sets: []dataset.Set{train, test}}
-	p.out.Train, p.out.Test = newMatrix(train.X.Rows, dim), newMatrix(test.X.Rows, dim)
-	p.out.Events, p.out.Releasable = events, key.Releasable()
-	if err := p.run(scattering, hog); err != nil {
-		return Features{}, err
+	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, transform: t}
+	p.out = Features{
+		Train: newMatrix(train.X.Rows, t.cols), Test: newMatrix(test.X.Rows, t.cols),
+		Transform: t, Events: events, Releasable: key.Releasable(),
+	}
+	for i := range t.parts {
+		if err := p.learn(&t.parts[i], train); err != nil {
+			return Features{}, err
+		}
+	}
+	if test.X.Rows > 0 {
+		p.begin("test rows")
+		if err := t.applyTo(ctx, p.out.Test, test, cfg); err != nil {
+			return Features{}, err
+		}
 	}
 	p.end()
 	return p.out, nil
@@ -78,7 +89,7 @@ type preparation struct {
 	cfg          Config
 	reservations []*ledger.Reservation // those left
 	key          dpsgd.Key
-	sets         []dataset.Set
+	transform    *Transform
 	out          Features
 	began        time.Time
 }
@@ -98,88 +109,30 @@ func (p *preparation) end() {
 	}
 }
 
-func (p *preparation) run(scattering, hog features.Extractor) error {
-	at := 0
-	if scattering != nil {
-		if err := p.scattering(scattering, at); err != nil {
-			return err
-		}
-		at += scattering.Dim(p.sets[0].Image)
-	}
-	if hog != nil {
-		return p.hog(hog, at)
-	}
-	return nil
-}
-
-func (p *preparation) scattering(e features.Extractor, at int) error {
-	parts, err := p.extract("scattering", e, at)
-	if err != nil {
+// learn makes a part of the training rows, and the statistics that it needs on the
+// way.
+func (p *preparation) learn(part *part, train dataset.Set) error {
+	p.begin(part.stage)
+	if err := p.transform.extract(p.ctx, part, p.out.Train, train, p.cfg); err != nil {
 		return err
 	}
-	if p.cfg.SecondNoise > 0 {
-		if err := p.whiten(parts); err != nil {
+	x, scattering := part.of(p.out.Train), part.stage == scatteringStage
+	noise := p.cfg.HOGMeanNoise
+	if scattering {
+		noise = p.cfg.MeanNoise
+	}
+	if scattering && p.cfg.SecondNoise > 0 {
+		if err := p.whiten(part, x); err != nil {
 			return err
 		}
 	}
-	if p.cfg.MeanNoise > 0 {
-		if err := p.center("scattering mean", parts, p.cfg.MeanNoise); err != nil {
+	if noise > 0 {
+		if err := p.center(part, x, noise); err != nil {
 			return err
 		}
 	}
-	return p.norm(parts)
-}
-
-func (p *preparation) hog(e features.Extractor, at int) error {
-	parts, err := p.extract("oriented gradients", e, at)
-	if err != nil {
-		return err
-	}
-	if p.cfg.HOGMeanNoise > 0 {
-		if err := p.center("oriented gradients mean", parts, p.cfg.HOGMeanNoise); err != nil {
-			return err
-		}
-	}
-	return p.norm(parts)
-}
-
-// norm gives every row's part its share of the norm of the row, which is the root
-// of its length: parts weigh the same, whatever their lengths.
-func (p *preparation) norm(parts []blas32.General) error {
 	p.begin("norm")
-	square := float64(p.out.Train.Cols)
-	if p.cfg.Scattering && p.cfg.HOG {
-		square /= 2
-	}
-	for _, x := range parts {
-		if err := moments.ScaleRows(x, math.Sqrt(square), p.cfg.Workers); err != nil {
-			return fmt.Errorf("private: %w", err)
-		}
-	}
-	return nil
-}
-
-// extract computes features of both sets into the columns from at, and returns
-// those columns.
-func (p *preparation) extract(stage string, e features.Extractor, at int) ([]blas32.General, error) {
-	p.begin(stage)
-	var parts []blas32.General
-	for i, whole := range []blas32.General{p.out.Train, p.out.Test} {
-		dim := e.Dim(p.sets[0].Image)
-		if whole.Rows == 0 {
-			continue
-		}
-		part := blas32.General{Rows: whole.Rows, Cols: dim, Stride: whole.Stride, Data: whole.Data[at:]}
-		apply := features.ApplyTo
-		if p.cfg.Cache != nil {
-			apply = p.cfg.Cache.ApplyTo
-		}
-		if err := apply(p.ctx, part, p.sets[i], e, p.cfg.Workers); err != nil {
-			return nil, fmt.Errorf("private: %w", err)
-		}
-		parts = append(parts, part)
-	}
-	return parts, nil
+	return p.transform.norm(x, p.cfg.Workers)
 }
 
 // next is the reservation of the next release.
@@ -189,11 +142,10 @@ func (p *preparation) next() *ledger.Reservation {
 	return r
 }
 
-// whiten releases the second moment of the channels of the training rows and
-// whitens all rows with it.
-func (p *preparation) whiten(parts []blas32.General) error {
+// whiten releases the second moment of the channels and whitens the rows with it.
+func (p *preparation) whiten(part *part, x blas32.General) error {
 	p.begin("second moment")
-	second, err := moments.EstimateSecondMoment(p.ctx, parts[0], features.Channels, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
+	second, err := moments.EstimateSecondMoment(p.ctx, x, features.Channels, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
@@ -203,28 +155,20 @@ func (p *preparation) whiten(parts []blas32.General) error {
 	if err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
-	for _, x := range parts {
-		if err := whitening.Apply(x, p.cfg.Workers); err != nil {
-			return fmt.Errorf("private: %w", err)
-		}
-	}
-	return nil
+	part.whitening = &whitening
+	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the training rows, clipped to the root of their
-// length, and takes it from all rows.
-func (p *preparation) center(stage string, parts []blas32.General, noise float64) error {
-	p.begin(stage)
-	clip := math.Sqrt(float64(parts[0].Cols))
-	mean, err := moments.EstimateMean(p.ctx, parts[0], p.cfg.release(noise, clip), p.next(), p.key)
+// center releases the mean of the rows, clipped to the root of their length, and
+// takes it away.
+func (p *preparation) center(part *part, x blas32.General, noise float64) error {
+	p.begin(part.stage + " mean")
+	clip := math.Sqrt(float64(x.Cols))
+	mean, err := moments.EstimateMean(p.ctx, x, p.cfg.release(noise, clip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("private: %w", err)
 	}
 	p.out.Statistics = append(p.out.Statistics, mean.Source)
-	for _, x := range parts {
-		if err := mean.Subtract(x, p.cfg.Workers); err != nil {
-			return fmt.Errorf("private: %w", err)
-		}
-	}
-	return nil
+	part.mean = &mean
+	return part.center(x, p.cfg.Workers)
 }
