@@ -80,8 +80,10 @@ func (r Recipe) columns(s Shape) (int, error) {
 
 // prepared is a task with its features.
 type prepared struct {
-	train dpsgd.Data
-	test  blas32.General
+	train     dpsgd.Data
+	test      blas32.General
+	transform *private.Transform // of features that learned something
+	fixed     features.Extractor // of others
 }
 
 // prepare makes the features of a run. Those that learn nothing are kept for the next
@@ -104,7 +106,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 	if j.Cache != nil && name != experiments.Raw {
 		apply = j.Cache.Apply
 	}
-	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y}}
+	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y}, fixed: e}
 	j.Progress(Progress{Stage: "features", Done: 0, Total: 2})
 	if p.train.X, err = apply(ctx, j.Task.Private, e, j.Workers); err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
@@ -134,7 +136,7 @@ func (j *job) learn(ctx context.Context, c private.Config, reservations []*ledge
 	if err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
-	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y}, test: f.Test}, nil
+	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y}, test: f.Test, transform: f.Transform}, nil
 }
 
 // unprotected lets statistics have next to no noise, on a ledger of their own that

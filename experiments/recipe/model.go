@@ -31,8 +31,10 @@ const maxWidth, maxDepth = 1 << 14, 16
 // newModel makes an untrained model, which starts where the key says.
 func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error) {
 	rnd := rand.New(key.Derive("initial").Stream())
-	kind, words, given := strings.Cut(r.Model, ":")
+	widths, err := r.widths()
 	switch {
+	case err != nil:
+		return nil, err
 	case r.Model == Linear:
 		return nn.NewSoftmax(columns, s.Classes)
 	case r.Model == CNN && r.Features != experiments.Raw:
@@ -41,14 +43,24 @@ func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error)
 		return nil, fmt.Errorf("model %q is for images, and these rows are not", CNN)
 	case r.Model == CNN:
 		return nn.NewTutorialCNN(nn.Image(s.Image.Rows, s.Image.Cols, 1), s.Classes, rnd)
-	case kind == mlp && given:
-		widths, err := hidden(words)
-		if err != nil {
-			return nil, fmt.Errorf("model %q: %w", r.Model, err)
-		}
-		return nn.NewMLP(columns, widths, s.Classes, rnd)
 	}
-	return nil, fmt.Errorf("model %q is not one of %s", r.Model, strings.Join(Models(), ", "))
+	return nn.NewMLP(columns, widths, s.Classes, rnd)
+}
+
+// widths are those of the hidden layers of a perceptron; of other models there are none.
+func (r Recipe) widths() ([]int, error) {
+	if r.Model == Linear || r.Model == CNN {
+		return nil, nil
+	}
+	kind, words, given := strings.Cut(r.Model, ":")
+	if kind != mlp || !given {
+		return nil, fmt.Errorf("model %q is not one of %s", r.Model, strings.Join(Models(), ", "))
+	}
+	widths, err := hidden(words)
+	if err != nil {
+		return nil, fmt.Errorf("model %q: %w", r.Model, err)
+	}
+	return widths, nil
 }
 
 // shift is by how many pixels a view is moved at most.

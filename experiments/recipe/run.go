@@ -29,7 +29,7 @@ type runner struct {
 // interrupted and called again with the same Config: what is done is taken from
 // Config.Dir, a training goes on at its checkpoint, to the last bit as if nothing had
 // happened, and nothing is charged twice. The models are left in Config.Dir/models, a
-// file each as package nn loads them; the ledger has its SHA-256.
+// file each as [OpenModel] reads it; the ledger has its SHA-256.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()

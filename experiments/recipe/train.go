@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,18 +144,22 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 		row.Curve = append(watch.curve, last)
 	}
 	row.Seconds = time.Since(start).Seconds()
-	return row, j.finish(b, reservations, m, state{Noise: noise, Row: &row}, cfg.Checkpoint)
+	whole := Model{Card: j.card(row), transform: p.transform, fixed: p.fixed, network: m}
+	if p.fixed != nil {
+		whole.Extractor = p.fixed.Name()
+	}
+	return row, j.finish(b, reservations, whole, state{Noise: noise, Row: &row}, cfg.Checkpoint)
 }
 
 // finish commits the model, writes its file and keeps the row.
-func (j *job) finish(b book, reservations []*ledger.Reservation, m *nn.Model, done state, checkpoint string) error {
-	var file bytes.Buffer
-	if err := m.Save(&file); err != nil {
-		return fmt.Errorf("recipe: %w", err)
+func (j *job) finish(b book, reservations []*ledger.Reservation, m Model, done state, checkpoint string) error {
+	file, err := m.bytes()
+	if err != nil {
+		return err
 	}
 	var outcomes []ledger.Outcome
 	for _, r := range reservations { // the model is what all of them led to
-		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: file.Bytes()})
+		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: file})
 	}
 	if len(outcomes) > 0 {
 		if err := b.ledger.CommitBatch(outcomes); err != nil {
@@ -167,11 +170,10 @@ func (j *job) finish(b book, reservations []*ledger.Reservation, m *nn.Model, do
 	if done.Row.Releasable {
 		mode = 0o644
 	}
-	if err := durable.WriteBytes(filepath.Join(j.Dir, "models", j.name()+".model"), mode, file.Bytes()); err != nil {
+	if err := durable.WriteBytes(filepath.Join(j.Dir, "models", j.name()+".model"), mode, file); err != nil {
 		return fmt.Errorf("recipe: %w", err)
 	}
 	if j.Shared != nil {
-		var err error
 		if done.Ledger, err = stateOf(b.ledger); err != nil {
 			return err
 		}
@@ -184,6 +186,18 @@ func (j *job) finish(b book, reservations []*ledger.Reservation, m *nn.Model, do
 		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil
+}
+
+// card is what the model's file says of it.
+func (j *job) card(row Row) Card {
+	c := Card{
+		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
+		Classes: j.Task.Classes, Epsilon: row.Epsilon, Releasable: row.Releasable,
+	}
+	if row.Epsilon != nil {
+		c.Delta, c.Unit = j.Delta, j.Unit
+	}
+	return c
 }
 
 // row says what was trained.
