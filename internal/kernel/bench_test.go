@@ -13,7 +13,7 @@ import (
 // compare.
 func benchmarkProduct(b *testing.B, m, n, k int, run func(fma bool, dst, x, y []float32), gonum func(dst, x, y []float32)) {
 	rnd := rand.New(rand.NewPCG(9, 1))
-	dst, x, y := Aligned[float32](m*n), Aligned[float32](m*k), Aligned[float32](n*k)
+	dst, x, y := aligned[float32](m*n), aligned[float32](m*k), aligned[float32](n*k)
 	copy(x, normal[float32](rnd, len(x)))
 	copy(y, normal[float32](rnd, len(y)))
 	bench := func(name string, f func()) {
@@ -111,6 +111,5 @@ func BenchmarkVectors(b *testing.B) {
 		bench("AddRows", func() { addRows(fma, dst[:n], a, n, m, n) })
 		bench("SquaredNorm", func() { norm += squaredNorm(fma, a) })
 		bench("Scale", func() { scale(fma, dst, 2, a) })
-		bench("AddScaled", func() { addScaled(fma, dst, 0.5, a) })
 	}
 }

@@ -35,7 +35,4 @@ func addRows32(dst *float32, a *float32, lda int, m int, n int, run int)
 func scale32(dst *float32, src *float32, n int, factor float32)
 
 //go:noescape
-func addScaled32(dst *float32, src *float32, n int, factor float32)
-
-//go:noescape
 func transpose32(panel *float32, b *float32, ldb int, n int)

@@ -7870,25 +7870,6 @@ loop:
 	VZEROUPPER
 	RET
 
-// func addScaled32(dst *float32, src *float32, n int, factor float32)
-// Requires: AVX
-TEXT ·addScaled32(SB), NOSPLIT, $0-28
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS factor+24(FP), Y0
-
-loop:
-	VMULPS  (CX), Y0, Y1
-	VADDPS  (AX), Y1, Y1
-	VMOVUPS Y1, (AX)
-	ADDQ    $0x20, AX
-	ADDQ    $0x20, CX
-	SUBQ    $0x08, DX
-	JNE     loop
-	VZEROUPPER
-	RET
-
 // func transpose32(panel *float32, b *float32, ldb int, n int)
 // Requires: AVX
 TEXT ·transpose32(SB), NOSPLIT, $0-32

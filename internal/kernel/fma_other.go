@@ -23,8 +23,6 @@ func fmaAddRows[T Float](_, _ []T, _, _, _, _ int) int { panic("kernel: unreacha
 
 func fmaScale[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
 
-func fmaAddScaled[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
-
 func fmaSquares[T Float](_ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
 
 func fmaFold(_ []int64, _ []float32, _ float64) int { panic("kernel: unreachable") }

@@ -33,15 +33,6 @@ func fmaScale[T Float](dst []T, factor T, src []T) int {
 	return done
 }
 
-func fmaAddScaled[T Float](dst []T, factor T, src []T) int {
-	x, done := singles(dst), len(src)&^7
-	if x == nil || done == 0 {
-		return 0
-	}
-	addScaled32(&x[0], &singles(src)[0], done, float32(factor))
-	return done
-}
-
 func fmaSquares[T Float](lanes *[normLanes]float64, x []T) int {
 	v, done := singles(x), len(x)&^(normLanes-1)
 	if v == nil || done == 0 {

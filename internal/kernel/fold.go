@@ -3,8 +3,9 @@ package kernel
 import "math"
 
 // FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to
-// even, to dst, and clears src. The magnitude of a product must be below 2^51;
-// perUnit is a power of two, or the product is rounded twice.
+// even, to dst, and clears src. The magnitude of a product must be below 2^51.
+// perUnit has at most 24 significant bits: its products with float32 values are
+// exact doubles then, and rounded once; others would be rounded twice.
 func FoldInt64(dst []int64, src []float32, perUnit float64) { foldInts(hasFMA, dst, src, perUnit) }
 
 func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {

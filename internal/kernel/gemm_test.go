@@ -282,7 +282,7 @@ func TestProductsRefuseWhatDoesNotFit(t *testing.T) {
 		"short dst":     func() { MulAB(x[:10], 4, x, 3, x, 3, 3, 3, 3) },
 		"short a":       func() { MulBT(x, 4, x[:10], 4, x, 3, 3, 3, 3) },
 		"short b":       func() { MulBT(x, 4, x, 4, x[:10], 4, 3, 3, 3) },
-		"overflow":      func() { MulAB(x, 1<<61, x, 1, x, 1, 9, 1, 1) },
+		"overflow":      func() { MulAB(x, math.MaxInt/4+1, x, 1, x, 1, 9, 1, 1) },
 		"atb":           func() { AddATB(x, 4, x, 4, x, 4, 3, 3, 4) },
 		"packed":        func() { new(Packed[float32]).PackBT(x, 4, 4, 4) },
 		"rows":          func() { AddRows(x[:3], x, 4, 3, 4) },

@@ -62,7 +62,7 @@ func (p *Packed[T]) shape(fma bool, n, k int) {
 	w := width[T]()
 	size := (n + w - 1) / w * w * k
 	if cap(p.data) < size {
-		p.data = Aligned[T](size)
+		p.data = aligned[T](size)
 	}
 	p.data = p.data[:size]
 }

@@ -45,7 +45,6 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 		AddRows(row.data, a.data, n, m, n)
 		SquaredNorms(make([]float64, m), a.data, n, m, n)
 		Scale(a.data, 2, at(2, m, n).data)
-		AddScaled(a.data, 2, at(2, m, n).data)
 		if src, ok := any(row.data).([]float32); ok {
 			clear(src)
 			FoldInt64(unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n), src, 8)

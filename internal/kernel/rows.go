@@ -47,20 +47,3 @@ func scale[T Float](fma bool, dst []T, factor T, src []T) {
 		dst[i] = factor * src[i]
 	}
 }
-
-// AddScaled adds factor times src to dst, element by element; the product is
-// rounded, then the sum.
-func AddScaled[T Float](dst []T, factor T, src []T) { addScaled(hasFMA, dst, factor, src) }
-
-func addScaled[T Float](fma bool, dst []T, factor T, src []T) {
-	if len(dst) != len(src) {
-		panic("kernel: dimension mismatch")
-	}
-	done := 0
-	if fma {
-		done = fmaAddScaled(dst, factor, src)
-	}
-	for i := done; i < len(src); i++ {
-		dst[i] += T(factor * src[i])
-	}
-}

@@ -1,67 +1,37 @@
 package kernel
 
 import (
-	"math"
-	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestMulVecIsTheInnerProduct(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 1))
-	for _, cols := range []int{0, 1, 3, 15, 16, 17, 100, 785, 2304} {
-		w := Aligned[float32](5 * Padded[float32](cols))
-		copy(w, normal[float32](rnd, len(w)))
-		x := normal[float32](rnd, cols)
-		got := make([]float32, 5)
-		MulVec(got, w, Padded[float32](cols), x)
-		for k := range got {
-			want, scale := 0.0, 0.0
-			for j := range x {
-				p := float64(x[j]) * float64(w[k*Padded[float32](cols)+j])
-				want, scale = want+p, scale+math.Abs(p)
-			}
-			require.InDelta(t, want, float64(got[k]), 1e-5*scale+1e-30, "cols %d", cols)
-		}
+func TestAligned(t *testing.T) {
+	for n := range 40 {
+		a, b := aligned[float32](n), aligned[float64](n)
+		require.Len(t, a, n)
+		require.Len(t, b, n)
+		require.Zero(t, uintptr(unsafe.Pointer(unsafe.SliceData(a)))%alignment)
+		require.Zero(t, uintptr(unsafe.Pointer(unsafe.SliceData(b)))%alignment)
 	}
-}
-
-// TestAddOuterBound checks the product against float64 and its documented
-// rounding bound, across the edges of tiles.
-func TestAddOuterBound(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(3, 1))
-	for _, cols := range []int{1, 7, outerTile - 1, outerTile, 2*outerTile + 5} {
-		for _, rows := range []int{0, 1, 3, 64} {
-			const outputs = 3
-			x := make([][]float32, rows)
-			for i := range x {
-				x[i] = normal[float32](rnd, cols)
-			}
-			g := normal[float32](rnd, rows*outputs)
-			w := make([]float32, outputs*cols)
-			AddOuter(w, cols, g, x)
-			for k := range outputs {
-				for j := range cols {
-					exact, size := 0.0, 0.0
-					for i := range x {
-						p := float64(g[i*outputs+k]) * float64(x[i][j])
-						exact, size = exact+p, size+math.Abs(p)
-					}
-					m := float64(rows) * 0x1p-24
-					require.LessOrEqual(t, math.Abs(float64(w[k*cols+j])-exact), m/(1-m)*size)
-				}
-			}
-		}
-	}
-	require.Panics(t, func() { AddOuter(make([]float64, 6), 3, make([]float64, 3), make([][]float64, 1)) })
 }
 
 func TestKernelsDoNotAllocate(t *testing.T) {
-	w, x := Aligned[float32](10*64), make([]float32, 64)
-	out, rows := make([]float32, 10), [][]float32{x}
+	const m, n, k = 7, 20, 33
+	a, b, bt, dst := make([]float32, m*k), make([]float32, k*n), make([]float32, n*k), make([]float32, m*n)
+	g, norms, ints := make([]float32, k*m), make([]float64, m), make([]int64, m*n)
+	var p Packed[float32]
+	p.PackAB(b, n, k, n)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		MulVec(out, w, 64, x)
-		AddOuter(w, 64, out, rows)
+		MulBT(dst, n, a, k, bt, k, m, n, k)
+		MulAB(dst, n, a, k, b, n, m, n, k)
+		p.PackAB(b, n, k, n)
+		p.Mul(dst, n, a, k, m)
+		AddATB(dst, n, g, m, b, n, m, n, k)
+		AddRows(dst[:n], b, n, k, n)
+		SquaredNorms(norms, a, k, m, k)
+		Scale(dst, 0.5, dst)
+		FoldInt64(ints, dst, 8)
 	}))
 }

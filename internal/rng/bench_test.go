@@ -70,13 +70,13 @@ func BenchmarkDiscreteLaplace(b *testing.B) {
 	}
 }
 
-// BenchmarkBernoulliExp decides on the score n below the best, at a rate of 0.1.
+// BenchmarkBernoulliExp decides with probability exp(-n/10).
 func BenchmarkBernoulliExp(b *testing.B) {
 	for _, n := range []uint64{1, 30, 200} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			s := SeedKey(1).Stream()
 			for b.Loop() {
-				BernoulliExpProduct(s, 0.1, n)
+				BernoulliExp(s, n, 10)
 			}
 			reportDraws(b)
 		})

@@ -1,7 +1,6 @@
 package rng
 
 import (
-	"math"
 	"math/big"
 	"math/bits"
 )
@@ -23,40 +22,6 @@ func BernoulliExp(s *Stream, p, q uint64) bool {
 	return bernoulliExp(s, exponent{p / q, frac, 1}, func() (*big.Int, *big.Int) {
 		return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q)
 	})
-}
-
-// BernoulliExpProduct is true with probability exactly exp(-rate n), rate taken
-// as the dyadic rational the float64 is: the acceptance of a score n below the
-// best under permute-and-flip or the exponential mechanism. It panics unless
-// rate is finite and not negative.
-func BernoulliExpProduct(s *Stream, rate float64, n uint64) bool {
-	if !(rate >= 0 && rate <= math.MaxFloat64) {
-		panic("rng: BernoulliExpProduct: rate must be finite and not negative")
-	}
-	mantissa, exp := math.Frexp(rate)
-	m := uint64(math.Ldexp(mantissa, 53)) // rate = m 2^(exp-53)
-	exp -= 53
-	exact := func() (p, q *big.Int) {
-		p = new(big.Int).SetUint64(m)
-		p.Lsh(p.Mul(p, new(big.Int).SetUint64(n)), uint(max(exp, 0)))
-		return p, new(big.Int).Lsh(big.NewInt(1), uint(max(-exp, 0)))
-	}
-	hi, lo := bits.Mul64(m, n)
-	if exp > 0 || -exp < 64 && hi>>-exp != 0 {
-		return bernoulliExpBig(s, exact) // rate n > 2^53, if it is not 0
-	}
-	x := exponent{slack: 1}
-	switch shift := uint(-exp); {
-	case shift <= 64:
-		x.whole, x.frac = hi<<(64-shift)|lo>>shift, lo<<(64-shift)
-	default:
-		shift -= 64
-		x.whole, x.frac = hi>>shift, hi<<(64-shift)|lo>>shift
-		if shift > 64 {
-			x.frac = hi >> (shift - 64)
-		}
-	}
-	return bernoulliExp(s, x, exact)
 }
 
 // exponent encloses an exponent x >= 0: the integer part is whole, and 2^64

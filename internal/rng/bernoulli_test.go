@@ -36,32 +36,6 @@ func TestBernoulliExpAgreesWithBig(t *testing.T) {
 	})
 }
 
-// Rates of every size, integers and subnormal numbers among them.
-func TestBernoulliExpProductAgreesWithBig(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := rapid.OneOf(
-			rapid.Float64Range(0, 3), rapid.Float64Range(0, math.MaxFloat64),
-			rapid.SampledFrom([]float64{0, 1, 2, 0x1p-1074, 0x1p53, math.MaxFloat64, 0x1p-64, 0x1.fffffffffffffp-12, 0x1.fffffffffffffp-60}),
-			rapid.Custom(func(t *rapid.T) float64 {
-				return math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "mantissa"), rapid.IntRange(-200, 70).Draw(t, "exponent"))
-			}),
-		).Draw(t, "rate")
-		n := rapid.OneOf(rapid.Uint64Max(300), rapid.Uint64()).Draw(t, "n")
-		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
-		a, b := key.Stream(), key.Stream()
-		x := new(big.Rat).SetFloat64(rate)
-		x.Mul(x, new(big.Rat).SetInt(new(big.Int).SetUint64(n)))
-		exact := func() (p, q *big.Int) { return new(big.Int).Set(x.Num()), new(big.Int).Set(x.Denom()) }
-		for range 20 {
-			require.Equal(t, bernoulliExpBig(b, exact), BernoulliExpProduct(a, rate, n))
-			require.Equal(t, b.Uint64(), a.Uint64(), "words read")
-		}
-	})
-	for _, bad := range []float64{-1, math.NaN(), math.Inf(1), -0x1p-1074} {
-		require.Panics(t, func() { BernoulliExpProduct(SeedKey(1).Stream(), bad, 1) })
-	}
-}
-
 func requireFrequency(t *testing.T, want float64, event func() bool, n int) {
 	t.Helper()
 	hits := 0
@@ -82,15 +56,6 @@ func TestBernoulliExpLaw(t *testing.T) {
 			s := SeedKey(1).Derive("bernoulli", c.p, c.q).Stream()
 			want := math.Exp(-float64(c.p) / float64(c.q))
 			requireFrequency(t, want, func() bool { return BernoulliExp(s, c.p, c.q) }, int(draws))
-		})
-	}
-	for _, c := range []struct {
-		rate float64
-		n    uint64
-	}{{0.1, 0}, {0.1, 1}, {0.1, 31}, {0.05, 200}, {0x1p-70, 1 << 62}, {1.5, 3}} {
-		t.Run(fmt.Sprintf("%g times %d", c.rate, c.n), func(t *testing.T) {
-			s := SeedKey(1).Derive("product", math.Float64bits(c.rate), c.n).Stream()
-			requireFrequency(t, math.Exp(-c.rate*float64(c.n)), func() bool { return BernoulliExpProduct(s, c.rate, c.n) }, int(draws))
 		})
 	}
 	require.Panics(t, func() { BernoulliExp(SeedKey(1).Stream(), 1, 0) })

@@ -9,10 +9,9 @@
 // noise for a question it has already answered.
 //
 // A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp],
-// [BernoulliExpProduct], [DiscreteLaplace] (with its geometric half) and
-// [DiscreteGaussian] read a stream of uniform bits and return integers; given
-// uniform bits their laws are exact. No floating-point number is touched while
-// sampling, so the attacks on floating-point noise (Mironov 2012; Jin et al.
+// [DiscreteLaplace] (with its geometric half) and [DiscreteGaussian] read a
+// stream of uniform bits and return integers; given uniform bits their laws are
+// exact. No floating-point number is touched while sampling, so the attacks on floating-point noise (Mironov 2012; Jin et al.
 // 2022) have nothing to hold. Machine words are compared with integers proven to
 // enclose what they stand for; where that leaves a doubt, big integers and
 // further bits of the stream settle it. Nowhere is a probability rounded.

@@ -260,10 +260,10 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 
 func TestRoundedNormalFarApart(t *testing.T) {
 	s := SeedKey(27).Stream()
-	require.EqualValues(t, math.MaxInt64, roundedNormal(t, math.MaxFloat64, 1, 5e-324).Sample(s))
-	require.EqualValues(t, math.MinInt64, roundedNormal(t, -math.MaxFloat64, 1, 5e-324).Sample(s))
+	require.Equal(t, int64(math.MaxInt64), roundedNormal(t, math.MaxFloat64, 1, 5e-324).Sample(s))
+	require.Equal(t, int64(math.MinInt64), roundedNormal(t, -math.MaxFloat64, 1, 5e-324).Sample(s))
 	require.EqualValues(t, 0, roundedNormal(t, 0, 5e-324, math.MaxFloat64).Sample(s))
-	require.EqualValues(t, 1<<53, roundedNormal(t, 1<<53, 5e-324, 1).Sample(s))
+	require.Equal(t, int64(1<<53), roundedNormal(t, 1<<53, 5e-324, 1).Sample(s))
 	for range 100 { // on a border: either side
 		require.Contains(t, []int64{1, 2}, roundedNormal(t, 1.5, 5e-324, 1).Sample(s))
 	}

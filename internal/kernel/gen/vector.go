@@ -107,30 +107,21 @@ func addRows() {
 	RET()
 }
 
-// scale writes Scale and AddScaled for n a positive multiple of 8.
+// scale writes Scale for n a positive multiple of 8.
 func scale() {
-	for _, add := range []bool{false, true} {
-		name := "scale32"
-		if add {
-			name = "addScaled32"
-		}
-		function(name, "func(dst, src *float32, n int, factor float32)")
-		dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
-		factor, v := YMM(), YMM()
-		VBROADCASTSS(argument("factor"), factor)
-		Label("loop")
-		VMULPS(operand.Mem{Base: src}, factor, v)
-		if add {
-			VADDPS(operand.Mem{Base: dst}, v, v)
-		}
-		VMOVUPS(v, operand.Mem{Base: dst})
-		ADDQ(operand.U8(32), dst)
-		ADDQ(operand.U8(32), src)
-		SUBQ(operand.U8(8), n)
-		JNE(operand.LabelRef("loop"))
-		VZEROUPPER()
-		RET()
-	}
+	function("scale32", "func(dst, src *float32, n int, factor float32)")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	factor, v := YMM(), YMM()
+	VBROADCASTSS(argument("factor"), factor)
+	Label("loop")
+	VMULPS(operand.Mem{Base: src}, factor, v)
+	VMOVUPS(v, operand.Mem{Base: dst})
+	ADDQ(operand.U8(32), dst)
+	ADDQ(operand.U8(32), src)
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
 }
 
 // transpose writes the function that sets eight columns of a panel, 64 bytes
