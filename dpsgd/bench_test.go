@@ -61,7 +61,7 @@ func BenchmarkNoise(b *testing.B) {
 	}
 	t.release.key = SeedKey(1)
 	for step := uint64(0); b.Loop(); step++ {
-		t.release.drawNoise(step)
+		t.release.addNoise(step)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.release.total)), "ns/sample")
 }

@@ -17,15 +17,18 @@ type Clip struct {
 // FlatClip clips the gradient as a whole to norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
+// maxScale keeps what a Worker multiplies within the range of float32.
+const maxScale = 0x1p60
+
 // Scale is the factor for a group's gradient of the given norm, which must be
-// finite; clipped says whether that norm is above C.
+// finite: at most 2^60. clipped says whether that norm is above C.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {
 	case math.IsInf(bound, 1):
 		return 1, false
 	case c.Stabilizer > 0:
-		return bound / (norm + c.Stabilizer), norm > bound
+		return math.Min(bound/(norm+c.Stabilizer), maxScale), norm > bound
 	case norm > bound:
 		return bound / norm, true
 	}

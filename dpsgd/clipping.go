@@ -18,7 +18,7 @@ type Clipping struct {
 	// squares takes its place.
 	GroupNorms []float64
 	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer),
-	// whatever its norm: automatic clipping (Bu et al. 2023). In (0, 2^40].
+	// whatever its norm: automatic clipping (Bu et al. 2023). In [2^-40, 2^40].
 	Stabilizer float64
 	// Adaptive moves the clip norm from step to step; default fixed.
 	Adaptive Adaptive
@@ -73,8 +73,10 @@ func (c Config) validateClipping() error {
 			return err
 		}
 	}
-	if err := within("Config.Clipping.Stabilizer", clipping.Stabilizer, 0, 0x1p40); err != nil {
-		return err
+	if clipping.Stabilizer != 0 {
+		if err := within("Config.Clipping.Stabilizer", clipping.Stabilizer, 0x1p-40, 0x1p40); err != nil {
+			return err
+		}
 	}
 	if adaptive == (Adaptive{}) {
 		return nil

@@ -47,6 +47,10 @@ type Config struct {
 	// iterates, in (0, 1): see Result.Average. It costs no privacy.
 	AverageDecay float64
 
+	// Records is the public number of records: sums are divided by
+	// SamplingProbability times it, and it says how many blocks a batch is dealt
+	// to. Default: the rows of the data, whose number is then taken to be public.
+	Records int
 	// Workers is the number of goroutines; default GOMAXPROCS. The result does
 	// not depend on it, to the last bit.
 	Workers int
@@ -132,6 +136,20 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
+// LatticeDelta is what to take off a delta before an accountant of the privacy
+// loss distribution answers for it, about epsilon, for a model with so many
+// parameters: its bounds are for continuous Gaussian noise, and what is drawn is
+// discrete. Rényi accounting needs no such allowance.
+func (c Config) LatticeDelta(parameters int, epsilon float64) float64 {
+	if c.NonPrivate || c.Laplace {
+		return 0
+	}
+	if c.Clipping.Adaptive.on() {
+		parameters++ // the count
+	}
+	return latticeDelta(c.TotalSteps(), parameters, epsilon)
+}
+
 // stepEvent is one step of a phase.
 func (c Config) stepEvent(p Phase) accountant.Event {
 	if c.Laplace {
@@ -157,6 +175,7 @@ func (c Config) Validate() error {
 		within("Config.LearningRate", c.LearningRate, 0x1p-60, 0x1p60),
 		c.Schedule.validate(steps),
 		within("Config.AverageDecay", c.AverageDecay, 0, 1-0x1p-30),
+		within("Config.Records", float64(c.Records), 0, math.MaxInt32),
 		within("Config.Workers", float64(c.Workers), 0, maxWorkers),
 		within("Config.CheckpointEvery", float64(c.CheckpointEvery), 0, math.MaxInt32),
 		within("Config.PublicEvery", float64(c.PublicEvery), 0, math.MaxInt32),
@@ -225,7 +244,7 @@ func firstError(errs ...error) error {
 func (c Config) text() string {
 	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
 	c.Public, c.PublicEvery, c.Observe = Data{}, 0, nil
-	return fmt.Sprintf("dpsgd 4 %+v", c)
+	return fmt.Sprintf("dpsgd 5 %+v", c)
 }
 
 // every is how often something is done that is done every n steps, or by

@@ -46,23 +46,25 @@
 //
 // The claim holds for the numbers the machine computes, not only for the real
 // numbers of the paper. What floating point does to the sum is bounded beside
-// the type grid, and the noise is inflated to cover it, by about one part in a
-// thousand, or two above 65,536 parameters. The sampling probability is the exact binary fraction of the
-// float64 and is compared with random integers. The noise is an exact sampler's;
+// the type grid, and the noise is inflated to cover it, by at most two parts in a
+// thousand, or three above 65,536 parameters. The sampling probability is the
+// exact binary fraction of the float64 and is compared with random integers. The noise is an exact sampler's;
 // its Renyi divergences at integer orders, sampled or not, are those of the
 // continuous Gaussian, and at other orders differ by less than 2^-1000. For
 // accountants of the privacy loss distribution, see Caveats.
 //
 // # Caveats
 //
-//   - The number of records n is treated as public: the divisor q n and the
-//     number of summation blocks come from it, and stay fixed when a
-//     neighbouring data set is imagined.
+//   - The number of records n is public: the divisor q n and the number of
+//     summation blocks come from it. It is [Config.Records], or the number of
+//     rows of the data, which is then made public; in the proof neighbouring data
+//     sets have the same n.
 //   - The key must be secret and, for a release, come from [NewKey]. All
 //     randomness is a function of the key and of a hash of configuration, data
-//     and initial parameters, so that a repeated run repeats its answer and a
-//     different one never meets the same noise twice. A run with a [SeedKey]
-//     is marked not releasable.
+//     and initial parameters; noise is one of the sum that it is added to as
+//     well. So a repeated run repeats its answer, and two different sums never
+//     meet the same noise, not even where two machines round differently. A run
+//     with a [SeedKey] is marked not releasable.
 //   - [Diagnostics] are private and unprotected, and so is the running time. The
 //     rest of [Metrics] may be shown.
 //   - The event is charged as a whole. A run that ends early has spent
@@ -72,10 +74,10 @@
 //     that nothing here charges.
 //   - The discrete law differs from the continuous Gaussian rounded to the grid
 //     by at most 1/(24 s^2) in total variation per parameter and step, s >=
-//     2^28 the standard deviation in grid units. A bound by hockey-stick
+//     2^32 the standard deviation in grid units. A bound by hockey-stick
 //     divergence (PLD) derived for the continuous law therefore holds with
-//     delta larger by (1 + e^epsilon) Steps parameters/(24 s^2): below 3e-11 for
-//     23,050 parameters, 200 steps and epsilon 2.
+//     delta larger by [Config.LatticeDelta]: 1e-10 for 62,740 parameters, 200
+//     steps and epsilon 8.
 //
 // # Use
 //

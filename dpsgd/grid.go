@@ -51,7 +51,7 @@ import (
 // other orders, and in the reverse direction, the sum over the lattice and the
 // integral of the same function differ, by Poisson summation with the contour
 // moved as far as the nearest zero of the mixture, by a relative amount below
-// P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^28.
+// P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
 //
 // The size of sigma is the same for all clip norms: the unit follows them, so
 // that one sampler serves a run whose clip norm moves.
@@ -83,9 +83,9 @@ func (g grouping) blocks(expected float64) int {
 }
 
 const (
-	// The finer the grid the less sqrt(P) weighs. Up to 2^29 one random word
-	// usually makes a sample.
-	minGridBits, maxGridBits = 28, 40
+	// The finer the grid the less sqrt(P) weighs, and the less the discrete law
+	// differs from the continuous one (see Config.LatticeDelta).
+	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
 
@@ -122,6 +122,13 @@ func newGrid(noiseMultiplier, clip float64, parameters, records int) (grid, erro
 		return grid{}, fmt.Errorf("dpsgd: NoiseMultiplier %g is too small for %d records", noiseMultiplier, records)
 	}
 	return g, nil
+}
+
+// latticeDelta is (1 + e^epsilon) times the total variation between steps of
+// parameters discrete Gaussians and continuous ones rounded to the grid.
+func latticeDelta(steps, parameters int, epsilon float64) float64 {
+	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
+	return (1 + math.Exp(epsilon)) * float64(steps) * float64(parameters) * each * (1 + 0x1p-40)
 }
 
 // roundDown24 leaves the 24 leading bits of v, so that its products with

@@ -70,7 +70,7 @@ func dropPair(d Data, r int) Data {
 
 // plane is the exact law of a release of two numbers: Gaussians of standard
 // deviation 1 around the sums of all possible batches. They are discrete on a
-// grid with 2^28 points to a standard deviation, which no table can tell from
+// grid with 2^32 points to a standard deviation, which no table can tell from
 // the continuous law.
 type plane struct {
 	weights []float64
@@ -81,8 +81,9 @@ type plane struct {
 // deviations of their noise, out of the integers that noise is added to.
 func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read func(r *release, total []int64) [2]float64) (p plane) {
 	s.probability = q
-	r, err := newRelease(model, data, s, 1)
+	r, err := newRelease(model, data, s, 0, 1)
 	require.NoError(t, err)
+	r.sum.blind = true
 	for set := range 1 << data.X.Rows {
 		weight := 1.0
 		var batch []int
@@ -96,7 +97,7 @@ func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read fu
 		}
 		r.batch = dealt([][]int{batch})
 		clear(r.total)
-		_, err := r.addBatch(context.Background())
+		_, err := r.sumBatch(context.Background())
 		require.NoError(t, err)
 		p.weights = append(p.weights, weight)
 		p.points = append(p.points, read(r, r.total))

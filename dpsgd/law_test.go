@@ -71,7 +71,7 @@ func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 }
 
 // density tabulates the law over k/sigma in steps of 1/mesh. The common standard
-// deviation is above 2^28, so a smooth sum over the integers is the sum over the
+// deviation is above 2^32, so a smooth sum over the integers is the sum over the
 // table to more digits than doubles have.
 func (m mixture) density() []float64 {
 	d := make([]float64, 2*reach*mesh+1)
@@ -259,7 +259,7 @@ func TestSamplingCountsOfManyProbabilities(t *testing.T) {
 // and how records spread over blocks. False-alarm rate 1e-6 each.
 func TestSamplingCounts(t *testing.T) {
 	const records, draws, q = 300, 5000, 0.3
-	b := newBatcher(q, records, groupingOf(1))
+	b := newBatcher(q, records, 2)
 	require.Equal(t, 2, b.blocks)
 	taken, inBlock, neighbours := make([]float64, records), make([]float64, b.blocks), 0.0
 	for i := range uint64(draws) {
@@ -290,7 +290,7 @@ func TestSamplingCounts(t *testing.T) {
 	pairs := float64(draws * (records - 1))
 	require.InDelta(t, q*q, neighbours/pairs, 4.9*math.Sqrt(3*q*q/pairs))
 
-	control := newBatcher(q*1.02, records, groupingOf(1))
+	control := newBatcher(q*1.02, records, 2)
 	sum := 0.0
 	for i := range uint64(draws) {
 		control.draw(1, SeedKey(i))
@@ -300,7 +300,7 @@ func TestSamplingCounts(t *testing.T) {
 }
 
 func TestEverybodyIsSampledAtOne(t *testing.T) {
-	b := newBatcher(1, 100, groupingOf(1))
+	b := newBatcher(1, 100, 3)
 	b.draw(1, SeedKey(1))
 	require.Len(t, b.rows, 100)
 }

@@ -3,6 +3,7 @@ package dpsgd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 
@@ -35,7 +36,8 @@ type Metrics struct {
 type Score struct {
 	Loss float64 // mean over the rows, those whose gradient is not finite left out
 	// Accuracy is the share of rows whose class is predicted, or NaN for a model
-	// that is no [Predictor] and for data without classes.
+	// that is no [Predictor], or fails to predict a row, and for data without
+	// classes.
 	Accuracy float64
 }
 
@@ -89,6 +91,17 @@ func (Diagnostics) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("dpsgd: Diagnostics are private and have no JSON form; read the fields on purpose")
 }
 
+func allFinite(x blas32.General) error {
+	for i := range x.Rows {
+		for _, v := range row(x, i) {
+			if v-v != 0 {
+				return fmt.Errorf("dpsgd: row %d has a value that is not finite", i)
+			}
+		}
+	}
+	return nil
+}
+
 // observer tells the caller of Train about its steps.
 type observer struct {
 	cfg       Config
@@ -106,7 +119,7 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	if cfg.Observe == nil || cfg.Public.X.Rows == 0 {
 		return o, nil
 	}
-	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public)); err != nil {
+	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public), allFinite(cfg.Public.X)); err != nil {
 		return nil, errors.Join(errors.New("dpsgd: Config.Public does not fit"), err)
 	}
 	o.worker = model.Worker()
@@ -152,7 +165,7 @@ func (o *observer) score(ctx context.Context) (Score, error) {
 		return s, nil
 	}
 	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
-		return Score{}, err
+		return s, ctx.Err() // a row whose logits overflow; the run is paid for and goes on
 	}
 	right := 0
 	for i, y := range data.Y {

@@ -15,7 +15,7 @@ import (
 type release struct {
 	key        Key
 	workers    int
-	records    int
+	records    int // public: see Config.Records
 	parameters int
 	setting    setting // of the last step
 
@@ -26,7 +26,7 @@ type release struct {
 
 	batch *batcher
 	sum   *summer
-	total []int64 // noise, then noise plus sum, in units; the count is last
+	total []int64 // the sum, then sum plus noise, in units; the count is last
 }
 
 // setting is what a step is made with: all of it public.
@@ -73,9 +73,13 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with the given setting.
-func newRelease(model Model, data Data, s setting, workers int) (*release, error) {
-	r := &release{workers: workers, records: data.X.Rows, parameters: len(model.Parameters())}
+// newRelease prepares releases that start with the given setting. A number of
+// records that is 0 is that of the data.
+func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
+	r := &release{workers: workers, records: records, parameters: len(model.Parameters())}
+	if records == 0 {
+		r.records = data.X.Rows
+	}
 	private := s.noiseMultiplier > 0
 	if private {
 		n := r.parameters
@@ -91,20 +95,20 @@ func newRelease(model Model, data Data, s setting, workers int) (*release, error
 // set prepares for steps of another setting.
 func (r *release) set(s setting) error {
 	if r.batch == nil || r.setting.probability != s.probability {
-		r.batch = newBatcher(s.probability, r.records, r.sum.group)
+		r.batch = newBatcher(s.probability, r.sum.data.X.Rows, r.sum.group.blocks(s.probability*float64(r.records)))
 	}
 	r.setting = s
 	if s.noiseMultiplier == 0 {
 		return nil
 	}
-	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.records)
+	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.sum.data.X.Rows)
 	if err != nil {
 		return err
 	}
 	if s.countMultiplier > 0 {
 		units := math.Floor(g.sigma / s.countMultiplier)
-		if units < 1 || units*float64(r.records) > 0x1p61 {
-			return fmt.Errorf("dpsgd: Adaptive.CountNoise %g does not suit %d records", s.countMultiplier, r.records)
+		if rows := r.sum.data.X.Rows; units < 1 || units*float64(rows) > 0x1p61 {
+			return fmt.Errorf("dpsgd: Adaptive.CountNoise %g does not suit %d records", s.countMultiplier, rows)
 		}
 		r.units = int64(units)
 	}
@@ -136,18 +140,18 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run makes the release of one step. The noise is drawn before the data is
-// touched.
+// run makes the release of one step.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
-	if r.noise != nil {
-		r.drawNoise(step)
-	}
 	r.batch.draw(r.workers, r.key.Derive("sample", step))
-	return r.addBatch(ctx)
+	tally, err := r.sumBatch(ctx)
+	if err == nil && r.noise != nil {
+		r.addNoise(step)
+	}
+	return tally, err
 }
 
-// addBatch adds the sum, and the count, of the batch to total.
-func (r *release) addBatch(ctx context.Context) (Tally, error) {
+// sumBatch sets total to the sum, and the count, of the batch.
+func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	tally, err := r.sum.add(ctx, r.batch, r.setting.clip, r.grid.perUnit)
 	if err != nil {
 		return Tally{}, err
@@ -155,18 +159,41 @@ func (r *release) addBatch(ctx context.Context) (Tally, error) {
 	if r.noise == nil {
 		return tally, nil
 	}
+	clear(r.total)
 	spans(r.workers, r.parameters, func(_, low, high int) { r.sum.addInts(r.total[low:high], low) })
 	if r.setting.countMultiplier > 0 {
-		r.total[r.parameters] += r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
+		r.total[r.parameters] = r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
 	}
 	return tally, nil
 }
 
-// drawNoise sets total to the step's noise. A run of parameters has a stream of
-// its own, so that goroutines share the work.
-func (r *release) drawNoise(step uint64) {
+// addNoise adds the step's noise to total. The noise is a pseudo-random function
+// of the run's key, the step and all integers of the sum. So a sum that is
+// computed again meets its own noise, and one that differs by a single unit
+// meets other noise, whatever made it differ: a processor that rounds in another
+// way, another version, a Worker that is not what its Fingerprint says. Noise that
+// the step alone named would leave the difference of two such sums bare. A run of
+// parameters has a stream of its own, so that goroutines share the work.
+func (r *release) addNoise(step uint64) {
+	sums := make([][sha256.Size]byte, (len(r.total)+spanLength-1)/spanLength)
 	spans(r.workers, len(r.total), func(i, low, high int) {
-		r.noise.Fill(r.total[low:high], r.key.Derive("noise", step, uint64(i)).Stream())
+		b := make([]byte, 0, 8*spanLength)
+		for _, v := range r.total[low:high] {
+			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		}
+		sums[i] = sha256.Sum256(b)
+	})
+	h := sha256.New()
+	for _, s := range sums {
+		h.Write(s[:])
+	}
+	key := r.key.Derive("noise", step).DeriveBytes("sum", h.Sum(nil))
+	spans(r.workers, len(r.total), func(i, low, high int) {
+		noise := make([]int64, high-low)
+		r.noise.Fill(noise, key.Derive("span", uint64(i)).Stream())
+		for j, v := range noise {
+			r.total[low+j] += v
+		}
 	})
 }
 
@@ -195,9 +222,9 @@ func (r *release) unclipped() float64 {
 	return float64(r.total[r.parameters]) / float64(r.units)
 }
 
-// fingerprint hashes all that a release is a function of, so that no two
-// different sums ever meet the same noise: their difference would be bare. The
-// configuration is given as text.
+// fingerprint hashes all that a run is a function of, so that different runs under
+// one key take different samples and meet different noise. The configuration is
+// given as text.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

@@ -82,9 +82,8 @@ type pick struct{ row, block int }
 // goroutines share the work.
 const drawLength = 1 << 13
 
-// newBatcher fixes the number of blocks from public numbers.
-func newBatcher(q float64, records int, group grouping) *batcher {
-	blocks := group.blocks(q * float64(records))
+// newBatcher is for a number of blocks that comes from public numbers.
+func newBatcher(q float64, records, blocks int) *batcher {
 	return &batcher{
 		include: newBernoulli(q), records: records, blocks: blocks,
 		starts: make([]int, blocks+1),

@@ -49,6 +49,7 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 // sumOf is the integer vector that noise is added to.
 func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks [][]int) []int64 {
 	s := newSummer(model, data, true, 1)
+	s.blind = true
 	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
 	require.NoError(t, err)
 	total := make([]int64, len(model.Parameters()))
@@ -234,7 +235,7 @@ func TestGrid(t *testing.T) {
 				name := fmt.Sprint(multiplier, clip, parameters)
 				g, err := newGrid(multiplier, clip, parameters, 60000)
 				require.NoError(t, err, name)
-				require.GreaterOrEqual(t, g.sigma, 0x1p28, name)
+				require.GreaterOrEqual(t, g.sigma, 0x1p32, name)
 				require.LessOrEqual(t, g.sigma, 0x1p40, name)
 				require.GreaterOrEqual(t, g.sigma, multiplier*g.sensitivity, name)
 				require.Zero(t, math.Float64bits(g.perUnit)&(1<<29-1), name)

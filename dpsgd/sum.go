@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -16,6 +17,10 @@ type SumConfig struct {
 	// NoiseMultiplier is the standard deviation of the noise over the clip
 	// norm, in [2^-10, 2^20].
 	NoiseMultiplier float64
+	// Records is the public number of records, by which the work is dealt to
+	// blocks. Default: the rows of the data, whose number is then taken to be
+	// public.
+	Records int
 	// Workers is the number of goroutines; default GOMAXPROCS. The result does
 	// not depend on it, to the last bit.
 	Workers int
@@ -26,11 +31,17 @@ func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
 
+// LatticeDelta is [Config.LatticeDelta] of one step.
+func (c SumConfig) LatticeDelta(parameters int, epsilon float64) float64 {
+	return latticeDelta(1, parameters, epsilon)
+}
+
 // Validate reports the first field that is missing or out of range.
 func (c SumConfig) Validate() error {
 	return firstError(
 		within("SumConfig.ClipNorm", c.ClipNorm, minClip, maxClip),
 		within("SumConfig.NoiseMultiplier", c.NoiseMultiplier, minNoise, maxNoise),
+		within("SumConfig.Records", float64(c.Records), 0, math.MaxInt32),
 		within("SumConfig.Workers", float64(c.Workers), 0, maxWorkers),
 	)
 }
@@ -65,7 +76,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	}
 	r, err := newRelease(model, data, setting{
 		probability: 1, noiseMultiplier: cfg.NoiseMultiplier, clip: FlatClip(cfg.ClipNorm),
-	}, cfg.Workers)
+	}, cfg.Records, cfg.Workers)
 	if err != nil {
 		return SumResult{}, err
 	}
@@ -73,7 +84,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 		return SumResult{}, err
 	}
 	r.key = key.DeriveBytes("dpsgd sum", fingerprint(
-		fmt.Sprintf("dpsgd sum 2 %x %x", cfg.ClipNorm, cfg.NoiseMultiplier), model, data, cfg.Workers))
+		fmt.Sprintf("dpsgd sum 3 %x %x %d", cfg.ClipNorm, cfg.NoiseMultiplier, cfg.Records), model, data, cfg.Workers))
 	tally, err := r.run(ctx, 0)
 	if err != nil {
 		return SumResult{}, err
@@ -91,6 +102,14 @@ func checkRun(model Model, data Data, key Key) error {
 	}
 	if err := data.validate(); err != nil {
 		return err
+	}
+	if len(model.Parameters()) == 0 {
+		return errors.New("dpsgd: the model has no parameters")
+	}
+	for i, v := range model.Parameters() {
+		if v-v != 0 {
+			return fmt.Errorf("dpsgd: parameter %d of the model is not finite", i)
+		}
 	}
 	return model.Check(data)
 }

@@ -2,6 +2,7 @@ package dpsgd
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,8 @@ type summer struct {
 	workers []*summingWorker
 	floats  [][]float64 // lanes; nil with a grid
 	tallies []Tally     // of blocks
+	broken  atomic.Bool // a worker exceeded what its clip norm allows
+	blind   bool        // to that: how tests see what such a worker would do
 }
 
 // summingWorker is the working memory of a goroutine.
@@ -110,25 +113,34 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 		}
 		if s.floats == nil {
 			if ctx.Err() == nil {
-				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func() { kernel.FoldInt64(w.ints, w.sum, perUnit) })
+				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func(rows int) {
+					if most := float64(rows) * clip.Norm() * (1 + 0x1p-19); !s.blind && !(kernel.SquaredNorm(w.sum) <= most*most) {
+						s.broken.Store(true)
+						clear(w.sum)
+					}
+					kernel.FoldInt64(w.ints, w.sum, perUnit)
+				})
 			}
 			return
 		}
 		clear(s.floats[i])
 		for b := i; b < batch.blocks && ctx.Err() == nil; b += len(s.floats) {
-			s.tallies[b] = w.addBlock(s, batch.block(b), clip, func() { foldFloats(s.floats[i], w.sum) })
+			s.tallies[b] = w.addBlock(s, batch.block(b), clip, func(int) { foldFloats(s.floats[i], w.sum) })
 		}
 	})
 	var total Tally
 	for _, t := range s.tallies {
 		total.add(t)
 	}
+	if s.broken.Load() {
+		return Tally{}, errors.New("dpsgd: a Worker added more than the clip norm allows: it breaks its second obligation")
+	}
 	return total, ctx.Err()
 }
 
 // addBlock sums a block piece by piece: in single precision, and then by fold,
-// which takes over w.sum and clears it.
-func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func()) (tally Tally) {
+// which takes over w.sum, of so many records, and clears it.
+func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	if len(rows) > s.group.limit {
 		size = 1
@@ -137,7 +149,7 @@ func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func()) 
 		n := min(size, len(rows))
 		tally.add(w.AddClipped(w.sum, s.data, rows[:n], clip))
 		rows = rows[n:]
-		fold()
+		fold(n)
 	}
 	return tally
 }

@@ -119,7 +119,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 		t.average = make([]float64, n)
 		optim.Average(t.average, model.Parameters(), 0)
 	}
-	if t.release, err = newRelease(model, data, t.setting(cfg.phase(0)), cfg.Workers); err != nil {
+	if t.release, err = newRelease(model, data, t.setting(cfg.phase(0)), cfg.Records, cfg.Workers); err != nil {
 		return nil, err
 	}
 	for _, p := range cfg.Phases { // what does not fit is refused before the charge
@@ -169,7 +169,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 		ClipNorm: t.clip.Norm(), Unclipped: math.NaN(),
 		Private: diagnosticsOf(len(t.release.batch.rows), tally),
 	}
-	expected := phase.SamplingProbability * float64(t.data.X.Rows)
+	expected := phase.SamplingProbability * float64(t.release.records)
 	if !t.descend(expected, m.LearningRate) {
 		return Metrics{}, fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", m.Step)
 	}

@@ -32,7 +32,7 @@ type Config struct {
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
 func (c Config) sum() dpsgd.SumConfig {
-	return dpsgd.SumConfig{ClipNorm: c.ClipNorm, NoiseMultiplier: c.NoiseMultiplier, Workers: c.Workers}
+	return dpsgd.SumConfig{ClipNorm: c.ClipNorm, NoiseMultiplier: c.NoiseMultiplier, Records: c.Records, Workers: c.Workers}
 }
 
 // Validate reports the first field that is missing or out of range.
