@@ -3,6 +3,7 @@ package nn
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error
 	a := &Architecture{shapes: []Shape{in}, layers: append([]Layer(nil), layers...), loss: loss, first: -1, perRow: in.Size()}
 	total := 0
 	for l, layer := range a.layers {
-		if layer == nil {
+		if v := reflect.ValueOf(layer); layer == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, fmt.Errorf("nn: layer %d is nil", l)
 		}
 		in := a.shapes[l]

@@ -32,6 +32,9 @@ func (c Conv2D) Output(in Shape) (Shape, error) {
 	if c.Filters < 1 {
 		return Shape{}, fmt.Errorf("field Filters is %d, must be positive", c.Filters)
 	}
+	if err := c.Weights.check(); err != nil {
+		return Shape{}, err
+	}
 	return c.window().output(in, c.Filters)
 }
 

@@ -26,7 +26,7 @@ func (d Dense) Output(in Shape) (Shape, error) {
 	case in.Rows != 1 || in.Cols != 1:
 		return Shape{}, fmt.Errorf("input is %v, must be a vector: put Flatten before", in)
 	}
-	return Vector(d.Units), nil
+	return Vector(d.Units), d.Weights.check()
 }
 
 // Tensors implements [Layer].

@@ -129,6 +129,15 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// byTensor makes every tensor a group of its own.
+func byTensor[T Float](tensors, rows int) grouping[T] {
+	ends := upTo(tensors)
+	for i := range ends {
+		ends[i]++
+	}
+	return newGrouping[T](ends, rows)
+}
+
 func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 	net := goldenNets[n]
 	raw, err := os.ReadFile("testdata/" + net.name + ".json")
@@ -198,8 +207,11 @@ func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 			require.InDeltaSlice(t, flat(want.Automatic), wide(automatic), scaled)
 			normalised, _ := add(all, dpsgd.Clip{Norms: []float64{clip}, Stabilizer: math.SmallestNonzeroFloat64})
 			require.InDeltaSlice(t, flat(want.Normalised), wide(normalised), scaled)
-			byTensor, _ := add(all, dpsgd.Clip{Norms: slices.Repeat([]float64{want.Budget}, len(arch.tensors))})
-			near(flat(want.ByTensor), byTensor)
+			layers := w.layers
+			w.layers = byTensor[T](len(arch.tensors), rows)
+			each, _ := add(all, dpsgd.Clip{Norms: slices.Repeat([]float64{want.Budget}, len(arch.tensors))})
+			near(flat(want.ByTensor), each)
+			w.layers = layers
 			after := wide(parameters)
 			for j, v := range sum {
 				after[j] -= want.Step.Rate * float64(v) / want.Step.DivideBy

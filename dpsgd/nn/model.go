@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // Model is an architecture with parameters, in single precision. It implements
-// [dpsgd.Grouped]; the groups are the tensors.
+// [dpsgd.Grouped]: a layer's parameters, weights and intercepts together, are a
+// group.
 type Model struct {
 	arch       *Architecture
 	parameters []float32
@@ -46,11 +48,33 @@ func (m *Model) Architecture() *Architecture { return m.arch }
 // Parameters implements [dpsgd.Model]: the tensors of all layers, in order.
 func (m *Model) Parameters() []float32 { return m.parameters }
 
-// Groups implements [dpsgd.Grouped].
-func (m *Model) Groups() []int { return m.arch.Tensors() }
+// Groups implements [dpsgd.Grouped]: one for every layer with parameters.
+func (m *Model) Groups() []int {
+	var sizes []int
+	for _, s := range m.arch.spans {
+		if s.count > 0 {
+			sizes = append(sizes, s.size)
+		}
+	}
+	return sizes
+}
 
-// Fingerprint implements [dpsgd.Model]: the name of the architecture says all.
-func (m *Model) Fingerprint() []byte { return []byte("nn 1 " + m.arch.String()) }
+// Fingerprint implements [dpsgd.Model]: the name of the architecture, and the
+// types of layers from elsewhere, which may have any name.
+func (m *Model) Fingerprint() []byte {
+	b := []byte("nn 1 " + m.arch.String())
+	ours := reflect.TypeFor[Model]().PkgPath()
+	for l, layer := range m.arch.layers {
+		kind := reflect.TypeOf(layer)
+		if kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		if path := kind.PkgPath(); path != ours {
+			b = fmt.Appendf(b, " | layer %d is %q of %s %v", l, layer.String(), path, kind)
+		}
+	}
+	return b
+}
 
 // Check implements [dpsgd.Model].
 func (m *Model) Check(data dpsgd.Data) error {

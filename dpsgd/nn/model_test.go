@@ -58,6 +58,8 @@ func randomParameters[T Float](a *Architecture, seed uint64) []T {
 	return p
 }
 
+func groups(a *Architecture) []int { return (&Model{arch: a}).Groups() }
+
 func upTo(n int) []int {
 	rows := make([]int, n)
 	for i := range rows {
@@ -106,7 +108,7 @@ func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
 			for _, clip := range []dpsgd.Clip{
 				dpsgd.FlatClip(0.7),
 				{Norms: []float64{0.7}, Stabilizer: 0.01},
-				{Norms: splitNorm(1.5, len(a.tensors))},
+				{Norms: splitNorm(1.5, len(groups(a)))},
 			} {
 				explicit := make([]float64, len(p))
 				single := newWorker[float64](a, 1)
@@ -114,12 +116,12 @@ func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
 				for i := range rows {
 					g := make([]float64, len(p))
 					single.AddClipped(g, batch, []int{i}, dpsgd.FlatClip(math.Inf(1)))
-					groups := []int{len(p)}
+					sizes := []int{len(p)}
 					if len(clip.Norms) > 1 {
-						groups = a.tensors
+						sizes = groups(a)
 					}
 					at := 0
-					for k, size := range groups {
+					for k, size := range sizes {
 						square := 0.0
 						for _, v := range g[at : at+size] {
 							square += v * v
@@ -166,7 +168,7 @@ func TestObligationsOfAWorker(t *testing.T) {
 				}
 			}
 			for _, clip := range []dpsgd.Clip{
-				dpsgd.FlatClip(0x1p-40), dpsgd.FlatClip(0.3), {Norms: []float64{1}, Stabilizer: 0.01}, {Norms: splitNorm(1, len(a.tensors))},
+				dpsgd.FlatClip(0x1p-40), dpsgd.FlatClip(0.3), {Norms: []float64{1}, Stabilizer: 0.01}, {Norms: splitNorm(1, len(groups(a)))},
 			} {
 				alone := make([][]float32, rows)
 				exact, total := make([]float64, len(p)), 0.0
@@ -268,6 +270,9 @@ func TestShapesAreChecked(t *testing.T) {
 		"no layer has parameters": {Flatten{}, ReLU{}},
 		"two outputs":             {Flatten{}, Dense{Units: 1}},
 		"layer 1 is nil":          {Flatten{}, nil},
+		"layer 2 is nil":          {Flatten{}, &Dense{Units: 2}, (*Dense)(nil)},
+		"Weights is 77":           {Flatten{}, Dense{Units: 2, Weights: 77}},
+		"Weights is -1":           {Conv2D{Filters: 2, Kernel: 3, Stride: 1, Weights: -1}},
 		"2^30":                    {Flatten{}, Dense{Units: 1 << 28}},
 	} {
 		_, err := New(Image(8, 8, 1), CrossEntropy, layers...)
@@ -277,6 +282,12 @@ func TestShapesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "positive")
 	_, err = New(Vector(2), Loss(7), Dense{Units: 2})
 	require.ErrorContains(t, err, "the loss is 7")
+}
+
+func TestGroupsAreLayers(t *testing.T) {
+	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
+	require.NoError(t, err)
+	require.Equal(t, []int{16*64 + 16, 32*256 + 32, 512*32 + 32, 32*10 + 10}, m.Groups())
 }
 
 func TestDataIsChecked(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestTrainingDoesNotDependOnTheNumberOfWorkers: to the last bit, clipped as a
-// whole and tensor by tensor.
+// whole and layer by layer.
 func TestTrainingDoesNotDependOnTheNumberOfWorkers(t *testing.T) {
 	data := benchData(300, 144)
 	for _, clipping := range []dpsgd.Clipping{{}, {PerGroup: true}} {

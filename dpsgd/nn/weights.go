@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -19,6 +20,13 @@ const (
 	// keep its units alike for ever.
 	Zero
 )
+
+func (w Weights) check() error {
+	if w < He || w > Zero {
+		return fmt.Errorf("field Weights is %d, must be He, Glorot or Zero", int(w))
+	}
+	return nil
+}
 
 func (w Weights) draw(dst []float64, fanIn, fanOut int, rnd *rand.Rand) {
 	switch w {

@@ -29,8 +29,8 @@ type Worker[T Float] struct {
 	deltas  [][]T // gradients by them, nil before the first layer with parameters
 	losses  []float64
 	squares [][]float64 // of every tensor
-	scales  [][]T       // of every tensor, if each is clipped
-	shared  [][]T       // of every tensor, all the same slice, if clipped as a whole
+	whole   grouping[T] // all tensors together
+	layers  grouping[T] // those of every layer together
 	kept    []int       // rows at work
 	rows    int         // at most, at a time
 }
@@ -67,12 +67,17 @@ func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
 			previous = over
 		}
 	}
-	shared := make([]T, rows)
 	for range a.tensors {
-		w.shared = append(w.shared, shared)
 		w.squares = append(w.squares, make([]float64, rows))
-		w.scales = append(w.scales, make([]T, rows))
 	}
+	w.whole = newGrouping[T]([]int{len(a.tensors)}, rows)
+	var ends []int
+	for _, s := range a.spans {
+		if s.count > 0 {
+			ends = append(ends, s.tensors+s.count)
+		}
+	}
+	w.layers = newGrouping[T](ends, rows)
 	return w
 }
 
@@ -113,7 +118,7 @@ func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 
 // AddClipped adds the clipped gradients of rows to sum, which is zero: see
 // [dpsgd.Worker], whose obligations it meets in the precision T. clip has one
-// norm, or one for every tensor.
+// norm, or one for every layer with parameters.
 //
 // Rows are taken in groups of a size that depends on the architecture. A row's
 // contribution does not depend on its group, because layers are row exact. The
@@ -124,8 +129,8 @@ func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 // are rounded towards zero, and a scaled gradient rounds up by at most two parts
 // in 2^24: together less than 2^-20.
 func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
-	if n := len(clip.Norms); n != 1 && n != len(w.arch.tensors) {
-		panic(fmt.Sprintf("nn: %d clip norms for %d tensors", n, len(w.arch.tensors)))
+	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
+		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
 	}
 	var tally dpsgd.Tally
 	for len(rows) > 0 {
@@ -167,11 +172,11 @@ func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Cli
 	case !private:
 		w.backward(n, nil)
 	case len(clip.Norms) == 1:
-		scales = w.shared
-		tally.Clipped += w.scaleWhole(n, clip)
+		scales = w.whole.scales
+		tally.Clipped += w.whole.scale(w.squares, n, clip)
 	default:
-		scales = w.scales
-		tally.Clipped += w.scaleTensors(n, clip)
+		scales = w.layers.scales
+		tally.Clipped += w.layers.scale(w.squares, n, clip)
 	}
 	for l, s := range w.arch.spans {
 		if s.count == 0 {
@@ -256,46 +261,4 @@ func (w *Worker[T]) drop() int {
 	dropped := len(w.kept) - len(kept)
 	w.kept = kept
 	return dropped
-}
-
-// scaleWhole turns squared norms of n rows, summed over tensors, into scales and
-// counts the rows clipped.
-func (w *Worker[T]) scaleWhole(n int, clip dpsgd.Clip) (clipped int64) {
-	for i := range n {
-		total := 0.0
-		for _, s := range w.squares {
-			total += s[i]
-		}
-		scale, above := clip.Scale(0, math.Sqrt(total))
-		w.shared[0][i] = towardsZero[T](scale)
-		if above {
-			clipped++
-		}
-	}
-	return clipped
-}
-
-// scaleTensors does the same tensor by tensor. A row is clipped if one is.
-func (w *Worker[T]) scaleTensors(n int, clip dpsgd.Clip) (clipped int64) {
-	for i := range n {
-		row := false
-		for k, s := range w.squares {
-			scale, above := clip.Scale(k, math.Sqrt(s[i]))
-			w.scales[k][i] = towardsZero[T](scale)
-			row = row || above
-		}
-		if row {
-			clipped++
-		}
-	}
-	return clipped
-}
-
-// towardsZero rounds v to the next value of T that is not larger in magnitude.
-func towardsZero[T Float](v float64) T {
-	f := T(v)
-	if math.Abs(float64(f)) > math.Abs(v) {
-		f = T(math.Nextafter32(float32(f), 0))
-	}
-	return f
 }
