@@ -55,17 +55,10 @@ func dimOf(set dataset.Set, e Extractor) (int, error) {
 // ApplyTo is [Apply] to a matrix at hand, whose rows may lie apart. After an
 // error its contents are undefined.
 func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
-	if workers < 1 {
-		return fmt.Errorf("features: %d workers, at least 1 needed", workers)
-	}
-	shape := shapeOf(set)
-	dim, err := dimOf(set, e)
-	if err != nil {
+	if err := checkArguments(ctx, out, set, e, workers); err != nil {
 		return err
 	}
-	if out.Rows != set.X.Rows || out.Cols != dim || out.Stride < dim || out.Rows > 0 && len(out.Data) < (out.Rows-1)*out.Stride+dim {
-		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
-	}
+	shape := shapeOf(set)
 	var next, bad atomic.Int64
 	bad.Store(-1)
 	var wg sync.WaitGroup
@@ -77,23 +70,59 @@ func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extract
 					return
 				}
 				to := min(from+chunk, set.X.Rows)
-				extractBatch(e, rowsOf(out, from, to), rowsOf(set.X, from, to), shape)
-				for i := from; i < to; i++ {
-					if !finite(rowOf(set.X, i)) || !finite(rowOf(out, i)) {
-						bad.Store(int64(i))
-					}
+				images, features := rowsOf(set.X, from, to), rowsOf(out, from, to)
+				at := notFinite(images)
+				if at < 0 {
+					extractBatch(e, features, images, shape)
+					at = notFinite(features)
+				}
+				if at >= 0 {
+					bad.Store(int64(from + at))
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("features: %s: %w", e.Name(), err)
+	if err := ended(ctx, e); err != nil {
+		return err
 	}
 	if i := bad.Load(); i >= 0 {
 		return fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", e.Name(), i, set.Name)
 	}
 	return nil
+}
+
+// checkArguments checks what ApplyTo is called with.
+func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+	if workers < 1 {
+		return fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	}
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return err
+	}
+	if out.Rows != set.X.Rows || out.Cols != dim || out.Stride < dim || out.Rows > 0 && len(out.Data) < (out.Rows-1)*out.Stride+dim {
+		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
+	}
+	return ended(ctx, e)
+}
+
+// ended is the error of a context that has ended.
+func ended(ctx context.Context, e Extractor) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("features: %s: %w", e.Name(), err)
+	}
+	return nil
+}
+
+// notFinite is the first row of x that is not finite, -1 if there is none.
+func notFinite(x blas32.General) int {
+	for i := range x.Rows {
+		if !finite(rowOf(x, i)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // finite uses that x*0 is 0 for finite x and NaN otherwise, and that NaN stays.

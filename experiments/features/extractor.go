@@ -14,7 +14,8 @@ type Extractor interface {
 	// cannot be used.
 	Dim(shape dataset.Shape) int
 	// Extract fills dst, of length Dim(shape), from img, of length shape.Pixels(),
-	// row-major. It does not change img. It panics if a length is wrong.
+	// row-major. It does not change img. It panics if a length is wrong, and at no
+	// pixels: of those that are not finite, features need not be either.
 	Extract(dst, img []float32, shape dataset.Shape)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pate-go/pate/experiments/dataset"
@@ -73,6 +74,39 @@ func TestExtractPanicsOnWrongLengths(t *testing.T) {
 		assert.Panics(t, func() { e.Extract(make([]float32, e.Dim(shape)+1), make([]float32, 64), shape) }, e.Name())
 		assert.Panics(t, func() { e.Extract(make([]float32, e.Dim(shape)), make([]float32, 63), shape) }, e.Name())
 	}
+}
+
+// Any pixels at all, by themselves or in neighbourhoods: no panic, neither alone
+// nor in a batch; and [Apply] refuses them before it computes anything.
+func TestPixelsThatAreNotFinite(t *testing.T) {
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	shape := dataset.Shape{Rows: 12, Cols: 12}
+	scattering, err := NewScattering(shape)
+	require.NoError(t, err)
+	for _, e := range append(everyExtractor(), scattering, GroupNorm{Of: scattering, Groups: 27}) {
+		rnd := rand.New(rand.NewPCG(11, 12))
+		for range 40 {
+			set := randomSet(3, shape)
+			for range 1 + rnd.IntN(70) {
+				set.X.Data[rnd.IntN(set.X.Stride+shape.Pixels())] = []float32{inf, -inf, nan, math.MaxFloat32, -math.MaxFloat32}[rnd.IntN(5)]
+			}
+			set.X.Data[30], set.X.Data[32] = inf, inf
+			out := matrixOf(3, e.Dim(shape), e.Dim(shape))
+			require.NotPanics(t, func() {
+				extractBatch(e, out, set.X, shape)
+				e.Extract(rowOf(out, 0), rowOf(set.X, 0), shape)
+			}, e.Name())
+			require.False(t, finite(rowOf(out, 0)), "%s hides what it was given", e.Name())
+			_, err := Apply(context.Background(), set, e, 1)
+			require.ErrorContains(t, err, "row 0", e.Name())
+		}
+	}
+	var calls atomic.Int64
+	set := randomSet(3, shape)
+	set.X.Data[2*set.X.Stride+7] = nan
+	_, err = Apply(context.Background(), set, counting{calls: &calls}, 1)
+	require.ErrorContains(t, err, "row 2")
+	require.Zero(t, calls.Load(), "computed on what is refused")
 }
 
 func TestNormsAreBounded(t *testing.T) {

@@ -98,6 +98,9 @@ func (h HOG) accumulate(hist, img []float32, shape dataset.Shape, down, across i
 			length := float32(math.Sqrt(float64(gx*gx + gy*gy)))
 			turn := math.Atan2(float64(gy), float64(gx)) * perBin
 			bin, part := split(turn)
+			if math.IsNaN(turn) { // between infinite pixels; part is NaN and tells
+				bin = 0
+			}
 			if bin < 0 {
 				bin += h.Bins
 			}
