@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -164,4 +165,25 @@ func predict(outputs []float32) (Prediction, error) {
 		sum += math.Exp(float64(v) - float64(outputs[best]))
 	}
 	return Prediction{Class: best, Probability: 1 / sum}, nil
+}
+
+// Accuracy is the share of rows of set whose class was predicted. Classes are compared
+// by name, so the set may have some of the model's or others, which count as wrong;
+// known is false where it shares none with the model, or has no rows or labels.
+func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {
+	of := make([]int, len(set.Classes)) // the model's number of a class
+	for k, name := range set.Classes {
+		of[k] = slices.Index(m.Classes, name)
+		known = known || of[k] >= 0
+	}
+	if !known || len(set.Y) == 0 || len(set.Y) != len(classes) {
+		return 0, false
+	}
+	right := 0
+	for i, y := range set.Y {
+		if of[y] == classes[i] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(classes)), true
 }

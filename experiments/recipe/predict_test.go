@@ -24,13 +24,21 @@ func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
 	t.Helper()
 	classes, err := m.Predict(context.Background(), set)
 	require.NoError(t, err)
-	right := 0
-	for i, y := range set.Y {
-		if classes[i] == y {
-			right++
-		}
+	accuracy, known := m.Accuracy(classes, set)
+	require.True(t, known)
+	return accuracy
+}
+
+func TestAccuracyIsByNameOfTheClass(t *testing.T) {
+	m := linear(t, 1)
+	set := dataset.Set{Y: []int{0, 1, 1, 2}, Classes: []string{"above", "below", "other"}}
+	accuracy, known := m.Accuracy([]int{1, 0, 1, 0}, set)
+	require.True(t, known)
+	require.Equal(t, 0.5, accuracy)
+	for _, s := range []dataset.Set{{}, {Y: []int{0}, Classes: []string{"else"}}, {Y: []int{0, 0}, Classes: m.Classes}, {Classes: m.Classes}} {
+		_, known = m.Accuracy([]int{1}, s)
+		require.False(t, known)
 	}
-	return float64(right) / float64(set.Len())
 }
 
 // What a run left answers on the test rows as the run did, for every kind of features

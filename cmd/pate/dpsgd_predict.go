@@ -1,0 +1,241 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaPredict = "pate.dpsgd-predict/1"
+
+// predictFlags are the flags of `pate dpsgd predict`.
+type predictFlags struct {
+	data        compareFlags // data, split
+	probability bool
+	out         string
+}
+
+func newPredictCommand(g *globals) *cobra.Command {
+	var f predictFlags
+	cmd := &cobra.Command{
+		Use:   "predict MODEL",
+		Short: "Ask a model that pate dpsgd left about other rows",
+		Long: `Ask a model that pate dpsgd left about other rows. MODEL is a file of the folder
+models in its --out. The file has all that is needed besides the rows: the network,
+the names of the classes, and what the features learned, whose cost is part of the
+model's epsilon. Asking costs nothing more, however often.
+
+Every row gets the class with the largest output, and with --probability what the
+model takes the chance of that class to be, its softmax; nothing calibrates it. Of
+images the test rows are asked about, which are those that scored. With --out the
+labels go into a file and what they are worth is printed; otherwise the labels are
+printed. Accuracy is said where the data have labels with the model's names.
+
+New rows may be private themselves, and then what the model says of them is, too:
+the file is for you alone to read.`,
+		Example: `  pate dpsgd predict run/models/epsilon-2-run-0.model --data mnist
+  pate dpsgd predict a.model --data DIR --probability --out labels.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.data.data, "data", "mnist", "mnist, fashion-mnist or DIR (pate help data)")
+	flags.StringVar(&f.data.split, "split", string(dataset.Literature), "literature, or development for the rows that score there")
+	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
+	flags.StringVar(&f.out, "out", "", "write the labels into this file")
+	return cmd
+}
+
+func (f *predictFlags) run(cmd *cobra.Command, g *globals, path string) error {
+	ctx := cmd.Context()
+	if f.out != "" {
+		if err := f.checkOut(path); err != nil {
+			return err
+		}
+	}
+	m, err := recipe.OpenModel(path)
+	if err != nil {
+		return predictError(err)
+	}
+	set, err := f.rows(m)
+	if err != nil {
+		return err
+	}
+	predictions, err := m.Predictions(ctx, set)
+	if err != nil {
+		return predictError(err)
+	}
+	report := newPredictReport(path, m, set, predictions)
+	if f.out != "" {
+		write := func(w io.Writer) error { return f.labels(m, set, predictions).Write(w, table.CSV) }
+		if err := durable.WriteFile(f.out, 0o600, write); err != nil {
+			return err
+		}
+		g.logf("labels: %s", f.out)
+		if g.parsedFormat() == table.JSON {
+			return writeJSON(g.stdout, report)
+		}
+		return report.table(g.parsedFormat()).Write(g.stdout, g.parsedFormat())
+	}
+	if g.parsedFormat() == table.JSON {
+		report.Labels = f.answers(m, set, predictions)
+		return writeJSON(g.stdout, report)
+	}
+	format := g.parsedFormat()
+	if format == table.Text { // the file that --out writes
+		format = table.CSV
+	}
+	if err := f.labels(m, set, predictions).Write(g.stdout, format); err != nil {
+		return err
+	}
+	g.logf("%s", report.sentence())
+	return nil
+}
+
+// checkOut refuses a file that could not be written after the work, or is the model.
+func (f *predictFlags) checkOut(model string) error {
+	same, err := durable.Same(f.out, model)
+	if err == nil && same {
+		return usageError("dpsgd", fmt.Errorf("--out %s is the model itself", f.out))
+	}
+	if err == nil {
+		err = durable.Writable(f.out)
+	}
+	if err != nil {
+		return inputError(err, "nothing was asked", "name a file in a folder that is there", "")
+	}
+	return nil
+}
+
+// rows are those to be asked about.
+func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
+	if m.Image == (dataset.Shape{}) {
+		return dataset.Set{}, inputError(errors.New("the model is for rows of a table"),
+			"how the columns of a table become numbers is not kept in a model file", "use a model of images", "dpsgd")
+	}
+	f.data.header = "auto"
+	task, err := loadTask(f.data)
+	if err != nil {
+		return dataset.Set{}, err
+	}
+	return task.WithoutPool().Test, nil
+}
+
+// labels is the file that is written.
+func (f *predictFlags) labels(m *recipe.Model, set dataset.Set, predictions []recipe.Prediction) table.Table {
+	t := table.Table{Header: []string{"row", "label"}, Left: []bool{true, true}}
+	if f.probability {
+		t.Header, t.Left = append(t.Header, "probability"), append(t.Left, false)
+	}
+	for i, p := range predictions {
+		row := []string{set.IDs[i], m.Classes[p.Class]}
+		if f.probability {
+			row = append(row, strconv.FormatFloat(p.Probability, 'f', 4, 64))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// predictReport is what is said about the labels of a file.
+type predictReport struct {
+	Schema   string   `json:"schema"`
+	Model    string   `json:"model"` // path
+	Kind     string   `json:"kind"`
+	Features string   `json:"features"`
+	Trained  string   `json:"trained_on"`
+	Data     string   `json:"data"`
+	Rows     int      `json:"rows"`
+	Accuracy *float64 `json:"accuracy,omitempty"` // absent without labels to compare
+	Epsilon  *float64 `json:"epsilon,omitempty"`  // of the model
+	Delta    float64  `json:"delta,omitempty"`
+	Unit     string   `json:"unit,omitempty"`
+	// Releasable is the model's.
+	Releasable bool            `json:"releasable"`
+	Labels     []predictAnswer `json:"labels,omitempty"`
+}
+
+// predictAnswer is a row of the labels.
+type predictAnswer struct {
+	Row         string   `json:"row"`
+	Label       string   `json:"label"`
+	Probability *float64 `json:"probability,omitempty"`
+}
+
+func (f *predictFlags) answers(m *recipe.Model, set dataset.Set, predictions []recipe.Prediction) []predictAnswer {
+	var answers []predictAnswer
+	for i, p := range predictions {
+		a := predictAnswer{Row: set.IDs[i], Label: m.Classes[p.Class]}
+		if f.probability {
+			a.Probability = &p.Probability
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+func newPredictReport(path string, m *recipe.Model, set dataset.Set, predictions []recipe.Prediction) predictReport {
+	r := predictReport{
+		Schema: schemaPredict, Model: path, Kind: m.Kind, Features: m.Features, Trained: m.Data, Data: set.Name, Rows: len(predictions),
+		Epsilon: m.Epsilon, Delta: m.Delta, Unit: m.Unit, Releasable: m.Releasable,
+	}
+	classes := make([]int, len(predictions))
+	for i, p := range predictions {
+		classes[i] = p.Class
+	}
+	if accuracy, known := m.Accuracy(classes, set); known {
+		r.Accuracy = &accuracy
+	}
+	return r
+}
+
+func (r predictReport) table(f table.Format) table.Table {
+	epsilon, accuracy, releasable := "none", "", "no"
+	if r.Epsilon != nil {
+		epsilon = formatUp(*r.Epsilon, f == table.CSV)
+	}
+	if r.Accuracy != nil {
+		accuracy = strconv.FormatFloat(100**r.Accuracy, 'f', 2, 64)
+	}
+	if r.Releasable {
+		releasable = "yes"
+	}
+	return table.Table{
+		Header: []string{"model", "trained on", "rows", "right %", "epsilon", "releasable"},
+		Left:   []bool{true, true, false, false, false, true},
+		Rows:   [][]string{{r.Kind, r.Trained, strconv.Itoa(r.Rows), accuracy, epsilon, releasable}},
+	}
+}
+
+// sentence is the report in a line for people.
+func (r predictReport) sentence() string {
+	if r.Accuracy == nil {
+		return fmt.Sprintf("%d rows; no labels with the model's names to compare with", r.Rows)
+	}
+	return fmt.Sprintf("%d rows, %.2f %% right", r.Rows, 100**r.Accuracy)
+}
+
+// predictError adds what a person can do.
+func predictError(err error) error {
+	var ce *commandError
+	switch {
+	case err == nil || errors.As(err, &ce):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return inputError(err, "", "name a file of the folder models in the --out of pate dpsgd", "dpsgd")
+	case errors.Is(err, recipe.ErrModelFile):
+		return inputError(err, "nothing of such a file can be trusted", "copy the file again; the same command of pate dpsgd with its --out finds what it left", "dpsgd")
+	case errors.Is(err, recipe.ErrRows):
+		return inputError(err, "a model knows rows of the kind it was trained on alone", "name data of that kind", "data")
+	}
+	return err
+}

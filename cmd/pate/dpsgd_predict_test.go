@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/experiments/recipe"
+)
+
+// strokeFolder writes idx files of strokes, upright or lying, of side x side pixels.
+func strokeFolder(t *testing.T, dir string, side, train, test int) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for prefix, n := range map[string]int{"train": train, "t10k": test} {
+		images := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 3}, uint32(n))
+		images = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(images, uint32(side)), uint32(side))
+		labels := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, uint32(n))
+		for i := range n {
+			img, at := make([]byte, side*side), 3+rnd.IntN(side-6)
+			for k := 2; k < side-2; k++ {
+				if y, x := k, at; i%2 == 0 {
+					img[y*side+x] = byte(100 + rnd.IntN(150))
+				} else {
+					img[x*side+y] = byte(100 + rnd.IntN(150))
+				}
+			}
+			images, labels = append(images, img...), append(labels, byte(i%2))
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, prefix+"-images-idx3-ubyte"), images, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, prefix+"-labels-idx1-ubyte"), labels, 0o600))
+	}
+}
+
+// trainedOn trains a model of images and returns its file and its row.
+func trainedOn(t *testing.T, data string, more ...string) (string, recipe.Row) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run")
+	text, _ := typed(t, exitDone, append([]string{"dpsgd", "--data", data, "--delta", "1e-4", "--seed", "5", "--steps", "20", "--no-cache",
+		"--out", out, "--format", "json"}, more...)...)
+	var r recipe.Result
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	return filepath.Join(out, "models", r.Rows[0].Name+"-run-0.model"), r.Rows[0]
+}
+
+// The accuracy that training printed is what predict says of the same rows, and the
+// labels it writes have it.
+func TestPredictSaysWhatTrainingSaid(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "strokes")
+	strokeFolder(t, data, 18, 300, 60)
+	for name, flags := range map[string][]string{
+		"scattering": {"--features", "deskewed-scattering-hog", "--noise-multiplier", "3", "--statistics-noise", "0.1"},
+		"network":    {"--features", "raw", "--model", "cnn", "--epsilon", "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			model, row := trainedOn(t, data, flags...)
+			labels := filepath.Join(dir, name+".csv")
+			base := []string{"dpsgd", "predict", model, "--data", data}
+			text, _ := typed(t, exitDone, append(base, "--probability", "--out", labels, "--format", "json")...)
+			var report predictReport
+			require.NoError(t, json.Unmarshal([]byte(text), &report))
+			require.Equal(t, schemaPredict, report.Schema)
+			require.Equal(t, row.Accuracy, *report.Accuracy)
+			require.Equal(t, *row.Epsilon, *report.Epsilon)
+			require.False(t, report.Releasable, "seeded")
+			require.Empty(t, report.Labels)
+
+			info, err := os.Stat(labels)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
+			file, err := os.ReadFile(labels)
+			require.NoError(t, err)
+			rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
+			require.NoError(t, err)
+			require.Equal(t, []string{"row", "label", "probability"}, rows[0])
+			require.Len(t, rows, 61)
+			right := 0.0
+			for i, r := range rows[1:] {
+				require.Equal(t, fmt.Sprintf("test/%d", i), r[0])
+				if r[1] == fmt.Sprint(i%2) {
+					right++
+				}
+			}
+			require.Equal(t, row.Accuracy, right/60)
+
+			short, errs := typed(t, exitDone, base...)
+			require.True(t, strings.HasPrefix(short, "row,label\ntest/0,"), short)
+			require.Contains(t, errs, fmt.Sprintf("60 rows, %.2f %% right", 100*row.Accuracy))
+			md, _ := typed(t, exitDone, append(base, "--out", labels, "--format", "md")...)
+			require.Contains(t, md, "| right %")
+			text, _ = typed(t, exitDone, append(base, "--format", "json")...)
+			require.NoError(t, json.Unmarshal([]byte(text), &report))
+			require.Len(t, report.Labels, 60)
+			require.Nil(t, report.Labels[0].Probability)
+		})
+	}
+}
+
+func TestPredictRefuses(t *testing.T) {
+	dir := t.TempDir()
+	data, larger := filepath.Join(dir, "strokes"), filepath.Join(dir, "larger")
+	strokeFolder(t, data, 16, 120, 20)
+	strokeFolder(t, larger, 17, 20, 20)
+	model, _ := trainedOn(t, data, "--features", "raw")
+	file, err := os.ReadFile(model)
+	require.NoError(t, err)
+	damaged, never := filepath.Join(dir, "damaged.model"), filepath.Join(dir, "never.csv")
+	file[len(file)/2] ^= 1
+	require.NoError(t, os.WriteFile(damaged, file, 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no model":     {nil, exitUsage, "accepts 1 arg"},
+		"no file":      {[]string{filepath.Join(dir, "none"), "--data", data}, exitInvalidInput, "no such file"},
+		"damaged":      {[]string{damaged, "--data", data}, exitInvalidInput, "damaged"},
+		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, exitInvalidInput, "not a model file"},
+		"other images": {[]string{model, "--data", larger}, exitInvalidInput, "images of 16x16, these are 17x17"},
+		"no data":      {[]string{model, "--data", filepath.Join(dir, "none")}, exitInvalidInput, ""},
+		"split":        {[]string{model, "--data", data, "--split", "magic"}, exitUsage, "--split"},
+		"itself":       {[]string{model, "--data", data, "--out", model}, exitUsage, "the model itself"},
+		"no folder":    {[]string{model, "--data", data, "--out", filepath.Join(dir, "none", "a.csv")}, exitInvalidInput, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"dpsgd", "predict"}, c.args...)
+			if c.args != nil && !strings.Contains(strings.Join(args, " "), "--out") {
+				args = append(args, "--out", never)
+			}
+			out, errs := typed(t, c.code, args...)
+			require.Empty(t, out)
+			require.Contains(t, errs, c.says)
+			require.LessOrEqual(t, strings.Count(errs, "\n"), 4, errs)
+			require.NoFileExists(t, never)
+		})
+	}
+}
