@@ -95,10 +95,12 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	}
 }
 
-// steep is the largest squared norm of inputs at which a gradient is scaled
-// without loss. Clipped to C, a row of deltas is of size C/|x|, and where that
-// is below the normal float32 numbers it rounds by 2^-150 an element: by less
-// than 2^-21 C of the product for |x| <= 2^64, C >= 2^-40 and 2^46 units.
+// steep is the largest squared norm of inputs, and of deltas, at which a
+// gradient is scaled without loss. Clipped to C, a row of deltas is of size
+// C/|x|, and where that is below the normal float32 numbers it rounds by 2^-150
+// an element: by less than 2^-21 C of the product for |x| <= 2^64, C >= 2^-40 and
+// 2^46 units. Where x is short or zero, W's gradient may be scaled up: a row of
+// deltas no longer than 2^64 stays finite under scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
@@ -116,7 +118,7 @@ func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 	kernel.SquaredNorms(p.xx, p.x, p.in, rows, p.in)
 	kernel.SquaredNorms(p.gg, dy, p.out, rows, p.out)
 	for i := range rows {
-		if p.xx[i] > steep {
+		if p.xx[i] > steep || p.gg[i] > steep {
 			p.xx[i] = math.Inf(1)
 		}
 		squares[0][i] += p.gg[i] * p.xx[i]

@@ -21,7 +21,9 @@
 //     model are zero, from which only models linear in them learn. Parameters
 //     learned from private data are private.
 //   - An example whose values exceed 2^64 in norm, at the input or between
-//     layers, may count as not finite.
+//     layers, or whose gradients by them do, may count as not finite.
+//   - Clipping by group bounds every layer by itself, weights and intercepts
+//     together: Groups of [Model] has one group for each layer with parameters.
 //   - Predictions, and losses outside training, are exact: evaluate on public
 //     data.
 //

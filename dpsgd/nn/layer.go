@@ -61,6 +61,10 @@ type Pass[T Float] interface {
 	// AddScaled adds to sum, laid out as the parameters, the gradient of every
 	// row with tensor k scaled by scales[k][i]; tensors scaled alike share one
 	// slice. scales is nil, meaning one throughout, if Backward got no squares.
+	// Scales are in [0, 2^60], and above one where clipping lengthens short
+	// gradients. The scaled gradient of a row whose squares are finite is finite,
+	// and so is whatever it is computed from: a scale applied to a factor of the
+	// gradient must not overflow there, not even if the other factor is zero.
 	//
 	// The rounding error is at most gamma_n times the sum of the norms of the
 	// scaled gradients, with n = rows + 2 up to 32 rows and rows/32 + 35 above,

@@ -27,12 +27,13 @@ type brokenPass[T nn.Float] struct {
 	nn.Pass[T]
 	in, out int
 	how     string
-	x, dy   []T
+	x, y    []T
+	dy      []T
 }
 
 func (p *brokenPass[T]) Forward(y, x []T, rows int) {
 	p.Pass.Forward(y, x, rows)
-	p.x = x
+	p.x, p.y = x, y
 	if p.how == "rounding by company" && rows > 3 {
 		y[0] += y[0] * 0x1p-22
 	}
@@ -45,13 +46,35 @@ func (p *brokenPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 		switch {
 		case p.how == "gradient" && dx != nil:
 			dx[i*p.in] *= 1.001
+		case p.how == "values read again" && dx != nil:
+			dx[i*p.in] += 0 * p.y[i*p.out]
 		case squares == nil:
 		case p.how == "norm without intercept":
 			squares[1][i] = 0
 		case p.how == "nothing is not finite" && !(math.Abs(squares[0][i]) <= math.MaxFloat64):
 			squares[0][i], squares[1][i] = 1, 1
+		case p.how == "norms in single precision":
+			xx, gg := dot(p.x[i*p.in:], p.in), dot(dy[i*p.out:], p.out)
+			squares[0][i], squares[1][i] = float64(xx*gg), float64(gg)
+		case p.how == "steep inputs":
+			xx, gg := norm(p.x[i*p.in:(i+1)*p.in]), norm(dy[i*p.out:(i+1)*p.out])
+			if gg <= 0x1p64 {
+				squares[0][i], squares[1][i] = xx*xx*gg*gg, gg*gg
+			}
+		case p.how == "long deltas":
+			xx, gg := norm(p.x[i*p.in:(i+1)*p.in]), norm(dy[i*p.out:(i+1)*p.out])
+			if xx <= 0x1p64 {
+				squares[0][i], squares[1][i] = xx*xx*gg*gg, gg*gg
+			}
 		}
 	}
+}
+
+func dot[T nn.Float](x []T, n int) (s T) {
+	for _, v := range x[:n] {
+		s += v * v
+	}
+	return s
 }
 
 func (p *brokenPass[T]) AddScaled(sum []T, rows int, scales [][]T) {
@@ -102,6 +125,10 @@ func TestBrokenLayersFail(t *testing.T) {
 		"rounding by company":    func(t require.TestingT, l nn.Layer) { exactness(t, l, in, l.Float32) },
 		"one chain":              func(t require.TestingT, l nn.Layer) { depth(t, l, in) },
 		"nothing is not finite":  func(t require.TestingT, l nn.Layer) { notFinite(t, l, in) },
+		"values read again":      func(t require.TestingT, l nn.Layer) { differences(t, l, in) },
+	}
+	for _, how := range []string{"norms in single precision", "steep inputs", "long deltas"} {
+		checks[how] = func(t require.TestingT, l nn.Layer) { extremes(t, l, in, l.Float32) }
 	}
 	for how, check := range checks {
 		t.Run(how, func(t *testing.T) {
