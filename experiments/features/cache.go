@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/internal/durable"
@@ -22,20 +23,27 @@ import (
 
 // Cache keeps features in files, so that they are computed once. A file's name
 // is a hash of the pixels, the extractor's name and what the extractor makes of
-// a test image, so other pixels, another extractor, or one that computes
+// test images, so other pixels, another extractor, or one that computes
 // differently since - by a new version or on another kind of machine - never find
 // it. Every piece of a file carries its own hash; a damaged or truncated file is
 // reported, computed again and replaced.
 //
 // Features are as private as the images they come from: files have mode 0600
-// and folders 0700. They may be deleted at any time, and nobody else does.
+// and folders 0700. They may be deleted at any time, and nobody else does. What a
+// killed process left half written goes when it is an hour old. On Unix a folder
+// is not used, and a file in it not read, if it belongs to another user or its
+// mode lets others write: the hashes of a file tell what is damaged, not who
+// wrote it.
 type Cache struct {
 	// Dir is the folder; empty is pate/features in [os.UserCacheDir].
 	Dir string
-	// Warn, if not nil, is told of files that were damaged or could not be read or
-	// written. The features are right all the same.
+	// Warn, if not nil, is told of files that were damaged, could not be read or
+	// written, or might be by others. The features are right all the same.
 	Warn func(error)
 }
+
+// extension of the names of files.
+const extension = ".features"
 
 // ErrDamaged is what [Cache.Warn] is told of a file that is not what was
 // written.
@@ -56,23 +64,24 @@ func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers 
 
 // ApplyTo is [ApplyTo] through the cache.
 func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
-	dim, err := dimOf(set, e)
-	if err != nil {
+	if err := checkArguments(ctx, out, set, e, workers); err != nil {
 		return err
-	}
-	if out.Rows != set.X.Rows || out.Cols != dim {
-		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d", set.X.Rows, dim, out.Rows, out.Cols)
 	}
 	dir, err := c.dir()
 	if err != nil {
 		c.warn(err)
 		return ApplyTo(ctx, out, set, e, workers)
 	}
-	f := cacheFile{key: cacheKey(set, e, dim)}
-	path := filepath.Join(dir, hex.EncodeToString(f.key[:])+".features")
-	err = f.read(path, out, workers)
-	if err == nil {
-		return ctx.Err()
+	sweep(dir, time.Now())
+	key, err := cacheKey(ctx, set, e, out.Cols)
+	if err != nil {
+		return err
+	}
+	f := cacheFile{key: key}
+	path := filepath.Join(dir, f.name())
+	err = f.read(ctx, path, out, workers)
+	if over := ended(ctx, e); over != nil || err == nil {
+		return over
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn(err)
@@ -105,32 +114,54 @@ func (c Cache) dir() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("features: no folder for the cache: %w", err)
 	}
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = exposed(info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("features: the cache is not used: %s: %w", dir, err)
+	}
 	return dir, nil
 }
 
-// cacheKey identifies the features of a set.
-func cacheKey(set dataset.Set, e Extractor, dim int) (key [sha256.Size]byte) {
+// cacheKey identifies the features of a set. The only error is the end of ctx.
+func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [sha256.Size]byte, err error) {
 	shape := shapeOf(set)
 	h := sha256.New()
-	header := fmt.Appendf(nil, "pate features 1 %d %s %d %d %d %d\n", len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
+	header := fmt.Appendf(nil, "pate features 2 %d %s %d %d %d %d\n", len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
 	h.Write(header)
 	h.Write(floatBytes(nil, probe(e, shape, dim)))
 	var buffer []byte
 	for i := range set.X.Rows {
+		if err := ended(ctx, e); err != nil {
+			return key, err
+		}
 		buffer = floatBytes(buffer[:0], rowOf(set.X, i))
 		h.Write(buffer)
 	}
 	h.Sum(key[:0])
-	return key
+	return key, nil
 }
 
-// probe is the features of a fixed image in which neighbouring pixels differ.
+// probes is how many test images there are.
+const probes = 3
+
+// probe is the features of the test images: one that is empty, one that is flat
+// and negative, and one in which neighbouring pixels differ, for extractors treat
+// images without mass, variance or gradients by themselves.
 func probe(e Extractor, shape dataset.Shape, dim int) []float32 {
-	img, dst := make([]float32, shape.Pixels()), make([]float32, dim)
-	for i := range img {
-		img[i] = float32(i*i*7919%1009) / 1009
+	img, dst := make([]float32, shape.Pixels()), make([]float32, probes*dim)
+	pixels := [probes]func(i int) float32{
+		func(int) float32 { return 0 },
+		func(int) float32 { return -0.5 },
+		func(i int) float32 { return float32(uint64(i)*uint64(i)*7919%1009) / 1009 },
 	}
-	e.Extract(dst, img, shape)
+	for k, pixel := range pixels {
+		for i := range img {
+			img[i] = pixel(i)
+		}
+		e.Extract(dst[k*dim:(k+1)*dim], img, shape)
+	}
 	return dst
 }
 
@@ -146,6 +177,8 @@ func floatBytes(dst []byte, values []float32) []byte {
 type cacheFile struct{ key [sha256.Size]byte }
 
 const pieceRows = 256
+
+func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extension }
 
 func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
 	h := sha256.New()
@@ -172,15 +205,18 @@ func (f cacheFile) write(w io.Writer, x blas32.General) error {
 }
 
 // read fills x from the file if all of it is as written.
-func (f cacheFile) read(path string, x blas32.General, workers int) error {
+func (f cacheFile) read(ctx context.Context, path string, x blas32.General, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
+	if err == nil {
+		err = exposed(info)
+	}
 	if err != nil {
-		return fmt.Errorf("features: the cache was not read: %w", err)
+		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)
 	}
 	pieces := (x.Rows + pieceRows - 1) / pieceRows
 	if info.Size() != int64(x.Rows)*int64(x.Cols)*4+int64(pieces)*sha256.Size {
@@ -192,13 +228,13 @@ func (f cacheFile) read(path string, x blas32.General, workers int) error {
 	for w := range errs {
 		group.Go(func() {
 			buffer := make([]byte, pieceRows*x.Cols*4+sha256.Size)
-			for piece := int(next.Add(1)) - 1; piece < pieces && errs[w] == nil; piece = int(next.Add(1)) - 1 {
+			for piece := int(next.Add(1)) - 1; piece < pieces && errs[w] == nil && ctx.Err() == nil; piece = int(next.Add(1)) - 1 {
 				errs[w] = f.readPiece(file, x, piece, buffer)
 			}
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	return errors.Join(append(errs, ctx.Err())...)
 }
 
 func (f cacheFile) readPiece(file io.ReaderAt, x blas32.General, piece int, buffer []byte) error {

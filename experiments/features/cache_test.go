@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -30,6 +33,19 @@ func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
 	}
 }
 
+// branching is Raw but for images of a kind, which are 3.
+type branching struct {
+	Raw
+	of func(img []float32) bool
+}
+
+func (b branching) Extract(dst, img []float32, shape dataset.Shape) {
+	b.Raw.Extract(dst, img, shape)
+	if b.of(img) {
+		dst[0] = 3
+	}
+}
+
 func TestCacheComputesOnce(t *testing.T) {
 	ctx, shape := context.Background(), dataset.Shape{Rows: 3, Cols: 4}
 	set := randomSet(2*pieceRows+5, shape)
@@ -44,12 +60,12 @@ func TestCacheComputesOnce(t *testing.T) {
 	first, err := c.Apply(ctx, set, e, 1)
 	require.NoError(t, err)
 	require.Equal(t, want, first)
-	require.EqualValues(t, set.X.Rows+1, calls.Load())
+	require.EqualValues(t, set.X.Rows+probes, calls.Load())
 	calls.Store(0)
 	second, err := c.Apply(ctx, set, e, 3)
 	require.NoError(t, err)
 	require.Equal(t, want, second)
-	require.EqualValues(t, 1, calls.Load(), "only the test image")
+	require.EqualValues(t, probes, calls.Load(), "only the test images")
 	wide := matrixOf(set.X.Rows, 12, 20)
 	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
 	for i := range wide.Rows {
@@ -75,7 +91,9 @@ func TestCacheKeysDiffer(t *testing.T) {
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
 	seen := map[[32]byte]bool{}
 	add := func(set dataset.Set, e Extractor) {
-		seen[cacheKey(set, e, e.Dim(shapeOf(set)))] = true
+		key, err := cacheKey(context.Background(), set, e, e.Dim(shapeOf(set)))
+		require.NoError(t, err)
+		seen[key] = true
 	}
 	add(set, Raw{})
 	packed := set
@@ -88,6 +106,9 @@ func TestCacheKeysDiffer(t *testing.T) {
 	add(set, UnitNorm{Of: Raw{}})
 	add(set, counting{calls: &calls})
 	add(set, counting{calls: &calls, plus: 1e-6})
+	add(set, branching{of: func(img []float32) bool { return sumSquares(img) == 0 }})
+	add(set, branching{of: func(img []float32) bool { return img[0] < 0 }})
+	add(set, branching{of: func(img []float32) bool { return img[1] == img[2] }})
 	turned := set
 	turned.Image = dataset.Shape{Rows: 4, Cols: 3}
 	add(turned, Raw{})
@@ -96,7 +117,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	add(fewer, Raw{})
 	packed.X.Data[17] += 1e-6
 	add(packed, Raw{})
-	require.Len(t, seen, 7)
+	require.Len(t, seen, 10)
 }
 
 // A file that is not as written is never believed: any byte changed, anything
@@ -107,7 +128,7 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 	var calls atomic.Int64
 	e := counting{calls: &calls}
 	var warned []error
-	c := Cache{Dir: t.TempDir(), Warn: func(err error) { warned = append(warned, err) }}
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { warned = append(warned, err) }}
 	want, err := c.Apply(ctx, set, e, 1)
 	require.NoError(t, err)
 	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
@@ -133,7 +154,7 @@ func TestCacheOfDamagedFiles(t *testing.T) {
 			got, err := c.Apply(ctx, set, e, 2)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			require.EqualValues(t, set.X.Rows+1, calls.Load())
+			require.EqualValues(t, set.X.Rows+probes, calls.Load())
 			require.Len(t, warned, 1)
 			require.ErrorIs(t, warned[0], ErrDamaged)
 			after, err := os.ReadFile(path)
@@ -159,7 +180,7 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	require.NoError(t, err)
 
 	// Errors of the features are errors, and nothing is kept.
-	c.Dir = t.TempDir()
+	c.Dir = filepath.Join(t.TempDir(), "c")
 	_, err = c.Apply(ctx, set, StandardHOG(), 1)
 	require.ErrorContains(t, err, "cannot be computed")
 	require.Error(t, c.ApplyTo(ctx, blas32.General{}, set, Raw{}, 1))
@@ -170,6 +191,124 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
 	require.NoError(t, err)
 	require.Empty(t, files)
+}
+
+// What is cached is refused like what is not.
+func TestCacheChecksArguments(t *testing.T) {
+	ctx := context.Background()
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
+	_, err := c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+	for _, out := range []blas32.General{
+		{Rows: 5, Cols: 12, Stride: 10, Data: make([]float32, 60)}, {Rows: 5, Cols: 12, Stride: 12, Data: make([]float32, 59)},
+		{Rows: 5, Cols: 11, Stride: 12, Data: make([]float32, 60)}, {Rows: 4, Cols: 12, Stride: 12, Data: make([]float32, 60)},
+	} {
+		want := ApplyTo(ctx, out, set, Raw{}, 1)
+		require.ErrorContains(t, want, "5 x 12 features into a matrix of")
+		require.EqualError(t, c.ApplyTo(ctx, out, set, Raw{}, 1), want.Error())
+		require.Equal(t, make([]float32, len(out.Data)), out.Data)
+	}
+	_, err = c.Apply(ctx, set, Raw{}, 0)
+	require.ErrorContains(t, err, "0 workers")
+	require.NoError(t, c.ApplyTo(ctx, blas32.General{Rows: 5, Cols: 12, Stride: 20, Data: make([]float32, 92)}, set, Raw{}, 1), "the last row has no gap behind it")
+}
+
+// ending ends after so many looks at it.
+type ending struct {
+	context.Context
+	looks *atomic.Int64
+}
+
+func (e ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever a context ends while features come from a file, it is heard.
+func TestCacheHearsTheContext(t *testing.T) {
+	set := randomSet(2*pieceRows+5, dataset.Shape{Rows: 3, Cols: 4})
+	var calls, looks atomic.Int64
+	e := counting{calls: &calls}
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
+	want, err := c.Apply(context.Background(), set, e, 1)
+	require.NoError(t, err)
+	apply := func(n int64) (blas32.General, error) {
+		looks.Store(n)
+		return c.Apply(ending{context.Background(), &looks}, set, e, 1)
+	}
+	const plenty = 1 << 40
+	got, err := apply(plenty)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	needed := plenty - looks.Load()
+	require.Greater(t, needed, int64(set.X.Rows+3), "a look for every row, and for every piece")
+	calls.Store(0)
+	for n := range needed {
+		got, err := apply(n)
+		require.ErrorIs(t, err, context.Canceled, "at %d of %d", n, needed)
+		require.Zero(t, got)
+	}
+	require.LessOrEqual(t, calls.Load(), probes*needed, "nothing was computed anew")
+	_, err = apply(needed)
+	require.NoError(t, err)
+}
+
+// Of what was being written only files go that nobody has written to for an hour,
+// and only our own.
+func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
+	c := Cache{Dir: filepath.Join(t.TempDir(), "a[b]*c", "c"), Warn: func(err error) { require.NoError(t, err) }}
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	_, err := c.Apply(context.Background(), set, Raw{}, 1)
+	require.NoError(t, err)
+	files, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	name := files[0].Name()
+	gone := errors.New("gone")
+	write := func(during func(temporary string)) {
+		require.ErrorIs(t, durable.WriteFile(filepath.Join(c.Dir, name), 0o600, func(io.Writer) error {
+			now, err := os.ReadDir(c.Dir)
+			require.NoError(t, err)
+			for _, f := range now {
+				if f.Name() != name {
+					during(filepath.Join(c.Dir, f.Name()))
+				}
+			}
+			return gone
+		}), gone)
+	}
+	age := func(path string, by time.Duration) {
+		then := time.Now().Add(-by)
+		require.NoError(t, os.Chtimes(path, then, then))
+	}
+	age(filepath.Join(c.Dir, name), 100*time.Hour)
+	apply := func() {
+		_, err := c.Apply(context.Background(), set, Raw{}, 1)
+		require.NoError(t, err)
+	}
+	write(func(temporary string) {
+		apply()
+		require.FileExists(t, temporary, "being written")
+		age(temporary, 59*time.Minute)
+		apply()
+		require.FileExists(t, temporary)
+		age(temporary, 61*time.Minute)
+		apply()
+		require.NoFileExists(t, temporary)
+	})
+	others := []string{".name.features.1.tmp", name + ".1.tmp", "." + name + ".1", "notes"}
+	for _, other := range others {
+		require.NoError(t, os.WriteFile(filepath.Join(c.Dir, other), nil, 0o600))
+		age(filepath.Join(c.Dir, other), 100*time.Hour)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(c.Dir, "."+name+".2.tmp"), 0o700))
+	age(filepath.Join(c.Dir, "."+name+".2.tmp"), 100*time.Hour)
+	apply()
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Len(t, left, len(others)+2)
 }
 
 // FuzzCacheFile: bytes that nobody wrote are never taken for features.
@@ -188,7 +327,7 @@ func FuzzCacheFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, contents []byte) {
 		require.NoError(t, os.WriteFile(path, contents, 0o600))
 		got := matrixOf(3, 2, 2)
-		err := file.read(path, got, 1)
+		err := file.read(context.Background(), path, got, 1)
 		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
 		if err == nil {
 			require.Equal(t, x, got)
