@@ -29,15 +29,6 @@ func ofOrder[T Float](o int64) T {
 	return T(math.Float64frombits(uint64(o ^ int64(uint64(o>>63)>>1))))
 }
 
-// below returns all ones if a < b, otherwise 0, for orders of numbers of type T.
-func below[T Float](a, b int64) int64 {
-	d := a - b
-	if unsafe.Sizeof(T(0)) == 8 {
-		d ^= (a ^ b) & (d ^ a) // the difference of two int64 may overflow
-	}
-	return d >> 63
-}
-
 // where returns d if v is positive or NaN, otherwise 0; v is not negative and
 // not -0.
 func where[T Float](v, d T) T {

@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
 
 // MaxPool takes the largest value of each channel in a square window; the first
 // of them by row, then column, where several are equal.
@@ -52,37 +56,79 @@ func newMaxPass[T Float](m MaxPool, in Shape, rows int) *maxPass[T] {
 func (p *maxPass[T]) Forward(y, x []T, rows int) {
 	n := p.run
 	at := 0
+	single := unsafe.Sizeof(T(0)) == 4
 	for i := range rows {
 		for j, v := range x[i*p.size : (i+1)*p.size] {
-			p.orders[j] = order(v)
+			o := order(v)
+			if single {
+				o <<= 8 // room for a code
+			}
+			p.orders[j] = o
 		}
 		for _, origin := range p.origins {
-			best, winner := y[at:at+n], p.winner[at:at+n]
+			if single {
+				p.coded(y[at:at+n], p.winner[at:at+n], p.orders[origin:])
+			} else {
+				p.plain(y[at:at+n], p.winner[at:at+n], p.orders[origin:])
+			}
 			at += n
-			top := p.top[:n]
-			copy(top, p.orders[origin:])
-			clear(winner)
-			for t, tap := range p.taps[1:] {
-				challenge[T](top, winner, p.orders[origin+tap:], uint8(t+1))
-			}
-			for c, o := range top {
-				best[c] = ofOrder[T](o)
-			}
 		}
 	}
 }
 
-// challenge replaces every value of top that is below its rival, and notes the
-// rivals' code as its winner. It is a function of its own to have the
+// coded sets best and winner for a run of windows in single precision: a tap's
+// code stands below the 32 bits of a value's order, higher for earlier taps, so
+// that one comparison finds both.
+func (p *maxPass[T]) coded(best []T, winner []uint8, orders []int64) {
+	const first = math.MaxUint8
+	top, last := p.top[:len(best)], len(p.taps)-1
+	for t := 0; t <= last; t += 2 {
+		a, b := orders[p.taps[t]:], orders[p.taps[min(t+1, last)]:]
+		if t == 0 {
+			duel(top, a, b)
+		} else {
+			challenge(top, a, b, int64(first-t))
+		}
+	}
+	for c, o := range top {
+		winner[c] = first - uint8(o)
+		best[c] = ofOrder[T](o >> 8)
+	}
+}
+
+// duel sets top to the larger of two values, coded as the first taps.
+//
+//go:noinline
+func duel(top, a, b []int64) {
+	a, b = a[:len(top)], b[:len(top)]
+	for c := range top {
+		top[c] = max(a[c]|math.MaxUint8, b[c]|(math.MaxUint8-1))
+	}
+}
+
+// challenge replaces every value of top that is below one of two rivals, coded
+// by code and the next. It is a function of its own, as duel is, to have the
 // registers for itself.
 //
 //go:noinline
-func challenge[T Float](top []int64, winner []uint8, rivals []int64, code uint8) {
-	winner, rivals = winner[:len(top)], rivals[:len(top)]
-	for c, m := range top {
-		o := rivals[c]
-		top[c] = max(o, m)
-		winner[c] ^= (winner[c] ^ code) & uint8(below[T](m, o))
+func challenge(top, a, b []int64, code int64) {
+	a, b = a[:len(top)], b[:len(top)]
+	for c, o := range top {
+		top[c] = max(o, a[c]|code, b[c]|(code-1))
+	}
+}
+
+// plain does what coded does in double precision, where there is no room for
+// codes.
+func (p *maxPass[T]) plain(best []T, winner []uint8, orders []int64) {
+	for c := range best {
+		top, code := orders[c], 0
+		for t, tap := range p.taps {
+			if o := orders[tap+c]; o > top {
+				top, code = o, t
+			}
+		}
+		best[c], winner[c] = ofOrder[T](top), uint8(code)
 	}
 }
 
