@@ -117,7 +117,7 @@ func TestPrepareOfOtherRows(t *testing.T) {
 	cfg := Default(130)
 	want := prepare(t, train, test, cfg)
 	cfg.Workers = 3
-	cfg.Cache = &features.Cache{Dir: t.TempDir(), Warn: func(err error) { require.NoError(t, err) }}
+	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
 	for range 2 {
 		got := prepare(t, train, test, cfg)
 		require.Equal(t, want.Train, got.Train)
