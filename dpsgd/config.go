@@ -136,18 +136,16 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// LatticeDelta is what to take off a delta before an accountant of the privacy
-// loss distribution answers for it, about epsilon, for a model with so many
-// parameters: its bounds are for continuous Gaussian noise, and what is drawn is
-// discrete. Rényi accounting needs no such allowance.
-func (c Config) LatticeDelta(parameters int, epsilon float64) float64 {
+// GaussianDraws is how many numbers a run draws from the discrete Gaussian law,
+// for a model with so many parameters; see [LatticeDelta].
+func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
 	}
 	if c.Clipping.Adaptive.on() {
 		parameters++ // the count
 	}
-	return latticeDelta(c.TotalSteps(), parameters, epsilon)
+	return c.TotalSteps() * parameters
 }
 
 // stepEvent is one step of a phase.

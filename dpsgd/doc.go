@@ -76,7 +76,7 @@
 //     by at most 1/(24 s^2) in total variation per parameter and step, s >=
 //     2^32 the standard deviation in grid units. A bound by hockey-stick
 //     divergence (PLD) derived for the continuous law therefore holds with
-//     delta larger by [Config.LatticeDelta]: 1e-10 for 62,740 parameters, 200
+//     delta larger by [LatticeDelta]: 1e-10 for 62,740 parameters, 200
 //     steps and epsilon 8.
 //
 // # Use

@@ -84,7 +84,7 @@ func (g grouping) blocks(expected float64) int {
 
 const (
 	// The finer the grid the less sqrt(P) weighs, and the less the discrete law
-	// differs from the continuous one (see Config.LatticeDelta).
+	// differs from the continuous one (see LatticeDelta).
 	minGridBits, maxGridBits = 32, 40
 	unit24                   = 0x1p-24
 )
@@ -124,11 +124,15 @@ func newGrid(noiseMultiplier, clip float64, parameters, records int) (grid, erro
 	return g, nil
 }
 
-// latticeDelta is (1 + e^epsilon) times the total variation between steps of
-// parameters discrete Gaussians and continuous ones rounded to the grid.
-func latticeDelta(steps, parameters int, epsilon float64) float64 {
+// LatticeDelta is what to take off a delta before an accountant of the privacy
+// loss distribution answers for it, about epsilon, for releases that draw so many
+// numbers: its bounds are for continuous Gaussian noise, and what is drawn is
+// discrete. It is (1 + e^epsilon) times the total variation of all draws from
+// the continuous law rounded to the grid, at most 1/(24 s^2) each for a standard
+// deviation of s units. Rényi accounting needs no such allowance.
+func LatticeDelta(draws int, epsilon float64) float64 {
 	const each = 1.0 / 24 / (1 << minGridBits) / (1 << minGridBits)
-	return (1 + math.Exp(epsilon)) * float64(steps) * float64(parameters) * each * (1 + 0x1p-40)
+	return (1 + math.Exp(epsilon)) * float64(draws) * each * (1 + 0x1p-40)
 }
 
 // roundDown24 leaves the 24 leading bits of v, so that its products with

@@ -31,11 +31,6 @@ func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
 
-// LatticeDelta is [Config.LatticeDelta] of one step.
-func (c SumConfig) LatticeDelta(parameters int, epsilon float64) float64 {
-	return latticeDelta(1, parameters, epsilon)
-}
-
 // Validate reports the first field that is missing or out of range.
 func (c SumConfig) Validate() error {
 	return firstError(

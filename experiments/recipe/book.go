@@ -115,7 +115,11 @@ func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (floa
 	case p.NoiseMultiplier != 0:
 		return p.NoiseMultiplier, nil
 	case p.Epsilon != 0:
-		return calibrate(ctx, p, c.Delta)
+		to, err := p.claim(ShapeOf(c.Task), c.Delta)
+		if err != nil {
+			return 0, err
+		}
+		return to.calibrate(ctx, p)
 	}
 	noise, err := shared.LeastNoise(ctx, func(noise float64) accountant.Event { return whole(p.events(noise)) })
 	left := shared.Left().Epsilon

@@ -84,7 +84,11 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
 	events := w.plan.events(w.noise)
 	events[len(events)-1] = training
-	b, err := epsilonOf(w.ctx, whole(events), w.Delta)
+	to, err := w.plan.claim(w.shape, w.Delta)
+	if err != nil {
+		return 0, err
+	}
+	b, err := to.epsilonOf(w.ctx, whole(events))
 	return b.Upper, err
 }
 

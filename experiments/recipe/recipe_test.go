@@ -102,7 +102,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			for _, e := range row.Account.Events {
 				require.NoError(t, account.Compose(e, 1))
 			}
-			b, err := account.Epsilon(1e-4)
+			b, err := account.Epsilon(1e-4 * (1 - latticeShare))
 			require.NoError(t, err)
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
 			require.FileExists(t, filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
@@ -113,18 +113,47 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	}
 }
 
+// Bounds for continuous noise are claimed at a smaller delta, and not at all where the
+// difference to discrete noise is larger than what was kept for it.
+func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
+	s := ShapeOf(strokes(t, 240, 20))
+	p := Plan{Recipe: Default(s, experiments.HOG, "", 1), Epsilon: 1}
+	to, err := p.claim(s, 1e-5)
+	require.NoError(t, err)
+	require.Positive(t, to.draws)
+	noise, err := to.calibrate(context.Background(), p)
+	require.NoError(t, err)
+	event := whole(p.events(noise))
+	b, err := to.epsilonOf(context.Background(), event)
+	require.NoError(t, err)
+	require.LessOrEqual(t, b.Upper, 1.0)
+	require.Greater(t, b.Upper, 0.999)
+
+	coarse := claim{delta: 1e-5, draws: 1 << 50}
+	require.False(t, coarse.continuous(1))
+	dear, err := coarse.epsilonOf(context.Background(), event)
+	require.NoError(t, err)
+	require.Greater(t, dear.Upper, b.Upper*1.01, "by Rényi divergences")
+	noise, err = coarse.calibrate(context.Background(), p)
+	require.NoError(t, err)
+	dear, err = coarse.epsilonOf(context.Background(), whole(p.events(noise)))
+	require.NoError(t, err)
+	require.LessOrEqual(t, dear.Upper, 1.0)
+}
+
 // What statistics cost is part of epsilon: the same target needs more noise.
 func TestStatisticsAreCharged(t *testing.T) {
 	s := ShapeOf(strokes(t, 240, 20))
 	cheap, dear := Default(s, ScatteringHOG, "", 1), Default(s, ScatteringHOG, "", 1)
 	cheap.Features = experiments.HOG
-	a, err := calibrate(context.Background(), Plan{Recipe: cheap, Epsilon: 1}, 1e-5)
+	to := claim{delta: 1e-5}
+	a, err := to.calibrate(context.Background(), Plan{Recipe: cheap, Epsilon: 1})
 	require.NoError(t, err)
-	b, err := calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1}, 1e-5)
+	b, err := to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
 	require.NoError(t, err)
 	require.Greater(t, b, a)
 	dear.Statistics.MeanNoise = 0.5
-	_, err = calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1}, 1e-5)
+	_, err = to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
 	require.ErrorIs(t, err, ErrBudget)
 }
 

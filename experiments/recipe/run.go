@@ -61,19 +61,25 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		result.Note = fmt.Sprintf("trained on one row per %s, %d of %d, which is what epsilon is for", c.Unit, result.Private, c.Task.Private.Len())
 	}
 	var all accountant.Composed
+	together := claim{delta: c.Delta}
 	for _, p := range c.Plans {
 		row, err := r.plan(ctx, p, result)
 		if err != nil {
 			return nil, err
 		}
 		if row.Account != nil {
+			one, err := p.claim(r.shape, c.Delta)
+			if err != nil {
+				return nil, err
+			}
+			together.draws += one.draws * c.Seeds
 			all.Events = append(all.Events, accountant.Repeated{Event: whole(row.Account.Events), Count: int64(c.Seeds)})
 		}
 		result.Releasable = result.Releasable && row.Releasable
 		result.Rows = append(result.Rows, row)
 	}
 	if len(all.Events) > 0 {
-		b, err := epsilonOf(ctx, all, c.Delta)
+		b, err := together.epsilonOf(ctx, all)
 		if err != nil {
 			return nil, err
 		}

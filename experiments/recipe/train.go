@@ -225,7 +225,11 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 		}
 		row.Statistics = append(row.Statistics, text)
 	}
-	bound, err := epsilonOf(ctx, whole(events), j.Delta)
+	to, err := j.plan.claim(j.shape, j.Delta)
+	if err != nil {
+		return row, err
+	}
+	bound, err := to.epsilonOf(ctx, whole(events))
 	if err != nil {
 		return row, err
 	}
