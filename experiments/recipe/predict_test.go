@@ -58,7 +58,6 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 		"deskewed hog":     func(r *Recipe) { r.Features = experiments.DeskewedHOG },
 		"centred":          func(r *Recipe) { r.Features = CentredHOG },
 		"scattering":       func(r *Recipe) { r.Features, r.Model = Scattering, "mlp:3" },
-		"scattering, hog":  func(r *Recipe) { r.Features = ScatteringHOG },
 		"deskewed, of all": func(r *Recipe) { r.Features = deskewed + ScatteringHOG },
 		"other gradients": func(r *Recipe) {
 			r.Features, r.Statistics.Gradients = CentredHOG, features.HOG{Bins: 6, Cell: 5, Block: 2, Clip: 0.3}
@@ -67,10 +66,10 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := base
 			change(&r)
-			c := config(t, task, Plan{Recipe: r, Epsilon: 4})
+			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
 			result, err := Run(context.Background(), c)
 			require.NoError(t, err)
-			m, err := OpenModel(filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
+			m, err := OpenModel(filepath.Join(c.Dir, "models", "noise-5-run-0.model"))
 			require.NoError(t, err)
 			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
 			require.Equal(t, Card{
