@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,8 @@ const schemaPredict = "pate.dpsgd-predict/1"
 
 // predictFlags are the flags of `pate dpsgd predict`.
 type predictFlags struct {
-	data        compareFlags // data, split
+	data        compareFlags // data, label, unit, header, split
+	scored      bool
 	probability bool
 	out         string
 }
@@ -36,19 +39,27 @@ model's epsilon. Asking costs nothing more, however often.
 
 Every row gets the class with the largest output, and with --probability what the
 model takes the chance of that class to be, its softmax; nothing calibrates it. Of
-images the test rows are asked about, which are those that scored. With --out the
-labels go into a file and what they are worth is printed; otherwise the labels are
+images the test rows are asked about, which are those that scored; of a table all
+rows, counted from 1, or with --scored those that scored in the training, if it is the
+same file. A table has the training's columns by name, in any order, and others if it
+likes; its labels are needed for the accuracy alone. With --out the labels go into a file and what they are worth is printed; otherwise the labels are
 printed. Accuracy is said where the data have labels with the model's names.
 
 New rows may be private themselves, and then what the model says of them is, too:
 the file is for you alone to read.`,
 		Example: `  pate dpsgd predict run/models/epsilon-2-run-0.model --data mnist
-  pate dpsgd predict a.model --data DIR --probability --out labels.csv`,
+  pate dpsgd predict a.model --data DIR --probability --out labels.csv
+  pate dpsgd predict a.model --data new-patients.csv --out labels.csv
+  pate dpsgd predict a.model --data patients.csv --label outcome --scored`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data.data, "data", "mnist", "mnist, fashion-mnist or DIR (pate help data)")
+	flags.StringVar(&f.data.data, "data", "mnist", "mnist, fashion-mnist, adult, abalone, DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.data.label, "label", "", "label column of FILE.csv, if it has one: a name, or a number from 1")
+	flags.StringVar(&f.data.unit, "unit", "", "with --scored: the column that said whose record a row is")
+	flags.StringVar(&f.data.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
+	flags.BoolVar(&f.scored, "scored", false, "of FILE.csv, only the rows that scored when the model was trained on it")
 	flags.StringVar(&f.data.split, "split", string(dataset.Literature), "literature, or development for the rows that score there")
 	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
 	flags.StringVar(&f.out, "out", "", "write the labels into this file")
@@ -118,14 +129,26 @@ func (f *predictFlags) checkOut(model string) error {
 
 // rows are those to be asked about.
 func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
-	if m.Image == (dataset.Shape{}) {
-		return dataset.Set{}, inputError(errors.New("the model is for rows of a table"),
-			"how the columns of a table become numbers is not kept in a model file", "use a model of images", "dpsgd")
+	if m.Encoder != nil && !f.scored && !slices.Contains(dataset.Names(), f.data.data) {
+		opt, err := f.data.csv()
+		if err != nil {
+			return dataset.Set{}, err
+		}
+		opt.Unlabelled = f.data.label == ""
+		data, err := dataset.Open(f.data.data, opt)
+		if err != nil {
+			return dataset.Set{}, dataError(err)
+		}
+		set, err := m.Rows(data.Table)
+		return set, dataError(err)
 	}
-	f.data.header = "auto"
 	task, err := loadTask(f.data)
 	if err != nil {
 		return dataset.Set{}, err
+	}
+	if m.Image == task.Image && !reflect.DeepEqual(task.Encoder, m.Encoder) {
+		return dataset.Set{}, inputError(fmt.Errorf("%s is not the table that the model was trained on", f.data.data),
+			"its public rows are others, so columns would become other numbers", "leave --scored out, or repeat --label, --unit and --split of the training", "data")
 	}
 	return task.WithoutPool().Test, nil
 }

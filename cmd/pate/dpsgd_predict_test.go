@@ -145,3 +145,54 @@ func TestPredictRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A model of a table answers about its test rows as it did, and about new rows with
+// their columns in any order, with labels or without.
+func TestPredictOnTables(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "blobs.csv")
+	blobs(t, data, 900)
+	model, row := trainedOn(t, data, "--label", "kind", "--unit", "who", "--unit-name", "person")
+	ask := func(code int, args ...string) (predictReport, string) {
+		text, errs := typed(t, code, append([]string{"dpsgd", "predict", model, "--format", "json"}, args...)...)
+		var r predictReport
+		if code == exitDone {
+			require.NoError(t, json.Unmarshal([]byte(text), &r))
+		}
+		return r, errs
+	}
+	scored, _ := ask(exitDone, "--data", data, "--label", "kind", "--unit", "who", "--scored")
+	require.Equal(t, row.Accuracy, *scored.Accuracy)
+	require.Equal(t, "person", scored.Unit)
+	all, _ := ask(exitDone, "--data", data, "--label", "kind")
+	require.Equal(t, 900, all.Rows)
+	require.Equal(t, "1", all.Labels[0].Row)
+	require.Greater(t, *all.Accuracy, 0.6)
+
+	file, err := os.ReadFile(data)
+	require.NoError(t, err)
+	rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
+	require.NoError(t, err)
+	fresh := filepath.Join(dir, "fresh.csv")
+	write := func(columns ...int) {
+		var text strings.Builder
+		for _, r := range rows {
+			for i, c := range columns {
+				text.WriteString(strings.Repeat(",", min(i, 1)) + r[c])
+			}
+			text.WriteString("\n")
+		}
+		require.NoError(t, os.WriteFile(fresh, []byte(text.String()), 0o600))
+	}
+	write(2, 1, 0)
+	unlabelled, _ := ask(exitDone, "--data", fresh)
+	require.Nil(t, unlabelled.Accuracy)
+	require.Equal(t, all.Labels, unlabelled.Labels)
+	_, errs := ask(exitInvalidInput, "--data", fresh, "--label", "colour", "--scored")
+	require.Contains(t, errs, "is not the table")
+	write(2, 0)
+	_, errs = ask(exitInvalidInput, "--data", fresh)
+	require.Contains(t, errs, `has no column "width"`)
+	_, errs = ask(exitInvalidInput, "--data", "mnist", "--scored")
+	require.Contains(t, errs, "these are images")
+}

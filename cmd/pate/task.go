@@ -9,13 +9,9 @@ import (
 
 // loadTask opens and splits the data a user named.
 func loadTask(f compareFlags) (dataset.Task, error) {
-	opt := dataset.CSVOptions{Label: f.label, Unit: f.unit}
-	switch f.header {
-	case "auto":
-	case "yes", "no":
-		opt.Header = dataset.Header(f.header)
-	default:
-		return dataset.Task{}, usageError("data", fmt.Errorf("--header %q: must be auto, yes or no", f.header))
+	opt, err := f.csv()
+	if err != nil {
+		return dataset.Task{}, err
 	}
 	switch p := dataset.Protocol(f.split); p {
 	case dataset.Literature, dataset.Development:
@@ -36,6 +32,19 @@ func loadTask(f compareFlags) (dataset.Task, error) {
 		}
 	}
 	return task, nil
+}
+
+// csv is how a table is to be read.
+func (f compareFlags) csv() (dataset.CSVOptions, error) {
+	opt := dataset.CSVOptions{Label: f.label, Unit: f.unit}
+	switch f.header {
+	case "auto":
+	case "yes", "no":
+		opt.Header = dataset.Header(f.header)
+	default:
+		return opt, usageError("data", fmt.Errorf("--header %q: must be auto, yes or no", f.header))
+	}
+	return opt, nil
 }
 
 // dataError turns what is wrong with data into the lines a person reads.

@@ -35,10 +35,13 @@ type CSVOptions struct {
 	Header Header   // default HeaderAuto
 	Names  []string // names of all columns, in place of a header
 	Comma  rune     // separator; default: comma, or if the first line has none, semicolon or tab
+	// Unlabelled takes every column as a feature, none as a label: for rows that a model
+	// is to be asked about. The table has no Classes, and Y is -1. With Label it is an error.
+	Unlabelled bool
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Unlabelled
 }
 
 const (

@@ -236,3 +236,23 @@ func FuzzReadCSV(f *testing.F) {
 		}
 	})
 }
+
+func TestUnlabelledTable(t *testing.T) {
+	text := "a,b,who\n1,x,p\n,y,q\n"
+	table, err := readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true})
+	require.NoError(t, err)
+	require.Equal(t, []Column{{"a", []string{"1", ""}}, {"b", []string{"x", "y"}}, {"who", []string{"p", "q"}}}, table.Columns)
+	require.Equal(t, []int{-1, -1}, table.Y)
+	require.Empty(t, table.Classes)
+	require.Len(t, table.Units, 2)
+	table, err = readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Unit: "who"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"p", "q"}, table.Units)
+	require.Len(t, table.Columns, 2)
+	for text, opt := range map[string]CSVOptions{text: {Unlabelled: true, Label: "a"}, "a,b\n": {Unlabelled: true, Header: HeaderYes}} {
+		_, err = readCSV(strings.NewReader(text), "t.csv", opt)
+		require.Error(t, err)
+	}
+	_, err = SplitTable(table, Literature, EncoderOptions{})
+	require.Error(t, err, "without labels there is nothing to learn")
+}

@@ -38,6 +38,7 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
+	task.Encoder = e
 	for _, part := range []struct {
 		name string
 		set  *Set

@@ -92,7 +92,7 @@ func (t *Table) regroup(classes []string, of func(class string) (int, error)) er
 type tableBuilder struct {
 	path        string
 	names       []string
-	label, unit int // columns; unit is -1 if each row is a unit
+	label, unit int // columns; label is -1 if there is none, unit if each row is a unit
 	features    []int
 	out         *Table
 	class       map[string]int // label -> order of appearance
@@ -104,6 +104,12 @@ type tableBuilder struct {
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
 	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}, copies: map[[16]byte]int{}, repeated: newInterner()}
 	var err error
+	if opt.Unlabelled {
+		if opt.Label != "" {
+			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %q as label and no label", opt.Label), Fix: "leave one of the two out"}
+		}
+		b.label = -1
+	}
 	if opt.Label != "" {
 		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
 			return nil, err
@@ -126,7 +132,10 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 		skip[at] = true
 	}
-	b.out = &Table{Name: tableName(path), Provenance: fmt.Sprintf("%s, label column %q", filepath.Base(path), names[b.label])}
+	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path)}
+	if b.label >= 0 {
+		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
+	}
 	for j, name := range names {
 		if !skip[j] {
 			b.features = append(b.features, j)
@@ -145,20 +154,9 @@ func (b *tableBuilder) add(r row) error {
 		return &InputError{File: b.path, Row: r.line, What: "is one too many",
 			Why: fmt.Sprintf("a table has at most %d cells and %d rows, so that it fits in memory", maxCells, maxRows), Fix: "give fewer rows or columns"}
 	}
-	label := r.cells[b.label]
-	if isMissing(label) {
-		return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
-			Why: "only features may be missing", Fix: "remove the row or fill in the label"}
-	}
-	y, known := b.class[label]
-	if !known {
-		if y = len(b.out.Classes); y == maxClasses {
-			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has a label beyond %d different ones in column %q", maxClasses, b.names[b.label]),
-				Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
-		}
-		label = strings.Clone(label)
-		b.class[label] = y
-		b.out.Classes = append(b.out.Classes, label)
+	y, err := b.classOf(r)
+	if err != nil {
+		return err
 	}
 	if b.unit < 0 {
 		unit, group := b.contentUnit(r.cells)
@@ -177,6 +175,29 @@ func (b *tableBuilder) add(r row) error {
 		b.out.Columns[k].Values = append(b.out.Columns[k].Values, b.repeated.intern(r.cells[j]))
 	}
 	return nil
+}
+
+// classOf is the class of a row, -1 without labels.
+func (b *tableBuilder) classOf(r row) (int, error) {
+	if b.label < 0 {
+		return -1, nil
+	}
+	label := r.cells[b.label]
+	if isMissing(label) {
+		return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
+			Why: "only features may be missing", Fix: "remove the row or fill in the label"}
+	}
+	y, known := b.class[label]
+	if !known {
+		if y = len(b.out.Classes); y == maxClasses {
+			return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has a label beyond %d different ones in column %q", maxClasses, b.names[b.label]),
+				Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
+		}
+		label = strings.Clone(label)
+		b.class[label] = y
+		b.out.Classes = append(b.out.Classes, label)
+	}
+	return y, nil
 }
 
 // contentUnit names a row by what stands in it and by how many equal rows stand
@@ -216,6 +237,9 @@ func (n interner) intern(s string) string {
 
 // table ends the reading: classes are put in order.
 func (b *tableBuilder) table() (*Table, error) {
+	if b.label < 0 && b.out.Len() > 0 {
+		return b.out, nil
+	}
 	switch len(b.out.Classes) {
 	case 0:
 		return nil, &InputError{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}

@@ -32,6 +32,8 @@ type Task struct {
 	Classes    []string
 	Image      Shape // zero if the rows are not images
 	Provenance string
+	// Encoder is what made rows of a table; nil for images.
+	Encoder *Encoder
 }
 
 // LiteratureSplit splits images as [Literature] says.

@@ -127,6 +127,8 @@ func (c Card) check() error {
 		return fmt.Errorf("rows of %d columns", c.Columns)
 	case c.Image != dataset.Shape{} && (c.Image.Rows < 1 || c.Image.Cols < 1 || max(c.Image.Rows, c.Image.Cols) > side || c.Image.Pixels() != c.Columns):
 		return fmt.Errorf("images of %dx%d in rows of %d columns", c.Image.Rows, c.Image.Cols, c.Columns)
+	case c.Encoder != nil && (c.Image != dataset.Shape{} || c.Encoder.Dim() != c.Columns):
+		return fmt.Errorf("%d columns are encoded for %d", c.Encoder.Dim(), c.Columns)
 	case c.Epsilon != nil && !(*c.Epsilon >= 0), !(c.Delta >= 0 && c.Delta < 1):
 		return errors.New("its privacy is out of range")
 	}

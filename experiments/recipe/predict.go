@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -35,6 +36,8 @@ type Card struct {
 	Classes  []string      `json:"classes"`
 	// Extractor says how features that learn nothing are made.
 	Extractor string `json:"extractor,omitempty"`
+	// Encoder is how columns of a table become those of a row, fitted on public rows.
+	Encoder *dataset.Encoder `json:"encoder,omitempty"`
 	// Epsilon is the certified upper bound for this model alone, absent if nothing was
 	// protected; with Delta, for one Unit added or removed.
 	Epsilon *float64 `json:"epsilon,omitempty"`
@@ -55,8 +58,8 @@ type Prediction struct {
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
 // Predict is the class of every row of set, of which X and Image are used: images as
-// large as those of the training, in rows of pixels in [0, 1], or rows of a table
-// encoded as that one. Rows of another length, images of another size and values that
+// large as those of the training, in rows of pixels in [0, 1], or what [Model.Rows]
+// makes of a table. Rows of another length, images of another size and values that
 // are not finite match [ErrRows]. It uses all processors; each class depends on its own
 // row alone, and it is what scored in the run.
 func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
@@ -69,6 +72,28 @@ func (m *Model) Predict(ctx context.Context, set dataset.Set) ([]int, error) {
 		classes[i] = p.Class
 	}
 	return classes, nil
+}
+
+// Rows encodes a table as that of the training was: its columns are found by their
+// names, and it may have others. A model of images, or one that was trained on numbers,
+// has none to find and returns an error that matches [ErrRows]; what is wrong with the
+// table is a [*dataset.InputError].
+func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
+	if m.Encoder == nil {
+		return dataset.Set{}, fmt.Errorf("%w: it is not for tables", ErrRows)
+	}
+	x, err := m.Encoder.EncodeByName(t)
+	if err != nil {
+		return dataset.Set{}, fmt.Errorf("recipe: %w", err)
+	}
+	set := dataset.Set{Name: t.Name, X: x, Units: t.Units, Classes: t.Classes, Provenance: t.Provenance}
+	for i := range x.Rows {
+		set.IDs = append(set.IDs, strconv.Itoa(i+1))
+	}
+	if len(t.Classes) > 0 {
+		set.Y = t.Y
+	}
+	return set, nil
 }
 
 // predictRows is how many rows have their features in memory at a time.

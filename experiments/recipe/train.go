@@ -192,7 +192,7 @@ func (j *job) finish(b book, reservations []*ledger.Reservation, m Model, done s
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
-		Classes: j.Task.Classes, Epsilon: row.Epsilon, Releasable: row.Releasable,
+		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Epsilon: row.Epsilon, Releasable: row.Releasable,
 	}
 	if row.Epsilon != nil {
 		c.Delta, c.Unit = j.Delta, j.Unit
