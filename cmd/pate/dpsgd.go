@@ -65,7 +65,8 @@ same command is given again, and ends with the same model to the last bit.
 Features of images are kept for the next run, in the folder pate/features of the
 user's cache ($XDG_CACHE_HOME or ~/.cache; on other systems elsewhere), about 1.9 GB
 for all of MNIST: they are as private as the images, and for you alone to read.
-Nothing removes them; --no-cache keeps none, and the folder may be deleted any time.
+Beyond 8 GB those used longest ago are removed; --no-cache keeps none, and the folder
+may be deleted any time.
 
 With --ledger the model is charged to a ledger that pate label and others charge
 too. --epsilon is then the budget of a new ledger, and noise that is left out is the

@@ -29,8 +29,9 @@ import (
 // reported, computed again and replaced.
 //
 // Features are as private as the images they come from: files have mode 0600
-// and folders 0700. They may be deleted at any time, and nobody else does. What a
-// killed process left half written goes when it is an hour old. On Unix a folder
+// and folders 0700. They may be deleted at any time. What has not been used for
+// longest is deleted when a new file would make the folder larger than Limit, and what
+// a killed process left half written when it is an hour old. On Unix a folder
 // is not used, and a file in it not read, if it belongs to another user or its
 // mode lets others write: the hashes of a file tell what is damaged, not who
 // wrote it.
@@ -40,7 +41,13 @@ type Cache struct {
 	// Warn, if not nil, is told of files that were damaged, could not be read or
 	// written, or might be by others. The features are right all the same.
 	Warn func(error)
+	// Limit is how many bytes of features the folder may hold; 0 is [DefaultLimit].
+	// Features that are larger by themselves are not kept.
+	Limit int64
 }
+
+// DefaultLimit is 8 GB, four times the features of MNIST that recipes use.
+const DefaultLimit int64 = 8e9
 
 // extension of the names of files.
 const extension = ".features"
@@ -80,6 +87,9 @@ func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set,
 	f := cacheFile{key: key}
 	path := filepath.Join(dir, f.name())
 	err = f.read(ctx, path, out, workers)
+	if err == nil {
+		c.used(path)
+	}
 	if over := ended(ctx, e); over != nil || err == nil {
 		return over
 	}
@@ -88,6 +98,9 @@ func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set,
 	}
 	if err := ApplyTo(ctx, out, set, e, workers); err != nil {
 		return err
+	}
+	if !c.makeRoom(dir, fileSize(out)) {
+		return nil
 	}
 	if err := durable.WriteFile(path, 0o600, func(w io.Writer) error { return f.write(w, out) }); err != nil {
 		c.warn(fmt.Errorf("features: the cache was not written: %w", err))
@@ -180,6 +193,13 @@ const pieceRows = 256
 
 func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extension }
 
+func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
+
+// fileSize is the size of the file of x.
+func fileSize(x blas32.General) int64 {
+	return int64(x.Rows)*int64(x.Cols)*4 + int64(pieces(x.Rows))*sha256.Size
+}
+
 func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece)))
@@ -218,8 +238,8 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)
 	}
-	pieces := (x.Rows + pieceRows - 1) / pieceRows
-	if info.Size() != int64(x.Rows)*int64(x.Cols)*4+int64(pieces)*sha256.Size {
+	pieces := pieces(x.Rows)
+	if info.Size() != fileSize(x) {
 		return fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
 	}
 	var next atomic.Int64

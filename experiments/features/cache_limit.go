@@ -1,0 +1,67 @@
+package features
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// used marks a file as the one used last. Without that mark, which a file system may
+// refuse, it only goes sooner.
+func (c Cache) used(path string) {
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.warn(fmt.Errorf("features: in the cache: %w", err))
+	}
+}
+
+// makeRoom deletes features, and no other files, that were used longest ago until a file of this size fits, and says
+// whether one may be written. Another process may write or delete at the same time: a
+// file that is gone when it is wanted is computed anew, one that is open stays readable
+// or cannot be deleted, and what two write at once is over the limit until the next
+// file is written.
+func (c Cache) makeRoom(dir string, size int64) bool {
+	limit := c.Limit
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	if size > limit {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		c.warn(fmt.Errorf("features: the cache was not looked through: %w", err))
+		return true
+	}
+	var files []fs.FileInfo
+	total := size
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != extension || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil { // it is gone
+			continue
+		}
+		files, total = append(files, info), total+info.Size()
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, f := range files {
+		if total <= limit {
+			break
+		}
+		if err := os.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			c.warn(fmt.Errorf("features: in the cache: %w", err))
+			continue
+		}
+		total -= f.Size()
+	}
+	return total <= limit
+}
