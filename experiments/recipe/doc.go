@@ -16,13 +16,14 @@
 // fitted on private rows before it are charged in one composition, and the whole is
 // reserved in a ledger before a private row is looked at. Epsilon is the certified
 // upper end of a privacy loss distribution; Row.Account has the events, so that
-// anybody can compute it again. Result.EpsilonAll bounds all rows and seeds together.
+// anybody can compute it again, at 0.999 Delta: a thousandth is kept for what
+// discrete noise differs from continuous. Result.EpsilonAll bounds all rows and seeds together.
 // Where a unit has several rows, one of them is trained on.
 //
 // The ledger of a run counts in Rényi divergences, which compose but are a little
-// looser: its own total is some percent, for few large steps a tenth, above Row.Epsilon. On a ledger that is
-// shared with other runs, noise is what fits there, and what the ledger promises is
-// its whole budget.
+// looser: its own total is some percent, for few large steps a tenth, above
+// Row.Epsilon. On a ledger that is shared with other runs, noise is what fits there,
+// and what the ledger promises is its whole budget.
 //
 // # Caveats
 //
