@@ -27,6 +27,8 @@ type release struct {
 	batch *batcher
 	sum   *summer
 	total []int64 // the sum, then sum plus noise, in units; the count is last
+
+	scratch []*scratch // of goroutines
 }
 
 // setting is what a step is made with: all of it public.
@@ -87,6 +89,7 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 			n++
 		}
 		r.total = make([]int64, n)
+		r.scratch = make([]*scratch, spansOf(n))
 	}
 	r.sum = newSummer(model, data, private, workers)
 	return r, r.set(s)
@@ -160,7 +163,7 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 		return tally, nil
 	}
 	clear(r.total)
-	spans(r.workers, r.parameters, func(_, low, high int) { r.sum.addInts(r.total[low:high], low) })
+	spans(r.workers, r.parameters, func(_, _, low, high int) { r.sum.addInts(r.total[low:high], low) })
 	if r.setting.countMultiplier > 0 {
 		r.total[r.parameters] = r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
 	}
@@ -175,25 +178,42 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 // the step alone named would leave the difference of two such sums bare. A run of
 // parameters has a stream of its own, so that goroutines share the work.
 func (r *release) addNoise(step uint64) {
-	sums := make([][sha256.Size]byte, (len(r.total)+spanLength-1)/spanLength)
-	spans(r.workers, len(r.total), func(i, low, high int) {
-		b := make([]byte, 0, 8*spanLength)
-		for _, v := range r.total[low:high] {
-			b = binary.LittleEndian.AppendUint64(b, uint64(v))
-		}
-		sums[i] = sha256.Sum256(b)
-	})
+	hashes := make([][sha256.Size]byte, spansOf(len(r.total)))
+	r.withScratch(func(s *scratch, i, low, high int) { hashes[i] = s.hash(r.total[low:high]) })
 	h := sha256.New()
-	for _, s := range sums {
-		h.Write(s[:])
+	for _, sum := range hashes {
+		h.Write(sum[:])
 	}
 	key := r.key.Derive("noise", step).DeriveBytes("sum", h.Sum(nil))
-	spans(r.workers, len(r.total), func(i, low, high int) {
-		noise := make([]int64, high-low)
+	r.withScratch(func(s *scratch, i, low, high int) {
+		noise := s.noise[:high-low]
 		r.noise.Fill(noise, key.Derive("span", uint64(i)).Stream())
 		for j, v := range noise {
 			r.total[low+j] += v
 		}
+	})
+}
+
+// scratch is what a goroutine needs for a span.
+type scratch struct {
+	noise [spanLength]int64
+	bytes [8 * spanLength]byte
+}
+
+func (s *scratch) hash(sum []int64) [sha256.Size]byte {
+	for j, v := range sum {
+		binary.LittleEndian.PutUint64(s.bytes[8*j:], uint64(v))
+	}
+	return sha256.Sum256(s.bytes[:8*len(sum)])
+}
+
+// withScratch calls f for all spans of total.
+func (r *release) withScratch(f func(s *scratch, i, low, high int)) {
+	spans(r.workers, len(r.total), func(worker, i, low, high int) {
+		if r.scratch[worker] == nil {
+			r.scratch[worker] = new(scratch)
+		}
+		f(r.scratch[worker], i, low, high)
 	})
 }
 

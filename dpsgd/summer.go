@@ -38,10 +38,13 @@ func parallel(workers, n int, f func(worker, i int)) {
 // spanLength is how many parameters a goroutine takes at a time.
 const spanLength = 4096
 
+// spansOf is the number of spans of n parameters.
+func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
+
 // spans calls f for consecutive ranges of n parameters.
-func spans(workers, n int, f func(i, low, high int)) {
-	parallel(workers, (n+spanLength-1)/spanLength, func(_, i int) {
-		f(i, i*spanLength, min((i+1)*spanLength, n))
+func spans(workers, n int, f func(worker, i, low, high int)) {
+	parallel(workers, spansOf(n), func(worker, i int) {
+		f(worker, i, i*spanLength, min((i+1)*spanLength, n))
 	})
 }
 

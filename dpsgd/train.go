@@ -186,9 +186,9 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 // finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
-	finite := make([]bool, (len(parameters)+spanLength-1)/spanLength)
+	finite := make([]bool, spansOf(len(parameters)))
 	t.optimizer.Begin(rate)
-	spans(t.cfg.Workers, len(parameters), func(i, low, high int) {
+	spans(t.cfg.Workers, len(parameters), func(_, i, low, high int) {
 		part, gradient := parameters[low:high], t.gradient[low:high]
 		t.release.read(gradient, low, expected)
 		finite[i] = optim.Apply(t.optimizer, low, part, gradient)
