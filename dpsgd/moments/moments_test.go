@@ -293,3 +293,14 @@ func BenchmarkWhiten(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
 }
+
+// A matrix that is missing, or of other channels than its source says, is an error.
+func TestWhiteningOfAnotherMatrix(t *testing.T) {
+	source := Source{Channels: 3, Positions: 2}
+	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {
+		_, err := SecondMoment{Matrix: m, Source: source}.Whitening(0.1)
+		require.ErrorContains(t, err, "3 channels")
+		x := blas32.General{Rows: 1, Cols: 6, Stride: 6, Data: make([]float32, 6)}
+		require.ErrorContains(t, Whitening{Matrix: m, Source: source}.Apply(x, 1), "3 channels")
+	}
+}

@@ -24,6 +24,9 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	if !(ridge > 0) || math.IsInf(ridge, 0) {
 		return Whitening{}, fmt.Errorf("moments: ridge %g, must be positive and finite", ridge)
 	}
+	if err := squareError(s.Matrix, s.Source); err != nil {
+		return Whitening{}, err
+	}
 	n := s.Matrix.SymmetricDim()
 	var eigen mat.EigenSym
 	if !eigen.Factorize(s.Matrix, true) {
@@ -50,10 +53,21 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	return Whitening{Matrix: w, Ridge: ridge, Source: s.Source}, nil
 }
 
+// squareError reports a matrix that is not of its source's channels.
+func squareError(m *mat.SymDense, s Source) error {
+	if m == nil || m.SymmetricDim() != s.Channels {
+		return fmt.Errorf("moments: the matrix is missing or not of %d channels", s.Channels)
+	}
+	return nil
+}
+
 // Apply maps the channels of every row of x at each of its positions, in place.
 // A row that comes out not finite is an error.
 func (w Whitening) Apply(x blas32.General, workers int) error {
 	channels, positions := w.Source.Channels, w.Source.Positions
+	if err := squareError(w.Matrix, w.Source); err != nil {
+		return err
+	}
 	if err := matrixError(x, channels*positions); err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ type Features struct {
 	Statistics []moments.Source
 	Events     []accountant.Event
 	Releasable bool // false for a seeded key
-	Stages     []Stage
+	// Stages took times that depend on the private rows: not for release.
+	Stages []Stage
 }
 
 // Stage is a part of the work and how long it took.
