@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/pate-go/pate/dpsgd"
 )
@@ -44,7 +45,7 @@ func (w *weightWatch) look(rate float64) {
 	probability, sigma := make([]float64, w.classes), w.cfg.NoiseMultiplier*w.clip.Norm()
 	for i := range w.scores {
 		delta := w.gradient(probability, i)
-		norm := euclidean(delta)
+		norm := floats.Norm(delta, 2)
 		scale, _ := w.clip.Scale(0, norm*math.Hypot(w.size, 1))
 		shift := scale * norm * w.size // of the canary, along its direction
 		seen := 0.0
@@ -76,12 +77,4 @@ func (w *weightWatch) gradient(p []float64, i int) []float64 {
 	}
 	p[0]--
 	return p
-}
-
-func euclidean(v []float64) float64 {
-	square := 0.0
-	for _, x := range v {
-		square += x * x
-	}
-	return math.Sqrt(square)
 }
