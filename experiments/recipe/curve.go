@@ -84,11 +84,7 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
 	events := w.plan.events(w.noise)
 	events[len(events)-1] = training
-	to, err := w.plan.claim(w.shape, w.Delta)
-	if err != nil {
-		return 0, err
-	}
-	b, err := to.epsilonOf(w.ctx, whole(events))
+	b, err := w.claim.epsilonOf(w.ctx, whole(events))
 	return b.Upper, err
 }
 

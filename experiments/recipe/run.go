@@ -133,6 +133,7 @@ type job struct {
 	id    string
 	dir   string  // its files under private/
 	noise float64 // once it is settled
+	claim claim   // of a private one, once it trains
 }
 
 func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }

@@ -44,6 +44,9 @@ func (j *job) run(ctx context.Context) (Row, error) {
 		return Row{}, err
 	}
 	defer b.ledger.Close()
+	if j.claim, err = j.plan.claim(j.shape, j.Delta); err != nil {
+		return Row{}, err
+	}
 	return j.train(ctx, done, b, reservations, noise)
 }
 
@@ -225,11 +228,7 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 		}
 		row.Statistics = append(row.Statistics, text)
 	}
-	to, err := j.plan.claim(j.shape, j.Delta)
-	if err != nil {
-		return row, err
-	}
-	bound, err := to.epsilonOf(ctx, whole(events))
+	bound, err := j.claim.epsilonOf(ctx, whole(events))
 	if err != nil {
 		return row, err
 	}
