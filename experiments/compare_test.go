@@ -16,7 +16,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 )
 
 // blobs is an easy task: three Gaussian clouds in six dimensions.
@@ -306,7 +307,7 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		"method":       {func(c *Config) { c.Methods = []string{"magic"} }, `"magic"`},
 		"learner":      {func(c *Config) { c.Learner = "magic" }, `"magic"`},
 		"features":     {func(c *Config) { c.Features = "magic" }, `"magic"`},
-		"hog of table": {func(c *Config) { c.Features = HOG }, "not images"},
+		"hog of table": {func(c *Config) { c.Features = features.NameHOG }, "not images"},
 		"no records":   {func(c *Config) { c.Task.Private = dataset.Set{} }, "no private records"},
 	} {
 		t.Run(name, func(t *testing.T) {

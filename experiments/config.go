@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
 )
@@ -55,7 +56,7 @@ type Config struct {
 	Seeds   int     // independent runs; default 1
 	Methods []string
 	Learner string // teachers' learner, one of Learners(); default kernel-ridge
-	// Features is one of FeatureSets(); default deskewed-hog for MNIST, hog for
+	// Features is one of features.Names(); default deskewed-hog for MNIST, hog for
 	// other images, raw for tables.
 	Features string
 	Teachers int // default by the number of private records
@@ -141,10 +142,10 @@ func (c Config) complete() (Config, error) {
 	if c.Features == "" {
 		c.Features = defaultFeatures(c.Task, c.Learner)
 	}
-	if !slices.Contains(FeatureSets(), c.Features) {
-		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(FeatureSets(), ", "))
+	if !slices.Contains(features.Names(), c.Features) {
+		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(features.Names(), ", "))
 	}
-	if _, err := Extractor(c.Features, c.Task.Image); err != nil {
+	if _, err := features.Named(c.Features, c.Task.Image); err != nil {
 		return c, err
 	}
 	if c.Learner == KNN {

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
 )

@@ -4,55 +4,25 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/pate-go/pate/experiments/dataset"
-	"github.com/pate-go/pate/experiments/features"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
 
-// Feature sets.
-const (
-	HOG = "hog" // histograms of oriented gradients, standardised per image
-	Raw = "raw" // pixels, or the encoded columns of a table
-	// Deskewed and DeskewedHOG straighten each image by its own moments first:
-	// right for handwriting, wrong for what has a natural slant, such as shoes.
-	Deskewed    = "deskewed"
-	DeskewedHOG = "deskewed-hog"
-)
-
-// FeatureSets lists the names.
-func FeatureSets() []string { return []string{DeskewedHOG, HOG, Deskewed, Raw} }
-
-// minHOG is the smallest image side that gives HOG two cells to block.
+// minHOG is the smallest image side that gives features.NameHOG two cells to block.
 const minHOG = 8
 
 func defaultFeatures(t dataset.Task, learner string) string {
 	switch {
 	case t.Image.Rows > 0 && ofGolearn(learner):
-		return Deskewed
+		return features.NameDeskewed
 	case t.Image.Rows < minHOG || t.Image.Cols < minHOG:
-		return Raw
+		return features.NamePixels
 	case t.Name == "mnist":
-		return DeskewedHOG
+		return features.NameDeskewedHOG
 	default:
-		return HOG
-	}
-}
-
-// Extractor returns what computes a feature set; all are per example, so they
-// cost no privacy.
-func Extractor(name string, shape dataset.Shape) (features.Extractor, error) {
-	switch {
-	case name == Raw:
-		return features.Raw{}, nil
-	case shape == dataset.Shape{}:
-		return nil, fmt.Errorf("features %q are for images, and these rows are not images; use %q", name, Raw)
-	case name == Deskewed:
-		return features.Standardize{Of: features.Deskew{}}, nil
-	case name == DeskewedHOG:
-		return features.Standardize{Of: features.Deskew{Of: features.StandardHOG()}}, nil
-	default:
-		return features.Standardize{Of: features.StandardHOG()}, nil
+		return features.NameHOG
 	}
 }
 
@@ -65,7 +35,7 @@ type prepared struct {
 }
 
 func prepare(ctx context.Context, c Config) (prepared, error) {
-	e, err := Extractor(c.Features, c.Task.Image)
+	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
 		return prepared{}, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/experiments/audits"
+	"github.com/pate-go/pate/experiments/controls"
 )
 
 // auditFlags are the flags of `pate audit`.
@@ -46,14 +46,14 @@ Mistakes that were really made are the positive controls: --broken all audits
 what must be refuted, and if one of them is not, the audit was blind.
 
 Audited by --suite default:
-` + indented(audits.Names(audits.Default())) + `
+` + indented(controls.Names(controls.Default())) + `
 and by --suite trained, which trains on MNIST, a minute each:
-` + indented(audits.Names(audits.Trained())) + `
+` + indented(controls.Names(controls.Trained())) + `
 
 Known to --broken:
-` + indented(audits.Names(audits.Broken())) + `
+` + indented(controls.Names(controls.Broken())) + `
 and by --broken trained:
-` + indented(audits.Names(audits.BrokenTrained())),
+` + indented(controls.Names(controls.BrokenTrained())),
 		Example: `  pate audit                                    # everything, in a minute or two
   pate audit --suite gnmax,dpsgd --samples 1000000
   pate audit --broken svt-no-cutoff             # exits with 5
@@ -74,7 +74,7 @@ and by --broken trained:
 			if !(f.alpha >= 1e-9 && f.alpha <= 0.5) {
 				return usageError("", fmt.Errorf("--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha))
 			}
-			opt := audits.Options{Alpha: f.alpha, Runs: f.samples}
+			opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
 			if cmd.Flags().Changed("delta") {
 				opt.Delta = g.delta
 			}
@@ -83,7 +83,7 @@ and by --broken trained:
 			}
 			p := newProgress(g)
 			opt.Progress = func(done, total int) { p.update("auditing", done, total) }
-			results, err := audits.Run(cmd.Context(), targets, opt)
+			results, err := controls.Run(cmd.Context(), targets, opt)
 			p.clear()
 			if err != nil {
 				return err
@@ -111,17 +111,17 @@ func auditKey(g *globals) (aggregate.Key, error) {
 }
 
 // auditTargets are those named; --broken stands alone unless --suite is there too.
-func auditTargets(f auditFlags, suiteGiven bool) ([]audits.Target, error) {
-	var targets []audits.Target
+func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
+	var targets []controls.Target
 	if len(f.broken) == 0 || suiteGiven {
-		found, err := namedTargets(audits.Default(), audits.Trained(), f.suite, "default", "trained")
+		found, err := namedTargets(controls.Default(), controls.Trained(), f.suite, "default", "trained")
 		if err != nil {
 			return nil, fmt.Errorf("--suite: %w", err)
 		}
 		targets = found
 	}
 	if len(f.broken) > 0 {
-		found, err := namedTargets(audits.Broken(), audits.BrokenTrained(), f.broken, "all", "trained")
+		found, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "all", "trained")
 		if err != nil {
 			return nil, fmt.Errorf("--broken: %w", err)
 		}
@@ -134,24 +134,24 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]audits.Target, error) {
 }
 
 // namedTargets are those of two groups that names, or the name of a group, ask for.
-func namedTargets(quick, slow []audits.Target, names []string, allQuick, allSlow string) ([]audits.Target, error) {
+func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSlow string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
-	for group, targets := range map[string][]audits.Target{allQuick: quick, allSlow: slow} {
+	for group, targets := range map[string][]controls.Target{allQuick: quick, allSlow: slow} {
 		if i := slices.Index(names, group); i >= 0 {
-			names = slices.Replace(names, i, i+1, audits.Names(targets)...)
+			names = slices.Replace(names, i, i+1, controls.Names(targets)...)
 		}
 	}
 	for _, name := range names {
-		if !slices.Contains(audits.Names(known), name) {
+		if !slices.Contains(controls.Names(known), name) {
 			return nil, fmt.Errorf("%q is not one of those that pate audit --help lists", name)
 		}
 	}
-	return audits.Find(known, names...)
+	return controls.Find(known, names...)
 }
 
 // auditVerdict is the error of a run that refuted something.
-func auditVerdict(g *globals, results []audits.Result) error {
+func auditVerdict(g *globals, results []controls.Result) error {
 	var shipped, mistakes []string // refuted
 	for _, r := range results {
 		where := &shipped

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/pate-go/pate/experiments/audits"
+	"github.com/pate-go/pate/experiments/controls"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -38,11 +38,11 @@ type auditTarget struct {
 	Mistake string `json:"mistake,omitempty"` // made on purpose
 }
 
-func targetOf(t audits.Target) auditTarget {
+func targetOf(t controls.Target) auditTarget {
 	return auditTarget{t.Name, string(t.Method), t.On, t.Mistake}
 }
 
-func writeAudit(g *globals, alpha float64, results []audits.Result) error {
+func writeAudit(g *globals, alpha float64, results []controls.Result) error {
 	if g.parsedFormat() == table.JSON {
 		report := auditReport{Schema: schemaAudit, Alpha: alpha, Passed: true}
 		if g.seeded {
@@ -99,7 +99,7 @@ func writeAudit(g *globals, alpha float64, results []audits.Result) error {
 }
 
 // writeMistakes says once what each control does wrong.
-func writeMistakes(g *globals, results []audits.Result) {
+func writeMistakes(g *globals, results []controls.Result) {
 	last := ""
 	for _, r := range results {
 		if r.Target.Mistake == "" || r.Target.Name == last {
@@ -114,7 +114,7 @@ func writeMistakes(g *globals, results []audits.Result) {
 }
 
 // writeTargets lists targets without auditing them.
-func writeTargets(g *globals, targets []audits.Target) error {
+func writeTargets(g *globals, targets []controls.Target) error {
 	if g.parsedFormat() == table.JSON {
 		list := struct {
 			Schema  string        `json:"schema"`

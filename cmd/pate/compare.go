@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/experiments/dataset"
 	"github.com/pate-go/pate/experiments/report"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -71,7 +72,7 @@ the same command; without it nothing is kept, the ledgers included.`,
 	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
 	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
-	flags.StringVar(&f.features, "features", "", strings.Join(experiments.FeatureSets(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
 	flags.StringVar(&f.split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
 	flags.BoolVar(&f.quick, "quick", false, "a tenth of the private records, for a first look")
 	return cmd

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/experiments/dataset"
-	"github.com/pate-go/pate/experiments/features"
-	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/experiments/dataset"
-	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/dpsgd/recipe"
 )
 
 // strokeFolder writes idx files of strokes, upright or lying, of side x side pixels.

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/experiments/dataset"
-	"github.com/pate-go/pate/experiments/recipe"
 )
 
 // identity says what the run is a function of: the command line.
@@ -90,7 +90,7 @@ func dpsgdError(err error) error {
 	case errors.Is(err, ledger.ErrSealed):
 		return inputError(err, "the ledger was made in mode reserved: everything is charged before anything is released",
 			"name another ledger; one of mode filter can be shared", "ledger")
-	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
+	case errors.Is(err, recipe.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
 		return inputError(err, "its key, charges and checkpoint belong to that run and those data", "choose another --out, or repeat that command", "dpsgd")
 	case errors.Is(err, dpsgd.ErrCheckpoint):
 		return &commandError{code: exitCheckFailed, what: err, why: "the training cannot go on from there; its charge stays",

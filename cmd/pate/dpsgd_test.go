@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/dpsgd/recipe"
 )
 
 // blobs writes a table of three classes that a line can tell apart, four rows a person.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
-	"github.com/pate-go/pate/experiments/recipe"
+	"github.com/pate-go/pate/dpsgd/recipe"
 )
 
 // trainingFlags are those of `pate dpsgd` that change a recipe.

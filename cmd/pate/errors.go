@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/teachers"
 )
@@ -58,7 +59,7 @@ func explain(err error) (int, string) {
 		ce = &commandError{code: exitOverBudget, what: err,
 			why: "the whole worst case is charged before anything is asked; nothing was spent",
 			fix: "ask for less, add noise, or raise the budget", topic: "privacy"}
-	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint), errors.Is(err, ledger.ErrOtherConfig):
+	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, recipe.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint), errors.Is(err, ledger.ErrOtherConfig):
 		ce = &commandError{code: exitInvalidInput, what: err,
 			why: "its votes and ledger belong to that run; mixing the two would spend unseen",
 			fix: "choose another --out, or repeat that command"}

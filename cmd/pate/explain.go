@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	lesson "github.com/pate-go/pate/experiments/explain" // explain is what errors do here
+	lesson "github.com/pate-go/pate/learn" // explain is what errors do here
 )
 
 func newExplainCommand(g *globals) *cobra.Command {

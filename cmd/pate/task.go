@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pate-go/pate/experiments/dataset"
+	"github.com/pate-go/pate/dataset"
 )
 
 // loadTask opens and splits the data a user named.

@@ -1,0 +1,175 @@
+package charged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/moments"
+	"github.com/pate-go/pate/features"
+)
+
+// Features is the features of a training and of a test set.
+type Features struct {
+	Train, Test blas32.General
+	// Transform makes features of further images, as it made those of Test.
+	Transform *Transform
+	// Statistics is what was released, in the order of Events; nothing in it is
+	// private.
+	Statistics []moments.Source
+	Events     []accountant.Event
+	Releasable bool // false for a seeded key
+	// Stages took times that depend on the private rows: not for release.
+	Stages []Stage
+}
+
+// Stage is a part of the work and how long it took.
+type Stage struct {
+	Name string
+	Took time.Duration
+}
+
+// Prepare makes the features of train and test, which must have images of one
+// shape; test may have no rows. It needs a reservation for every event of
+// cfg.Events(), in order, each unused; they are used up one by one. The same key, data and
+// configuration give the same features. The two matrices are all it allocates:
+// everything behind the extraction happens in place.
+func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
+	if err := cfg.Validate(); err != nil {
+		return Features{}, err
+	}
+	events := cfg.Events()
+	if len(reservations) != len(events) {
+		return Features{}, fmt.Errorf("charged: %d reservations for %d events", len(reservations), len(events))
+	}
+	if train.X.Rows < 1 {
+		return Features{}, errors.New("charged: no training rows")
+	}
+	if test.X.Rows > 0 && test.Image != train.Image {
+		return Features{}, fmt.Errorf("charged: training images of %dx%d, test images of %dx%d", train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols)
+	}
+	t, err := newTransform(cfg, train.Image)
+	if err != nil {
+		return Features{}, err
+	}
+	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, transform: t}
+	p.out = Features{
+		Train: newMatrix(train.X.Rows, t.cols), Test: newMatrix(test.X.Rows, t.cols),
+		Transform: t, Events: events, Releasable: key.Releasable(),
+	}
+	for i := range t.parts {
+		if err := p.learn(&t.parts[i], train); err != nil {
+			return Features{}, err
+		}
+	}
+	if test.X.Rows > 0 {
+		p.begin("test rows")
+		if err := t.applyTo(ctx, p.out.Test, test, cfg); err != nil {
+			return Features{}, err
+		}
+	}
+	p.end()
+	return p.out, nil
+}
+
+func newMatrix(rows, cols int) blas32.General {
+	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
+}
+
+// preparation is the state of Prepare.
+type preparation struct {
+	ctx          context.Context
+	cfg          Config
+	reservations []*ledger.Reservation // those left
+	key          dpsgd.Key
+	transform    *Transform
+	out          Features
+	began        time.Time
+}
+
+func (p *preparation) begin(stage string) {
+	p.end()
+	p.out.Stages = append(p.out.Stages, Stage{Name: stage})
+	if p.cfg.Progress != nil {
+		p.cfg.Progress(stage)
+	}
+	p.began = time.Now()
+}
+
+func (p *preparation) end() {
+	if n := len(p.out.Stages); n > 0 {
+		p.out.Stages[n-1].Took = time.Since(p.began)
+	}
+}
+
+// learn makes a part of the training rows, and the statistics that it needs on the
+// way.
+func (p *preparation) learn(part *part, train dataset.Set) error {
+	p.begin(part.stage)
+	if err := p.transform.extract(p.ctx, part, p.out.Train, train, p.cfg); err != nil {
+		return err
+	}
+	x, scattering := part.of(p.out.Train), part.stage == scatteringStage
+	noise := p.cfg.HOGMeanNoise
+	if scattering {
+		noise = p.cfg.MeanNoise
+	}
+	if scattering && p.cfg.SecondNoise > 0 {
+		if err := p.whiten(part, x); err != nil {
+			return err
+		}
+	}
+	if noise > 0 {
+		if err := p.center(part, x, noise); err != nil {
+			return err
+		}
+	}
+	p.begin("norm")
+	return p.transform.norm(x, p.cfg.Workers)
+}
+
+// next is the reservation of the next release.
+func (p *preparation) next() *ledger.Reservation {
+	r := p.reservations[0]
+	p.reservations = p.reservations[1:]
+	return r
+}
+
+// whiten releases the second moment of the channels and whitens the rows with it.
+func (p *preparation) whiten(part *part, x blas32.General) error {
+	p.begin("second moment")
+	second, err := moments.EstimateSecondMoment(p.ctx, x, features.Channels, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
+	if err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	p.out.Statistics = append(p.out.Statistics, second.Source)
+	p.begin("whitening")
+	whitening, err := second.Whitening(p.cfg.Ridge)
+	if err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	part.whitening = &whitening
+	return part.whiten(x, p.cfg.Workers)
+}
+
+// center releases the mean of the rows, clipped to the root of their length, and
+// takes it away.
+func (p *preparation) center(part *part, x blas32.General, noise float64) error {
+	p.begin(part.stage + " mean")
+	clip := math.Sqrt(float64(x.Cols))
+	mean, err := moments.EstimateMean(p.ctx, x, p.cfg.release(noise, clip), p.next(), p.key)
+	if err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	p.out.Statistics = append(p.out.Statistics, mean.Source)
+	part.mean = &mean
+	return part.center(x, p.cfg.Workers)
+}

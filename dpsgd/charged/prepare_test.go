@@ -1,0 +1,244 @@
+package charged
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/features"
+)
+
+var shape = dataset.Shape{Rows: 12, Cols: 12}
+
+func images(n int, seed uint64) dataset.Set {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	s := dataset.Set{Name: "random", Image: shape, X: blas32.General{Rows: n, Cols: 144, Stride: 144, Data: make([]float32, n*144)}}
+	for i := range s.X.Data {
+		s.X.Data[i] = max(0, 2*rnd.Float32()-1)
+	}
+	return s
+}
+
+func reservations(t *testing.T, events []accountant.Event) []*ledger.Reservation {
+	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	if len(events) == 0 {
+		return nil
+	}
+	all, err := budget.ReserveBatch(events)
+	require.NoError(t, err)
+	return all
+}
+
+func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
+	f, err := Prepare(context.Background(), train, test, cfg, reservations(t, cfg.Events()), dpsgd.SeedKey(1))
+	require.NoError(t, err)
+	return f
+}
+
+func row(x blas32.General, i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.Cols] }
+
+// faint is the recipe with hardly any noise.
+func faint(records int) Config {
+	cfg := Default(records)
+	cfg.SecondNoise, cfg.MeanNoise, cfg.HOGMeanNoise = 0x1p-10, 0x1p-10, 0x1p-10
+	return cfg
+}
+
+func TestPrepare(t *testing.T) {
+	train, test := images(300, 1), images(7, 2)
+	cfg := faint(300)
+	var stages []string
+	cfg.Progress = func(stage string) { stages = append(stages, stage) }
+	f := prepare(t, train, test, cfg)
+	dim, err := cfg.Dim(shape)
+	require.NoError(t, err)
+	const scattering = features.Channels * 9
+	require.Equal(t, scattering+256, dim)
+	require.Equal(t, dim, f.Train.Cols)
+	require.Equal(t, []int{300, 7}, []int{f.Train.Rows, f.Test.Rows})
+	require.Equal(t, cfg.Events(), f.Events)
+	require.Len(t, f.Statistics, 3)
+	for i, s := range f.Statistics {
+		require.Equal(t, f.Events[i], s.Event())
+	}
+	require.Equal(t, []float64{40.5, 27, 16}, []float64{f.Statistics[0].ClipNorm, f.Statistics[1].ClipNorm, f.Statistics[2].ClipNorm})
+	require.False(t, f.Releasable)
+	require.Len(t, f.Stages, len(stages))
+	for i, s := range f.Stages {
+		require.Equal(t, stages[i], s.Name)
+		require.Positive(t, s.Took)
+	}
+	// Rows have the norm that was promised, and the mean is gone.
+	for _, x := range []blas32.General{f.Train, f.Test} {
+		for i := range x.Rows {
+			for _, part := range [][]float32{row(x, i)[:scattering], row(x, i)[scattering:]} {
+				square := 0.0
+				for _, v := range part {
+					square += float64(v) * float64(v)
+				}
+				require.InDelta(t, math.Sqrt(float64(dim)/2), math.Sqrt(square), 1e-3)
+			}
+		}
+	}
+	cfg.MeanNoise, cfg.HOGMeanNoise, cfg.Progress = 0, 0, nil
+	uncentred := prepare(t, train, test, cfg)
+	for _, part := range [][2]int{{0, scattering}, {scattering, dim}} {
+		require.Less(t, meanNorm(f.Train, part[0], part[1]), 0.2*meanNorm(uncentred.Train, part[0], part[1]))
+	}
+}
+
+// meanNorm is the norm of the mean of columns from <= j < to.
+func meanNorm(x blas32.General, from, to int) float64 {
+	mean := make([]float64, to-from)
+	for i := range x.Rows {
+		for j, v := range row(x, i)[from:to] {
+			mean[j] += float64(v) / float64(x.Rows)
+		}
+	}
+	return floats.Norm(mean, 2)
+}
+
+// A test row changes nothing but itself, and what is computed does not depend
+// on the number of workers or on the cache.
+func TestPrepareOfOtherRows(t *testing.T) {
+	train, test := images(130, 1), images(3, 2)
+	cfg := Default(130)
+	want := prepare(t, train, test, cfg)
+	cfg.Workers = 3
+	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
+	for range 2 {
+		got := prepare(t, train, test, cfg)
+		require.Equal(t, want.Train, got.Train)
+		require.Equal(t, want.Test, got.Test)
+	}
+	files, err := os.ReadDir(cfg.Cache.Dir)
+	require.NoError(t, err)
+	require.Len(t, files, 4)
+	alone := prepare(t, train, dataset.Set{}, cfg)
+	require.Equal(t, want.Train, alone.Train)
+	require.Zero(t, alone.Test.Rows)
+	other := images(3, 2)
+	other.X.Data[0] = 1 - other.X.Data[0]
+	got := prepare(t, train, other, cfg)
+	require.Equal(t, want.Train, got.Train)
+	require.NotEqual(t, row(want.Test, 0), row(got.Test, 0))
+	require.Equal(t, row(want.Test, 1), row(got.Test, 1))
+}
+
+// A private row reaches other rows by the released statistics alone: with none,
+// not at all.
+func TestAPrivateRowReachesOthersByStatisticsAlone(t *testing.T) {
+	train, test := images(50, 1), images(2, 2)
+	changed := images(50, 1)
+	copy(changed.X.Data[:144], images(1, 9).X.Data)
+	cfg := Default(50)
+	cfg.SecondNoise, cfg.MeanNoise, cfg.HOGMeanNoise = 0, 0, 0
+	require.Empty(t, cfg.Events())
+	a, b := prepare(t, train, test, cfg), prepare(t, changed, test, cfg)
+	require.Equal(t, a.Test, b.Test)
+	require.NotEqual(t, row(a.Train, 0), row(b.Train, 0))
+	for i := 1; i < 50; i++ {
+		require.Equal(t, row(a.Train, i), row(b.Train, i))
+	}
+	for _, used := range []func(*Config){
+		func(c *Config) { c.SecondNoise = 1 }, func(c *Config) { c.MeanNoise = 1 }, func(c *Config) { c.HOGMeanNoise = 1 },
+	} {
+		charged := cfg
+		used(&charged)
+		require.Len(t, charged.Events(), 1)
+		a, b := prepare(t, train, test, charged), prepare(t, changed, test, charged)
+		require.NotEqual(t, a.Test, b.Test)
+	}
+}
+
+func TestParts(t *testing.T) {
+	train := images(20, 1)
+	for _, tc := range []struct {
+		cfg    Config
+		dim    int
+		events int
+	}{
+		{Config{Scattering: true, Records: 20, Workers: 1}, 729, 0},
+		{Config{HOG: true, HOGMeanNoise: 3, Records: 20, Workers: 1}, 256, 1},
+		{Config{Scattering: true, HOG: true, MeanNoise: 3, Records: 20, Workers: 1}, 985, 1},
+		{Config{Scattering: true, HOG: true, Deskew: true, Gradients: features.HOG{Bins: 8, Cell: 6, Block: 2, Clip: 0.2}, Records: 20, Workers: 1}, 761, 0},
+	} {
+		f := prepare(t, train, dataset.Set{}, tc.cfg)
+		require.Equal(t, tc.dim, f.Train.Cols)
+		require.Len(t, f.Events, tc.events)
+		require.NotEmpty(t, tc.cfg.Name())
+	}
+}
+
+// TestDeskew: everything is made of straightened images.
+func TestDeskew(t *testing.T) {
+	train := images(20, 1)
+	upright := train
+	var err error
+	upright.X, err = features.Apply(context.Background(), train, features.Deskew{}, 1)
+	require.NoError(t, err)
+	cfg := Default(20)
+	plain, same := prepare(t, train, dataset.Set{}, cfg), prepare(t, upright, dataset.Set{}, cfg)
+	cfg.Deskew = true
+	deskewed := prepare(t, train, dataset.Set{}, cfg)
+	require.Equal(t, same.Train.Data, deskewed.Train.Data)
+	require.NotEqual(t, plain.Train.Data, deskewed.Train.Data)
+	require.NotEqual(t, Default(20).Name(), cfg.Name())
+}
+
+func TestRefusals(t *testing.T) {
+	ctx, train := context.Background(), images(20, 1)
+	for name, change := range map[string]func(*Config){
+		"neither": func(c *Config) { c.Scattering, c.HOG = false, false },
+		"records": func(c *Config) { c.Records = 0 },
+		"workers": func(c *Config) { c.Workers = 0 },
+		"second":  func(c *Config) { c.SecondNoise = math.NaN() },
+		"mean":    func(c *Config) { c.MeanNoise = -1 },
+		"hog":     func(c *Config) { c.HOGMeanNoise = math.Inf(1) },
+		"ridge":   func(c *Config) { c.Ridge = 0 },
+		"clip":    func(c *Config) { c.SecondClip = 0 },
+		"unused":  func(c *Config) { c.Scattering = false },
+	} {
+		cfg := Default(20)
+		change(&cfg)
+		require.Error(t, cfg.Validate(), name)
+		_, err := Prepare(ctx, train, train, cfg, make([]*ledger.Reservation, 3), dpsgd.SeedKey(1))
+		require.Error(t, err, name)
+	}
+	cfg := Default(20)
+	run := func(train, test dataset.Set, r []*ledger.Reservation, key dpsgd.Key) error {
+		_, err := Prepare(ctx, train, test, cfg, r, key)
+		return err
+	}
+	all := func() []*ledger.Reservation { return reservations(t, cfg.Events()) }
+	require.NoError(t, run(train, train, all(), dpsgd.SeedKey(1)))
+	require.ErrorContains(t, run(train, train, all()[:2], dpsgd.SeedKey(1)), "2 reservations for 3 events")
+	require.Error(t, run(train, train, make([]*ledger.Reservation, 3), dpsgd.SeedKey(1)))
+	swapped := all()
+	swapped[0], swapped[1] = swapped[1], swapped[0]
+	require.Error(t, run(train, train, swapped, dpsgd.SeedKey(1)), "another event")
+	require.Error(t, run(train, train, all(), dpsgd.Key{}))
+	require.Error(t, run(dataset.Set{}, train, all(), dpsgd.SeedKey(1)))
+	other := train
+	other.Image = dataset.Shape{Rows: 16, Cols: 9}
+	require.Error(t, run(train, other, all(), dpsgd.SeedKey(1)))
+	small := train
+	small.Image = dataset.Shape{Rows: 144, Cols: 1}
+	require.Error(t, run(small, small, all(), dpsgd.SeedKey(1)))
+	train.X.Data[3] = float32(math.NaN())
+	require.ErrorContains(t, run(train, dataset.Set{}, all(), dpsgd.SeedKey(1)), "not finite")
+	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c")}
+	require.ErrorContains(t, run(train, dataset.Set{}, all(), dpsgd.SeedKey(1)), "not finite")
+}

@@ -1,0 +1,160 @@
+package charged
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/moments"
+	"github.com/pate-go/pate/features"
+)
+
+// Transform is how images become features, with all statistics that were released
+// for it: what new images need before a model that was trained on [Features.Train]
+// can be asked about them. It holds nothing private and does not change.
+type Transform struct {
+	made  Config // what is made of an image; nothing else of a Config is set
+	image dataset.Shape
+	parts []part
+	cols  int
+}
+
+// part is some columns of all rows.
+type part struct {
+	stage     string
+	extractor features.Extractor
+	from, to  int                // columns
+	whitening *moments.Whitening // nil: none
+	mean      *moments.Mean      // likewise
+}
+
+// ShapeError says that images are not of the size that a transform was made for.
+type ShapeError struct{ Got, Want dataset.Shape }
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("charged: images of %dx%d, the features were made of images of %dx%d", e.Got.Rows, e.Got.Cols, e.Want.Rows, e.Want.Cols)
+}
+
+const scatteringStage = "scattering"
+
+// newTransform has no statistics yet.
+func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
+	scattering, hog, err := cfg.extractors(image)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transform{image: image, made: Config{Scattering: cfg.Scattering, HOG: cfg.HOG, Deskew: cfg.Deskew, Gradients: cfg.gradients()}}
+	for _, p := range []part{{stage: scatteringStage, extractor: scattering}, {stage: "oriented gradients", extractor: hog}} {
+		if p.extractor != nil {
+			p.from, p.to = t.cols, t.cols+p.extractor.Dim(image)
+			t.cols = p.to
+			t.parts = append(t.parts, p)
+		}
+	}
+	return t, nil
+}
+
+// Image is the size of the images it takes.
+func (t *Transform) Image() dataset.Shape { return t.image }
+
+// Columns is the number of features.
+func (t *Transform) Columns() int { return t.cols }
+
+// Releasable says whether all its statistics were released with cryptographic noise.
+func (t *Transform) Releasable() bool {
+	for _, p := range t.parts {
+		if p.whitening != nil && !p.whitening.Source.Releasable || p.mean != nil && !p.mean.Source.Releasable {
+			return false
+		}
+	}
+	return true
+}
+
+// Apply makes the features of every row of set, with the given number of workers (at
+// least 1), on which they do not depend. Rows are what [Prepare] makes of them, to the
+// last bit on machines of one kind; each depends on its own image alone. Images of
+// another size are a [*ShapeError]; pixels that are not finite are an error.
+func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
+	out := newMatrix(set.X.Rows, t.cols)
+	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
+		return blas32.General{}, err
+	}
+	return out, nil
+}
+
+// applyTo uses Workers and Cache of how.
+func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
+	for i := range t.parts {
+		p := &t.parts[i]
+		if err := t.extract(ctx, p, out, set, how); err != nil {
+			return err
+		}
+		x := p.of(out)
+		if err := p.whiten(x, how.Workers); err != nil {
+			return err
+		}
+		if err := p.center(x, how.Workers); err != nil {
+			return err
+		}
+		if err := t.norm(x, how.Workers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// of is the part's columns of a matrix, with which it shares memory.
+func (p *part) of(x blas32.General) blas32.General {
+	columns := blas32.General{Rows: x.Rows, Cols: p.to - p.from, Stride: x.Stride}
+	if x.Rows > 0 {
+		columns.Data = x.Data[p.from:]
+	}
+	return columns
+}
+
+// extract computes what the part is before statistics, into its columns of out.
+func (t *Transform) extract(ctx context.Context, p *part, out blas32.General, set dataset.Set, how Config) error {
+	if set.Image != t.image {
+		return &ShapeError{Got: set.Image, Want: t.image}
+	}
+	apply := features.ApplyTo
+	if how.Cache != nil {
+		apply = how.Cache.ApplyTo
+	}
+	if err := apply(ctx, p.of(out), set, p.extractor, how.Workers); err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	return nil
+}
+
+func (p *part) whiten(x blas32.General, workers int) error {
+	if p.whitening == nil {
+		return nil
+	}
+	if err := p.whitening.Apply(x, workers); err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	return nil
+}
+
+func (p *part) center(x blas32.General, workers int) error {
+	if p.mean == nil {
+		return nil
+	}
+	if err := p.mean.Subtract(x, workers); err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	return nil
+}
+
+// norm gives every row's part its share of the norm of the row, which is the root of
+// its length: parts weigh the same, whatever their lengths.
+func (t *Transform) norm(x blas32.General, workers int) error {
+	if err := moments.ScaleRows(x, math.Sqrt(float64(t.cols)/float64(len(t.parts))), workers); err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package charged
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/moments"
+	"github.com/pate-go/pate/features"
+)
+
+// The bytes of a transform: a line of magic; the length of a JSON object, 4 bytes, and
+// the object; the numbers of the statistics in the order of the object, IEEE 754 double
+// precision, of a symmetric matrix the upper triangle row by row; SHA-256 of all
+// before. Integers and numbers are little-endian.
+const transformMagic = "pate private transform 1\n"
+
+// ErrTransform is matched by every error about bytes that are not a transform as this
+// version writes it.
+var ErrTransform = errors.New("charged: not a transform")
+
+// transformHeader is all of a transform but numbers.
+type transformHeader struct {
+	Image      dataset.Shape
+	Scattering bool
+	HOG        bool
+	Deskew     bool
+	Gradients  features.HOG
+	Parts      []partHeader
+}
+
+type partHeader struct {
+	Extractor string          // its name, which says how it computes
+	Whitening *moments.Source `json:",omitempty"`
+	Ridge     float64         `json:",omitempty"`
+	Mean      *moments.Source `json:",omitempty"`
+}
+
+// MarshalBinary writes the transform, a few hundred kilobytes, with a checksum.
+func (t *Transform) MarshalBinary() ([]byte, error) {
+	h := transformHeader{Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients}
+	var numbers []float64
+	for _, p := range t.parts {
+		one := partHeader{Extractor: p.extractor.Name()}
+		if w := p.whitening; w != nil {
+			one.Whitening, one.Ridge = &w.Source, w.Ridge
+			n := w.Matrix.SymmetricDim()
+			for i := range n {
+				for j := i; j < n; j++ {
+					numbers = append(numbers, w.Matrix.At(i, j))
+				}
+			}
+		}
+		if p.mean != nil {
+			one.Mean = &p.mean.Source
+			numbers = append(numbers, p.mean.Vector...)
+		}
+		h.Parts = append(h.Parts, one)
+	}
+	head, err := json.Marshal(h)
+	if err != nil {
+		return nil, fmt.Errorf("charged: %w", err)
+	}
+	b := binary.LittleEndian.AppendUint32([]byte(transformMagic), uint32(len(head)))
+	b = append(b, head...)
+	for _, v := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote. Anything else is an error that
+// matches [ErrTransform], and t stays as it was; so is what extractors of this version
+// compute otherwise than those that wrote it, as far as their names say so. Memory is
+// bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
+func (t *Transform) UnmarshalBinary(b []byte) error {
+	read, err := parseTransform(b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTransform, err)
+	}
+	*t = *read
+	return nil
+}
+
+func parseTransform(b []byte) (*Transform, error) {
+	const fixed = len(transformMagic) + 4
+	if len(b) < fixed+sha256.Size || string(b[:len(transformMagic)]) != transformMagic {
+		return nil, errors.New("another kind or version of file")
+	}
+	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return nil, errors.New("damaged: the hash does not match")
+	}
+	length := int64(binary.LittleEndian.Uint32(body[len(transformMagic):]))
+	body = body[fixed:]
+	if length > int64(len(body)) {
+		return nil, errors.New("the header is longer than the file")
+	}
+	var h transformHeader
+	if err := json.Unmarshal(body[:length], &h); err != nil {
+		return nil, err
+	}
+	numbers := numberReader(body[length:])
+	t, err := h.transform(&numbers)
+	if err != nil {
+		return nil, err
+	}
+	if len(numbers) > 0 {
+		return nil, fmt.Errorf("%d bytes too many", len(numbers))
+	}
+	return t, nil
+}
+
+// transform rebuilds what the header says.
+func (h transformHeader) transform(numbers *numberReader) (*Transform, error) {
+	cfg := Config{Scattering: h.Scattering, HOG: h.HOG, Deskew: h.Deskew, Gradients: h.Gradients}
+	t, err := newTransform(cfg, h.Image)
+	if err != nil {
+		return nil, err
+	}
+	if len(h.Parts) != len(t.parts) {
+		return nil, fmt.Errorf("%d parts for %d", len(h.Parts), len(t.parts))
+	}
+	for i := range t.parts {
+		if err := h.Parts[i].restore(&t.parts[i], numbers); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.parts[i].stage, err)
+		}
+	}
+	return t, nil
+}
+
+// restore gives a part its statistics.
+func (h partHeader) restore(p *part, numbers *numberReader) error {
+	if name := p.extractor.Name(); h.Extractor != name {
+		return fmt.Errorf("made by %q, which is %q in this version", h.Extractor, name)
+	}
+	cols := p.to - p.from
+	if s := h.Whitening; s != nil {
+		n := s.Channels
+		if p.stage != scatteringStage || n != features.Channels || s.Positions != cols/n {
+			return fmt.Errorf("a whitening of %d channels at %d positions, for %d columns", n, s.Positions, cols)
+		}
+		triangle, err := numbers.take(n * (n + 1) / 2)
+		if err != nil {
+			return err
+		}
+		w := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := i; j < n; j++ {
+				w.SetSym(i, j, triangle[0])
+				triangle = triangle[1:]
+			}
+		}
+		p.whitening = &moments.Whitening{Matrix: w, Ridge: h.Ridge, Source: *s}
+	}
+	if s := h.Mean; s != nil {
+		if s.Channels != cols || s.Positions != 1 {
+			return fmt.Errorf("a mean of %d x %d columns, for %d", s.Channels, s.Positions, cols)
+		}
+		vector, err := numbers.take(cols)
+		if err != nil {
+			return err
+		}
+		p.mean = &moments.Mean{Vector: vector, Source: *s}
+	}
+	return nil
+}
+
+// numberReader is the numbers that are left.
+type numberReader []byte
+
+func (r *numberReader) take(n int) ([]float64, error) {
+	if n > len(*r)/8 {
+		return nil, fmt.Errorf("%d numbers wanted, %d bytes left", n, len(*r))
+	}
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = math.Float64frombits(binary.LittleEndian.Uint64((*r)[8*i:]))
+		if v := float32(values[i]); v-v != 0 { // they are used in single precision
+			return nil, fmt.Errorf("number %d is not finite", i)
+		}
+	}
+	*r = (*r)[8*n:]
+	return values, nil
+}

@@ -1,0 +1,169 @@
+package charged
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/features"
+)
+
+// variants are transforms with all and with some of their parts.
+func variants(records int) map[string]Config {
+	deskewed := Default(records)
+	deskewed.Deskew, deskewed.MeanNoise = true, 0
+	return map[string]Config{
+		"all":        Default(records),
+		"deskewed":   deskewed,
+		"scattering": {Scattering: true, SecondNoise: 20, SecondClip: 40.5, Ridge: 0.003, Records: records, Workers: 1},
+		"gradients":  {HOG: true, Gradients: features.HOG{Bins: 8, Cell: 3, Block: 2, Clip: 0.3}, HOGMeanNoise: 3, Records: records, Workers: 1},
+		"nothing":    {HOG: true, Records: records, Workers: 1},
+	}
+}
+
+// A transform, and one that was read from its bytes, makes of images what Prepare made
+// of them, to the last bit: of one that scored and of one that was trained on.
+func TestTransformMakesWhatPrepareMade(t *testing.T) {
+	ctx, train, test := context.Background(), images(150, 1), images(70, 2)
+	for name, cfg := range variants(150) {
+		t.Run(name, func(t *testing.T) {
+			f := prepare(t, train, test, cfg)
+			text, err := f.Transform.MarshalBinary()
+			require.NoError(t, err)
+			var read Transform
+			require.NoError(t, read.UnmarshalBinary(text))
+			for _, transform := range []*Transform{f.Transform, &read} {
+				require.Equal(t, f.Test.Cols, transform.Columns())
+				require.Equal(t, shape, transform.Image())
+				require.Equal(t, len(cfg.Events()) == 0, transform.Releasable(), "the key is seeded")
+				for workers := 1; workers < 3; workers++ {
+					x, err := transform.Apply(ctx, test, workers)
+					require.NoError(t, err)
+					require.Equal(t, f.Test, x)
+				}
+				x, err := transform.Apply(ctx, train, 2)
+				require.NoError(t, err)
+				require.Equal(t, f.Train, x)
+				one := test
+				one.X.Rows, one.X.Data = 1, row(test.X, 5)
+				x, err = transform.Apply(ctx, one, 1)
+				require.NoError(t, err)
+				require.Equal(t, row(f.Test, 5), x.Data)
+			}
+			again, err := read.MarshalBinary()
+			require.NoError(t, err)
+			require.Equal(t, text, again)
+		})
+	}
+}
+
+// Statistics are in the bytes: the transform of other training rows is another one.
+func TestTransformHoldsItsStatistics(t *testing.T) {
+	test := images(9, 2)
+	for name, cfg := range variants(40) {
+		a, b := prepare(t, images(40, 1), test, cfg), prepare(t, images(40, 7), test, cfg)
+		if name == "nothing" {
+			require.Equal(t, a.Test, b.Test)
+		} else {
+			require.NotEqual(t, a.Test, b.Test, name)
+		}
+	}
+}
+
+func TestTransformOfAReleasableKey(t *testing.T) {
+	key, err := dpsgd.NewKey()
+	require.NoError(t, err)
+	cfg := faint(20)
+	f, err := Prepare(context.Background(), images(20, 1), dataset.Set{}, cfg, reservations(t, cfg.Events()), key)
+	require.NoError(t, err)
+	require.True(t, f.Transform.Releasable())
+}
+
+func TestTransformRefusesOtherImages(t *testing.T) {
+	ctx := context.Background()
+	transform := prepare(t, images(20, 1), dataset.Set{}, Default(20)).Transform
+	other := images(3, 1)
+	other.Image = dataset.Shape{Rows: 9, Cols: 16}
+	_, err := transform.Apply(ctx, other, 1)
+	var shapes *ShapeError
+	require.ErrorAs(t, err, &shapes)
+	require.Equal(t, ShapeError{Got: other.Image, Want: shape}, *shapes)
+	bad := images(3, 1)
+	bad.X.Data[200] = float32(math.Inf(1))
+	_, err = transform.Apply(ctx, bad, 1)
+	require.ErrorContains(t, err, "not finite")
+	_, err = transform.Apply(ctx, images(3, 1), 0)
+	require.Error(t, err)
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = transform.Apply(cancelled, images(3, 1), 1)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// resealed is the bytes with their hash made right again.
+func resealed(b []byte) []byte {
+	body := append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...)
+	sum := sha256.Sum256(body)
+	return append(body, sum[:]...)
+}
+
+func TestTransformRefusesDamage(t *testing.T) {
+	text, err := prepare(t, images(20, 1), dataset.Set{}, variants(20)["gradients"]).Transform.MarshalBinary()
+	require.NoError(t, err)
+	var read Transform
+	require.NoError(t, read.UnmarshalBinary(resealed(text)))
+	for i := range len(text) {
+		if i > 600 && i%97 != 0 { // the numbers are all alike
+			continue
+		}
+		bad := append([]byte(nil), text...)
+		bad[i] ^= 1
+		require.ErrorIs(t, read.UnmarshalBinary(bad), ErrTransform, "byte %d", i)
+		require.ErrorIs(t, read.UnmarshalBinary(text[:i]), ErrTransform, "cut at %d", i)
+		require.ErrorIs(t, read.UnmarshalBinary(resealed(text[:i])), ErrTransform, "cut at %d, with a hash", i)
+	}
+	longer := append(append([]byte(nil), text[:len(text)-sha256.Size]...), make([]byte, 8+sha256.Size)...)
+	require.ErrorIs(t, read.UnmarshalBinary(resealed(longer)), ErrTransform)
+	infinite := append([]byte(nil), text...)
+	copy(infinite[len(text)-sha256.Size-8:], []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f})
+	require.ErrorContains(t, read.UnmarshalBinary(resealed(infinite)), "not finite")
+	_, err = read.Apply(context.Background(), images(2, 1), 1)
+	require.NoError(t, err, "what failed changed nothing")
+}
+
+// FuzzTransform: bytes are refused, or are a transform that works and is written again
+// as it was read.
+func FuzzTransform(f *testing.F) {
+	for _, cfg := range variants(8) {
+		transform, err := newTransform(cfg, shape)
+		require.NoError(f, err)
+		text, err := transform.MarshalBinary()
+		require.NoError(f, err)
+		f.Add(text[:len(text)-sha256.Size])
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var read Transform
+		if err := read.UnmarshalBinary(resealed(append(body, make([]byte, sha256.Size)...))); err != nil {
+			if !errors.Is(err, ErrTransform) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if _, err := read.MarshalBinary(); err != nil {
+			t.Fatal(err)
+		}
+		if read.Columns() > 1<<16 || read.Image().Pixels() > 1<<12 {
+			return
+		}
+		set := dataset.Set{Image: read.Image(), X: newMatrix(2, read.Image().Pixels())}
+		if x, err := read.Apply(context.Background(), set, 1); err == nil && x.Cols != read.Columns() {
+			t.Fatal(x.Cols)
+		}
+	})
+}

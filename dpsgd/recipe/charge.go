@@ -1,0 +1,129 @@
+package recipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/features"
+)
+
+// relation of every account: DP-SGD with Poisson sampling is accounted for a record
+// added or removed.
+const relation = accountant.AddRemove
+
+// ErrBudget is returned where no noise brings a plan within its epsilon: its statistics
+// alone cost more.
+var ErrBudget = errors.New("recipe: no noise is enough")
+
+// ErrSpent is returned where a shared ledger has no budget left for a plan.
+var ErrSpent = errors.New("recipe: the ledger has nothing left for a model")
+
+// claim is what a certified epsilon is for: a delta, and how many numbers were
+// drawn from the discrete Gaussian law. Bounds of the privacy loss distribution are for
+// the continuous one; a share of delta is kept for the difference.
+type claim struct {
+	delta float64
+	draws int
+}
+
+const latticeShare = 1e-3 // of delta
+
+// claim is that of a plan.
+func (p Plan) claim(s Shape, delta float64) (claim, error) {
+	columns, err := p.Recipe.columns(s)
+	if err != nil {
+		return claim{}, err
+	}
+	m, err := p.Recipe.newModel(s, columns, dpsgd.SeedKey(0))
+	if err != nil {
+		return claim{}, err
+	}
+	draws := p.train(1).GaussianDraws(len(m.Parameters()))
+	if _, ok := p.Recipe.learned(s); ok {
+		draws += columns + features.Channels*(features.Channels+1)/2
+	}
+	return claim{delta, draws}, nil
+}
+
+// continuous says whether, about epsilon, the share is enough.
+func (c claim) continuous(epsilon float64) bool {
+	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
+}
+
+// calibrate is the least noise for which the plan's charges, all in one composition,
+// meet its epsilon.
+func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
+	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
+	if !c.continuous(p.Epsilon) {
+		account, delta = accountant.Config{Relation: relation}.NewAccount, c.delta
+	}
+	target := accountant.Target{Epsilon: p.Epsilon, Delta: delta}
+	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) accountant.Event { return whole(p.events(noise)) })
+	switch {
+	case errors.Is(err, accountant.ErrNoBracket):
+		return 0, fmt.Errorf("%w: %w", ErrBudget, err)
+	case err != nil:
+		return 0, fmt.Errorf("recipe: noise: %w", err)
+	}
+	return noise, nil
+}
+
+// epsilonOf is the certified cost of an event: by the privacy loss distribution, and by
+// Rényi divergences, which hold for discrete noise as it is, where epsilon is so
+// large that the share of delta is not enough.
+func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
+	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: relation})
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	if err := account.Compose(e, 1); err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	b, err := account.EpsilonContext(ctx, c.delta*(1-latticeShare))
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	if c.continuous(b.Upper) {
+		return b.Bound, nil
+	}
+	renyi, err := accountant.NewRDP(accountant.Config{Relation: relation})
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	if err := renyi.Compose(e, 1); err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	bound, err := renyi.Epsilon(c.delta)
+	if err != nil {
+		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
+	}
+	return bound, nil
+}
+
+// ledgerBudget is the budget of a ledger that holds these charges and no more: the
+// ledger's own total, with room for its rounding.
+func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
+	if err != nil {
+		return 0, fmt.Errorf("recipe: %w", err)
+	}
+	for _, e := range events {
+		if err := account.Compose(e, 1); err != nil {
+			return 0, fmt.Errorf("recipe: %w", err)
+		}
+	}
+	b, err := account.Epsilon(delta)
+	if err != nil {
+		return 0, fmt.Errorf("recipe: %w", err)
+	}
+	const room = 1e-6
+	budget := math.Max(b.Upper*(1+room), room)
+	if math.IsInf(budget, 1) {
+		return 0, errors.New("recipe: the noise is so small that no finite epsilon holds")
+	}
+	return budget, nil
+}

@@ -1,0 +1,163 @@
+package recipe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/charged"
+	"github.com/pate-go/pate/features"
+)
+
+// Feature sets that learn a few statistics from private rows, which are charged.
+const (
+	Scattering    = "scattering"     // scattering transform, whitened and centred
+	ScatteringHOG = "scattering-hog" // beside centred histograms of oriented gradients
+	CentredHOG    = "centred-hog"    // these alone
+	// deskewed before one of these: each image is straightened by its own moments first.
+	deskewed = "deskewed-"
+)
+
+// FeatureSets lists the names of what a model can be trained on.
+func FeatureSets() []string {
+	return []string{features.NamePixels, features.NameHOG, features.NameDeskewed, features.NameDeskewedHOG, CentredHOG, Scattering, ScatteringHOG,
+		deskewed + CentredHOG, deskewed + Scattering, deskewed + ScatteringHOG}
+}
+
+// learned is how features that learn from private rows are made.
+func (r Recipe) learned(s Shape) (charged.Config, bool) {
+	c := r.Statistics
+	name, straight := strings.CutPrefix(r.Features, deskewed)
+	c.Deskew = straight
+	c.Scattering = name == Scattering || name == ScatteringHOG
+	c.HOG = name == CentredHOG || name == ScatteringHOG
+	c.Records, c.Workers = s.Records, 1
+	if !c.Scattering {
+		c.SecondNoise, c.MeanNoise = 0, 0
+	}
+	if !c.HOG {
+		c.HOGMeanNoise = 0
+	}
+	return c, c.Scattering || c.HOG
+}
+
+// columns is the number of features.
+func (r Recipe) columns(s Shape) (int, error) {
+	if !slices.Contains(FeatureSets(), r.Features) {
+		return 0, fmt.Errorf("features %q are not one of %s", r.Features, strings.Join(FeatureSets(), ", "))
+	}
+	if c, ok := r.learned(s); ok {
+		if s.Image.Rows == 0 {
+			return 0, fmt.Errorf("features %q are for images, and these rows are not", r.Features)
+		}
+		if err := c.Validate(); err != nil {
+			return 0, err
+		}
+		return c.Dim(s.Image)
+	}
+	e, err := features.Named(r.Features, s.Image)
+	if err != nil {
+		return 0, err
+	}
+	shape := s.Image
+	if shape.Rows == 0 {
+		shape = dataset.Shape{Rows: 1, Cols: s.Columns}
+	}
+	if e.Dim(shape) == 0 {
+		return 0, fmt.Errorf("images of %dx%d are too small for features %q", shape.Rows, shape.Cols, r.Features)
+	}
+	return e.Dim(shape), nil
+}
+
+// prepared is a task with its features.
+type prepared struct {
+	train     dpsgd.Data
+	test      blas32.General
+	transform *charged.Transform // of features that learned something
+	fixed     features.Extractor // of others
+}
+
+// prepare makes the features of a run. Those that learn nothing are kept for the next
+// one; those that do take their reservations.
+func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
+	name := j.plan.Recipe.Features
+	if c, ok := j.plan.Recipe.learned(j.shape); ok {
+		j.fixed, j.ready = "", prepared{}
+		runtime.GC() // the features of the run before are gigabytes
+		return j.learn(ctx, c, reservations)
+	}
+	if j.fixed == name {
+		return j.ready, nil
+	}
+	e, err := features.Named(name, j.Task.Image)
+	if err != nil {
+		return prepared{}, fmt.Errorf("recipe: %w", err)
+	}
+	apply := features.Apply
+	if j.Cache != nil && name != features.NamePixels {
+		apply = j.Cache.Apply
+	}
+	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y}, fixed: e}
+	j.Progress(Progress{Stage: "features", Done: 0, Total: 2})
+	if p.train.X, err = apply(ctx, j.Task.Private, e, j.Workers); err != nil {
+		return prepared{}, fmt.Errorf("recipe: %w", err)
+	}
+	j.Progress(Progress{Stage: "features", Done: 1, Total: 2})
+	if p.test, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
+		return prepared{}, fmt.Errorf("recipe: %w", err)
+	}
+	j.Progress(Progress{Stage: "features", Done: 2, Total: 2})
+	j.fixed, j.ready = name, p
+	return p, nil
+}
+
+// learn makes features with statistics.
+func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledger.Reservation) (prepared, error) {
+	c.Workers, c.Cache = j.Workers, j.Cache
+	c.Progress = func(stage string) { j.Progress(Progress{Stage: stage, Done: 0, Total: 1}) }
+	if j.plan.NonPrivate {
+		l, exact, err := j.unprotected(&c)
+		if err != nil {
+			return prepared{}, err
+		}
+		defer l.Close()
+		reservations = exact
+	}
+	f, err := charged.Prepare(ctx, j.Task.Private, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
+	if err != nil {
+		return prepared{}, fmt.Errorf("recipe: %w", err)
+	}
+	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y}, test: f.Test, transform: f.Transform}, nil
+}
+
+// unprotected lets statistics have next to no noise, on a ledger of their own that
+// nothing keeps: for a model that protects nothing either.
+func (j *job) unprotected(c *charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
+	const noise = 1e-2
+	for _, n := range []*float64{&c.SecondNoise, &c.MeanNoise, &c.HOGMeanNoise} {
+		if *n > 0 {
+			*n = noise
+		}
+	}
+	budget, err := ledgerBudget(c.Events(), j.Delta)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := ledger.Open("", ledger.Config{Unit: j.Unit, Relation: relation, Epsilon: budget, Delta: j.Delta})
+	if err != nil {
+		return nil, nil, fmt.Errorf("recipe: %w", err)
+	}
+	reservations, err := l.ReserveBatch(c.Events())
+	if err != nil {
+		err = errors.Join(fmt.Errorf("recipe: %w", err), l.Close())
+	}
+	return l, reservations, err
+}

@@ -1,0 +1,211 @@
+package recipe
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/charged"
+	"github.com/pate-go/pate/features"
+)
+
+// The file of a model: a line of magic; the lengths of three parts, 8 bytes each,
+// little-endian; the parts; SHA-256 of all before. The parts are a [Card] in JSON, the
+// transform of package private, empty for features that learn nothing, and the network
+// as package nn saves it.
+const modelMagic = "pate model 1\n"
+
+// modelParts is their number.
+const modelParts = 3
+
+// maxModelFile is what a network of 2^30 parameters takes, and a little more.
+const maxModelFile = 1<<32 + 1<<28
+
+// ErrModelFile is matched by every error about a file that is not a model as this
+// version writes it.
+var ErrModelFile = errors.New("recipe: not a model file")
+
+// bytes is the model's file.
+func (m *Model) bytes() ([]byte, error) {
+	card, err := json.Marshal(m.Card)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	var transform []byte
+	if m.transform != nil {
+		if transform, err = m.transform.MarshalBinary(); err != nil {
+			return nil, fmt.Errorf("recipe: %w", err)
+		}
+	}
+	var network bytes.Buffer
+	if err := m.network.Save(&network); err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	parts := [modelParts][]byte{card, transform, network.Bytes()}
+	b := []byte(modelMagic)
+	for _, part := range parts {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(part)))
+	}
+	for _, part := range parts {
+		b = append(b, part...)
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...), nil
+}
+
+// OpenModel reads the file of a model that [Run] left. A file that is none, or is
+// damaged, is an error that matches [ErrModelFile]; one that cannot be read is the
+// operating system's. Memory is bounded by a small multiple of the file's size.
+func OpenModel(path string) (*Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxModelFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	m, err := parseModel(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err)
+	}
+	return m, nil
+}
+
+func parseModel(b []byte) (*Model, error) {
+	const fixed = len(modelMagic) + modelParts*8
+	switch {
+	case len(b) > maxModelFile:
+		return nil, errors.New("it is too long")
+	case len(b) < fixed+sha256.Size || string(b[:len(modelMagic)]) != modelMagic:
+		return nil, errors.New("it is of another kind or version")
+	}
+	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
+		return nil, errors.New("it is damaged: its hash does not match")
+	}
+	var parts [modelParts][]byte
+	rest := body[fixed:]
+	for i := range parts {
+		length := binary.LittleEndian.Uint64(body[len(modelMagic)+8*i:])
+		if length > uint64(len(rest)) {
+			return nil, fmt.Errorf("its part %d of %d bytes is longer than the file", i+1, length)
+		}
+		parts[i], rest = rest[:length], rest[length:]
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%d bytes too many", len(rest))
+	}
+	m := &Model{}
+	if err := json.Unmarshal(parts[0], &m.Card); err != nil {
+		return nil, err
+	}
+	if err := m.Card.check(); err != nil {
+		return nil, err
+	}
+	if err := m.restoreFeatures(parts[1]); err != nil {
+		return nil, err
+	}
+	return m, m.restoreNetwork(parts[2])
+}
+
+// check refuses what no run wrote.
+func (c Card) check() error {
+	const side, classes = 1 << 12, 1 << 16
+	switch {
+	case len(c.Classes) < 2 || len(c.Classes) > classes:
+		return fmt.Errorf("%d classes", len(c.Classes))
+	case c.Columns < 1 || c.Columns > 1<<30:
+		return fmt.Errorf("rows of %d columns", c.Columns)
+	case c.Image != dataset.Shape{} && (c.Image.Rows < 1 || c.Image.Cols < 1 || max(c.Image.Rows, c.Image.Cols) > side || c.Image.Pixels() != c.Columns):
+		return fmt.Errorf("images of %dx%d in rows of %d columns", c.Image.Rows, c.Image.Cols, c.Columns)
+	case c.Encoder != nil && (c.Image != dataset.Shape{} || c.Encoder.Dim() != c.Columns):
+		return fmt.Errorf("%d columns are encoded for %d", c.Encoder.Dim(), c.Columns)
+	case c.Epsilon != nil && !(*c.Epsilon >= 0), !(c.Delta >= 0 && c.Delta < 1):
+		return errors.New("its privacy is out of range")
+	}
+	return nil
+}
+
+func (c Card) shape() Shape {
+	return Shape{Name: c.Data, Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
+}
+
+// restoreFeatures finds out how features are made.
+func (m *Model) restoreFeatures(transform []byte) error {
+	r := Recipe{Features: m.Features}
+	if _, ok := r.learned(m.shape()); ok {
+		m.transform = new(charged.Transform)
+		if err := m.transform.UnmarshalBinary(transform); err != nil {
+			return err
+		}
+		if got := m.transform.Image(); got != m.Image {
+			return fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, m.Image.Rows, m.Image.Cols)
+		}
+		return nil
+	}
+	if len(transform) > 0 {
+		return fmt.Errorf("features %q learn nothing", m.Features)
+	}
+	if _, err := r.columns(m.shape()); err != nil {
+		return err
+	}
+	var err error
+	if m.fixed, err = features.Named(m.Features, m.Image); err != nil {
+		return err
+	}
+	if name := m.fixed.Name(); m.Extractor != name {
+		return fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
+	}
+	return nil
+}
+
+// restoreNetwork reads the network, whose parameters must be there before memory is
+// set aside for them.
+func (m *Model) restoreNetwork(saved []byte) error {
+	r := Recipe{Features: m.Features, Model: m.Kind}
+	least, err := r.leastParameters(m.shape(), m.featureColumns())
+	if err != nil {
+		return err
+	}
+	if least > int64(len(saved)/4) {
+		return fmt.Errorf("%d bytes are too few for %d parameters or more", len(saved), least)
+	}
+	if m.network, err = r.newModel(m.shape(), m.featureColumns(), dpsgd.SeedKey(0)); err != nil {
+		return err
+	}
+	in := bytes.NewReader(saved)
+	if err := m.network.Load(in); err != nil {
+		return err
+	}
+	if in.Len() > 0 {
+		return fmt.Errorf("%d bytes too many behind the network", in.Len())
+	}
+	return nil
+}
+
+// leastParameters is a lower bound of the number of parameters, exact but for the
+// convolutional network.
+func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
+	widths, err := r.widths()
+	if err != nil {
+		return 0, err
+	}
+	if r.Model == CNN {
+		return 8 * int64(columns), nil // all layers together
+	}
+	total, in := int64(0), int64(columns)
+	for _, out := range append(widths, s.Classes) {
+		total += (in + 1) * int64(out)
+		in = int64(out)
+	}
+	return total, nil
+}

@@ -1,0 +1,278 @@
+package recipe
+
+import (
+	"context"
+	"crypto/sha256"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/features"
+)
+
+func accuracyOf(t *testing.T, m *Model, set dataset.Set) float64 {
+	t.Helper()
+	classes, err := m.Predict(context.Background(), set)
+	require.NoError(t, err)
+	accuracy, known := m.Accuracy(classes, set)
+	require.True(t, known)
+	return accuracy
+}
+
+func TestAccuracyIsByNameOfTheClass(t *testing.T) {
+	m := linear(t, 1)
+	set := dataset.Set{Y: []int{0, 1, 1, 2}, Classes: []string{"above", "below", "other"}}
+	accuracy, known := m.Accuracy([]int{1, 0, 1, 0}, set)
+	require.True(t, known)
+	require.Equal(t, 0.5, accuracy)
+	for _, s := range []dataset.Set{{}, {Y: []int{0}, Classes: []string{"else"}}, {Y: []int{0, 0}, Classes: m.Classes}, {Classes: m.Classes}} {
+		_, known = m.Accuracy([]int{1}, s)
+		require.False(t, known)
+	}
+}
+
+// What a run left answers on the test rows as the run did, for every kind of features
+// and model, and one row at a time too.
+func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
+	task := strokes(t, 240, 80)
+	test := task.WithoutPool().Test
+	base := Default(ShapeOf(task), features.NamePixels, "", 4)
+	base.Train.Steps = 4
+	base.Statistics.SecondNoise, base.Statistics.SecondClip = 4, 1
+	for name, change := range map[string]func(*Recipe){
+		"raw":              func(*Recipe) {},
+		"mlp":              func(r *Recipe) { r.Model = "mlp:8,4" },
+		"cnn":              func(r *Recipe) { r.Model = CNN },
+		"views":            func(r *Recipe) { r.Views = 2 },
+		"hog":              func(r *Recipe) { r.Features = features.NameHOG },
+		"deskewed hog":     func(r *Recipe) { r.Features = features.NameDeskewedHOG },
+		"centred":          func(r *Recipe) { r.Features = CentredHOG },
+		"scattering":       func(r *Recipe) { r.Features, r.Model = Scattering, "mlp:3" },
+		"deskewed, of all": func(r *Recipe) { r.Features = deskewed + ScatteringHOG },
+		"other gradients": func(r *Recipe) {
+			r.Features, r.Statistics.Gradients = CentredHOG, features.HOG{Bins: 6, Cell: 5, Block: 2, Clip: 0.3}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := base
+			change(&r)
+			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
+			result, err := Run(context.Background(), c)
+			require.NoError(t, err)
+			m, err := OpenModel(filepath.Join(c.Dir, "models", "noise-5-run-0.model"))
+			require.NoError(t, err)
+			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
+			require.Equal(t, Card{
+				Data: "strokes", Features: r.Features, Kind: r.Model, Columns: 256, Image: task.Image, Classes: task.Classes,
+				Extractor: m.Extractor, Epsilon: result.Rows[0].Epsilon, Delta: 1e-4, Unit: "record",
+			}, m.Card)
+			all, err := m.Predictions(context.Background(), test)
+			require.NoError(t, err)
+			for i := 0; i < test.Len(); i += 17 {
+				one, err := test.Slice(i, i+1)
+				require.NoError(t, err)
+				alone, err := m.Predictions(context.Background(), one)
+				require.NoError(t, err)
+				require.Equal(t, all[i:i+1], alone)
+			}
+		})
+	}
+}
+
+// linear is a model of two classes by the mean of a row, on rows that are no images.
+func linear(t testing.TB, columns int) *Model {
+	t.Helper()
+	network, err := nn.NewSoftmax(columns, 2)
+	require.NoError(t, err)
+	for i := range columns {
+		network.Parameters()[i] = -1
+		network.Parameters()[columns+i] = 1
+	}
+	return &Model{Card: Card{Data: "numbers", Features: features.NamePixels, Kind: Linear, Columns: columns, Classes: []string{"below", "above"}, Extractor: "raw"},
+		fixed: features.Raw{}, network: network}
+}
+
+// saved is the model as a file.
+func saved(t testing.TB, m *Model) string {
+	t.Helper()
+	text, err := m.bytes()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "a.model")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+func TestPredictions(t *testing.T) {
+	m, err := OpenModel(saved(t, linear(t, 3)))
+	require.NoError(t, err)
+	const n = 2*predictRows + 5
+	set := dataset.Set{X: blas32.General{Rows: n, Cols: 3, Stride: 4, Data: make([]float32, 4*n)}} // a stride of its own
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for i := range set.X.Data {
+		set.X.Data[i] = float32(rnd.NormFloat64())
+	}
+	all, err := m.Predictions(context.Background(), set)
+	require.NoError(t, err)
+	require.Len(t, all, n)
+	for i, p := range all {
+		row := set.X.Data[4*i : 4*i+3]
+		sum := float64(row[0]) + float64(row[1]) + float64(row[2])
+		above := 1 / (1 + math.Exp(-2*sum))
+		if p.Class == 0 {
+			above = 1 - above
+		}
+		require.Equal(t, sum > 0, p.Class == 1, i)
+		require.InDelta(t, above, p.Probability, 1e-6)
+	}
+	none, err := m.Predict(context.Background(), dataset.Set{X: blas32.General{Cols: 3, Stride: 3}})
+	require.NoError(t, err)
+	require.Empty(t, none)
+	huge := dataset.Set{X: blas32.General{Rows: 1, Cols: 3, Stride: 3, Data: []float32{1e38, 1e38, 0}}}
+	p, err := m.Predictions(context.Background(), huge)
+	require.NoError(t, err)
+	require.Equal(t, []Prediction{{1, 1}}, p)
+	huge.X.Data[2] = math.MaxFloat32
+	_, err = m.Predictions(context.Background(), huge)
+	require.ErrorContains(t, err, "row 0")
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = m.Predict(cancelled, set)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestRowsThatDoNotFit(t *testing.T) {
+	m := linear(t, 4)
+	rows := func(cols int, image dataset.Shape, data ...float32) dataset.Set {
+		return dataset.Set{Image: image, X: blas32.General{Rows: len(data) / cols, Cols: cols, Stride: cols, Data: data}}
+	}
+	square, long := dataset.Shape{Rows: 2, Cols: 2}, dataset.Shape{Rows: 1, Cols: 4}
+	nan := float32(math.NaN())
+	ofImages := *m
+	ofImages.Image = square
+	short := rows(4, dataset.Shape{}, 1, 2, 3, 4)
+	short.X.Rows = 2
+	for name, c := range map[string]struct {
+		m   *Model
+		set dataset.Set
+	}{
+		"columns":      {m, rows(3, dataset.Shape{}, 1, 2, 3)},
+		"images":       {m, rows(4, square, 1, 2, 3, 4)},
+		"no images":    {&ofImages, rows(4, dataset.Shape{}, 1, 2, 3, 4)},
+		"other images": {&ofImages, rows(4, long, 1, 2, 3, 4)},
+		"not finite":   {m, rows(4, dataset.Shape{}, 1, 2, nan, 4)},
+		"malformed":    {m, short},
+	} {
+		_, err := c.m.Predict(context.Background(), c.set)
+		require.ErrorIs(t, err, ErrRows, name)
+	}
+	_, err := ofImages.Predict(context.Background(), rows(4, square, 1, 2, 3, 4))
+	require.NoError(t, err)
+}
+
+// resealed is a file with its hash made right again.
+func resealed(b []byte) []byte {
+	body := append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...)
+	sum := sha256.Sum256(body)
+	return append(body, sum[:]...)
+}
+
+func TestDamagedModelFiles(t *testing.T) {
+	text, err := linear(t, 3).bytes()
+	require.NoError(t, err)
+	_, err = parseModel(resealed(text))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "bad.model")
+	for i := range text {
+		bad := append([]byte(nil), text...)
+		bad[i] ^= 1
+		for _, b := range [][]byte{bad, text[:i], resealed(text[:i])} {
+			_, err := parseModel(b)
+			require.Error(t, err, "byte %d", i)
+		}
+	}
+	require.NoError(t, os.WriteFile(path, text[:len(text)-1], 0o600))
+	_, err = OpenModel(path)
+	require.ErrorIs(t, err, ErrModelFile)
+	_, err = OpenModel(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NotErrorIs(t, err, ErrModelFile)
+	for name, change := range map[string]func(*Model){
+		"classes":       func(m *Model) { m.Classes = m.Classes[:1] },
+		"more classes":  func(m *Model) { m.Classes = append(m.Classes, "far above") },
+		"columns":       func(m *Model) { m.Columns = 4 },
+		"no columns":    func(m *Model) { m.Columns = 0 },
+		"many columns":  func(m *Model) { m.Columns = 1 << 29 },
+		"image":         func(m *Model) { m.Image = dataset.Shape{Rows: 2, Cols: 2} },
+		"features":      func(m *Model) { m.Features = "magic" },
+		"of images":     func(m *Model) { m.Features = features.NameHOG },
+		"no statistics": func(m *Model) { m.Features, m.Image = CentredHOG, dataset.Shape{Rows: 1, Cols: 3} },
+		"extractor":     func(m *Model) { m.Extractor = "raw 2" },
+		"kind":          func(m *Model) { m.Kind = "magic" },
+		"too wide":      func(m *Model) { m.Kind = "mlp:16384,16384,16384,16384,16384,16384" },
+		"cnn":           func(m *Model) { m.Kind = CNN },
+		"delta":         func(m *Model) { m.Delta = 1 },
+	} {
+		m := linear(t, 3)
+		change(m)
+		_, err := OpenModel(saved(t, m))
+		require.ErrorIs(t, err, ErrModelFile, name)
+	}
+}
+
+// The bound of a network's memory before its file is trusted holds for what there is.
+func TestLeastParameters(t *testing.T) {
+	for _, kind := range []string{Linear, "mlp:5", "mlp:7,3"} {
+		r := Recipe{Features: features.NamePixels, Model: kind}
+		s := Shape{Classes: 4, Columns: 9}
+		m, err := r.newModel(s, 9, dpsgd.SeedKey(1))
+		require.NoError(t, err)
+		least, err := r.leastParameters(s, 9)
+		require.NoError(t, err)
+		require.Equal(t, int64(len(m.Parameters())), least)
+	}
+	r := Recipe{Features: features.NamePixels, Model: CNN}
+	made := 0
+	for _, rows := range []int{8, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 29, 64} {
+		for _, cols := range []int{14, 17, 28, 97, 400} {
+			s := Shape{Classes: 2, Columns: rows * cols, Image: dataset.Shape{Rows: rows, Cols: cols}}
+			m, err := r.newModel(s, s.Columns, dpsgd.SeedKey(1))
+			if err != nil {
+				continue
+			}
+			made++
+			least, err := r.leastParameters(s, s.Columns)
+			require.NoError(t, err)
+			require.LessOrEqual(t, least, int64(len(m.Parameters())), "%d x %d", rows, cols)
+		}
+	}
+	require.Greater(t, made, 40)
+}
+
+// FuzzModel: bytes are refused, or a model that answers.
+func FuzzModel(f *testing.F) {
+	text, err := linear(f, 3).bytes()
+	require.NoError(f, err)
+	f.Add(text[:len(text)-sha256.Size])
+	f.Fuzz(func(t *testing.T, body []byte) {
+		m, err := parseModel(resealed(append(body, make([]byte, sha256.Size)...)))
+		if err != nil {
+			return
+		}
+		if m.Columns > 1<<12 {
+			return
+		}
+		set := dataset.Set{Image: m.Image, X: blas32.General{Rows: 1, Cols: m.Columns, Stride: m.Columns, Data: make([]float32, m.Columns)}}
+		if classes, err := m.Predict(context.Background(), set); err == nil && (classes[0] < 0 || classes[0] >= len(m.Classes)) {
+			t.Fatal(classes)
+		}
+	})
+}

@@ -1,0 +1,290 @@
+package recipe
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/features"
+)
+
+// strokes is a task of images of 16 x 16 with a stroke, upright or lying, which moves.
+func strokes(t *testing.T, private, test int) dataset.Task {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(7, 7))
+	make := func(n int, part string) dataset.Set {
+		const side = 16
+		s := dataset.Set{Name: "strokes", X: blas32.General{Rows: n, Cols: side * side, Stride: side * side, Data: make([]float32, n*side*side)},
+			Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: side, Cols: side}}
+		for i := range n {
+			class, at, from := i%2, 4+rnd.IntN(8), rnd.IntN(4)
+			for k := from; k < from+10; k++ {
+				y, x := k, at
+				if class == 1 {
+					y, x = at, k
+				}
+				s.X.Data[i*side*side+y*side+x] = 0.5 + rnd.Float32()/2
+			}
+			s.Y = append(s.Y, class)
+			s.Units = append(s.Units, part+string(rune('a'+i%26))+string(rune('a'+i/26)))
+			s.IDs = append(s.IDs, s.Units[i])
+		}
+		return s
+	}
+	task := dataset.Task{Name: "strokes", Protocol: dataset.Literature, Private: make(private, "private"), Pool: make(test/2, "pool"), Test: make(test-test/2, "test"),
+		Classes: []string{"upright", "lying"}, Image: dataset.Shape{Rows: 16, Cols: 16}}
+	return task
+}
+
+func config(t *testing.T, task dataset.Task, plans ...Plan) Config {
+	t.Helper()
+	return Config{Task: task, Delta: 1e-4, Plans: plans, Key: dpsgd.SeedKey(11), Dir: t.TempDir()}
+}
+
+// Everything that a recipe can say trains, costs what was asked, and one account holds
+// all of it.
+func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
+	task := strokes(t, 240, 80)
+	s := ShapeOf(task)
+	base := Default(s, features.NamePixels, "", 4)
+	base.Train.Steps = 20
+	variants := map[string]func(*Recipe){
+		"plain":      func(*Recipe) {},
+		"hog":        func(r *Recipe) { r.Features = features.NameHOG },
+		"centred":    func(r *Recipe) { r.Features = CentredHOG },
+		"scattering": func(r *Recipe) { r.Features = ScatteringHOG },
+		"deskewed":   func(r *Recipe) { r.Features = deskewed + Scattering },
+		"mlp":        func(r *Recipe) { r.Model = "mlp:8,4" },
+		"per layer":  func(r *Recipe) { r.Model, r.Train.Clipping.PerGroup = "mlp:8", true },
+		"automatic":  func(r *Recipe) { r.Train.Clipping.Stabilizer = 0.01 },
+		"adaptive": func(r *Recipe) {
+			r.Train.Clipping.Adaptive = dpsgd.Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 30}
+		},
+		"adam":            func(r *Recipe) { r.Train.Optimizer, r.Train.LearningRate = optim.Config{Method: optim.Adam}, 0.01 },
+		"cosine, average": func(r *Recipe) { r.Train.Schedule.Shape, r.Train.AverageDecay = dpsgd.Cosine, 0.8 },
+		"views":           func(r *Recipe) { r.Views, r.Train.Steps = 2, 4 },
+		"cnn":             func(r *Recipe) { r.Model, r.Train.Steps = CNN, 3 },
+	}
+	for name, change := range variants {
+		t.Run(name, func(t *testing.T) {
+			r := base
+			change(&r)
+			c := config(t, task, Plan{Recipe: r, Epsilon: 4})
+			c.Plans[0].Recipe.Statistics.SecondNoise = 40 // of 240 images a second moment would be all noise otherwise
+			if r.Features == deskewed+Scattering || r.Features == ScatteringHOG {
+				c.Plans[0].Recipe.Statistics.SecondNoise, c.Plans[0].Recipe.Statistics.SecondClip = 4, 1
+			}
+			result, err := Run(context.Background(), c)
+			require.NoError(t, err)
+			require.Equal(t, 80, result.Test, "the pool scores too")
+			row := result.Rows[0]
+			require.LessOrEqual(t, *row.Epsilon, 4.0)
+			require.Greater(t, *row.Epsilon, 3.99)
+			require.Equal(t, *row.Epsilon, row.Curve[len(row.Curve)-1].Epsilon)
+			learned, _ := r.learned(s)
+			require.Len(t, row.Statistics, len(learned.Events()))
+			require.Len(t, row.Account.Events, len(row.Statistics)+1)
+			account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
+			require.NoError(t, err)
+			for _, e := range row.Account.Events {
+				require.NoError(t, account.Compose(e, 1))
+			}
+			b, err := account.Epsilon(1e-4 * (1 - latticeShare))
+			require.NoError(t, err)
+			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
+			require.FileExists(t, filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
+			if name == "hog" {
+				require.Greater(t, row.Accuracy, 0.9)
+			}
+		})
+	}
+}
+
+// Bounds for continuous noise are claimed at a smaller delta, and not at all where the
+// difference to discrete noise is larger than what was kept for it.
+func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
+	s := ShapeOf(strokes(t, 240, 20))
+	p := Plan{Recipe: Default(s, features.NameHOG, "", 1), Epsilon: 1}
+	to, err := p.claim(s, 1e-5)
+	require.NoError(t, err)
+	require.Positive(t, to.draws)
+	noise, err := to.calibrate(context.Background(), p)
+	require.NoError(t, err)
+	event := whole(p.events(noise))
+	b, err := to.epsilonOf(context.Background(), event)
+	require.NoError(t, err)
+	require.LessOrEqual(t, b.Upper, 1.0)
+	require.Greater(t, b.Upper, 0.999)
+
+	coarse := claim{delta: 1e-5, draws: 1 << 50}
+	require.False(t, coarse.continuous(1))
+	dear, err := coarse.epsilonOf(context.Background(), event)
+	require.NoError(t, err)
+	require.Greater(t, dear.Upper, b.Upper*1.01, "by Rényi divergences")
+	noise, err = coarse.calibrate(context.Background(), p)
+	require.NoError(t, err)
+	dear, err = coarse.epsilonOf(context.Background(), whole(p.events(noise)))
+	require.NoError(t, err)
+	require.LessOrEqual(t, dear.Upper, 1.0)
+}
+
+// What statistics cost is part of epsilon: the same target needs more noise.
+func TestStatisticsAreCharged(t *testing.T) {
+	s := ShapeOf(strokes(t, 240, 20))
+	cheap, dear := Default(s, ScatteringHOG, "", 1), Default(s, ScatteringHOG, "", 1)
+	cheap.Features = features.NameHOG
+	to := claim{delta: 1e-5}
+	a, err := to.calibrate(context.Background(), Plan{Recipe: cheap, Epsilon: 1})
+	require.NoError(t, err)
+	b, err := to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
+	require.NoError(t, err)
+	require.Greater(t, b, a)
+	dear.Statistics.MeanNoise = 0.5
+	_, err = to.calibrate(context.Background(), Plan{Recipe: dear, Epsilon: 1})
+	require.ErrorIs(t, err, ErrBudget)
+}
+
+// Cut off after every few steps, a run with statistics ends as one that was not.
+func TestAnInterruptedRunEndsAlike(t *testing.T) {
+	task := strokes(t, 240, 20)
+	r := Default(ShapeOf(task), CentredHOG, "", 4)
+	r.Train.Steps = 60
+	c := config(t, task, Plan{Recipe: r, Epsilon: 4})
+	whole, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	first := c.Dir
+	c.Dir = t.TempDir()
+	for cut := 7; ; cut += 7 {
+		ctx, cancel := context.WithCancel(context.Background())
+		c.Progress = func(p Progress) {
+			if p.Total == 60 && p.Done >= cut {
+				cancel()
+			}
+		}
+		again, err := Run(ctx, c)
+		cancel()
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+			require.Less(t, cut, 100)
+			continue
+		}
+		require.Greater(t, cut, 7)
+		for _, r := range []*Result{whole, again} {
+			r.Seconds, r.Rows[0].Seconds = 0, 0
+		}
+		require.Equal(t, whole, again)
+		break
+	}
+	models := [2][]byte{}
+	for i, dir := range []string{first, c.Dir} {
+		models[i], err = os.ReadFile(filepath.Join(dir, "models", "epsilon-4-run-0.model"))
+		require.NoError(t, err)
+	}
+	require.Equal(t, models[0], models[1])
+	files, err := filepath.Glob(filepath.Join(c.Dir, "private", "*", "checkpoint"))
+	require.NoError(t, err)
+	require.Empty(t, files, "a checkpoint tells of private rows and is not kept")
+	before, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-4-run-0.jsonl"))
+	require.NoError(t, err)
+	_, err = Run(context.Background(), c)
+	require.NoError(t, err)
+	after, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-4-run-0.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after), "nothing is charged twice")
+}
+
+// The model file is the model that was scored, and the ledger has its hash.
+func TestTheModelFileIsTheModel(t *testing.T) {
+	task := strokes(t, 240, 40)
+	r := Default(ShapeOf(task), features.NamePixels, "mlp:8", 8)
+	r.Train.Steps, r.Train.AverageDecay = 20, 0.5
+	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
+	result, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	path := filepath.Join(c.Dir, "models", "epsilon-8-run-0.model")
+	m, err := OpenModel(path)
+	require.NoError(t, err)
+	require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, task.WithoutPool().Test))
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+	book, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-8-run-0.jsonl"))
+	require.NoError(t, err)
+	require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
+}
+
+func TestWithoutPrivacyNothingIsClaimed(t *testing.T) {
+	task := strokes(t, 240, 40)
+	for _, name := range []string{features.NameHOG, CentredHOG} {
+		r := Default(ShapeOf(task), name, "", math.Inf(1))
+		r.Train.Steps = 20
+		c := config(t, task, Plan{Recipe: r, NonPrivate: true})
+		result, err := Run(context.Background(), c)
+		require.NoError(t, err)
+		row := result.Rows[0]
+		require.Nil(t, row.Epsilon)
+		require.Nil(t, row.Account)
+		require.False(t, result.Releasable)
+		require.Zero(t, row.Noise)
+		require.Zero(t, row.ClipNorm)
+		require.Greater(t, row.Accuracy, 0.9)
+	}
+}
+
+func TestConfigIsRefused(t *testing.T) {
+	task := strokes(t, 60, 20)
+	good := Default(ShapeOf(task), features.NamePixels, "", 1)
+	for name, change := range map[string]func(*Config){
+		"no plan":       func(c *Config) { c.Plans = nil },
+		"delta":         func(c *Config) { c.Delta = 1.0 / 60 },
+		"NaN delta":     func(c *Config) { c.Delta = math.NaN() },
+		"seeds":         func(c *Config) { c.Seeds = -1 },
+		"twice":         func(c *Config) { c.Plans = append(c.Plans, c.Plans[0]) },
+		"no target":     func(c *Config) { c.Plans[0].Epsilon = 0 },
+		"NaN target":    func(c *Config) { c.Plans[0].Epsilon = math.NaN() },
+		"both":          func(c *Config) { c.Plans[0].NoiseMultiplier = 1 },
+		"no clip":       func(c *Config) { c.Plans[0].Recipe.Train.ClipNorm = math.Inf(1) },
+		"features":      func(c *Config) { c.Plans[0].Recipe.Features = "magic" },
+		"width":         func(c *Config) { c.Plans[0].Recipe.Model = "mlp:0" },
+		"no width":      func(c *Config) { c.Plans[0].Recipe.Model = "mlp" },
+		"cnn on hog":    func(c *Config) { c.Plans[0].Recipe.Model, c.Plans[0].Recipe.Features = CNN, features.NameHOG },
+		"views of hog":  func(c *Config) { c.Plans[0].Recipe.Views, c.Plans[0].Recipe.Features = 2, features.NameHOG },
+		"callback":      func(c *Config) { c.Plans[0].Recipe.Train.Observe = func(dpsgd.Metrics) {} },
+		"cache":         func(c *Config) { c.Plans[0].Recipe.Statistics.Cache = &features.Cache{} },
+		"steps":         func(c *Config) { c.Plans[0].Recipe.Train.Steps = 0 },
+		"ledger, seeds": func(c *Config) { c.Shared, c.Seeds = &Shared{}, 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config(t, task, Plan{Recipe: good, Epsilon: 1})
+			require.NoError(t, c.Validate())
+			change(&c)
+			require.ErrorIs(t, c.Validate(), ErrConfig)
+			_, err := Run(context.Background(), c)
+			require.ErrorIs(t, err, ErrConfig)
+		})
+	}
+}
+
+func TestDataThatChangedAreNotMixed(t *testing.T) {
+	task := strokes(t, 60, 20)
+	r := Default(ShapeOf(task), features.NamePixels, "", 1)
+	r.Train.Steps = 4
+	c := config(t, task, Plan{Recipe: r, Epsilon: 1})
+	_, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	c.Task.Private.Y = append([]int(nil), c.Task.Private.Y...)
+	c.Task.Private.Y[3] ^= 1
+	_, err = Run(context.Background(), c)
+	require.ErrorIs(t, err, ErrOtherRun)
+}

@@ -1,0 +1,180 @@
+package recipe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// ErrOtherRun is returned when a folder holds a training with other data or another recipe.
+var ErrOtherRun = errors.New("recipe: the folder holds another run")
+
+// runner is a Config at work.
+type runner struct {
+	Config
+	shape Shape
+	hash  [32]byte // of the task
+	fixed string   // the features that ready holds, which learn nothing
+	ready prepared
+}
+
+// Run trains every plan, Seeds times, and returns a row for each plan. It may be
+// interrupted and called again with the same Config: what is done is taken from
+// Config.Dir, a training goes on at its checkpoint, to the last bit as if nothing had
+// happened, and nothing is charged twice. The models are left in Config.Dir/models, a
+// file each as [OpenModel] reads it; the ledger has its SHA-256.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	start := time.Now()
+	c, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Key.IsZero():
+		return nil, fmt.Errorf("%w: Key is empty", ErrConfig)
+	case c.Dir == "":
+		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
+	}
+	for folder, mode := range map[string]os.FileMode{"ledger": 0o700, "models": 0o755} {
+		if err := os.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
+			return nil, fmt.Errorf("recipe: %w", err)
+		}
+	}
+	r := &runner{Config: c, shape: ShapeOf(c.Task)}
+	r.Task = c.Task.WithoutPool()
+	r.Task.Private = c.Task.Private.OnePerUnit()
+	r.hash = r.Task.Hash()
+	result := &Result{
+		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
+		Private: r.Task.Private.Len(), Test: r.Task.Test.Len(), Classes: len(c.Task.Classes),
+		Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
+		Releasable: true, Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
+	}
+	if result.Private < c.Task.Private.Len() {
+		result.Note = fmt.Sprintf("trained on one row per %s, %d of %d, which is what epsilon is for", c.Unit, result.Private, c.Task.Private.Len())
+	}
+	var all accountant.Composed
+	together := claim{delta: c.Delta}
+	for _, p := range c.Plans {
+		row, err := r.plan(ctx, p, result)
+		if err != nil {
+			return nil, err
+		}
+		if row.Account != nil {
+			one, err := p.claim(r.shape, c.Delta)
+			if err != nil {
+				return nil, err
+			}
+			together.draws += one.draws * c.Seeds
+			all.Events = append(all.Events, accountant.Repeated{Event: whole(row.Account.Events), Count: int64(c.Seeds)})
+		}
+		result.Releasable = result.Releasable && row.Releasable
+		result.Rows = append(result.Rows, row)
+	}
+	if len(all.Events) > 0 {
+		b, err := together.epsilonOf(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		result.EpsilonAll = b.Upper
+	}
+	result.Seconds = time.Since(start).Seconds()
+	return result, nil
+}
+
+// plan runs a plan with every seed.
+func (r *runner) plan(ctx context.Context, p Plan, result *Result) (Row, error) {
+	rows := make([]Row, r.Seeds)
+	spent := map[int]float64{}
+	for seed := range rows {
+		one := job{runner: r, plan: p, seed: seed, spent: spent, result: result}
+		var err error
+		if rows[seed], err = one.run(ctx); err != nil {
+			return Row{}, err
+		}
+	}
+	return mean(rows), nil
+}
+
+// mean averages runs of one plan; what does not vary is taken from the first.
+func mean(runs []Row) Row {
+	row, n := runs[0], float64(len(runs))
+	row.Accuracy, row.Seconds = 0, 0
+	for _, r := range runs {
+		row.Accuracy += r.Accuracy / n
+		row.Seconds += r.Seconds / n
+	}
+	if len(runs) > 1 {
+		sum := 0.0
+		for _, r := range runs {
+			sum += (r.Accuracy - row.Accuracy) * (r.Accuracy - row.Accuracy)
+		}
+		sd := math.Sqrt(sum / (n - 1))
+		row.SD = &sd
+	}
+	return row
+}
+
+// job is one run of a plan.
+type job struct {
+	*runner
+	plan   Plan
+	seed   int
+	spent  map[int]float64 // epsilon after so many steps, where it is known
+	result *Result         // takes the state of a shared ledger
+
+	id    string
+	dir   string  // its files under private/
+	noise float64 // once it is settled
+	claim claim   // of a private one, once it trains
+}
+
+func (j *job) name() string { return fmt.Sprintf("%s-run-%d", j.plan.name(), j.seed) }
+
+// state is what a job keeps on disk, apart from the checkpoint.
+type state struct {
+	ID    string  `json:"id"` // of the run, with its data
+	Noise float64 `json:"noise_multiplier"`
+	Curve []Point `json:"curve,omitempty"` // so far
+	Row   *Row    `json:"row,omitempty"`   // of a finished run
+	// Ledger is the shared one's, after a finished run.
+	Ledger *LedgerState `json:"ledger,omitempty"`
+}
+
+func (j *job) load() (s state, err error) {
+	text, err := os.ReadFile(filepath.Join(j.dir, "state.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("recipe: %w", err)
+	}
+	if s.ID != j.id {
+		return s, fmt.Errorf("%w: %s was made of other data or by another recipe", ErrOtherRun, j.dir)
+	}
+	return s, nil
+}
+
+func (j *job) save(s state) error {
+	s.ID = j.id
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = durable.WriteBytes(filepath.Join(j.dir, "state.json"), 0o600, text)
+	}
+	if err != nil {
+		return fmt.Errorf("recipe: %w", err)
+	}
+	return nil
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package audits
-
-const raceDetector = false

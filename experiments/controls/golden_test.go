@@ -1,0 +1,258 @@
+package controls
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+func readJSON(t *testing.T, name string, to any) {
+	data, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, to))
+}
+
+// lossOf is the exact finding about a control.
+func lossOf(t *testing.T, name string) audit.Finding {
+	targets, err := Find(Broken(), name)
+	require.NoError(t, err)
+	for _, target := range targets {
+		if target.Method == ByLaw {
+			f, err := target.audit(context.Background(), effort{delta: 1e-5})
+			require.NoError(t, err)
+			return f
+		}
+	}
+	t.Fatalf("%s has no law", name)
+	return audit.Finding{}
+}
+
+type variant struct {
+	Name         string    `json:"name"`
+	Claimed      float64   `json:"claimed_eps"`
+	MaxLogRatio  []any     `json:"max_log_ratio"`
+	BestEvent    bestEvent `json:"best_event"`
+	NoisyWindows []struct {
+		Bottoms  int     `json:"bottoms"`
+		LogRatio float64 `json:"log_ratio"`
+	} `json:"events"`
+}
+
+type bestEvent struct {
+	Direction string   `json:"direction"`
+	P         float64  `json:"p_event"`
+	Q         float64  `json:"p_event_neighbour"`
+	Event     []string `json:"event"`
+}
+
+var variantOf = map[string]string{
+	"no query noise":                                     "svt-no-query-noise",
+	"no cutoff on positive answers":                      "svt-no-cutoff",
+	"query noise not scaled with c":                      "svt-noise-not-scaled",
+	"threshold not refreshed, charged as one epoch, c=4": "svt-charged-once",
+	"noise scale eps instead of 1/eps (seed formula sqrt(..)*eps), eps=0.25 claimed": "svt-scale-times-epsilon",
+	"noisy value released after a top, reusing the comparison noise":                 "svt-noisy-value",
+}
+
+func readVariants(t *testing.T) []variant {
+	var file struct {
+		Variants []variant `json:"variants"`
+	}
+	readJSON(t, "broken_variants.json", &file)
+	return file.Variants
+}
+
+// TestLossesOfBrokenVariants: the largest log-ratios are those computed elsewhere.
+func TestLossesOfBrokenVariants(t *testing.T) {
+	found := 0
+	for _, v := range readVariants(t) {
+		name, ok := variantOf[v.Name]
+		if !ok {
+			require.Contains(t, v.Name, "correct")
+			continue
+		}
+		found++
+		f := lossOf(t, name)
+		require.InDelta(t, v.Claimed, f.Claim.Epsilon, 0)
+		if name == "svt-noisy-value" {
+			for _, e := range v.NoisyWindows {
+				if e.Bottoms == 16 {
+					require.InEpsilon(t, e.LogRatio, f.Epsilon, 1e-7)
+				}
+			}
+			continue
+		}
+		worst := 0.0
+		for _, r := range v.MaxLogRatio {
+			ratio, ok := r.(float64)
+			if !ok {
+				ratio = math.Inf(1)
+			}
+			worst = max(worst, ratio)
+		}
+		if math.IsInf(worst, 1) {
+			require.True(t, math.IsInf(f.Epsilon, 1))
+			continue
+		}
+		require.InEpsilon(t, worst, f.Epsilon, 1e-7, name)
+	}
+	require.Equal(t, len(variantOf), found)
+}
+
+// TestListedSampleSizesRefute: with the best event known, each variant is refuted at the
+// number of runs listed for it, at alpha 1e-4. The seed is fixed.
+func TestListedSampleSizesRefute(t *testing.T) {
+	listed := map[string]int{
+		"svt-no-query-noise": 1_000, "svt-no-cutoff": 10_000, "svt-noise-not-scaled": 10_000,
+		"svt-charged-once": 1_000_000, "svt-scale-times-epsilon": 1_000,
+	}
+	for _, v := range readVariants(t) {
+		n, ok := listed[variantOf[v.Name]]
+		if !ok || raceDetector && n > 100_000 {
+			continue
+		}
+		control := brokenLawOf(t, variantOf[v.Name])
+		in := map[string]bool{}
+		for _, s := range v.BestEvent.Event {
+			in[s] = true
+		}
+		if len(in) == 0 { // not listed: by likelihood ratio
+			in = likelier(t, control)
+		}
+		one, err := comparisons(control.law, control.one)(rng.SeedKey(11), n)
+		require.NoError(t, err)
+		two, err := comparisons(control.law, control.two)(rng.SeedKey(12), n)
+		require.NoError(t, err)
+		if v.BestEvent.Direction == "D_prime" {
+			one, two = two, one
+		}
+		f, err := audit.Test(context.Background(), func(s string) bool { return in[s] }, one, two,
+			audit.Config{Claim: audit.Claim{Epsilon: v.Claimed}, Alpha: 1e-4, Runs: n})
+		require.NoError(t, err)
+		require.True(t, f.Refuted(), "%s: %+v", v.Name, f)
+	}
+}
+
+// likelier is the event {y: P(y) > e^claim Q(y)}.
+func likelier(t *testing.T, v brokenLaw) map[string]bool {
+	in := map[string]bool{}
+	p, err := v.law.Outcomes(v.one)
+	require.NoError(t, err)
+	q, err := v.law.Outcomes(v.two)
+	require.NoError(t, err)
+	for i := range p {
+		if p[i].Prob > math.Exp(v.epsilon)*q[i].Prob {
+			var s []byte
+			for _, above := range p[i].Above {
+				s = append(s, bit(above))
+			}
+			in[string(s)] = true
+		}
+	}
+	return in
+}
+
+func brokenLawOf(t *testing.T, name string) brokenLaw {
+	for _, v := range brokenLaws() {
+		if v.name == name {
+			return v
+		}
+	}
+	t.Fatalf("no control %s", name)
+	return brokenLaw{}
+}
+
+// TestVotesAtListedSampleSizes are the two controls on votes, at 100,000 runs.
+func TestVotesAtListedSampleSizes(t *testing.T) {
+	if raceDetector {
+		t.Skip("long")
+	}
+	const n = 100_000
+	one, err := halfNoiseOf([]int{8, 2})(rng.SeedKey(21), n)
+	require.NoError(t, err)
+	two, err := halfNoiseOf([]int{9, 1})(rng.SeedKey(22), n)
+	require.NoError(t, err)
+	f, err := audit.Test(context.Background(), func(a aggregate.Answer) bool { return a.Label == 1 }, one, two,
+		audit.Config{Claim: audit.Claim{Epsilon: 0.5}, Alpha: 1e-4, Runs: n})
+	require.NoError(t, err)
+	require.True(t, f.Refuted(), "%+v", f)
+
+	released, err := gapRelease(2)(rng.SeedKey(23), n)
+	require.NoError(t, err)
+	unstable, err := gapRelease(0)(rng.SeedKey(24), n)
+	require.NoError(t, err)
+	f, err = audit.Test(context.Background(), func(r bool) bool { return r }, released, unstable,
+		audit.Config{Claim: audit.Claim{Epsilon: 1, Delta: 0.01}, Alpha: 1e-4, Runs: n})
+	require.NoError(t, err)
+	require.True(t, f.Refuted(), "%+v", f)
+}
+
+// TestKnownDefects: the claims of the controls are what those accountants answered, and the
+// truth that laws show is no more than the right answer, and not much less.
+func TestKnownDefects(t *testing.T) {
+	var file struct {
+		Records []struct {
+			Name      string  `json:"name"`
+			Observed  float64 `json:"observed"`
+			Reference any     `json:"reference"`
+		} `json:"records"`
+	}
+	readJSON(t, "known_defects.json", &file)
+	controls := map[string]struct {
+		name  string
+		least float64 // share of the right answer that the law shows
+	}{
+		"exp_mech_count_10":              {"account-selections-ignored", 0.6},
+		"rr_count_10_REPLACE_ONE":        {"account-count-ignored", 0.999},
+		"replace_one_gaussian_sigma_1.0": {"account-replaced-gaussian", 0.999},
+		"replace_one_laplace_1.0":        {"account-replaced-laplace", 0.999},
+	}
+	require.Len(t, file.Records, len(controls))
+	for _, r := range file.Records {
+		right, ok := r.Reference.(float64)
+		if !ok {
+			right = r.Reference.(map[string]any)["pld_same_event"].(float64)
+		}
+		c := controls[r.Name]
+		f := lossOf(t, c.name)
+		require.InDelta(t, r.Observed, f.Claim.Epsilon, 0, r.Name)
+		require.True(t, f.Refuted(), "%s: %+v", r.Name, f)
+		require.LessOrEqual(t, f.Epsilon, right*(1+1e-9), r.Name)
+		require.Greater(t, f.Epsilon, c.least*right, r.Name)
+	}
+}
+
+// TestShuffledBatches: the law of the largest batch shows at least what one event of it
+// does.
+func TestShuffledBatches(t *testing.T) {
+	var file struct {
+		Records []struct {
+			Sigma   float64 `json:"sigma"`
+			Steps   int     `json:"steps_per_epoch"`
+			Epochs  int     `json:"epochs"`
+			Delta   float64 `json:"delta"`
+			Shuffle float64 `json:"eps_shuffle_LOWER_bound"`
+		} `json:"records"`
+	}
+	readJSON(t, "shuffle_gap.json", &file)
+	checked := 0
+	for _, r := range file.Records {
+		if r.Epochs != 1 {
+			continue
+		}
+		law := func(shift float64) []float64 { return largestBatch(r.Steps, r.Sigma, shift) }
+		f, err := exactPair(effort{}, stated(0, r.Delta), law(2), law(1))
+		require.NoError(t, err)
+		require.Greater(t, f.Epsilon, 0.98*r.Shuffle, "%+v", r)
+		checked++
+	}
+	require.Greater(t, checked, 2)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package controls
+
+const raceDetector = false

@@ -1,0 +1,147 @@
+package controls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Options say with what effort targets are audited.
+type Options struct {
+	Key rng.Key // of all randomness: rng.NewKey for an audit, rng.SeedKey for one to repeat
+	// Alpha is the chance that any of the claims is refuted if all are true. Those
+	// that are audited by chance share it equally.
+	Alpha float64
+	// Delta, if not 0, is where claims that have a privacy profile are audited.
+	// Default: 0.01 by runs, 1e-5 by law, 1e-8 by canaries.
+	Delta float64
+	// Runs, if not 0, is the number of runs on each input, for targets that have one.
+	Runs int
+	// Workers is the number of targets at work at a time; default GOMAXPROCS.
+	Workers int
+	// Progress, if set, is called now and then, from several goroutines, with the share
+	// of the work that is done.
+	Progress func(done, total int)
+}
+
+// Result is what came of one target.
+type Result struct {
+	Target  Target
+	Finding audit.Finding
+	Seconds float64
+}
+
+// Run audits all targets, and returns the results in their order.
+func Run(ctx context.Context, targets []Target, opt Options) ([]Result, error) {
+	if opt.Key.IsZero() {
+		return nil, errors.New("controls: Key is missing")
+	}
+	if opt.Runs != 0 && (opt.Runs < 2 || opt.Runs > 1<<30) {
+		return nil, fmt.Errorf("controls: Runs must be in [2, 2^30], not %d", opt.Runs)
+	}
+	if !(opt.Delta >= 0 && opt.Delta < 1) {
+		return nil, fmt.Errorf("controls: Delta must be in [0, 1), not %g", opt.Delta)
+	}
+	byChance, total := 0, 0
+	for _, t := range targets {
+		if t.Method != ByLaw {
+			byChance++
+		}
+		total += weight(t, opt.Runs)
+	}
+	if opt.Workers == 0 {
+		opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	results, errs := make([]Result, len(targets)), make([]error, len(targets))
+	var next, done atomic.Int64
+	var group sync.WaitGroup
+	for range min(opt.Workers, len(targets)) {
+		group.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(targets)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				t := targets[i]
+				report := func(int) {}
+				if opt.Progress != nil {
+					before := 0 // of this target
+					report = func(now int) {
+						opt.Progress(int(done.Add(int64(now-before))), total)
+						before = now
+					}
+				}
+				if results[i], errs[i] = t.run(ctx, opt, byChance, report); errs[i] != nil {
+					cancel()
+					return
+				}
+				report(weight(t, opt.Runs))
+			}
+		})
+	}
+	group.Wait()
+	for i, err := range errs {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			return nil, fmt.Errorf("controls: %s by %s: %w", targets[i].Name, targets[i].Method, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+func (t Target) run(ctx context.Context, opt Options, byChance int, report func(int)) (Result, error) {
+	started := time.Now()
+	mistake := uint64(0)
+	if t.Mistake != "" {
+		mistake = 1
+	}
+	e := effort{
+		key:      opt.Key.Derive("audit "+t.Name+" by "+string(t.Method), mistake),
+		alpha:    opt.Alpha / float64(max(byChance, 1)),
+		delta:    opt.Delta,
+		runs:     t.runs(opt.Runs),
+		progress: report,
+	}
+	if e.delta == 0 {
+		e.delta = t.Method.delta()
+	}
+	f, err := t.audit(ctx, e)
+	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
+}
+
+// delta is where a method sees most of a privacy profile: runs do not see what is rare, and
+// canaries give away twice their number times delta.
+func (m Method) delta() float64 {
+	switch m {
+	case ByRuns:
+		return 0.01
+	case ByCanaries:
+		return 1e-8
+	}
+	return 1e-5
+}
+
+func (t Target) runs(asked int) int {
+	if asked != 0 && t.Method == ByRuns {
+		return asked
+	}
+	return t.Runs
+}
+
+// weight is the work a target is counted as, in runs.
+func weight(t Target, asked int) int {
+	if t.Method == ByRuns {
+		return 2 * t.runs(asked)
+	}
+	return weightOfOthers
+}
+
+// weightOfOthers is what a target without runs is counted as.
+const weightOfOthers = 20_000

@@ -1,0 +1,198 @@
+package controls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Trained are models as users train them, with canaries among the real records. They
+// take a minute each and stand beside Default.
+func Trained() []Target { return []Target{mnist().target()} }
+
+// BrokenTrained are the positive controls of Trained.
+func BrokenTrained() []Target {
+	t := mnist()
+	t.name, t.noise = "dpsgd-mnist-quarter-noise", 0.25
+	target := t.target()
+	target.Mistake = "noise a quarter of what is accounted"
+	return []Target{target}
+}
+
+// trained is a linear model on the images of MNIST, by the recipe of `pate dpsgd`.
+type trained struct {
+	name     string
+	share    float64 // of MNIST
+	canaries int
+	guesses  int
+	epsilon  float64 // of the recipe, at delta
+	delta    float64
+	noise    float64 // over what is accounted
+	train    func(recipe.Shape) dpsgd.Config
+}
+
+func mnist() trained {
+	return trained{
+		name: "dpsgd-mnist", share: 1, canaries: 3000, guesses: 300, epsilon: 2, delta: 1e-5, noise: 1,
+		train: func(s recipe.Shape) dpsgd.Config {
+			return recipe.Default(s, features.NameDeskewedHOG, recipe.Linear, 2).Train
+		},
+	}
+}
+
+func (t trained) target() Target {
+	return Target{Name: t.name, Method: ByCanaries, On: fmt.Sprintf("MNIST and %d canaries, each in or out", t.canaries), audit: t.audit}
+}
+
+// audit trains once, with a canary among the images for each coin that says so. A
+// canary has one feature, of the size of a whole image, that nothing else has, and so has a
+// column of weights to itself: other records, and what the model learns from
+// them, move it through the predictions alone, which the auditor sees.
+func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
+	images, err := t.images(ctx)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	coins, in := e.key.Derive("coins").Stream(), make([]bool, t.canaries)
+	for i := range in {
+		in[i] = coins.Uint64N(2) == 1
+	}
+	data := withCanaries(images, in)
+	cfg, err := t.config(ctx, images)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	claim, err := claimAt(cfg.Event(), accountant.AddRemove, e.delta)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	if m := cfg.Optimizer; (m.Method != "" && m.Method != optim.SGD) || m.Nesterov || m.WeightDecay != 0 || cfg.Clipping.PerGroup || cfg.Clipping.Adaptive.Quantile != 0 {
+		return audit.Finding{}, errors.New("the auditor cannot take the steps of this recipe back")
+	}
+	cfg.NoiseMultiplier *= t.noise
+	cfg.Workers = runtime.GOMAXPROCS(0)
+	model, err := nn.NewSoftmax(data.X.Cols, images.classes)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	w := newWeightWatch(cfg, model.Parameters(), images, data.X)
+	cfg.Observe = func(m dpsgd.Metrics) {
+		w.look(m.LearningRate)
+		e.progress(weightOfOthers * m.Step / m.Steps)
+	}
+	if err := trainInMemory(ctx, model, data, cfg, e.key.Derive("run")); err != nil {
+		return audit.Finding{}, err
+	}
+	g, err := audit.Guess(w.scores, in, t.guesses)
+	if err != nil {
+		return audit.Finding{}, err
+	}
+	return audit.OneRun(g, claim, e.alpha)
+}
+
+// config is the recipe with the noise that its epsilon asks for.
+func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, error) {
+	cfg := t.train(recipe.Shape{Name: "mnist", Records: images.x.Rows, Columns: images.x.Cols, Classes: images.classes, Image: images.shape})
+	target := accountant.Target{Epsilon: t.epsilon, Delta: t.delta}
+	var err error
+	cfg.NoiseMultiplier, _, err = accountant.CalibrateNoise(ctx, accountant.PLDConfig{Relation: accountant.AddRemove}.NewAccount, target,
+		func(noise float64) accountant.Event {
+			try := cfg
+			try.NoiseMultiplier = noise
+			return try.Event()
+		})
+	return cfg, err
+}
+
+// labelled is a set with its features.
+type labelled struct {
+	x       blas32.General
+	y       []int
+	classes int
+	shape   dataset.Shape
+}
+
+func (t trained) images(ctx context.Context) (labelled, error) {
+	found, err := dataset.Named("mnist")
+	if err != nil {
+		return labelled{}, err
+	}
+	task, err := found.Task(dataset.Literature)
+	if err != nil {
+		return labelled{}, err
+	}
+	set := task.Private
+	if t.share < 1 {
+		if set, err = set.Sample(t.share); err != nil {
+			return labelled{}, err
+		}
+	}
+	extractor, err := features.Named(features.NameDeskewedHOG, task.Image)
+	if err != nil {
+		return labelled{}, err
+	}
+	images := labelled{y: set.Y, classes: len(set.Classes), shape: task.Image}
+	images.x, err = features.Apply(ctx, set, extractor, runtime.GOMAXPROCS(0))
+	return images, err
+}
+
+// withCanaries adds a column for every canary, and a row of class 0 for those that are
+// in.
+func withCanaries(images labelled, in []bool) dpsgd.Data {
+	present := 0
+	for _, v := range in {
+		if v {
+			present++
+		}
+	}
+	n, d := images.x.Rows, images.x.Cols
+	cols := d + len(in)
+	data := dpsgd.Data{
+		X: blas32.General{Rows: n + present, Cols: cols, Stride: cols, Data: make([]float32, (n+present)*cols)},
+		Y: append(make([]int, 0, n+present), images.y...),
+	}
+	for i := range n {
+		copy(data.X.Data[i*cols:], images.x.Data[i*images.x.Stride:][:d])
+	}
+	row := n
+	for i, v := range in {
+		if v {
+			data.X.Data[row*cols+d+i] = canarySize(images)
+			row++
+		}
+	}
+	data.Y = data.Y[:n+present] // canaries are of class 0
+	return data
+}
+
+// canarySize is the norm of a standardised image.
+func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
+
+// trainInMemory trains on a ledger of its own, without a budget to speak of.
+func trainInMemory(ctx context.Context, model dpsgd.Model, data dpsgd.Data, cfg dpsgd.Config, key rng.Key) error {
+	l, err := ledger.Open("", ledger.Config{Unit: "canary", Relation: accountant.AddRemove, Epsilon: 1e15, Delta: 0.5})
+	if err != nil {
+		return err
+	}
+	r, err := l.Reserve(cfg.Event())
+	if err != nil {
+		return err
+	}
+	_, err = dpsgd.Train(ctx, model, data, cfg, r, key)
+	return err
+}

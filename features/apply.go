@@ -1,0 +1,135 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pate-go/pate/dataset"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// chunk is how many images a worker takes at a time.
+const chunk = 64
+
+// Apply extracts the features of every row of set with the given number of
+// workers (at least 1). The result is set.X.Rows x e.Dim(shape), the same for any
+// number of workers; it shares no memory with set. Rows of a set without an image
+// shape count as images of one line. When ctx ends, Apply returns its error and no
+// matrix.
+// Pixels or features that are NaN or infinite are an error.
+func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return blas32.General{}, err
+	}
+	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
+	if err := ApplyTo(ctx, out, set, e, workers); err != nil {
+		return blas32.General{}, err
+	}
+	return out, nil
+}
+
+// shapeOf is the shape of what rows of a set are extracted from.
+func shapeOf(set dataset.Set) dataset.Shape {
+	if set.Image == (dataset.Shape{}) {
+		return dataset.Shape{Rows: 1, Cols: set.X.Cols}
+	}
+	return set.Image
+}
+
+func dimOf(set dataset.Set, e Extractor) (int, error) {
+	shape := shapeOf(set)
+	if shape.Pixels() != set.X.Cols {
+		return 0, fmt.Errorf("features: set %q has rows of %d for images of %dx%d", set.Name, set.X.Cols, shape.Rows, shape.Cols)
+	}
+	dim := e.Dim(shape)
+	if dim < 1 {
+		return 0, fmt.Errorf("features: %s cannot be computed on images of %dx%d", e.Name(), shape.Rows, shape.Cols)
+	}
+	return dim, nil
+}
+
+// ApplyTo is [Apply] to a matrix at hand, whose rows may lie apart. After an
+// error its contents are undefined.
+func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+	if err := checkArguments(ctx, out, set, e, workers); err != nil {
+		return err
+	}
+	shape := shapeOf(set)
+	var next, bad atomic.Int64
+	bad.Store(-1)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for ctx.Err() == nil && bad.Load() < 0 {
+				from := int(next.Add(chunk)) - chunk
+				if from >= set.X.Rows {
+					return
+				}
+				to := min(from+chunk, set.X.Rows)
+				images, features := rowsOf(set.X, from, to), rowsOf(out, from, to)
+				at := notFinite(images)
+				if at < 0 {
+					extractBatch(e, features, images, shape)
+					at = notFinite(features)
+				}
+				if at >= 0 {
+					bad.Store(int64(from + at))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := ended(ctx, e); err != nil {
+		return err
+	}
+	if i := bad.Load(); i >= 0 {
+		return fmt.Errorf("features: row %[2]d of set %[3]q: pixels or %[1]s are not finite", e.Name(), i, set.Name)
+	}
+	return nil
+}
+
+// checkArguments checks what ApplyTo is called with.
+func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+	if workers < 1 {
+		return fmt.Errorf("features: %d workers, at least 1 needed", workers)
+	}
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return err
+	}
+	if out.Rows != set.X.Rows || out.Cols != dim || out.Stride < dim || out.Rows > 0 && len(out.Data) < (out.Rows-1)*out.Stride+dim {
+		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
+	}
+	return ended(ctx, e)
+}
+
+// ended is the error of a context that has ended.
+func ended(ctx context.Context, e Extractor) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("features: %s: %w", e.Name(), err)
+	}
+	return nil
+}
+
+// notFinite is the first row of x that is not finite, -1 if there is none.
+func notFinite(x blas32.General) int {
+	for i := range x.Rows {
+		if !finite(rowOf(x, i)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// finite uses that x*0 is 0 for finite x and NaN otherwise, and that NaN stays.
+func finite(v []float32) bool {
+	var sum float32
+	for _, x := range v {
+		sum += x * 0
+	}
+	return !math.IsNaN(float64(sum))
+}

@@ -1,0 +1,279 @@
+package features
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/durable"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// Cache keeps features in files, so that they are computed once. A file's name
+// is a hash of the pixels, the extractor's name and what the extractor makes of
+// test images, so other pixels, another extractor, or one that computes
+// differently since - by a new version or on another kind of machine - never find
+// it. Every piece of a file carries its own hash; a damaged or truncated file is
+// reported, computed again and replaced.
+//
+// Features are as private as the images they come from: files have mode 0600
+// and folders 0700. They may be deleted at any time. What has not been used for
+// longest is deleted when a new file would make the folder larger than Limit, and what
+// a killed process left half written when it is an hour old. On Unix a folder
+// is not used, and a file in it not read, if it belongs to another user or its
+// mode lets others write: the hashes of a file tell what is damaged, not who
+// wrote it.
+type Cache struct {
+	// Dir is the folder; empty is pate/features in [os.UserCacheDir].
+	Dir string
+	// Warn, if not nil, is told of files that were damaged, could not be read or
+	// written, or might be by others. The features are right all the same.
+	Warn func(error)
+	// Limit is how many bytes of features the folder may hold; 0 is [DefaultLimit].
+	// Features that are larger by themselves are not kept.
+	Limit int64
+}
+
+// DefaultLimit is 8 GB, four times the features of MNIST that recipes use.
+const DefaultLimit int64 = 8e9
+
+// extension of the names of files.
+const extension = ".features"
+
+// ErrDamaged is what [Cache.Warn] is told of a file that is not what was
+// written.
+var ErrDamaged = errors.New("features: damaged file in the cache")
+
+// Apply is [Apply] through the cache.
+func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return blas32.General{}, err
+	}
+	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
+	if err := c.ApplyTo(ctx, out, set, e, workers); err != nil {
+		return blas32.General{}, err
+	}
+	return out, nil
+}
+
+// ApplyTo is [ApplyTo] through the cache.
+func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+	if err := checkArguments(ctx, out, set, e, workers); err != nil {
+		return err
+	}
+	dir, err := c.dir()
+	if err != nil {
+		c.warn(err)
+		return ApplyTo(ctx, out, set, e, workers)
+	}
+	sweep(dir, time.Now())
+	key, err := cacheKey(ctx, set, e, out.Cols)
+	if err != nil {
+		return err
+	}
+	f := cacheFile{key: key}
+	path := filepath.Join(dir, f.name())
+	err = f.read(ctx, path, out, workers)
+	if err == nil {
+		c.used(path)
+	}
+	if over := ended(ctx, e); over != nil || err == nil {
+		return over
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		c.warn(err)
+	}
+	if err := ApplyTo(ctx, out, set, e, workers); err != nil {
+		return err
+	}
+	if !c.makeRoom(dir, fileSize(out)) {
+		return nil
+	}
+	if err := durable.WriteFile(path, 0o600, func(w io.Writer) error { return f.write(w, out) }); err != nil {
+		c.warn(fmt.Errorf("features: the cache was not written: %w", err))
+	}
+	return nil
+}
+
+func (c Cache) warn(err error) {
+	if c.Warn != nil {
+		c.Warn(err)
+	}
+}
+
+// dir is the folder, which it makes.
+func (c Cache) dir() (string, error) {
+	dir := c.Dir
+	if dir == "" {
+		base, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("features: no folder for the cache: %w", err)
+		}
+		dir = filepath.Join(base, "pate", "features")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("features: no folder for the cache: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = exposed(info)
+	}
+	if err != nil {
+		return "", fmt.Errorf("features: the cache is not used: %s: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// cacheKey identifies the features of a set. The only error is the end of ctx.
+func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [sha256.Size]byte, err error) {
+	shape := shapeOf(set)
+	h := sha256.New()
+	header := fmt.Appendf(nil, "pate features 2 %d %s %d %d %d %d\n", len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
+	h.Write(header)
+	h.Write(floatBytes(nil, probe(e, shape, dim)))
+	var buffer []byte
+	for i := range set.X.Rows {
+		if err := ended(ctx, e); err != nil {
+			return key, err
+		}
+		buffer = floatBytes(buffer[:0], rowOf(set.X, i))
+		h.Write(buffer)
+	}
+	h.Sum(key[:0])
+	return key, nil
+}
+
+// probes is how many test images there are.
+const probes = 3
+
+// probe is the features of the test images: one that is empty, one that is flat
+// and negative, and one in which neighbouring pixels differ, for extractors treat
+// images without mass, variance or gradients by themselves.
+func probe(e Extractor, shape dataset.Shape, dim int) []float32 {
+	img, dst := make([]float32, shape.Pixels()), make([]float32, probes*dim)
+	pixels := [probes]func(i int) float32{
+		func(int) float32 { return 0 },
+		func(int) float32 { return -0.5 },
+		func(i int) float32 { return float32(uint64(i)*uint64(i)*7919%1009) / 1009 },
+	}
+	for k, pixel := range pixels {
+		for i := range img {
+			img[i] = pixel(i)
+		}
+		e.Extract(dst[k*dim:(k+1)*dim], img, shape)
+	}
+	return dst
+}
+
+func floatBytes(dst []byte, values []float32) []byte {
+	for _, v := range values {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
+	}
+	return dst
+}
+
+// cacheFile is a file of features: pieces of 256 rows, each followed by the hash
+// of the key, the piece's number and its bytes.
+type cacheFile struct{ key [sha256.Size]byte }
+
+const pieceRows = 256
+
+func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extension }
+
+func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
+
+// fileSize is the size of the file of x.
+func fileSize(x blas32.General) int64 {
+	return int64(x.Rows)*int64(x.Cols)*4 + int64(pieces(x.Rows))*sha256.Size
+}
+
+func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece)))
+	h.Write(data)
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+func (f cacheFile) write(w io.Writer, x blas32.General) error {
+	var buffer []byte
+	for from, piece := 0, 0; from < x.Rows; from, piece = from+pieceRows, piece+1 {
+		buffer = buffer[:0]
+		for i := from; i < min(from+pieceRows, x.Rows); i++ {
+			buffer = floatBytes(buffer, rowOf(x, i))
+		}
+		seal := f.seal(piece, buffer)
+		if _, err := w.Write(append(buffer, seal[:]...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read fills x from the file if all of it is as written.
+func (f cacheFile) read(ctx context.Context, path string, x blas32.General, workers int) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("features: the cache was not read: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil {
+		err = exposed(info)
+	}
+	if err != nil {
+		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)
+	}
+	pieces := pieces(x.Rows)
+	if info.Size() != fileSize(x) {
+		return fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	errs := make([]error, max(workers, 1))
+	for w := range errs {
+		group.Go(func() {
+			buffer := make([]byte, pieceRows*x.Cols*4+sha256.Size)
+			for piece := int(next.Add(1)) - 1; piece < pieces && errs[w] == nil && ctx.Err() == nil; piece = int(next.Add(1)) - 1 {
+				errs[w] = f.readPiece(file, x, piece, buffer)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+func (f cacheFile) readPiece(file io.ReaderAt, x blas32.General, piece int, buffer []byte) error {
+	from := piece * pieceRows
+	to := min(from+pieceRows, x.Rows)
+	size := (to - from) * x.Cols * 4
+	buffer = buffer[:size+sha256.Size]
+	if _, err := file.ReadAt(buffer, int64(from)*int64(x.Cols)*4+int64(piece)*sha256.Size); err != nil {
+		return fmt.Errorf("features: the cache was not read: %w", err)
+	}
+	if f.seal(piece, buffer[:size]) != [sha256.Size]byte(buffer[size:]) {
+		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
+	}
+	for i := from; i < to; i++ {
+		row := rowOf(x, i)
+		for j := range row {
+			row[j] = math.Float32frombits(binary.LittleEndian.Uint32(buffer[4*j:]))
+		}
+		buffer = buffer[4*len(row):]
+	}
+	return nil
+}

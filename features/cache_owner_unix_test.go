@@ -1,0 +1,106 @@
+//go:build unix
+
+package features
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever knows the pixels can make a file that passes for right; it has to come
+// from its user.
+func TestCacheOfOthers(t *testing.T) {
+	ctx := context.Background()
+	set := randomSet(4, dataset.Shape{Rows: 2, Cols: 3})
+	var calls atomic.Int64
+	e := counting{calls: &calls}
+	want, err := Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+	planted := matrixOf(want.Rows, want.Cols, want.Stride)
+	for i := range planted.Data {
+		planted.Data[i] = 42
+	}
+	key, err := cacheKey(ctx, set, e, want.Cols)
+	require.NoError(t, err)
+
+	for _, c := range []struct {
+		name         string
+		folder, file fs.FileMode
+		warning      string // "" if the file is believed
+		replaced     bool
+	}{
+		{"the user's", 0o700, 0o600, "", false},
+		{"readable", 0o755, 0o644, "", false},
+		{"a file of the group", 0o700, 0o620, "the cache was not read", true},
+		{"everybody's file", 0o700, 0o606, "the cache was not read", true},
+		{"a folder of the group", 0o770, 0o600, "the cache is not used", false},
+		{"everybody's folder", 0o777, 0o600, "the cache is not used", false},
+		{"a folder as for temporary files", 0o777 | fs.ModeSticky, 0o600, "the cache is not used", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "c")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			path := filepath.Join(dir, cacheFile{key: key}.name())
+			f, err := os.Create(path)
+			require.NoError(t, err)
+			require.NoError(t, cacheFile{key: key}.write(f, planted))
+			require.NoError(t, f.Close())
+			require.NoError(t, os.Chmod(path, c.file))
+			require.NoError(t, os.Chmod(dir, c.folder))
+			was, err := os.ReadFile(path)
+			require.NoError(t, err)
+
+			var warned []error
+			cache := Cache{Dir: dir, Warn: func(err error) { warned = append(warned, err) }}
+			got, err := cache.Apply(ctx, set, e, 1)
+			require.NoError(t, err)
+			if c.warning == "" {
+				require.Equal(t, planted, got)
+				require.Empty(t, warned)
+			} else {
+				require.Equal(t, want, got)
+				require.Len(t, warned, 1)
+				require.ErrorContains(t, warned[0], c.warning)
+				require.ErrorContains(t, warned[0], "others may write to it")
+			}
+			now, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, !c.replaced, string(was) == string(now))
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+			if c.replaced {
+				info, err := os.Stat(path)
+				require.NoError(t, err)
+				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+			}
+		})
+	}
+}
+
+// owned is a file of some user.
+type owned struct {
+	fs.FileInfo
+	uid uint32
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
+
+func TestExposedByOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, exposed(info))
+	me := uint32(os.Geteuid())
+	require.NoError(t, exposed(owned{info, me}))
+	require.ErrorContains(t, exposed(owned{info, me + 1}), "belongs to user")
+}

@@ -1,0 +1,336 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// counting tells how many images were computed, and can change what it
+// computes under the same name.
+type counting struct {
+	calls *atomic.Int64
+	plus  float32
+}
+
+func (counting) Name() string                { return "counting" }
+func (counting) Dim(shape dataset.Shape) int { return shape.Pixels() }
+func (c counting) Extract(dst, img []float32, _ dataset.Shape) {
+	c.calls.Add(1)
+	for i, v := range img {
+		dst[i] = 2*v + c.plus
+	}
+}
+
+// branching is Raw but for images of a kind, which are 3.
+type branching struct {
+	Raw
+	of func(img []float32) bool
+}
+
+func (b branching) Extract(dst, img []float32, shape dataset.Shape) {
+	b.Raw.Extract(dst, img, shape)
+	if b.of(img) {
+		dst[0] = 3
+	}
+}
+
+func TestCacheComputesOnce(t *testing.T) {
+	ctx, shape := context.Background(), dataset.Shape{Rows: 3, Cols: 4}
+	set := randomSet(2*pieceRows+5, shape)
+	var calls atomic.Int64
+	e := counting{calls: &calls}
+	var warned []error
+	c := Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Warn: func(err error) { warned = append(warned, err) }}
+	want, err := Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+
+	calls.Store(0)
+	first, err := c.Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+	require.Equal(t, want, first)
+	require.EqualValues(t, set.X.Rows+probes, calls.Load())
+	calls.Store(0)
+	second, err := c.Apply(ctx, set, e, 3)
+	require.NoError(t, err)
+	require.Equal(t, want, second)
+	require.EqualValues(t, probes, calls.Load(), "only the test images")
+	wide := matrixOf(set.X.Rows, 12, 20)
+	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
+	for i := range wide.Rows {
+		require.Equal(t, rowOf(want, i), rowOf(wide, i))
+		require.Equal(t, make([]float32, 8), wide.Data[i*20+12:i*20+20])
+	}
+	require.Empty(t, warned)
+
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	for path, mode := range map[string]os.FileMode{files[0]: 0o600, c.Dir: 0o700} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm())
+	}
+}
+
+// Whatever features depend on leads to another file: pixels, one of them, their
+// order, the number of rows, the shape, the extractor by name and by deed.
+func TestCacheKeysDiffer(t *testing.T) {
+	var calls atomic.Int64
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	seen := map[[32]byte]bool{}
+	add := func(set dataset.Set, e Extractor) {
+		key, err := cacheKey(context.Background(), set, e, e.Dim(shapeOf(set)))
+		require.NoError(t, err)
+		seen[key] = true
+	}
+	add(set, Raw{})
+	packed := set
+	packed.X = matrixOf(5, 12, 12)
+	for i := range 5 {
+		copy(rowOf(packed.X, i), rowOf(set.X, i))
+	}
+	add(packed, Raw{})
+	require.Len(t, seen, 1, "the stride does not matter")
+	add(set, UnitNorm{Of: Raw{}})
+	add(set, counting{calls: &calls})
+	add(set, counting{calls: &calls, plus: 1e-6})
+	add(set, branching{of: func(img []float32) bool { return sumSquares(img) == 0 }})
+	add(set, branching{of: func(img []float32) bool { return img[0] < 0 }})
+	add(set, branching{of: func(img []float32) bool { return img[1] == img[2] }})
+	turned := set
+	turned.Image = dataset.Shape{Rows: 4, Cols: 3}
+	add(turned, Raw{})
+	fewer := set
+	fewer.X = rowsOf(set.X, 0, 4)
+	add(fewer, Raw{})
+	packed.X.Data[17] += 1e-6
+	add(packed, Raw{})
+	require.Len(t, seen, 10)
+}
+
+// A file that is not as written is never believed: any byte changed, anything
+// cut off or added, pieces exchanged, or the file of other features.
+func TestCacheOfDamagedFiles(t *testing.T) {
+	ctx, shape := context.Background(), dataset.Shape{Rows: 1, Cols: 2}
+	set := randomSet(2*pieceRows, shape)
+	var calls atomic.Int64
+	e := counting{calls: &calls}
+	var warned []error
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { warned = append(warned, err) }}
+	want, err := c.Apply(ctx, set, e, 1)
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	path := files[0]
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	half := len(good) / 2
+	damaged := map[string][]byte{
+		"empty": {}, "short": good[:len(good)-1], "half": good[:half], "long": append(append([]byte(nil), good...), 0),
+		"exchanged": append(append([]byte(nil), good[half:]...), good[:half]...), "zeros": make([]byte, len(good)),
+	}
+	for _, at := range []int{0, 100, half - 1, half, len(good) - 1} {
+		b := append([]byte(nil), good...)
+		b[at] ^= 1
+		damaged["byte "+string(rune('a'+len(damaged)))] = b
+	}
+	for name, contents := range damaged {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, contents, 0o600))
+			warned = nil
+			calls.Store(0)
+			got, err := c.Apply(ctx, set, e, 2)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.EqualValues(t, set.X.Rows+probes, calls.Load())
+			require.Len(t, warned, 1)
+			require.ErrorIs(t, warned[0], ErrDamaged)
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, good, after, "replaced")
+		})
+	}
+}
+
+func TestCacheWithoutAFolder(t *testing.T) {
+	ctx := context.Background()
+	set := randomSet(3, dataset.Shape{Rows: 2, Cols: 2})
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	warned := 0
+	c := Cache{Dir: file, Warn: func(error) { warned++ }}
+	x, err := c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+	require.Equal(t, 3, x.Rows)
+	require.Equal(t, 1, warned)
+	c.Warn = nil
+	_, err = c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+
+	// Errors of the features are errors, and nothing is kept.
+	c.Dir = filepath.Join(t.TempDir(), "c")
+	_, err = c.Apply(ctx, set, StandardHOG(), 1)
+	require.ErrorContains(t, err, "cannot be computed")
+	require.Error(t, c.ApplyTo(ctx, blas32.General{}, set, Raw{}, 1))
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = c.Apply(ended, set, Raw{}, 1)
+	require.True(t, errors.Is(err, context.Canceled))
+	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// What is cached is refused like what is not.
+func TestCacheChecksArguments(t *testing.T) {
+	ctx := context.Background()
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
+	_, err := c.Apply(ctx, set, Raw{}, 1)
+	require.NoError(t, err)
+	for _, out := range []blas32.General{
+		{Rows: 5, Cols: 12, Stride: 10, Data: make([]float32, 60)}, {Rows: 5, Cols: 12, Stride: 12, Data: make([]float32, 59)},
+		{Rows: 5, Cols: 11, Stride: 12, Data: make([]float32, 60)}, {Rows: 4, Cols: 12, Stride: 12, Data: make([]float32, 60)},
+	} {
+		want := ApplyTo(ctx, out, set, Raw{}, 1)
+		require.ErrorContains(t, want, "5 x 12 features into a matrix of")
+		require.EqualError(t, c.ApplyTo(ctx, out, set, Raw{}, 1), want.Error())
+		require.Equal(t, make([]float32, len(out.Data)), out.Data)
+	}
+	_, err = c.Apply(ctx, set, Raw{}, 0)
+	require.ErrorContains(t, err, "0 workers")
+	require.NoError(t, c.ApplyTo(ctx, blas32.General{Rows: 5, Cols: 12, Stride: 20, Data: make([]float32, 92)}, set, Raw{}, 1), "the last row has no gap behind it")
+}
+
+// ending ends after so many looks at it.
+type ending struct {
+	context.Context
+	looks *atomic.Int64
+}
+
+func (e ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever a context ends while features come from a file, it is heard.
+func TestCacheHearsTheContext(t *testing.T) {
+	set := randomSet(2*pieceRows+5, dataset.Shape{Rows: 3, Cols: 4})
+	var calls, looks atomic.Int64
+	e := counting{calls: &calls}
+	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
+	want, err := c.Apply(context.Background(), set, e, 1)
+	require.NoError(t, err)
+	apply := func(n int64) (blas32.General, error) {
+		looks.Store(n)
+		return c.Apply(ending{context.Background(), &looks}, set, e, 1)
+	}
+	const plenty = 1 << 40
+	got, err := apply(plenty)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	needed := plenty - looks.Load()
+	require.Greater(t, needed, int64(set.X.Rows+3), "a look for every row, and for every piece")
+	calls.Store(0)
+	for n := range needed {
+		got, err := apply(n)
+		require.ErrorIs(t, err, context.Canceled, "at %d of %d", n, needed)
+		require.Zero(t, got)
+	}
+	require.LessOrEqual(t, calls.Load(), probes*needed, "nothing was computed anew")
+	_, err = apply(needed)
+	require.NoError(t, err)
+}
+
+// Of what was being written only files go that nobody has written to for an hour,
+// and only our own.
+func TestCacheSweepsWhatWasAbandoned(t *testing.T) {
+	c := Cache{Dir: filepath.Join(t.TempDir(), "a[b]*c", "c"), Warn: func(err error) { require.NoError(t, err) }}
+	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
+	_, err := c.Apply(context.Background(), set, Raw{}, 1)
+	require.NoError(t, err)
+	files, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	name := files[0].Name()
+	gone := errors.New("gone")
+	write := func(during func(temporary string)) {
+		require.ErrorIs(t, durable.WriteFile(filepath.Join(c.Dir, name), 0o600, func(io.Writer) error {
+			now, err := os.ReadDir(c.Dir)
+			require.NoError(t, err)
+			for _, f := range now {
+				if f.Name() != name {
+					during(filepath.Join(c.Dir, f.Name()))
+				}
+			}
+			return gone
+		}), gone)
+	}
+	age := func(path string, by time.Duration) {
+		then := time.Now().Add(-by)
+		require.NoError(t, os.Chtimes(path, then, then))
+	}
+	age(filepath.Join(c.Dir, name), 100*time.Hour)
+	apply := func() {
+		_, err := c.Apply(context.Background(), set, Raw{}, 1)
+		require.NoError(t, err)
+	}
+	write(func(temporary string) {
+		apply()
+		require.FileExists(t, temporary, "being written")
+		age(temporary, 59*time.Minute)
+		apply()
+		require.FileExists(t, temporary)
+		age(temporary, 61*time.Minute)
+		apply()
+		require.NoFileExists(t, temporary)
+	})
+	others := []string{".name.features.1.tmp", name + ".1.tmp", "." + name + ".1", "notes"}
+	for _, other := range others {
+		require.NoError(t, os.WriteFile(filepath.Join(c.Dir, other), nil, 0o600))
+		age(filepath.Join(c.Dir, other), 100*time.Hour)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(c.Dir, "."+name+".2.tmp"), 0o700))
+	age(filepath.Join(c.Dir, "."+name+".2.tmp"), 100*time.Hour)
+	apply()
+	left, err := os.ReadDir(c.Dir)
+	require.NoError(t, err)
+	require.Len(t, left, len(others)+2)
+}
+
+// FuzzCacheFile: bytes that nobody wrote are never taken for features.
+func FuzzCacheFile(f *testing.F) {
+	file := cacheFile{key: [32]byte{1, 2, 3}}
+	x := matrixOf(3, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = float32(i)
+	}
+	path := filepath.Join(f.TempDir(), "file")
+	var good bytes.Buffer
+	require.NoError(f, file.write(&good, x))
+	f.Add(good.Bytes())
+	f.Add(good.Bytes()[:good.Len()-4])
+	f.Add(make([]byte, good.Len()))
+	f.Fuzz(func(t *testing.T, contents []byte) {
+		require.NoError(t, os.WriteFile(path, contents, 0o600))
+		got := matrixOf(3, 2, 2)
+		err := file.read(context.Background(), path, got, 1)
+		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
+		if err == nil {
+			require.Equal(t, x, got)
+		}
+	})
+}

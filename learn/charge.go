@@ -1,0 +1,48 @@
+package learn
+
+import (
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// charge pays for an event on a ledger of its own, with room for anything: mechanisms
+// run only on what is paid for, and a trace only tells what they would do. One order
+// is enough for a sum that nobody reads.
+func charge(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
+	budget, err := ledger.Open("", ledger.Config{
+		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return budget.Reserve(e)
+}
+
+// epsilonBy is what events cost together by an accountant.
+func epsilonBy(account accountant.Accountant, delta float64, events ...accountant.Event) (float64, error) {
+	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
+		return 0, err
+	}
+	b, err := account.Epsilon(delta)
+	return b.Upper, err
+}
+
+// epsilon is what events cost together by the Rényi accountant.
+func (r run) epsilon(events ...accountant.Event) (float64, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	if err != nil {
+		return 0, err
+	}
+	return epsilonBy(account, r.delta, events...)
+}
+
+// pure is what events cost together without any delta.
+func pure(events ...accountant.Event) (float64, error) {
+	account, err := accountant.NewBasic(accountant.AddRemove)
+	if err != nil {
+		return 0, err
+	}
+	return epsilonBy(account, 0, events...)
+}

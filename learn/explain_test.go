@@ -1,0 +1,263 @@
+package learn
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+func runOf(t require.TestingT, name string, values map[string]string, seed uint64) Trace {
+	m, err := Find(name)
+	require.NoError(t, err)
+	trace, err := m.Run(values, Options{Seed: seed, Delta: 1e-5})
+	require.NoError(t, err)
+	return trace
+}
+
+func written(t require.TestingT, trace Trace, f table.Format) string {
+	var b bytes.Buffer
+	require.NoError(t, trace.Write(&b, f))
+	return b.String()
+}
+
+// The traces with default inputs, in the formats people paste from.
+// UPDATE_GOLDEN=1 rewrites them.
+func TestGolden(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for _, f := range []table.Format{table.Text, table.Markdown, table.LaTeX} {
+			name := filepath.Join("testdata", m.Name+"."+string(f))
+			got := written(t, runOf(t, m.Name, nil, 7), f)
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				require.NoError(t, os.WriteFile(name, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got, name)
+		}
+	}
+}
+
+func TestEveryTraceIsComplete(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for seed := range uint64(2) {
+			trace := runOf(t, m.Name, nil, seed)
+			require.Equal(t, trace, runOf(t, m.Name, nil, seed), "the same seed gives the same trace")
+			requireComplete(t, m.Name, trace)
+			for line := range strings.Lines(written(t, trace, table.Text)) {
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
+			}
+		}
+	}
+}
+
+// requireComplete checks what every trace has, and that it can be written.
+func requireComplete(t require.TestingT, name string, trace Trace) {
+	require.Equal(t, name, trace.Mechanism)
+	require.False(t, trace.Releasable)
+	require.NotEmpty(t, trace.Title)
+	require.GreaterOrEqual(t, len(trace.Steps), 3)
+	require.NotEmpty(t, trace.Released.Words)
+	require.NotEmpty(t, trace.Cost.Numbers)
+	require.GreaterOrEqual(t, len(trace.Mistakes), 2)
+	for _, s := range trace.Steps {
+		require.NotEmpty(t, s.Name)
+		require.NotEmpty(t, s.Words, s.Name)
+		classes := 0
+		for _, n := range s.Numbers {
+			require.NotEmpty(t, n.Values, n.Name)
+			for _, x := range n.Values {
+				require.False(t, math.IsNaN(x) || math.IsInf(x, 0), n.Name)
+			}
+			if len(n.Values) > 1 {
+				require.Contains(t, []int{0, len(n.Values)}, classes, "vectors of a step have one length: %s", n.Name)
+				classes = len(n.Values)
+			}
+		}
+	}
+	requireBalanced(t, written(t, trace, table.LaTeX))
+	var back Trace
+	require.NoError(t, json.Unmarshal([]byte(written(t, trace, table.JSON)), &back))
+	require.Equal(t, Schema, back.Schema)
+	require.Len(t, back.Steps, len(trace.Steps))
+	require.True(t, strings.HasPrefix(written(t, trace, table.CSV), "step,number,index,value\n"))
+}
+
+// requireBalanced checks what stops a LaTeX run: braces, environments, displays,
+// and special characters in running text.
+func requireBalanced(t require.TestingT, text string) {
+	depth := 0
+	for i, r := range text {
+		escaped := i > 0 && text[i-1] == '\\'
+		switch {
+		case r == '{' && !escaped:
+			depth++
+		case r == '}' && !escaped:
+			depth--
+		}
+		require.GreaterOrEqual(t, depth, 0)
+	}
+	require.Zero(t, depth)
+	require.Equal(t, strings.Count(text, `\begin{`), strings.Count(text, `\end{`))
+	require.Equal(t, strings.Count(text, `\[`), strings.Count(text, `\]`))
+	pairs := func(side string) int {
+		return len(regexp.MustCompile(side+`([(|)\]\[]|\\[lr]floor)`).FindAllString(text, -1))
+	}
+	require.Equal(t, pairs(`\\left`), pairs(`\\right`))
+	prose := regexp.MustCompile(`(?s)\\\[.*?\\\]`).ReplaceAllString(text, "")
+	require.NotRegexp(t, `[^\\][_^#$%]`, prose)
+}
+
+// TestNumbersAgree recomputes what a student would.
+func TestNumbersAgree(t *testing.T) {
+	trace := runOf(t, "noisy-argmax", map[string]string{"counts": "30,20", "sigma": "10", "queries": "50"}, 3)
+	add := trace.Steps[2]
+	for i := range 2 {
+		require.Equal(t, add.Numbers[0].Values[i]+add.Numbers[1].Values[i], add.Numbers[2].Values[i])
+	}
+	noisy := add.Numbers[2].Values
+	want := 0.0
+	if noisy[1] > noisy[0] {
+		want = 1
+	}
+	require.Equal(t, want, trace.Steps[3].Numbers[0].Values[0])
+	law := trace.Steps[4].Numbers
+	require.InDelta(t, 1, law[1].Values[0]+law[1].Values[1], 1e-12)
+	require.Equal(t, []float64{29, 21}, law[2].Values)
+	require.InDelta(t, math.Log(law[1].Values[0]/law[3].Values[0]), law[4].Values[0], 1e-12)
+	require.InDelta(t, 0.5*math.Erfc(-10/10/math.Sqrt2/math.Sqrt2), law[1].Values[0], 0.02, "two classes: about Phi(gap/(sigma sqrt 2))")
+	require.Contains(t, trace.Steps[4].Words, "gap/(sigma sqrt 2) = 0.707107")
+	cost := trace.Cost.Numbers
+	require.Equal(t, 0.01, cost[0].Values[0])
+	require.InDelta(t, 0.01+2*math.Sqrt(0.01*math.Log(1e5)), cost[2].Values[0], 1e-12)
+	require.Less(t, cost[3].Values[0], cost[2].Values[0], "the accountant is tighter than the formula")
+	require.InDelta(t, 0.5, cost[4].Values[0], 1e-12)
+	for _, name := range []string{"noisy-argmax", "confident", "interactive"} {
+		first := runOf(t, name, nil, 0).Mistakes[0].Numbers
+		require.Less(t, first[len(first)-2].Values[0], first[len(first)-1].Values[0], "%s: the mistake claims less than is spent", name)
+	}
+}
+
+// TestFrequencies holds the traces to the law they print: 300 seeds, five standard
+// deviations for each of two frequencies (false alarm below 1e-5).
+func TestFrequencies(t *testing.T) {
+	const seeds = 300
+	right, passed := 0, 0
+	for seed := range uint64(seeds) {
+		if runOf(t, "noisy-argmax", nil, seed).Steps[3].Numbers[0].Values[0] == 0 {
+			right++
+		}
+		if strings.HasPrefix(runOf(t, "confident", nil, seed).Released.Words, "That the test passed") {
+			passed++
+		}
+	}
+	near := func(p float64, n int) {
+		require.InDelta(t, p, float64(n)/seeds, 5*math.Sqrt(p*(1-p)/seeds))
+	}
+	near(runOf(t, "noisy-argmax", nil, 0).Steps[4].Numbers[1].Values[0], right)
+	steps := runOf(t, "confident", nil, 0).Steps
+	for _, n := range steps[len(steps)-1].Numbers {
+		if n.Name == "P[declined]" {
+			near(1-n.Values[0], passed)
+		}
+	}
+}
+
+func TestVectorsOverSomethingElse(t *testing.T) {
+	trace := Trace{Title: "t", Steps: []Step{{Name: "n", Words: "w", Index: "query", Numbers: []Number{vector("q", []int{4, 5})}}}}
+	require.Contains(t, written(t, trace, table.Text), "query  q\n")
+}
+
+func TestInteractiveOutcomes(t *testing.T) {
+	agree := map[string]string{"prediction": "0.05,0.9,0.05", "threshold": "500"}
+	require.Contains(t, runOf(t, "interactive", agree, 1).Released.Words, "The label, class 1, is its own")
+	unsure := map[string]string{"prediction": "0.3,0.4,0.3", "threshold": "500"}
+	require.Contains(t, runOf(t, "interactive", unsure, 1).Released.Words, "no label")
+	contradict := map[string]string{"threshold": "-500"}
+	require.Contains(t, runOf(t, "interactive", contradict, 1).Released.Words, "their answer")
+}
+
+func TestInputsAreChecked(t *testing.T) {
+	for _, m := range Mechanisms() {
+		for name, bad := range map[string]string{
+			"counts": "1,x", "sigma": "0", "sigma1": "NaN", "sigma2": "-1", "queries": "1.5", "answers": "0",
+			"threshold": "inf", "prediction": "0.5,0.6,0.2", "confidence": "2", "nothing": "1",
+			"values": "1,,2", "moment": "-1", "epsilon": "0", "questions": "0", "shares": "0.5,0.6", "records": "0",
+			"blocks": "1e9", "repetitions": "1.5", "runs": "1e7", "probability": "0", "noise": "-1", "steps": "1e7",
+			"clip": "nan", "rate": "0", "distances": "3,-1", "failures": "0", "refusal": "2",
+		} {
+			_, err := m.Run(map[string]string{name: bad}, Options{Delta: 1e-5})
+			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, name)
+		}
+		for _, counts := range []string{"", "5", "-1,2", "1.5,2", "1e300,1", strings.Repeat("1,", 100) + "1"} {
+			_, err := m.Run(map[string]string{"counts": counts}, Options{Delta: 1e-5})
+			require.ErrorIs(t, err, ErrInput, "%s %s", m.Name, counts)
+		}
+		for _, delta := range []float64{0, 1, math.NaN()} {
+			_, err := m.Run(nil, Options{Delta: delta})
+			require.ErrorIs(t, err, ErrInput)
+		}
+	}
+	_, err := Find("magic")
+	require.ErrorContains(t, err, "noisy-argmax, confident, interactive")
+}
+
+// TestOrdinaryInputs tries inputs that a reader might: a trace comes out, or a word
+// about the input.
+func TestOrdinaryInputs(t *testing.T) {
+	tries := map[string][]string{
+		"counts": {"1,0", "0,0", "5,5,5", "1000,3,2,1,1,1", "0,7"}, "sigma": {"0.5", "3", "1000"}, "queries": {"1", "100000"},
+		"values": {"0", "0,0,0", "-5,1e4,3", "1,2,3,4,5,6,7,8,9,10"}, "moment": {"0.001", "1e9"}, "epsilon": {"0.01", "0.3", "3", "50"},
+		"questions": {"1", "1000"}, "shares": {"1,0", "0.5,0.5"}, "records": {"1", "2", "30"}, "blocks": {"1", "2", "29"}, "repetitions": {"1", "3"},
+		"runs": {"1", "3000"}, "probability": {"0.001", "0.3", "1"}, "noise": {"0.5", "0.7", "30"}, "steps": {"1", "5", "1000"},
+		"clip": {"0.01", "100"}, "rate": {"0.01", "3"}, "distances": {"0", "0,0,0,0,0,0,0,0", "100,2"}, "failures": {"1", "7"}, "refusal": {"0.001", "0.6"},
+		"threshold": {"0", "-4", "1e4"}, "answers": {"1", "3"}, "sigma1": {"1", "500"}, "sigma2": {"1", "500"}, "confidence": {"0.5"},
+		"prediction": {"0.5,0.5", "0.1,0.2,0.7"},
+	}
+	draw := rand.New(rand.NewPCG(1, 2))
+	for _, m := range Mechanisms() {
+		for try := range 5 {
+			values := make(map[string]string)
+			for _, in := range m.Inputs {
+				require.Contains(t, tries, in.Name)
+				if few := tries[in.Name]; draw.IntN(2) == 0 {
+					values[in.Name] = few[draw.IntN(len(few))]
+				}
+			}
+			trace, err := m.Run(values, Options{Seed: draw.Uint64(), Delta: []float64{1e-12, 1e-6, 1e-3, 0.1, 0.6}[try]})
+			if err != nil {
+				require.ErrorIs(t, err, ErrInput)
+				continue
+			}
+			requireComplete(t, m.Name, trace)
+		}
+	}
+}
+
+func ExampleMechanism_Run() {
+	m, _ := Find("noisy-argmax")
+	trace, err := m.Run(map[string]string{"counts": "9,3", "sigma": "4"}, Options{Seed: 2, Delta: 1e-5})
+	if err != nil {
+		panic(err)
+	}
+	for _, n := range trace.Steps[2].Numbers {
+		fmt.Println(n.Name, n.Values)
+	}
+	fmt.Println(trace.Released.Words[:7])
+	// Output:
+	// votes [9 3]
+	// noise [2 -3]
+	// noisy [11 0]
+	// Class 0
+}

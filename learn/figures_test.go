@@ -1,0 +1,209 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/stability"
+	"github.com/pate-go/pate/svt"
+)
+
+// curve is a line of a picture.
+type curve struct {
+	name   string
+	dashed bool
+	points plotter.XYs
+}
+
+// through is the curve of f at xs.
+func through(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) curve {
+	c := curve{name: name}
+	for _, x := range xs {
+		y, err := f(x)
+		require.NoError(t, err)
+		c.points = append(c.points, plotter.XY{X: x, Y: y})
+	}
+	return c
+}
+
+func level(name string, xs []float64, y float64) curve {
+	return curve{name, true, plotter.XYs{{X: xs[0], Y: y}, {X: xs[len(xs)-1], Y: y}}}
+}
+
+func steps(from, to, by float64) (xs []float64) {
+	for x := from; x <= to; x += by {
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+// drawn is the picture of curves, in a page of docs/lecture.
+type drawn struct {
+	file, x, y string
+	logX, logY bool
+	top, left  bool // of the legend
+	curves     []curve
+}
+
+// TestFigures draws the pictures of the lecture from laws and accounts.
+// UPDATE_GOLDEN=1 rewrites them.
+func TestFigures(t *testing.T) {
+	for _, d := range []drawn{argmaxFigure(t), stabilityFigure(t), subsampleFigure(t), sparseFigure(t), pateFigure(t), compareFigure(t)} {
+		p := figure.New(d.x, d.y)
+		p.Legend.Top, p.Legend.Left = d.top, d.left
+		if d.logX {
+			p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		}
+		if d.logY {
+			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		}
+		for i, c := range d.curves {
+			line, err := plotter.NewLine(c.points)
+			require.NoError(t, err)
+			line.Color, line.Width = figure.Colour(i), 1.7
+			if c.dashed {
+				line.Color, line.Dashes = figure.Grey(), []vg.Length{5, 3}
+			}
+			p.Add(line)
+			p.Legend.Add(c.name, line)
+		}
+		got, err := figure.SVG(p)
+		require.NoError(t, err)
+		require.Less(t, len(got), 30000)
+		name := filepath.Join("..", "docs", "lecture", d.file)
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			require.NoError(t, os.WriteFile(name, got, 0o644))
+		}
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), name)
+	}
+}
+
+func argmaxFigure(t *testing.T) drawn {
+	d := drawn{file: "1-noisy-argmax.svg", x: "votes by which class 0 leads, of 100 teachers and two classes", y: "probability of the answer 0"}
+	xs := steps(-40, 40, 2)
+	for _, sigma := range []float64{5, 10, 20, 40} {
+		m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: 1})
+		require.NoError(t, err)
+		d.curves = append(d.curves, through(t, fmt.Sprintf("σ = %g, ρ = %g", sigma, 1/(sigma*sigma)), xs, func(lead float64) (float64, error) {
+			h, err := aggregate.NewHistogram([]int{50 + int(lead/2), 50 - int(lead/2)})
+			if err != nil {
+				return 0, err
+			}
+			law, err := m.Law(h)
+			return math.Exp(law.LogLabels[0]), err
+		}))
+	}
+	d.top, d.left = true, true
+	return d
+}
+
+func stabilityFigure(t *testing.T) drawn {
+	d := drawn{file: "3-stability.svg", x: "distance to instability, in votes", y: "probability of release, ε = 1, δ = 1e-6", top: true, left: true}
+	xs := steps(0, 30, 1)
+	for _, n := range []struct {
+		name  string
+		noise stability.Noise
+	}{{"Laplace noise and a threshold", stability.Laplace}, {"the best that (ε, δ) allows", stability.OneShot}} {
+		m, err := stability.NewMStab(stability.MStabConfig{Noise: n.noise, Epsilon: 1, Delta: 1e-6, Questions: 1})
+		require.NoError(t, err)
+		d.curves = append(d.curves, through(t, n.name, xs, func(x float64) (float64, error) {
+			return math.Exp(first(m.Law(int64(x)))), nil
+		}))
+	}
+	return d
+}
+
+// subsampleFigure is exact for two letters of shares 0.6 and 0.4: a block of k
+// records, k odd, is right with a binomial probability.
+func subsampleFigure(t *testing.T) drawn {
+	const records = 3 * 3 * 5 * 7 * 11
+	d := drawn{file: "4-subsample-aggregate.svg", x: "blocks that 3465 records are dealt to", y: "expected distance, in records", logX: true, top: true, left: true}
+	xs := []float64{3, 5, 7, 9, 11, 15, 21, 33, 45, 63, 77, 99, 165, 231, 315, 385, 495, 693, 1155}
+	for _, share := range []float64{0.7, 0.6, 0.55} {
+		d.curves = append(d.curves, through(t, fmt.Sprintf("the winner has %g of the records", share), xs, func(blocks float64) (float64, error) {
+			k := records / blocks
+			right := distuv.Binomial{N: k, P: share}.Survival((k - 1) / 2)
+			return max(0, (blocks*(2*right-1)-1)/2), nil
+		}))
+	}
+	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-5, Questions: 1})
+	require.NoError(t, err)
+	need, err := m.DistanceFor(0.95)
+	require.NoError(t, err)
+	d.curves = append(d.curves, level("released with probability 0.95, ε = 1", xs, float64(need)))
+	return d
+}
+
+func sparseFigure(t *testing.T) drawn {
+	d := drawn{file: "5-sparse-vector.svg", x: "questions, all answered below", y: "loss of these answers", logX: true, logY: true, top: true, left: true}
+	m, err := svt.NewSparseVector(svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 0})
+	require.NoError(t, err)
+	xs := []float64{1, 2, 3, 5, 8, 13, 20, 35, 60, 100, 200, 400, 1000}
+	loss := func(law svt.Law, k float64) (float64, error) {
+		_, p, err := law.FirstAbove(slices.Repeat([]float64{-10}, int(k)))
+		if err != nil {
+			return 0, err
+		}
+		_, q, err := law.FirstAbove(slices.Repeat([]float64{-9}, int(k)))
+		return math.Log(p / q), err
+	}
+	one, err := loss(m.Law(), 1)
+	require.NoError(t, err)
+	d.curves = []curve{
+		through(t, "threshold with one noise for all", xs, func(k float64) (float64, error) { return loss(m.Law(), k) }),
+		through(t, "threshold with new noise for each", xs, func(k float64) (float64, error) { return k * one, nil }),
+		level("ε₁, the noise of the threshold", xs, svt.ThresholdShare(1, false)),
+	}
+	return d
+}
+
+func pateFigure(t *testing.T) drawn {
+	d := drawn{file: "6-pate.svg", x: "labels", y: "ε (δ = 1e-5)", top: true, left: true}
+	xs := append([]float64{1, 10, 25, 50}, steps(100, 1000, 50)...)
+	for _, sigma := range []float64{20, 40, 100} {
+		d.curves = append(d.curves, through(t, fmt.Sprintf("GNMax, σ = %g", sigma), xs, func(k float64) (float64, error) {
+			return run{delta: 1e-5}.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(k)})
+		}))
+	}
+	d.curves = append(d.curves, through(t, "Confident, σ₁ = 150, σ₂ = 40, half answered", xs, func(k float64) (float64, error) {
+		return run{delta: 1e-5}.epsilon(
+			accountant.Repeated{Event: accountant.Threshold{Sigma: 150, Discrete: true}, Count: int64(2 * k)},
+			accountant.Repeated{Event: accountant.GNMax{Sigma: 40, Discrete: true}, Count: int64(k)})
+	}))
+	return d
+}
+
+func compareFigure(t *testing.T) drawn {
+	d := drawn{file: "8-comparing.svg", x: "queries, of which 20 are contested, ε = 2, δ = 1e-5", y: "lead that a query needs, in votes", logX: true, logY: true, top: true, left: true}
+	names := []string{plan.GNMax, plan.LNMax, plan.StableSVT}
+	for _, name := range names {
+		d.curves = append(d.curves, curve{name: name})
+	}
+	for _, queries := range []int{30, 100, 300, 1000, 3000, 10000, 30000, 100000} {
+		a, err := plan.Advise(context.Background(), plan.Regime{Teachers: 1000, Classes: 10, Queries: queries, Epsilon: 2, Delta: 1e-5, Unstable: 20})
+		require.NoError(t, err)
+		for _, m := range a.Methods {
+			if i := slices.Index(names, m.Mechanism); i >= 0 {
+				d.curves[i].points = append(d.curves[i].points, plotter.XY{X: float64(queries), Y: m.GapNeeded})
+			}
+		}
+	}
+	return d
+}

@@ -1,0 +1,181 @@
+package learn
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/internal/table"
+)
+
+// Write renders t. Text is at most 80 columns wide where the numbers allow it, LaTeX
+// is the body of a document that loads amsmath and amssymb.
+func (t Trace) Write(w io.Writer, f table.Format) error {
+	switch f {
+	case table.JSON:
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false) // formulas have < and >
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(t); err != nil {
+			return fmt.Errorf("learn: %w", err)
+		}
+		return nil
+	case table.CSV:
+		return t.csv(w)
+	}
+	var p page
+	switch f {
+	case table.Text:
+		p = &textPage{}
+	case table.Markdown:
+		p = &markdownPage{}
+	case table.LaTeX:
+		p = &latexPage{}
+	default:
+		return fmt.Errorf("learn: cannot write format %q", f)
+	}
+	if err := t.compose(p); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// page is one way to set a trace.
+type page interface {
+	title(text string)
+	heading(text string)
+	words(text string)
+	formula(f Formula)
+	table(t table.Table) error
+	String() string
+}
+
+func (t Trace) compose(p page) error {
+	p.title(t.Title)
+	p.words(fmt.Sprintf("One run of %s with seed %d. It shows private data and noise: for teaching, not releasable.", t.Mechanism, t.Seed))
+	section := func(words string, f *Formula, numbers []Number, index string) error {
+		p.words(words)
+		if f != nil {
+			p.formula(*f)
+		}
+		for _, tab := range tables(numbers, index) {
+			if err := p.table(tab); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i, s := range t.Steps {
+		p.heading(fmt.Sprintf("%d. %s", i+1, s.Name))
+		if err := section(s.Words, s.Formula, s.Numbers, s.Index); err != nil {
+			return err
+		}
+	}
+	p.heading("What is released")
+	if err := section(t.Released.Words, t.Released.Formula, t.Released.Numbers, t.Released.Index); err != nil {
+		return err
+	}
+	p.heading("What it cost")
+	if err := section(t.Cost.Words, t.Cost.Formula, t.Cost.Numbers, t.Cost.Index); err != nil {
+		return err
+	}
+	for _, m := range t.Mistakes {
+		p.heading("What would go wrong if " + m.If)
+		if err := section(m.Words, nil, m.Numbers, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables are the vectors of numbers side by side, then the scalars below each other.
+func tables(numbers []Number, index string) []table.Table {
+	if index == "" {
+		index = "class"
+	}
+	var vectors, scalars table.Table
+	for _, n := range numbers {
+		if len(n.Values) == 1 {
+			scalars.Header, scalars.Left = []string{"number", "value"}, []bool{true}
+			scalars.Rows = append(scalars.Rows, []string{n.Name, n.text(0)})
+			continue
+		}
+		if vectors.Header == nil {
+			vectors.Header = []string{index}
+			for i := range n.Values {
+				vectors.Rows = append(vectors.Rows, []string{strconv.Itoa(i)})
+			}
+		}
+		vectors.Header = append(vectors.Header, n.Name)
+		for i := range n.Values {
+			vectors.Rows[i] = append(vectors.Rows[i], n.text(i))
+		}
+	}
+	var out []table.Table
+	for _, t := range []table.Table{vectors, scalars} {
+		if t.Header != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// csv is one row for each value: step, number, index (empty for a scalar), value.
+func (t Trace) csv(w io.Writer) error {
+	out := table.Table{Header: []string{"step", "number", "index", "value"}}
+	add := func(step string, numbers []Number) {
+		for _, n := range numbers {
+			for i, x := range n.Values {
+				index := ""
+				if len(n.Values) > 1 {
+					index = strconv.Itoa(i)
+				}
+				out.Rows = append(out.Rows, []string{step, n.Name, index, strconv.FormatFloat(x, 'g', -1, 64)})
+			}
+		}
+	}
+	for _, s := range t.Steps {
+		add(s.Name, s.Numbers)
+	}
+	add("What is released", t.Released.Numbers)
+	add("What it cost", t.Cost.Numbers)
+	for _, m := range t.Mistakes {
+		add("What would go wrong if "+m.If, m.Numbers)
+	}
+	return out.Write(w, table.CSV)
+}
+
+// text is value i, printed.
+func (n Number) text(i int) string {
+	if n.claim {
+		return shortUp(n.Values[i])
+	}
+	return short(n.Values[i])
+}
+
+// short prints a number to six digits.
+func short(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}
+
+// shortUp is short, rounded up; what float64 itself adds to a sum is not shown.
+func shortUp(x float64) string {
+	s := short(x)
+	if y, err := strconv.ParseFloat(s, 64); err == nil && y < x-math.Abs(x)*0x1p-40 {
+		s = short(y + math.Pow(10, math.Floor(math.Log10(x))-5))
+	}
+	return s
+}
+
+func capital(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
+}
