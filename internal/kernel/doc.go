@@ -47,9 +47,10 @@
 //
 // # Assembly
 //
-// On amd64 with AVX2 and FMA, unless built with the tag noasm, the loops are in
-// assembly, written by the module in gen (go generate runs it); elsewhere they
-// are in portable Go. Dimensions are checked in Go before. Matrix products differ
+// On amd64 with AVX2 and FMA, unless built with the tag noasm, the loops on
+// float32 are in assembly, written by the module in gen (go generate runs it);
+// elsewhere, and for float64, they are in portable Go. Dimensions are checked in
+// Go before. Matrix products differ
 // in the last bits between the two, for one fuses multiplications and additions
 // and the other, on all machines, does not; the functions on vectors and rows do
 // not differ.

@@ -14,15 +14,6 @@ func wide32(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, r
 func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int, mask *int32)
 
 //go:noescape
-func tiles64(c *float64, ldc int, a *float64, rs int, cs int, b *float64, ldb int, m int, height int, k int, run int, add int, mask *int32)
-
-//go:noescape
-func wide64(c *float64, a *float64, cs int, b *float64, ldb int, n int, k int, run int, add int)
-
-//go:noescape
-func dots64(c *float64, ldc int, a *float64, lda int, b *float64, ldb int, m int, n int, k int, add int, mask *int32)
-
-//go:noescape
 func foldInt64(dst *int64, src *float32, n int, perUnit float64)
 
 //go:noescape

@@ -36,12 +36,12 @@ func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 // MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
 // n by k.
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulBT(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
+	mulBT(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
 func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulAB(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
+	mulAB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst,
@@ -49,7 +49,7 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 // |b| finite and dst zero before, the error of an element is at most gamma_d
 // sum_p |a_pi b_pj|, d = 32 + k/32, gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	addATB(hasFMA, dst, ldd, a, lda, b, ldb, m, n, k)
+	addATB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 func mulBT[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {

@@ -97,7 +97,7 @@ func runs(run int) func(k int) int { return func(k int) int { return min(k, run)
 // products are the functions, on the paths that the machine has.
 func products[T Float]() []variant[T] {
 	variants := productsOn[T](false)
-	if hasFMA {
+	if assembly[T]() {
 		variants = append(variants, productsOn[T](true)...)
 	}
 	return variants

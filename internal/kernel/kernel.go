@@ -1,7 +1,13 @@
 package kernel
 
-// Float is the element type: float32 trains, float64 checks it.
+import "unsafe"
+
+// Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
+
+// assembly reports whether functions on T have the assembly, which float64 never
+// has.
+func assembly[T Float]() bool { return hasFMA && unsafe.Sizeof(T(0)) == 4 }
 
 // check panics unless x has room for rows of cols elements, ld apart.
 func check[T Float](x []T, ld, rows, cols int) {

@@ -3,7 +3,7 @@ package kernel
 // SquaredNorm returns the sum of squares of x in double precision. The relative
 // error is below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows
 // on the way. It does not depend on where x lies.
-func SquaredNorm[T Float](x []T) float64 { return squaredNorm(hasFMA, x) }
+func SquaredNorm[T Float](x []T) float64 { return squaredNorm(assembly[T](), x) }
 
 // SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
 func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
@@ -12,7 +12,7 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 	for i := range m {
 		dst[i] = 0
 		if n > 0 {
-			dst[i] = squaredNorm(hasFMA, a[i*lda:i*lda+n])
+			dst[i] = squaredNorm(assembly[T](), a[i*lda:i*lda+n])
 		}
 	}
 }

@@ -10,10 +10,10 @@ type Packed[T Float] struct {
 }
 
 // PackBT makes the factor the transpose of b, n by k.
-func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(hasFMA, b, ldb, n, k) }
+func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(assembly[T](), b, ldb, n, k) }
 
 // PackAB makes the factor b, k by n.
-func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(hasFMA, b, ldb, k, n) }
+func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(assembly[T](), b, ldb, k, n) }
 
 func (p *Packed[T]) packBT(fma bool, b []T, ldb, n, k int) {
 	check(b, ldb, n, k)

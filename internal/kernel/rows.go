@@ -2,7 +2,7 @@ package kernel
 
 // AddRows adds the sum of the rows of a, m by n, to dst, n long. The rows are
 // summed in runs of 32, and then the runs, as in [AddATB].
-func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(hasFMA, dst, a, lda, m, n) }
+func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(assembly[T](), dst, a, lda, m, n) }
 
 func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
@@ -33,7 +33,7 @@ func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
 }
 
 // Scale sets dst to factor times src, element by element. They may be the same.
-func Scale[T Float](dst []T, factor T, src []T) { scale(hasFMA, dst, factor, src) }
+func Scale[T Float](dst []T, factor T, src []T) { scale(assembly[T](), dst, factor, src) }
 
 func scale[T Float](fma bool, dst []T, factor T, src []T) {
 	if len(dst) != len(src) {

@@ -16,9 +16,9 @@ var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 // n rows of b, n at most six. Strides are in bytes. The lanes of a vector are
 // summed apart, then in pairs. mask points to a vector for the last k modulo the
 // lanes.
-func (t float) dots() {
-	t.function("dots", "c %[1]s, ldc int, a %[1]s, lda int, b %[1]s, ldb int, m, n, k int, add int, mask *int32")
-	g := dot{float: t}
+func dots() {
+	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
+	var g dot
 	Load(Param("c"), g.c())
 	Load(Param("ldc"), g.ldc())
 	Load(Param("a"), g.a())
@@ -48,7 +48,7 @@ func (t float) dots() {
 	}
 }
 
-type dot struct{ float }
+type dot struct{}
 
 func (dot) c() reg.Register     { return reg.RDI }
 func (dot) ldc() reg.Register   { return reg.RSI }
@@ -67,7 +67,7 @@ func (dot) work() reg.Register  { return reg.R14 }
 func (g dot) block(rows, n int) {
 	name := func(part string) string { return fmt.Sprintf("n%d_%d_%s", n, rows, part) }
 	acc := func(i, j int) reg.VecPhysical { return y(i*n + j) }
-	lanes := 32 / g.bytes()
+	const lanes = 8
 	MOVQ(g.a(), g.aw())
 	if rows > 3 {
 		LEAQ(operand.Mem{Base: g.a(), Index: g.lda(), Scale: 2}, g.a3())
@@ -90,7 +90,7 @@ func (g dot) block(rows, n int) {
 			b := y(rows*n + rows)
 			load(at(g.bw(), g.b3(), g.ldb(), j, disp), b)
 			for i := range rows {
-				g.fma(y(rows*n+i), b, acc(i, j))
+				VFMADD231PS(y(rows*n+i), b, acc(i, j))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (g dot) block(rows, n int) {
 			ADDQ(operand.U8(bytes), g.b3())
 		}
 	}
-	plain := func(m operand.Mem, v reg.VecPhysical) { g.load(m, v) }
+	plain := func(m operand.Mem, v reg.VecPhysical) { VMOVUPS(m, v) }
 	MOVQ(argument("k"), g.count())
 	SUBQ(operand.U8(2*lanes), g.count())
 	JLT(operand.LabelRef(name("rest")))
@@ -125,8 +125,8 @@ func (g dot) block(rows, n int) {
 	TESTQ(g.count(), g.count())
 	JE(operand.LabelRef(name("sum")))
 	MOVQ(argument("mask"), g.work())
-	g.load(operand.Mem{Base: g.work()}, y(15))
-	step(0, func(m operand.Mem, v reg.VecPhysical) { g.mask(m, y(15), v) })
+	VMOVUPS(operand.Mem{Base: g.work()}, y(15))
+	step(0, func(m operand.Mem, v reg.VecPhysical) { VMASKMOVPS(m, y(15), v) })
 	Label(name("sum"))
 	sums := g.sums(rows, n)
 	for _, s := range sums {
@@ -137,17 +137,17 @@ func (g dot) block(rows, n int) {
 	JE(operand.LabelRef(name("store")))
 	g.results(sums, func(s sum, c operand.Mem) {
 		if s.width > 1 {
-			g.add(c, x(s.from), x(s.from))
+			VADDPS(c, x(s.from), x(s.from))
 		} else {
-			g.addScalar(c, x(s.from), x(s.from))
+			VADDSS(c, x(s.from), x(s.from))
 		}
 	})
 	Label(name("store"))
 	g.results(sums, func(s sum, c operand.Mem) {
 		if s.width > 1 {
-			g.load(x(s.from), c)
+			VMOVUPS(x(s.from), c)
 		} else {
-			g.moveScalar(x(s.from), c)
+			VMOVSS(x(s.from), c)
 		}
 	})
 	for range rows {
@@ -164,7 +164,7 @@ type sum struct{ row, col, from, width int }
 func (g dot) sums(rows, n int) (sums []sum) {
 	for i := range rows {
 		for j := 0; j < n; {
-			width := 16 / g.bytes()
+			width := 4
 			if j+width > n {
 				width = 1
 			}
@@ -179,20 +179,20 @@ func (g dot) sums(rows, n int) (sums []sum) {
 // halves. The order is the same for either width.
 func (s sum) reduce(g dot) {
 	if s.width == 1 {
-		for range g.halvings {
-			g.hadd(y(s.from), y(s.from), y(s.from))
+		for range 2 {
+			VHADDPS(y(s.from), y(s.from), y(s.from))
 		}
 	}
 	for step := 1; step < s.width; step *= 2 {
 		for i := 0; i < s.width; i += 2 * step {
-			g.hadd(y(s.from+i+step), y(s.from+i), y(s.from+i))
+			VHADDPS(y(s.from+i+step), y(s.from+i), y(s.from+i))
 		}
 	}
 	VEXTRACTF128(operand.U8(1), y(s.from), x(15))
 	if s.width == 1 {
-		g.addScalar(x(15), x(s.from), x(s.from))
+		VADDSS(x(15), x(s.from), x(s.from))
 	} else {
-		g.add(x(15), x(s.from), x(s.from))
+		VADDPS(x(15), x(s.from), x(s.from))
 	}
 }
 
@@ -205,6 +205,6 @@ func (g dot) results(sums []sum, f func(s sum, c operand.Mem)) {
 			ADDQ(g.ldc(), g.count())
 			row = s.row
 		}
-		f(s, operand.Mem{Base: g.count(), Disp: g.bytes() * s.col})
+		f(s, operand.Mem{Base: g.count(), Disp: 4 * s.col})
 	}
 }

@@ -6,11 +6,9 @@ import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	ConstraintExpr("amd64,!noasm")
-	for _, t := range []float{single, double} {
-		t.tiles()
-		t.wide()
-		t.dots()
-	}
+	tiles()
+	wide()
+	dots()
 	foldInt64()
 	squaredNorm()
 	addRows()

@@ -13,9 +13,9 @@ import (
 // bytes. If mask is nil the columns are whole, else it points to as many
 // integers as there are columns, negative for those that exist; if the second
 // vector has none it is left alone.
-func (t float) tiles() {
-	t.function("tiles", "c %[1]s, ldc int, a %[1]s, rs, cs int, b %[1]s, ldb int, m, height, k, run int, add int, mask *int32")
-	g := tile{float: t}
+func tiles() {
+	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
+	var g tile
 	Load(Param("c"), g.c())
 	Load(Param("ldc"), g.ldc())
 	Load(Param("a"), g.a())
@@ -40,7 +40,6 @@ func (t float) tiles() {
 // tile is a way to compute tiles: of one vector in width or two, whole or
 // masked.
 type tile struct {
-	float
 	vectors, unroll int
 	masked          bool
 	label           string
@@ -138,20 +137,20 @@ func (g tile) block(rows int) {
 	g.rows(rows, func(i, half int, c operand.Mem) {
 		if g.masked {
 			g.maskOf(half)
-			g.mask(c, y(15), y(14))
-			g.float.add(y(14), g.acc(i, half), g.acc(i, half))
+			VMASKMOVPS(c, y(15), y(14))
+			VADDPS(y(14), g.acc(i, half), g.acc(i, half))
 			return
 		}
-		g.float.add(c, g.acc(i, half), g.acc(i, half))
+		VADDPS(c, g.acc(i, half), g.acc(i, half))
 	})
 	Label(name("_store"))
 	g.rows(rows, func(i, half int, c operand.Mem) {
 		if g.masked {
 			g.maskOf(half)
-			g.mask(g.acc(i, half), y(15), c)
+			VMASKMOVPS(g.acc(i, half), y(15), c)
 			return
 		}
-		g.load(g.acc(i, half), c)
+		VMOVUPS(g.acc(i, half), c)
 	})
 	MOVQ(operand.U32(1), g.add())
 	TESTQ(g.left(), g.left())
@@ -177,7 +176,7 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 }
 
 // loadMask puts the mask of a vector into y15; the only one stays there.
-func (g tile) loadMask(half int) { g.load(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
+func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
 
 // maskOf is loadMask unless that has been done.
 func (g tile) maskOf(half int) {
@@ -192,9 +191,9 @@ func (g tile) step(rows int) {
 		b := operand.Mem{Base: g.bw(), Disp: 32 * half}
 		if g.masked {
 			g.maskOf(half)
-			g.mask(b, y(15), y(12+half))
+			VMASKMOVPS(b, y(15), y(12+half))
 		} else {
-			g.load(b, y(12+half))
+			VMOVUPS(b, y(12+half))
 		}
 	}
 	ADDQ(g.ldb(), g.bw())
@@ -203,9 +202,9 @@ func (g tile) step(rows int) {
 		if g.vectors > 1 && i%2 > 0 {
 			a = y(15)
 		}
-		g.broadcast(at(g.aw(), g.a3(), g.rs(), i, 0), a)
+		VBROADCASTSS(at(g.aw(), g.a3(), g.rs(), i, 0), a)
 		for half := range g.vectors {
-			g.fma(a, y(12+half), g.acc(i, half))
+			VFMADD231PS(a, y(12+half), g.acc(i, half))
 		}
 	}
 	ADDQ(g.cs(), g.aw())

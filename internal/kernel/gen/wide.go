@@ -7,8 +7,8 @@ import (
 
 // wide writes the function that computes one row of a product, n columns, a
 // positive multiple of eight vectors. Strides are in bytes.
-func (t float) wide() {
-	t.function("wide", "c, a %[1]s, cs int, b %[1]s, ldb, n, k, run, add int")
+func wide() {
+	function("wide32", "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
 	const vectors = 8
 	c, a, cs := Load(Param("c"), GP64()), Load(Param("a"), GP64()), Load(Param("cs"), GP64())
 	b, ldb, n := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
@@ -27,10 +27,10 @@ func (t float) wide() {
 	CMOVQLT(left, count)
 	SUBQ(count, left)
 	Label("one")
-	t.broadcast(operand.Mem{Base: aw}, y(15))
+	VBROADCASTSS(operand.Mem{Base: aw}, y(15))
 	ADDQ(cs, aw)
 	for i := range vectors {
-		t.fma(operand.Mem{Base: bw, Disp: 32 * i}, y(15), y(i))
+		VFMADD231PS(operand.Mem{Base: bw, Disp: 32 * i}, y(15), y(i))
 	}
 	ADDQ(ldb, bw)
 	DECQ(count)
@@ -38,18 +38,18 @@ func (t float) wide() {
 	TESTQ(add, add)
 	JE(operand.LabelRef("store"))
 	for i := range vectors {
-		t.add(operand.Mem{Base: c, Disp: 32 * i}, y(i), y(i))
+		VADDPS(operand.Mem{Base: c, Disp: 32 * i}, y(i), y(i))
 	}
 	Label("store")
 	for i := range vectors {
-		t.load(y(i), operand.Mem{Base: c, Disp: 32 * i})
+		VMOVUPS(y(i), operand.Mem{Base: c, Disp: 32 * i})
 	}
 	MOVQ(operand.U32(1), add)
 	TESTQ(left, left)
 	JNE(operand.LabelRef("run"))
 	ADDQ(operand.U32(32*vectors), b)
 	ADDQ(operand.U32(32*vectors), c)
-	SUBQ(operand.U8(32*vectors/t.bytes()), n)
+	SUBQ(operand.U8(32*vectors/4), n)
 	JNE(operand.LabelRef("columns"))
 	VZEROUPPER()
 	RET()

@@ -1,35 +1,10 @@
 package main
 
 import (
-	"fmt"
-
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
-
-// float is an element type and the instructions on it.
-type float struct {
-	bits                      int
-	load, add, broadcast, fma func(...operand.Op)
-	addScalar, moveScalar     func(...operand.Op)
-	hadd, mask                func(a, b, c operand.Op)
-	halvings                  int // horizontal additions in a half of a register
-}
-
-var (
-	single = float{32, VMOVUPS, VADDPS, VBROADCASTSS, VFMADD231PS, VADDSS, VMOVSS, VHADDPS, VMASKMOVPS, 2}
-	double = float{64, VMOVUPD, VADDPD, VBROADCASTSD, VFMADD231PD, VADDSD, VMOVSD, VHADDPD, VMASKMOVPD, 1}
-)
-
-func (t float) bytes() int { return t.bits / 8 }
-
-// function starts a function on pointers to elements; params may use it as %[1]s.
-func (t float) function(name, params string) {
-	TEXT(fmt.Sprintf("%s%d", name, t.bits), attr.NOSPLIT, fmt.Sprintf("func("+params+")", fmt.Sprintf("*float%d", t.bits)))
-	Pragma("noescape")
-}
 
 // y and x are the vector registers by number, whole and lower half.
 func y(n int) reg.VecPhysical { return vectors[n] }
