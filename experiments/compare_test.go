@@ -44,7 +44,7 @@ func blobs(private, pool, test int) dataset.Task {
 
 func config(t *testing.T, dir string) Config {
 	t.Helper()
-	return Config{Task: blobs(3000, 400, 300), Epsilon: 2, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Workers: 2}
+	return Config{Task: blobs(3000, 400, 300), Epsilon: 2, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Curves: true, Workers: 2}
 }
 
 // TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted

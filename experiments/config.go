@@ -63,6 +63,10 @@ type Config struct {
 	// Unit says in a word whose data Task.Private.Units name; default "record".
 	Unit string
 
+	// Curves asks for accuracy as the budget is spent, [Row.Curve]: three more
+	// students for each ensemble method of the first seed.
+	Curves bool
+
 	// Key is the secret all randomness derives from.
 	Key aggregate.Key
 	// Dir keeps votes, checkpoints and ledgers, so that an interrupted run goes

@@ -107,7 +107,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 		return row, err
 	}
 	row.Seconds = v.seconds + time.Since(start).Seconds()
-	if seed == 0 {
+	if seed == 0 && c.Curves {
 		row.Curve, err = c.voteCurve(ctx, p, v, answers, row)
 	}
 	return row, err

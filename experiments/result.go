@@ -77,7 +77,7 @@ type Row struct {
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases made.
 	Charged []Charge `json:"charged,omitempty"`
-	// Curve is accuracy as the budget is spent, first seed.
+	// Curve is accuracy as the budget is spent, first seed; empty unless asked for.
 	Curve []Point `json:"curve,omitempty"`
 }
 

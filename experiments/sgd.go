@@ -58,7 +58,7 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 	cfg.Observe = func(m dpsgd.Metrics) {
 		step, total := m.Step, m.Steps
 		c.Progress(Progress{Stage: DPSGD, Done: step, Total: total})
-		if seed != 0 || scoring != nil || step*curvePoints/total == (step-1)*curvePoints/total {
+		if seed != 0 || !c.Curves || scoring != nil || step*curvePoints/total == (step-1)*curvePoints/total {
 			return
 		}
 		var a float64

@@ -6,9 +6,7 @@ import (
 	"runtime"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -40,13 +38,16 @@ func transposed(m Matrix) Matrix {
 	return out
 }
 
-// mul sets dst to a·b. Only products whose second factor is not transposed are
-// used here: gonum sums those element by element, so that the result does not
-// depend on addresses or on the number of processors.
-func mul(dst, a, b Matrix) { blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, a, b, 0, dst) }
+// mul sets dst to a·b. The order of the sums does not depend on addresses or on
+// the number of processors.
+func mul(dst, a, b Matrix) {
+	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
+}
 
 // addGram adds aᵀ·b to dst.
-func addGram(dst, a, b Matrix) { blas32.Gemm(blas.Trans, blas.NoTrans, 1, a, b, 1, dst) }
+func addGram(dst, a, b Matrix) {
+	kernel.AddATB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Cols, b.Cols, a.Rows)
+}
 
 func checkMatrix(m Matrix) error {
 	if err := teachers.CheckMatrix(m); err != nil {

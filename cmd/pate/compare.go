@@ -124,7 +124,7 @@ func (f compareFlags) runIn(ctx context.Context, g *globals, cfg experiments.Con
 		run: func(folder experiments.Folder) error {
 			bar := newProgress(g)
 			defer bar.clear()
-			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, keep
 			cfg.Progress = func(p experiments.Progress) { bar.update(p.Stage, p.Done, p.Total) }
 			result, err = experiments.Compare(ctx, cfg)
 			return err
