@@ -47,3 +47,40 @@ func TestTrainFitsItsLedger(t *testing.T) {
 		})
 	}
 }
+
+// Sums and Laplace noise are for records added or removed as well. A ledger of the
+// other relation can hold their events, at half of what a replaced record costs; so
+// it is the release that refuses, before it reads a record.
+func TestReleasesRefuseReplacedRecords(t *testing.T) {
+	key, err := NewKey()
+	require.NoError(t, err)
+	sum := SumConfig{ClipNorm: 1, NoiseMultiplier: 2}
+	laplace := Config{SamplingProbability: 1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 1, LearningRate: 1, Laplace: true}
+	for name, c := range map[string]struct {
+		event accountant.Event
+		run   func(Model, *ledger.Reservation) error
+	}{
+		"sum": {sum.Event(), func(m Model, r *ledger.Reservation) error {
+			_, err := Sum(t.Context(), m, column(0.25), sum, r, key)
+			return err
+		}},
+		"laplace": {laplace.Event(), func(m Model, r *ledger.Reservation) error {
+			_, err := Train(t.Context(), m, column(0.25), laplace, r, key)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on := func(relation accountant.Relation, m Model) error {
+				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
+				require.NoError(t, err)
+				r, err := l.Reserve(c.event)
+				require.NoError(t, err)
+				return c.run(m, r)
+			}
+			m := toy{make([]float32, 1)}
+			require.ErrorIs(t, on(accountant.ReplaceOne, m), ledger.ErrUnfit)
+			require.Zero(t, m.parameter[0])
+			require.NoError(t, on(accountant.AddRemove, m))
+		})
+	}
+}

@@ -140,6 +140,31 @@ func TestAReservationIsNeeded(t *testing.T) {
 	}
 }
 
+// A moment is charged for records added or removed; on a ledger for replaced ones it
+// would cost half of the truth.
+func TestMomentsRefuseReplacedRecords(t *testing.T) {
+	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 2}
+	x := matrix([]float32{1, 2}, []float32{3, 4})
+	for _, relation := range []accountant.Relation{accountant.AddRemove, accountant.ReplaceOne} {
+		reserved := func() *ledger.Reservation {
+			l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5})
+			require.NoError(t, err)
+			r, err := l.Reserve(cfg.Event())
+			require.NoError(t, err)
+			return r
+		}
+		_, mean := EstimateMean(t.Context(), x, cfg, reserved(), dpsgd.SeedKey(1))
+		_, second := EstimateSecondMoment(t.Context(), x, 2, cfg, reserved(), dpsgd.SeedKey(1))
+		if relation == accountant.AddRemove {
+			require.NoError(t, mean)
+			require.NoError(t, second)
+			continue
+		}
+		require.ErrorIs(t, mean, ledger.ErrUnfit)
+		require.ErrorIs(t, second, ledger.ErrUnfit)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	ctx, x := context.Background(), randomMatrix(5, 6, 1)
 	for _, cfg := range []Config{

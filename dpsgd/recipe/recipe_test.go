@@ -112,6 +112,33 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 	}
 }
 
+// The draws of the learned statistics count beside those of the training: a number for
+// every entry of the second moment, and one for every column that a mean is taken from.
+func TestDrawsOfStatisticsCount(t *testing.T) {
+	s := ShapeOf(strokes(t, 240, 20))
+	draws := func(name string) (draws, training, columns int) {
+		p := Plan{Recipe: Default(s, name, "", 1), Epsilon: 1}
+		to, err := p.claim(s, 1e-5)
+		require.NoError(t, err)
+		columns, err = p.Recipe.columns(s)
+		require.NoError(t, err)
+		m, err := p.Recipe.newModel(s, columns, dpsgd.SeedKey(0))
+		require.NoError(t, err)
+		return to.draws, p.Recipe.Train.Steps * len(m.Parameters()), columns
+	}
+	all, training, _ := draws(features.NameHOG)
+	require.Equal(t, training, all, "nothing is learned")
+	for _, name := range []string{CentredHOG, Scattering, ScatteringHOG} {
+		all, training, columns := draws(name)
+		least := training + columns
+		if name != CentredHOG {
+			least += features.Channels * (features.Channels + 1) / 2
+		}
+		require.Positive(t, training)
+		require.GreaterOrEqual(t, all, least, name)
+	}
+}
+
 // Bounds for continuous noise are claimed at a smaller delta, and not at all where the
 // difference to discrete noise is larger than what was kept for it.
 func TestDiscreteNoiseIsAllowedFor(t *testing.T) {
