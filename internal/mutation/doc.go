@@ -3,7 +3,7 @@
 //
 // The list of mutations is the text under mutations/, one file for each group of
 // packages. A mutation replaces a text that occurs exactly once in a file. It is
-// applied in an overlay of the go command: no file of the tree is touched. A
+// applied in an overlay of the go command: no file of the tree changes. A
 // mutation that no test notices "survives"; then a test is missing, or the line
 // protects nothing.
 //

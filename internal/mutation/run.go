@@ -26,7 +26,8 @@ var ErrDoesNotCompile = errors.New("mutation: does not compile")
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
-// Run runs the tests of m with the mutation applied. No file below root changes.
+// Run runs the tests of m with the mutation applied. It changes no file below root,
+// and removes the failures that property tests write down there.
 func Run(ctx context.Context, root string, m Mutation) (Outcome, error) {
 	source, err := m.Source(root)
 	if err != nil {
@@ -41,6 +42,7 @@ func Run(ctx context.Context, root string, m Mutation) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("mutation: %w", err)
 	}
+	defer removeFailures(root, m, failures(root, m))
 	start := time.Now()
 	args := append([]string{"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout=5m"}, m.Test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -83,4 +85,37 @@ func writeOverlay(dir, root, file string, source []byte) (string, error) {
 	}
 	overlay := filepath.Join(dir, "overlay.json")
 	return overlay, os.WriteFile(overlay, text, 0o600)
+}
+
+// failures lists the failures of property tests (testdata/rapid) on disk for the
+// packages that m tests.
+func failures(root string, m Mutation) map[string]bool {
+	found := map[string]bool{}
+	for _, p := range m.Test {
+		if !strings.HasPrefix(p, "./") {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, p, "testdata", "rapid", "*", "*.fail"))
+		if err != nil {
+			continue // the pattern is malformed: there are none
+		}
+		for _, f := range files {
+			found[f] = true
+		}
+	}
+	return found
+}
+
+// removeFailures removes those that were not there before, and folders left empty.
+func removeFailures(root string, m Mutation, before map[string]bool) {
+	for f := range failures(root, m) {
+		if before[f] {
+			continue
+		}
+		for dir := f; filepath.Base(dir) != "testdata"; dir = filepath.Dir(dir) {
+			if os.Remove(dir) != nil {
+				break // others are in it
+			}
+		}
+	}
 }
