@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime/debug"
-	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/buildinfo"
 )
 
 // Schema names the file format.
@@ -158,15 +157,5 @@ func parseHeader(text []byte) (header, error) {
 	return h, c.validate()
 }
 
-// library is the version of this module in the running program.
-func library() string {
-	const module = "github.com/pate-go/pate"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return module + " (unknown)"
-	}
-	if i := slices.IndexFunc(info.Deps, func(m *debug.Module) bool { return m.Path == module }); i >= 0 {
-		return module + " " + info.Deps[i].Version
-	}
-	return module + " " + info.Main.Version
-}
+// library names the build of this module in the running program.
+func library() string { return buildinfo.Module + " " + buildinfo.Read().String() }

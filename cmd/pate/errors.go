@@ -46,8 +46,8 @@ func inputError(what error, why, fix, topic string) error {
 	return &commandError{code: exitInvalidInput, what: what, why: why, fix: fix, topic: topic}
 }
 
-// explain turns an error into its exit code and the lines for stderr.
-func explain(err error) (int, string) {
+// explain turns an error of a command into its exit code and the lines for stderr.
+func explain(command string, err error) (int, string) {
 	var ce *commandError
 	switch {
 	case errors.As(err, &ce):
@@ -88,8 +88,8 @@ func explain(err error) (int, string) {
 	switch {
 	case ce.topic != "":
 		lines = append(lines, "pate help "+ce.topic)
-	case ce.code == exitUsage:
-		lines = append(lines, "pate --help")
+	case ce.code == exitUsage && ce.fix == "":
+		lines = append(lines, command+" --help")
 	}
 	return ce.code, fmt.Sprintln(strings.Join(lines, "\n"))
 }

@@ -88,7 +88,7 @@ func TestErrorsOfARunHaveCodesOfTheirOwn(t *testing.T) {
 		{fmt.Errorf("x: %w", ledger.ErrBroken), exitFailure},
 		{errors.New("x"), exitFailure},
 	} {
-		code, text := explain(c.err)
+		code, text := explain("pate", c.err)
 		require.Equal(t, c.code, code)
 		require.True(t, strings.HasPrefix(text, "pate: "), text)
 	}

@@ -28,14 +28,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone
 	}
 	if !g.started && !errors.As(err, new(*commandError)) {
-		err = usageError("", err)
+		err = usageError("", argumentError(cmd, err))
 	}
-	code, text := explain(err)
+	code, text := explain(cmd.CommandPath(), err)
 	fmt.Fprint(stderr, text)
 	return code
 }

@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -37,15 +37,12 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
       --ledger run.jsonl --out labels.csv         # votes in, labels out
   pate account events.json --delta 1e-5           # what did these cost?
   pate calibrate gnmax --queries 500 --epsilon 2  # what does a budget allow?`,
-		Args:          cobra.NoArgs,
+		Args:          suggestCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			g.seeded = cmd.Flags().Changed("seed")
-			if _, err := table.ParseFormat(g.format); err != nil {
-				return usageError("formats", err)
-			}
 			if !(g.delta > 0 && g.delta < 1) {
 				return usageError("privacy", fmt.Errorf("--delta %v: must lie strictly between 0 and 1", g.delta))
 			}
@@ -54,11 +51,15 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 		},
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&g.format, "format", "table", "how results are printed: "+strings.Join(table.Formats(), "|"))
+	choiceVar(flags, &g.format, "format", "table", table.Formats(), "how results are printed")
 	flags.Uint64Var(&g.seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
 	flags.Float64Var(&g.delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no messages and no progress")
 	useOwnHelp(root)
+	useOwnHelpCommand(root)
+	root.SetFlagErrorFunc(suggestFlag)
+	root.Version = buildinfo.Read().String()
+	root.SetVersionTemplate("pate {{.Version}}\n")
 	root.AddCommand(newCompareCommand(g), newAccountCommand(g), newCalibrateCommand(g))
 	root.AddCommand(newLawCommand(g), newExplainCommand(g), newPlanCommand(g))
 	root.AddCommand(newCheckCommand(g))
@@ -67,7 +68,9 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(newLabelCommand(g))
 	root.AddCommand(newDPSGDCommand(g))
 	root.AddCommand(newLedgerCommand(g), newStatementCommand(g))
+	root.AddCommand(newVersionCommand(g))
 	root.AddCommand(helpTopics()...)
+	completeChoices(root)
 	return root
 }
 

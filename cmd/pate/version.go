@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/internal/buildinfo"
+	"github.com/pate-go/pate/internal/table"
+)
+
+func newVersionCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "The version, commit and Go version of this program",
+		Long: `The version of this program, the commit it was built from where the build recorded
+it, and the version of Go. Ledgers and statements carry the same version.`,
+		Example: `  pate version
+  pate version --format json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info := buildinfo.Read()
+			if g.parsedFormat() == table.JSON {
+				return writeJSON(g.stdout, struct {
+					Schema string `json:"schema"`
+					buildinfo.Info
+				}{"pate.version/1", info})
+			}
+			_, err := fmt.Fprintf(g.stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
+			return err
+		},
+	}
+}

@@ -1,0 +1,56 @@
+// Package buildinfo says which build of the project is running.
+package buildinfo
+
+import (
+	"runtime"
+	"runtime/debug"
+	"slices"
+)
+
+// Module is the import path of the project.
+const Module = "github.com/pate-go/pate"
+
+// Info names a build.
+type Info struct {
+	Version  string `json:"version"`            // a tag, a pseudo-version, or "(devel)"
+	Commit   string `json:"commit,omitempty"`   // empty if the build did not record it
+	Modified bool   `json:"modified,omitempty"` // the work tree differed from Commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"` // GOOS/GOARCH
+}
+
+// Read returns the build of the running program, of which the project may be the main
+// module or a dependency.
+func Read() Info {
+	info := Info{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if i := slices.IndexFunc(build.Deps, func(m *debug.Module) bool { return m.Path == Module }); i >= 0 {
+		info.Version = build.Deps[i].Version // what the program itself was built from is another project's matter
+		return info
+	}
+	info.Version = build.Main.Version
+	for _, s := range build.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.modified":
+			info.Modified = s.Value == "true"
+		}
+	}
+	return info
+}
+
+// String returns "VERSION" or "VERSION COMMIT", the commit marked "+" where it was
+// modified.
+func (i Info) String() string {
+	if i.Commit == "" {
+		return i.Version
+	}
+	if i.Modified {
+		return i.Version + " " + i.Commit + "+"
+	}
+	return i.Version + " " + i.Commit
+}

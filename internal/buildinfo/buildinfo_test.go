@@ -1,0 +1,22 @@
+package buildinfo
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestReadNamesThisBuild(t *testing.T) {
+	info := Read()
+	require.NotEmpty(t, info.Version)
+	require.NotEqual(t, "(unknown)", info.Version, "test binaries carry their build information")
+	require.Equal(t, runtime.Version(), info.Go)
+	require.Equal(t, runtime.GOOS+"/"+runtime.GOARCH, info.Platform)
+}
+
+func TestStringShowsTheCommit(t *testing.T) {
+	require.Equal(t, "v1.2.3", Info{Version: "v1.2.3"}.String())
+	require.Equal(t, "(devel) abc", Info{Version: "(devel)", Commit: "abc"}.String())
+	require.Equal(t, "(devel) abc+", Info{Version: "(devel)", Commit: "abc", Modified: true}.String())
+}
