@@ -14,13 +14,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // poll is one ensemble's votes: first on the pool rows that are asked, in the
 // order in which they are asked, then on the test rows.
 type poll struct {
 	queries []int // pool rows
-	votes   *teachers.Votes
+	votes   *votes.Matrix
 	seconds float64
 }
 

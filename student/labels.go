@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Matrix is a row-major float32 matrix, one row per example.
@@ -20,8 +21,8 @@ var ErrNoLabels = errors.New("student: no labels were released")
 // released checks labels and returns the rows that have one, ascending, and
 // the classes that occur, ascending.
 func released(labels []int, rows, classes int) (labelled, present []int, err error) {
-	if classes < 2 || classes > teachers.MaxClasses {
-		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, teachers.MaxClasses)
+	if classes < 2 || classes > votes.MaxClasses {
+		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, votes.MaxClasses)
 	}
 	if len(labels) != rows {
 		return nil, nil, fmt.Errorf("student: %d labels for a pool of %d rows", len(labels), rows)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // ErrForeignCheckpoint says that a checkpoint folder holds teachers of another
@@ -132,10 +133,10 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	if !bytes.Equal(rest[:sha256.Size], c.bind(t, share)) {
 		return false, nil
 	}
-	votes := rest[sha256.Size:]
+	cells := rest[sha256.Size:]
 	for q := range column {
-		column[q] = int(int16(binary.LittleEndian.Uint16(votes[2*q:])))
-		if column[q] < Abstention || column[q] >= c.classes {
+		column[q] = int(int16(binary.LittleEndian.Uint16(cells[2*q:])))
+		if column[q] < votes.Abstention || column[q] >= c.classes {
 			return false, nil
 		}
 	}

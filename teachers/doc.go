@@ -8,12 +8,12 @@
 //   - [Train] fits one [Learner] per teacher, each on its own share with its
 //     own random stream, asks it for a class of every public query and drops
 //     the model; only the votes stay;
-//   - [Votes] is the matrix queries x teachers. A row of it becomes an
+//   - the result is a [votes.Matrix], queries x teachers. A row of it becomes an
 //     aggregate.Histogram, and that is where noise, accounting and release
-//     begin: nothing in this package adds noise;
-//   - [OpenVotes] reads the votes of models that were trained elsewhere, from
-//     CSV or NPY, as a stream of histograms; [CheckVotes] says what is odd about
-//     them, and package manifest whether their silos are disjoint.
+//     begin: nothing in this package adds noise.
+//
+// Package votes also reads the votes of models that were trained elsewhere, and
+// package manifest checks that their silos are disjoint.
 //
 // # Guarantee
 //
@@ -36,8 +36,7 @@
 //
 // # Caveats
 //
-// Votes are as secret as the data: String, Format and LogValue of [Votes] show
-// the shape only, and files are written with mode 0600. A teacher whose share
+// Votes are as secret as the data: see package votes. A teacher whose share
 // is empty votes class 0 on everything and one whose share has a single class
 // votes that class; neither abstains, so the sum of a row is public.
 // How long training takes depends on private data (sizes of the shares), as
@@ -46,11 +45,6 @@
 // # Use
 //
 //	share, err := teachers.Partition(units, 250, key.Derive("partition"))
-//	votes, err := teachers.Train(ctx, teachers.Config{Learner: teachers.KernelRidge{Gamma: .02, Lambda: .05}, Teachers: 250, Key: key}, private, share, queries)
-//	histogram, err := votes.Histogram(0)
-//
-// or, with models of your own,
-//
-//	source, err := teachers.OpenVotes(ctx, []string{"votes.npy"}, teachers.VotesOptions{Classes: 10})
-//	for ballot, err := range source.Histograms(ctx) { ... }
+//	matrix, err := teachers.Train(ctx, teachers.Config{Learner: teachers.KernelRidge{Gamma: .02, Lambda: .05}, Teachers: 250, Key: key}, private, share, queries)
+//	histogram, err := matrix.Histogram(0)
 package teachers

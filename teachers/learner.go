@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Matrix is a row-major float32 matrix, one row per example.
@@ -19,9 +21,6 @@ type Dataset struct {
 	Y       []int  // len X.Rows, each in [0, Classes)
 	Classes int    // number of classes, at least 2
 }
-
-// MaxClasses is the largest number of classes a Dataset and a vote may have.
-const MaxClasses = 1<<15 - 1
 
 // Learner trains a model on one share. It is called from several goroutines
 // at once, with different data, and obeys the following; the kit in
@@ -67,11 +66,11 @@ type Reproducible interface {
 var errNonFinite = errors.New("teachers: feature is NaN or infinite")
 
 // Validate refuses a malformed matrix, features that are NaN or infinite, a
-// label outside [0, Classes), fewer than 2 or more than [MaxClasses] classes
+// label outside [0, Classes), fewer than 2 or more than [votes.MaxClasses] classes
 // and a number of labels that differs from the number of rows.
 func (d Dataset) Validate() error {
-	if d.Classes < 2 || d.Classes > MaxClasses {
-		return fmt.Errorf("teachers: Classes is %d, want 2 to %d", d.Classes, MaxClasses)
+	if d.Classes < 2 || d.Classes > votes.MaxClasses {
+		return fmt.Errorf("teachers: Classes is %d, want 2 to %d", d.Classes, votes.MaxClasses)
 	}
 	if len(d.Y) != d.X.Rows {
 		return fmt.Errorf("teachers: %d labels for %d rows", len(d.Y), d.X.Rows)

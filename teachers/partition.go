@@ -5,14 +5,12 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Key is the secret that the partition and the teachers' random streams derive
 // from; the same type as aggregate.Key.
 type Key = rng.Key
-
-// MaxTeachers bounds the number of teachers.
-const MaxTeachers = 1 << 20
 
 // Partition returns the teacher, in [0, teachers), of every record, given the
 // record's unit id: the id of the record, or of the person it belongs to.
@@ -24,8 +22,8 @@ const MaxTeachers = 1 << 20
 // Ids are compared byte by byte; an empty id is refused, as it usually is a
 // missing value and would join strangers.
 func Partition(units []string, teachers int, key Key) ([]int, error) {
-	if teachers < 1 || teachers > MaxTeachers {
-		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, MaxTeachers)
+	if teachers < 1 || teachers > votes.MaxTeachers {
+		return nil, fmt.Errorf("teachers: cannot partition among %d teachers, want 1 to %d", teachers, votes.MaxTeachers)
 	}
 	if key.IsZero() {
 		return nil, errors.New("teachers: partition needs a key")

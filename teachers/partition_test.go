@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // TestPartitionMovesNobodyElse: whatever comes or goes, and in whatever order
@@ -83,7 +84,7 @@ func TestPartitionRefuses(t *testing.T) {
 	key := aggregate.SeedKey(1)
 	for name, run := range map[string]func() ([]int, error){
 		"no teachers":   func() ([]int, error) { return teachers.Partition([]string{"a"}, 0, key) },
-		"too many":      func() ([]int, error) { return teachers.Partition([]string{"a"}, teachers.MaxTeachers+1, key) },
+		"too many":      func() ([]int, error) { return teachers.Partition([]string{"a"}, votes.MaxTeachers+1, key) },
 		"no key":        func() ([]int, error) { return teachers.Partition([]string{"a"}, 2, teachers.Key{}) },
 		"empty unit id": func() ([]int, error) { return teachers.Partition([]string{"a", ""}, 2, key) },
 	} {

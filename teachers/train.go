@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Config describes an ensemble.
@@ -55,7 +57,7 @@ const queryRows = 512
 // share and queries. A damaged or outdated one is trained again and replaced. A
 // file of another fingerprint or shape means that the folder belongs to another
 // run: Train refuses it with [ErrForeignCheckpoint] and leaves it alone.
-func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*Votes, error) {
+func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	e, err := newEnsemble(cfg, private, share, queries)
 	if err != nil {
 		return nil, err
@@ -70,7 +72,7 @@ type ensemble struct {
 	members [][]int // records of each teacher, ascending
 	queries Matrix
 	folder  *checkpoint // nil without one
-	votes   *Votes
+	votes   *votes.Matrix
 
 	mu   sync.Mutex // guards done and Progress
 	done int
@@ -80,8 +82,8 @@ func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ens
 	switch {
 	case cfg.Learner == nil:
 		return nil, errors.New("teachers: Config.Learner is nil")
-	case cfg.Teachers < 1 || cfg.Teachers > MaxTeachers:
-		return nil, fmt.Errorf("teachers: Config.Teachers is %d, want 1 to %d", cfg.Teachers, MaxTeachers)
+	case cfg.Teachers < 1 || cfg.Teachers > votes.MaxTeachers:
+		return nil, fmt.Errorf("teachers: Config.Teachers is %d, want 1 to %d", cfg.Teachers, votes.MaxTeachers)
 	case cfg.Key.IsZero():
 		return nil, errors.New("teachers: Config.Key is zero")
 	case cfg.Workers < 0:
@@ -95,7 +97,7 @@ func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ens
 	if err := checkQueries(queries, private.X.Cols); err != nil {
 		return nil, fmt.Errorf("teachers: queries: %w", err)
 	}
-	votes, err := NewVotes(queries.Rows, cfg.Teachers, private.Classes)
+	matrix, err := votes.New(queries.Rows, cfg.Teachers, private.Classes)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +108,7 @@ func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ens
 		}
 		members[t] = append(members[t], i)
 	}
-	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: votes}
+	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: matrix}
 	if cfg.Checkpoint != "" {
 		e.folder, err = openCheckpoint(cfg, queries, private.Classes)
 		if err != nil {
@@ -116,7 +118,7 @@ func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ens
 	return e, nil
 }
 
-func (e *ensemble) run(ctx context.Context) (*Votes, error) {
+func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -230,7 +232,7 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 		}
 	}
 	for q, vote := range column {
-		if vote < Abstention || vote >= data.Classes {
+		if vote < votes.Abstention || vote >= data.Classes {
 			return fmt.Errorf("model answers %d on query %d, outside [-1, %d)", vote, q, data.Classes)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // noisy is a learner that uses its random stream and counts its fits.
@@ -79,11 +80,11 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func (w *world) train() (*teachers.Votes, error) {
+func (w *world) train() (*votes.Matrix, error) {
 	return teachers.Train(context.Background(), w.cfg, w.private, w.share, w.queries)
 }
 
-func (w *world) mustTrain(t testing.TB) *teachers.Votes {
+func (w *world) mustTrain(t testing.TB) *votes.Matrix {
 	t.Helper()
 	v, err := w.train()
 	require.NoError(t, err)
@@ -377,6 +378,6 @@ func TestTrainRefuses(t *testing.T) {
 		require.Nil(t, v, name)
 	}
 	w := newWorld(t)
-	w.cfg.Learner = answering(teachers.Abstention)
+	w.cfg.Learner = answering(votes.Abstention)
 	require.Equal(t, make([]int, 700), w.mustTrain(t).Gaps())
 }

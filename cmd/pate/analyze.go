@@ -9,7 +9,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/analysis"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 type analyzeFlags struct {
@@ -116,7 +116,7 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 }
 
 // checkDelta refuses a delta that allows giving a record away.
-func checkDelta(delta float64, votes *teachers.VoteSource) error {
+func checkDelta(delta float64, votes *votes.Source) error {
 	return checkDeltaOf(delta, votes.Teachers())
 }
 
@@ -130,7 +130,7 @@ func checkDeltaOf(delta float64, n int) error {
 }
 
 // onlyHistograms drops the numbers of the queries.
-func onlyHistograms(cmd *cobra.Command, votes *teachers.VoteSource) iter.Seq2[aggregate.Histogram, error] {
+func onlyHistograms(cmd *cobra.Command, votes *votes.Source) iter.Seq2[aggregate.Histogram, error] {
 	return func(yield func(aggregate.Histogram, error) bool) {
 		for ballot, err := range votes.Histograms(cmd.Context()) {
 			if !yield(ballot.Histogram, err) {

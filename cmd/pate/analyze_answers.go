@@ -8,12 +8,12 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // readAnswers reads which of the chosen queries were answered, from the file that
 // `pate label` wrote.
-func readAnswers(path string, votes *teachers.VoteSource) ([]bool, error) {
+func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, inputError(err, "the answers are read from this file", "check its name", "votes")

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // releaseRun is one release: its key is on disk before it is charged, the charge
@@ -27,7 +27,7 @@ type releaseRun struct {
 	account   ledger.Config
 	fresh     bool // the ledger is new
 	sanitizer *analysis.Sanitizer
-	votes     *teachers.VoteSource
+	votes     *votes.Source
 }
 
 func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (releasedReport, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 const schemaCheck = "pate.check/1"
@@ -59,12 +59,12 @@ nowhere, the report included: from one a small file of votes can be guessed.`,
 
 // checkReport is the JSON of `pate check`.
 type checkReport struct {
-	Schema   string             `json:"schema"`
-	Private  bool               `json:"private"`
-	OK       bool               `json:"ok"`
-	Votes    *checkVotes        `json:"votes,omitempty"`
-	Manifest *checkManifest     `json:"manifest,omitempty"`
-	Findings []teachers.Finding `json:"findings"`
+	Schema   string          `json:"schema"`
+	Private  bool            `json:"private"`
+	OK       bool            `json:"ok"`
+	Votes    *checkVotes     `json:"votes,omitempty"`
+	Manifest *checkManifest  `json:"manifest,omitempty"`
+	Findings []votes.Finding `json:"findings"`
 }
 
 type checkVotes struct {
@@ -139,16 +139,16 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 		}
 	}
 	out := checkReport{Schema: schemaCheck, Private: true}
-	var votes *teachers.VotesReport
+	var checked *votes.Report
 	if len(args) > 0 {
 		opt, err := f.options()
 		if err != nil {
 			return err
 		}
-		if votes, err = teachers.CheckVotes(cmd.Context(), args, opt); err != nil {
+		if checked, err = votes.Check(cmd.Context(), args, opt); err != nil {
 			return votesError(err)
 		}
-		out.addVotes(votes)
+		out.addVotes(checked)
 	}
 	var silos *manifest.Report
 	if len(f.manifests) > 0 {
@@ -158,12 +158,12 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 		if f.salt != "" && salt.ID() != silos.Head.SaltID {
 			return inputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
 		}
-		out.addManifest(silos, votes, salt)
+		out.addManifest(silos, checked, salt)
 	}
-	out.OK = !teachers.Failed(out.Findings)
+	out.OK = !votes.Failed(out.Findings)
 	if out.OK && f.join != "" {
 		if err := join.write(0o600, func(w io.Writer) error {
-			return manifest.Join(cmd.Context(), w, paths, silos, votes, salt)
+			return manifest.Join(cmd.Context(), w, paths, silos, checked, salt)
 		}); err != nil {
 			return votesError(err)
 		}
@@ -198,7 +198,7 @@ func expand(patterns []string) ([]string, error) {
 	return paths, nil
 }
 
-func (r *checkReport) addVotes(v *teachers.VotesReport) {
+func (r *checkReport) addVotes(v *votes.Report) {
 	r.Votes = &checkVotes{
 		Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
 		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
@@ -208,7 +208,7 @@ func (r *checkReport) addVotes(v *teachers.VotesReport) {
 	r.Findings = append(r.Findings, v.Findings()...)
 }
 
-func (r *checkReport) addManifest(m *manifest.Report, votes *teachers.VotesReport, salt manifest.Salt) {
+func (r *checkReport) addManifest(m *manifest.Report, votes *votes.Report, salt manifest.Salt) {
 	r.Manifest = &checkManifest{Unit: m.Head.Unit, Silos: len(m.Silos), Units: m.Units, Shared: m.Shared, Overlaps: []checkOverlap{}}
 	for _, o := range m.Overlaps {
 		r.Manifest.Overlaps = append(r.Manifest.Overlaps, checkOverlap(o))
@@ -240,7 +240,7 @@ func (r *checkReport) write(g *globals) error {
 func (r *checkReport) failure() error {
 	var names []string
 	for _, f := range r.Findings {
-		if f.Level == teachers.LevelFail {
+		if f.Level == votes.LevelFail {
 			names = append(names, f.Check)
 		}
 	}

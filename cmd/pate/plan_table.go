@@ -11,7 +11,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 const schemaPlanTable = "pate.plan_table/1"
@@ -150,8 +150,8 @@ func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
 // rightLabels replaces what counts as right. A file of labels is one of the votes of
 // one teacher, who is always right.
 func (f *planTableFlags) rightLabels(cmd *cobra.Command, examples []plan.Example) error {
-	opt := teachers.VotesOptions{Classes: examples[0].Votes.Classes(), To: len(examples)}
-	source, err := teachers.OpenVotes(cmd.Context(), []string{oneTeacher(f.labels)}, opt)
+	opt := votes.Options{Classes: examples[0].Votes.Classes(), To: len(examples)}
+	source, err := votes.Open(cmd.Context(), []string{oneTeacher(f.labels)}, opt)
 	if err != nil {
 		return votesError(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // votesFlags say what the votes files named in the arguments hold.
@@ -38,22 +38,22 @@ func (f *votesFlags) addShape(cmd *cobra.Command) {
 }
 
 // options turns the flags into what package teachers asks for.
-func (f *votesFlags) options() (teachers.VotesOptions, error) {
-	opt := teachers.VotesOptions{Classes: f.classes, Counts: f.counts, Teachers: f.teachers, Transpose: f.transpose}
+func (f *votesFlags) options() (votes.Options, error) {
+	opt := votes.Options{Classes: f.classes, Counts: f.counts, Teachers: f.teachers, Transpose: f.transpose}
 	switch f.header {
 	case "auto":
 	case "yes", "no":
-		opt.Header = teachers.VotesHeader(f.header)
+		opt.Header = votes.Header(f.header)
 	default:
 		return opt, usageError("votes", fmt.Errorf("--header %q: must be auto, yes or no", f.header))
 	}
 	switch {
 	case f.classes == 0 && !f.counts:
 		return opt, usageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1"))
-	case f.classes != 0 && (f.classes < 2 || f.classes > teachers.MaxClasses):
-		return opt, usageError("votes", fmt.Errorf("--classes %d: must be 2 to %d", f.classes, teachers.MaxClasses))
-	case f.teachers < 0 || f.teachers > teachers.MaxTeachers:
-		return opt, usageError("votes", fmt.Errorf("--teachers %d: must be 1 to %d", f.teachers, teachers.MaxTeachers))
+	case f.classes != 0 && (f.classes < 2 || f.classes > votes.MaxClasses):
+		return opt, usageError("votes", fmt.Errorf("--classes %d: must be 2 to %d", f.classes, votes.MaxClasses))
+	case f.teachers < 0 || f.teachers > votes.MaxTeachers:
+		return opt, usageError("votes", fmt.Errorf("--teachers %d: must be 1 to %d", f.teachers, votes.MaxTeachers))
 	}
 	var err error
 	opt.From, opt.To, err = parseQueries(f.queries)
@@ -61,12 +61,12 @@ func (f *votesFlags) options() (teachers.VotesOptions, error) {
 }
 
 // open opens the votes that the arguments name.
-func (f *votesFlags) open(ctx context.Context, paths []string) (*teachers.VoteSource, error) {
+func (f *votesFlags) open(ctx context.Context, paths []string) (*votes.Source, error) {
 	opt, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	s, err := teachers.OpenVotes(ctx, paths, opt)
+	s, err := votes.Open(ctx, paths, opt)
 	if err != nil {
 		return nil, votesError(err)
 	}
@@ -98,7 +98,7 @@ func parseQueries(text string) (from, to int, err error) {
 
 // votesError turns what is wrong with votes into the lines a person reads.
 func votesError(err error) error {
-	var in *teachers.VotesError
+	var in *votes.Error
 	if !errors.As(err, &in) {
 		return err
 	}

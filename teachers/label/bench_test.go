@@ -14,12 +14,12 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // agreeing are votes of 250 teachers on 10 classes, nine of ten with the rest.
-func agreeing(b *testing.B, queries int) *teachers.Votes {
-	votes, err := teachers.NewVotes(queries, 250, 10)
+func agreeing(b *testing.B, queries int) *votes.Matrix {
+	matrix, err := votes.New(queries, 250, 10)
 	require.NoError(b, err)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for q := range queries {
@@ -29,19 +29,19 @@ func agreeing(b *testing.B, queries int) *teachers.Votes {
 			if rnd.IntN(10) == 0 {
 				vote = rnd.IntN(10)
 			}
-			if err := votes.Set(q, t, vote); err != nil {
+			if err := matrix.Set(q, t, vote); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	return votes
+	return matrix
 }
 
-func inMemory(votes *teachers.Votes) iter.Seq2[teachers.Ballot, error] {
-	return func(yield func(teachers.Ballot, error) bool) {
-		for q := range votes.Queries() {
-			h, err := votes.Histogram(q)
-			if !yield(teachers.Ballot{Query: q, Histogram: h}, err) {
+func inMemory(matrix *votes.Matrix) iter.Seq2[votes.Ballot, error] {
+	return func(yield func(votes.Ballot, error) bool) {
+		for q := range matrix.Queries() {
+			h, err := matrix.Histogram(q)
+			if !yield(votes.Ballot{Query: q, Histogram: h}, err) {
 				return
 			}
 		}
@@ -53,7 +53,7 @@ func inMemory(votes *teachers.Votes) iter.Seq2[teachers.Ballot, error] {
 // ledger, key, syncs and hash.
 func BenchmarkLabel(b *testing.B) {
 	const queries = 200_000
-	votes := agreeing(b, queries)
+	matrix := agreeing(b, queries)
 	account := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 1e-5, Mode: ledger.Filter}
 	perSecond := func(b *testing.B, runs int) {
 		b.ReportMetric(float64(runs)*queries/b.Elapsed().Seconds(), "queries/s")
@@ -82,7 +82,7 @@ func BenchmarkLabel(b *testing.B) {
 				ask, err := s.start(r, key)
 				require.NoError(b, err)
 				w := newLabelWriter(io.Discard)
-				require.NoError(b, release(context.Background(), inMemory(votes), nil, ask, w, func(int) {}))
+				require.NoError(b, release(context.Background(), inMemory(matrix), nil, ask, w, func(int) {}))
 				require.Equal(b, queries, w.asked)
 				runs++
 			}
@@ -91,17 +91,17 @@ func BenchmarkLabel(b *testing.B) {
 	}
 	dir := b.TempDir()
 	path := filepath.Join(dir, "votes.npy")
-	require.NoError(b, votes.Save(path))
+	require.NoError(b, matrix.Save(path))
 	for _, s := range settings[:2] {
 		b.Run("npy/"+s.Mechanism, func(b *testing.B) {
 			runs := 0
 			for b.Loop() {
-				votes, err := teachers.OpenVotes(context.Background(), []string{path}, teachers.VotesOptions{Classes: 10})
+				source, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: 10})
 				require.NoError(b, err)
 				dir := b.TempDir()
 				_, err = Run(context.Background(), Config{
 					Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
-					Account: account, Votes: votes, Setting: s,
+					Account: account, Votes: source, Setting: s,
 				})
 				require.NoError(b, err)
 				runs++

@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 var errCrash = errors.New("crash")
@@ -123,7 +123,7 @@ func TestInterruptedInTheMiddle(t *testing.T) {
 	c := standard(t)
 	path := filepath.Join(filepath.Dir(c.Out), "long.csv")
 	write(t, path, voteRows(3, 3*batchQueries+100, 3))
-	c.Votes = open(t, path, teachers.VotesOptions{})
+	c.Votes = open(t, path, votes.Options{})
 	w := witness{config: c}
 	for range 3 {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -180,7 +180,7 @@ func TestMain(m *testing.M) {
 }
 
 func inFolder(dir string) (Config, error) {
-	votes, err := teachers.OpenVotes(context.Background(), []string{filepath.Join(dir, "votes.csv")}, teachers.VotesOptions{Classes: testClasses})
+	votes, err := votes.Open(context.Background(), []string{filepath.Join(dir, "votes.csv")}, votes.Options{Classes: testClasses})
 	return Config{
 		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: votes,
 		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},

@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Five teachers label three records. An experiment, as the seed says; without one
@@ -25,7 +25,7 @@ func Example() {
 	if err := os.WriteFile(path, []byte("0,0,0,0,0\n1,1,1,1,1\n2,2,2,2,2\n"), 0o600); err != nil {
 		panic(err)
 	}
-	votes, err := teachers.OpenVotes(context.Background(), []string{path}, teachers.VotesOptions{Classes: 3})
+	votes, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: 3})
 	if err != nil {
 		panic(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Config says what is to be labelled, how, and on whose budget.
@@ -23,7 +23,7 @@ type Config struct {
 	Expect  Expect // what a ledger that exists must say
 	Out     string // path of the labels; required
 	Pool    string // names the public records that the queries are; required
-	Votes   *teachers.VoteSource
+	Votes   *votes.Source
 	Setting Setting
 	// Predictions is, for Interactive, a CSV file with a line for each query of the
 	// votes' file and a probability for each class, from public data alone.

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 const (
@@ -53,9 +53,9 @@ func write(t require.TestingT, path, text string) string {
 	return path
 }
 
-func open(t require.TestingT, path string, opt teachers.VotesOptions) *teachers.VoteSource {
+func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
 	opt.Classes = testClasses
-	votes, err := teachers.OpenVotes(context.Background(), []string{path}, opt)
+	votes, err := votes.Open(context.Background(), []string{path}, opt)
 	require.NoError(t, err)
 	return votes
 }
@@ -63,11 +63,11 @@ func open(t require.TestingT, path string, opt teachers.VotesOptions) *teachers.
 // standard is a run in a folder of its own.
 func standard(t *testing.T) Config {
 	dir := t.TempDir()
-	votes := write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	path := write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
 	return Config{
 		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
 		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
-		Votes:   open(t, votes, teachers.VotesOptions{}),
+		Votes:   open(t, path, votes.Options{}),
 		Setting: Setting{Setting: plan.Setting{Mechanism: plan.GNMax}},
 	}
 }
@@ -202,7 +202,7 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 // Nothing about these runs may change what was answered.
 func TestRefusals(t *testing.T) {
 	seed := uint64(1)
-	other := func(c Config, rows string, opt teachers.VotesOptions) *teachers.VoteSource {
+	other := func(c Config, rows string, opt votes.Options) *votes.Source {
 		path := filepath.Join(filepath.Dir(c.Ledger), "other.csv")
 		if os.WriteFile(path, []byte(rows), 0o600) != nil {
 			panic(path)
@@ -218,16 +218,16 @@ func TestRefusals(t *testing.T) {
 		change func(c *Config)
 		says   string
 	}{
-		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, teachers.VotesOptions{}) }, "other votes"},
+		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, votes.Options{}) }, "other votes"},
 		"more teachers": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), teachers.VotesOptions{})
+			c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), votes.Options{})
 		}, "other votes"},
 		"more queries": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), teachers.VotesOptions{})
+			c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), votes.Options{})
 		}, "other votes"},
-		"part of queries": {func(c *Config) { c.Votes = other(*c, rows, teachers.VotesOptions{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
+		"part of queries": {func(c *Config) { c.Votes = other(*c, rows, votes.Options{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
 		"overlap": {func(c *Config) {
-			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), teachers.VotesOptions{From: testQueries - 1})
+			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
 		}, "queries 0:60, not 59:120"},
 		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
 		"noise":         {func(c *Config) { c.Setting.Sigma = 99 }, "not 99"},
@@ -393,10 +393,10 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	var over *BudgetError
 	require.ErrorAs(t, err, &over)
 	fits := c
-	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: int(over.Queries)})
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries)})
 	fits.Ledger, fits.Out = c.Ledger+"3", c.Out+"3"
 	require.EqualValues(t, over.Queries, release1(t, fits).Asked)
-	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: int(over.Queries) + 1})
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries) + 1})
 	fits.Ledger, fits.Out = c.Ledger+"4", c.Out+"4"
 	_, err = Run(context.Background(), fits)
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
@@ -425,19 +425,19 @@ func TestNoiseIsChosenToFit(t *testing.T) {
 	require.InDelta(t, 2, first.Epsilon, 1e-4)
 
 	c = standard(t)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), teachers.VotesOptions{})
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), votes.Options{})
 	require.Equal(t, first.Setting, release1(t, c).Setting, "whatever the votes are")
 
 	c = standard(t)
 	c.Setting.Sigma = 30
 	spent := release1(t, c)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), teachers.VotesOptions{})
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), votes.Options{})
 	c.Setting.Sigma, c.Pool, c.Out = 0, "other", c.Out+"2"
 	rest := release1(t, c)
 	require.InDelta(t, 1/first.Setting.Sigma/first.Setting.Sigma, 1/900.+1/rest.Setting.Sigma/rest.Setting.Sigma, 1e-6, "Gaussian costs add up as 1/sigma^2")
 	require.Greater(t, spent.Epsilon+rest.Epsilon, 2.0, "composition leaves more than the difference")
 	require.EqualValues(t, 2, summary(t, c.Ledger).Commits)
-	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "third.csv"), voteRows(10, testQueries, testTeachers)), teachers.VotesOptions{})
+	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "third.csv"), voteRows(10, testQueries, testTeachers)), votes.Options{})
 	c.Pool, c.Out = "third", c.Out+"3"
 	_, err := Run(context.Background(), c)
 	if err == nil { // rounding the noise up left crumbs
@@ -451,12 +451,12 @@ func TestReservedModeIsForOneRun(t *testing.T) {
 	c := standard(t)
 	c.Account.Mode = ledger.Reserved
 	c.Setting.Sigma = 60
-	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: 30})
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 30})
 	r := release1(t, c)
 	require.Less(t, r.Epsilon, 1.0)
 	require.Equal(t, r.Epsilon, r.Claim)
 	require.True(t, release1(t, c).Complete)
-	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{From: 30})
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 30})
 	c.Out += "2"
 	_, err := Run(context.Background(), c)
 	require.ErrorContains(t, err, "takes no more")
@@ -467,9 +467,9 @@ func TestPartsOfAFile(t *testing.T) {
 	c := standard(t)
 	path := filepath.Join(filepath.Dir(c.Out), "votes.csv")
 	c.Setting.Sigma = 40
-	c.Votes = open(t, path, teachers.VotesOptions{To: 20})
+	c.Votes = open(t, path, votes.Options{To: 20})
 	release1(t, c)
-	c.Votes, c.Out = open(t, path, teachers.VotesOptions{From: 20}), c.Out+"2"
+	c.Votes, c.Out = open(t, path, votes.Options{From: 20}), c.Out+"2"
 	r := release1(t, c)
 	require.Equal(t, 40, r.Asked)
 	require.True(t, strings.HasPrefix(read(t, c.Out), "query,label\n20,"))
@@ -486,7 +486,7 @@ func TestInteractive(t *testing.T) {
 	}
 	c.Predictions = write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), b.String())
 	c.Setting = Setting{Setting: plan.Setting{Mechanism: Interactive, Threshold: 100, Answers: 5}, Confidence: 0.9}
-	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{From: 3})
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 3})
 	r := release1(t, c)
 	require.Equal(t, testQueries-3, r.Answered, "the student is sure, and the teachers do not contradict")
 	for q, line := range strings.Split(strings.TrimSpace(read(t, c.Out)), "\n")[1:] {

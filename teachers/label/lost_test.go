@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // A ledger that was lost, wholly or in part, is not begun anew.
@@ -57,7 +57,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 		old := read(t, run.Ledger)
 		again := run
 		again.Out += "2"
-		again.Votes = open(t, write(t, filepath.Join(t.TempDir(), "more.csv"), voteRows(2, 2*testQueries, testTeachers)), teachers.VotesOptions{From: testQueries})
+		again.Votes = open(t, write(t, filepath.Join(t.TempDir(), "more.csv"), voteRows(2, 2*testQueries, testTeachers)), votes.Options{From: testQueries})
 		release1(t, again)
 		write(t, run.Ledger, old)
 		again.Out += "3"

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // predicted is a run of Interactive with a line of predictions for each query.
@@ -71,7 +71,7 @@ func TestPredictionsOfPartOfTheVotesAreAllChecked(t *testing.T) {
 	c, lines := predicted(t)
 	lines[testQueries-1] = "1,1,1"
 	write(t, c.Predictions, strings.Join(lines, "\n"))
-	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), teachers.VotesOptions{To: 20})
+	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 20})
 	_, err := Run(context.Background(), c)
 	require.ErrorContains(t, err, "line 60 is no prediction")
 	require.NoFileExists(t, c.Ledger)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // batchQueries is how many queries are held in memory at a time, a few times.
@@ -61,7 +61,7 @@ func (s Setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) 
 
 // batches reads votes, and predictions if there are any, ahead of their use.
 // The error of reading comes last.
-func batches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
+func batches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		ahead := make(chan batch, 2)
@@ -86,7 +86,7 @@ func batches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predi
 	}
 }
 
-func readBatches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader, to chan<- batch) error {
+func readBatches(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader, to chan<- batch) error {
 	var b batch
 	send := func() error {
 		if len(b.votes) == 0 {
@@ -127,7 +127,7 @@ func readBatches(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], p
 // release asks all queries in order, until a cap is met, and writes the labels.
 // Votes are read to the end whatever is asked: only then it is known that no file
 // was changed meanwhile.
-func release(ctx context.Context, votes iter.Seq2[teachers.Ballot, error], predictions *predictionReader, ask asker, w *labelWriter, progress func(done int)) error {
+func release(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictions *predictionReader, ask asker, w *labelWriter, progress func(done int)) error {
 	done, exhausted := 0, false
 	for b, err := range batches(ctx, votes, predictions) {
 		if err != nil {

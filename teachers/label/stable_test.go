@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // stably is a run of 60 queries and 250 teachers, who agree more on some queries than on
@@ -24,7 +24,7 @@ import (
 func stably(t *testing.T, mechanism string) Config {
 	c := standard(t)
 	path := write(t, filepath.Join(filepath.Dir(c.Ledger), "many.csv"), voteRows(3, testQueries, 250))
-	c.Votes = open(t, path, teachers.VotesOptions{})
+	c.Votes = open(t, path, votes.Options{})
 	c.Account.Epsilon, c.Account.Delta = 2.5, 1e-5
 	c.Setting = Setting{Setting: plan.Setting{Mechanism: mechanism}}
 	return c
@@ -106,7 +106,7 @@ func TestStableRunsShareALedger(t *testing.T) {
 	for i, mechanism := range []string{stable.MStab, plan.GNMax} {
 		c.Pool, c.Out = fmt.Sprint("pool", i), fmt.Sprint(c.Out, i)
 		path := write(t, filepath.Join(filepath.Dir(c.Ledger), fmt.Sprint(i, ".csv")), voteRows(uint64(10+i), testQueries, 250))
-		c.Votes = open(t, path, teachers.VotesOptions{})
+		c.Votes = open(t, path, votes.Options{})
 		c.Setting = Setting{Setting: plan.Setting{Mechanism: mechanism}}
 		if mechanism == stable.MStab {
 			c.Setting.Sigma, c.Setting.Threshold = 60, 330

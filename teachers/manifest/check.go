@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Report is what [Check] found.
@@ -43,7 +43,7 @@ const passUnits = 1 << 22
 // Check reads one manifest or several that together are one, for instance one of
 // each silo, and tells which silos share units. Manifests of different units or
 // salts cannot be compared and are refused, as is a silo named twice. Memory is
-// bounded below 150 MB, apart from the names of silos. An error is a [*teachers.VotesError], or ctx is done.
+// bounded below 150 MB, apart from the names of silos. An error is a [*votes.Error], or ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits)
 }
@@ -62,11 +62,11 @@ func check(ctx context.Context, paths []string, room int) (*Report, error) {
 		if i == 0 {
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
-			return nil, &teachers.VotesError{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+			return nil, &votes.Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
-				return nil, &teachers.VotesError{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
+				return nil, &votes.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
 			}
 			names[s.Name] = path
 			r.Silos = append(r.Silos, s)
@@ -187,7 +187,7 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Head{}, nil, &teachers.VotesError{File: path, What: "the manifest cannot be read", Err: err}
+		return Head{}, nil, &votes.Error{File: path, What: "the manifest cannot be read", Err: err}
 	}
 	defer f.Close()
 	head, silos, err := Read(stoppable{ctx, f}, visit)
@@ -195,7 +195,7 @@ func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error
 	case ctx.Err() != nil:
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
-		return head, nil, &teachers.VotesError{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
+		return head, nil, &votes.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
 	}
 	return head, silos, nil
 }
@@ -217,14 +217,14 @@ func (s stoppable) Read(p []byte) (int, error) {
 // the votes of the report given: their number of teachers and classes and, under
 // the salt of the manifests, their hash. Without a salt, which is the zero one, no hash
 // is stated, since a bare one would tell small votes.
-func Join(ctx context.Context, w io.Writer, paths []string, r *Report, votes *teachers.VotesReport, salt Salt) error {
+func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
-	head.Teachers, head.Classes, head.Votes = votes.Teachers, votes.Classes, ""
+	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
 	if !salt.IsZero() {
 		if salt.ID() != head.SaltID {
 			return errOtherSalt
 		}
-		head.Votes = salt.Votes(votes.Hash)
+		head.Votes = salt.Votes(checked.Hash)
 	}
 	out, err := newWriter(w, head)
 	if err != nil {
@@ -251,50 +251,50 @@ var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 // Findings says in words whether the silos are disjoint, and whether the
 // manifest belongs to the votes, which may be nil. That it was bound to these can
 // be told with its salt only; without, salt is the zero one.
-func (r *Report) Findings(votes *teachers.VotesReport, salt Salt) []teachers.Finding {
-	out := []teachers.Finding{r.disjoint()}
-	if votes == nil {
+func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
+	out := []votes.Finding{r.disjoint()}
+	if checked == nil {
 		return out
 	}
-	if n := votes.Teachers; n > 0 {
+	if n := checked.Teachers; n > 0 {
 		out = append(out, match("silos", "silos in the manifest and teachers in the votes", len(r.Silos), n, true))
 		out = append(out, match("manifest teachers", "teachers in the manifest and in the votes", r.Head.Teachers, n, r.Head.Teachers > 0))
 	}
-	out = append(out, match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, votes.Classes, r.Head.Classes > 0))
-	return append(out, r.sameVotes(votes, salt))
+	out = append(out, match("manifest classes", "classes in the manifest and in the votes", r.Head.Classes, checked.Classes, r.Head.Classes > 0))
+	return append(out, r.sameVotes(checked, salt))
 }
 
 // sameVotes tells whether the manifest was bound to the votes.
-func (r *Report) sameVotes(votes *teachers.VotesReport, salt Salt) teachers.Finding {
-	f := teachers.Finding{Check: "manifest votes", Level: teachers.LevelNote}
+func (r *Report) sameVotes(checked *votes.Report, salt Salt) votes.Finding {
+	f := votes.Finding{Check: "manifest votes", Level: votes.LevelNote}
 	switch {
 	case r.Head.Votes == "":
 		f.Detail = "the manifest does not state it"
 	case salt.IsZero():
 		f.Detail = "the manifest is bound to votes; whether to these is told by its salt alone"
 	case salt.ID() != r.Head.SaltID:
-		f.Level, f.Detail = teachers.LevelFail, "the salt is not that of the manifests"
-	case r.Head.Votes != salt.Votes(votes.Hash):
-		f.Level, f.Detail = teachers.LevelFail, "the manifest was bound to other votes"
+		f.Level, f.Detail = votes.LevelFail, "the salt is not that of the manifests"
+	case r.Head.Votes != salt.Votes(checked.Hash):
+		f.Level, f.Detail = votes.LevelFail, "the manifest was bound to other votes"
 	default:
-		f.Level, f.Detail = teachers.LevelOK, "the manifest was bound to these"
+		f.Level, f.Detail = votes.LevelOK, "the manifest was bound to these"
 	}
 	return f
 }
 
-func match[T comparable](check, what string, manifest, votes T, stated bool) teachers.Finding {
+func match[T comparable](check, what string, manifest, actual T, stated bool) votes.Finding {
 	switch {
 	case !stated:
-		return teachers.Finding{Check: check, Level: teachers.LevelNote, Detail: "the manifest does not state it"}
-	case manifest != votes:
-		return teachers.Finding{Check: check, Level: teachers.LevelFail, Detail: fmt.Sprintf("%s: %v and %v", what, manifest, votes)}
+		return votes.Finding{Check: check, Level: votes.LevelNote, Detail: "the manifest does not state it"}
+	case manifest != actual:
+		return votes.Finding{Check: check, Level: votes.LevelFail, Detail: fmt.Sprintf("%s: %v and %v", what, manifest, actual)}
 	}
-	return teachers.Finding{Check: check, Level: teachers.LevelOK, Detail: fmt.Sprint(manifest)}
+	return votes.Finding{Check: check, Level: votes.LevelOK, Detail: fmt.Sprint(manifest)}
 }
 
-func (r *Report) disjoint() teachers.Finding {
+func (r *Report) disjoint() votes.Finding {
 	if r.Shared == 0 {
-		return teachers.Finding{Check: "disjoint", Level: teachers.LevelOK,
+		return votes.Finding{Check: "disjoint", Level: votes.LevelOK,
 			Detail: fmt.Sprintf("%d silos share none of their %d units (%s)", len(r.Silos), r.Units, r.Head.Unit)}
 	}
 	var pairs []string
@@ -305,6 +305,6 @@ func (r *Report) disjoint() teachers.Finding {
 		}
 		pairs = append(pairs, fmt.Sprintf("%s and %s %d", o.A, o.B, o.Units))
 	}
-	return teachers.Finding{Check: "disjoint", Level: teachers.LevelFail,
+	return votes.Finding{Check: "disjoint", Level: votes.LevelFail,
 		Detail: fmt.Sprintf("%d units (%s) stand in more than one silo: %s", r.Shared, r.Head.Unit, strings.Join(pairs, "; "))}
 }

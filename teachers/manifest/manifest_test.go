@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 func newSalt(t require.TestingT) Salt {
@@ -120,7 +120,7 @@ func TestCheckFindsWhatIsShared(t *testing.T) {
 			for _, o := range r.Overlaps {
 				require.Equal(t, pairs[[2]string{o.A, o.B}], o.Units)
 			}
-			require.Equal(t, shared > 0, teachers.Failed(r.Findings(nil, Salt{})))
+			require.Equal(t, shared > 0, votes.Failed(r.Findings(nil, Salt{})))
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 	} {
 		_, err := Check(context.Background(), []string{a, other})
 		require.ErrorContains(t, err, name)
-		var typed *teachers.VotesError
+		var typed *votes.Error
 		require.ErrorAs(t, err, &typed)
 	}
 	_, err := Check(context.Background(), nil)
@@ -157,12 +157,12 @@ func TestJoinBindsToVotes(t *testing.T) {
 	paths := []string{save(t, dir, "a.json", head, hashed(t, salt, "a", "1", "2")), save(t, dir, "b.json", head, hashed(t, salt, "b", "3"), hashed(t, salt, "c", "4"))}
 	r, err := Check(context.Background(), paths)
 	require.NoError(t, err)
-	votes := &teachers.VotesReport{Teachers: 3, Classes: 10, Hash: [32]byte{1}}
-	require.False(t, teachers.Failed(r.Findings(votes, salt)))
+	checked := &votes.Report{Teachers: 3, Classes: 10, Hash: [32]byte{1}}
+	require.False(t, votes.Failed(r.Findings(checked, salt)))
 	join := func(salt Salt) *Report {
 		var b bytes.Buffer
-		require.NoError(t, Join(context.Background(), &b, paths, r, votes, salt))
-		require.NotContains(t, b.String(), hex.EncodeToString(votes.Hash[:]), "the bare hash tells small votes")
+		require.NoError(t, Join(context.Background(), &b, paths, r, checked, salt))
+		require.NotContains(t, b.String(), hex.EncodeToString(checked.Hash[:]), "the bare hash tells small votes")
 		joined := filepath.Join(t.TempDir(), "all.json")
 		require.NoError(t, os.WriteFile(joined, b.Bytes(), 0o600))
 		all, err := Check(context.Background(), []string{joined})
@@ -172,25 +172,25 @@ func TestJoinBindsToVotes(t *testing.T) {
 	}
 	all := join(salt)
 	mac := hmac.New(sha256.New, salt.sealed.bytes[:])
-	mac.Write(append([]byte{2}, votes.Hash[:]...))
+	mac.Write(append([]byte{2}, checked.Hash[:]...))
 	require.Equal(t, Head{Unit: "patient", SaltID: salt.ID(), Teachers: 3, Classes: 10, Votes: hex.EncodeToString(mac.Sum(nil))}, all.Head)
-	require.False(t, teachers.Failed(all.Findings(votes, salt)))
-	require.False(t, teachers.Failed(all.Findings(votes, Salt{})), "not to be told is no failure")
-	for _, f := range all.Findings(votes, salt) {
+	require.False(t, votes.Failed(all.Findings(checked, salt)))
+	require.False(t, votes.Failed(all.Findings(checked, Salt{})), "not to be told is no failure")
+	for _, f := range all.Findings(checked, salt) {
 		require.NotContains(t, f.Detail, all.Head.Votes)
 	}
 	bare := join(Salt{})
 	require.Empty(t, bare.Head.Votes)
 	require.Equal(t, 3, bare.Head.Teachers)
-	for name, other := range map[string]*teachers.VotesReport{
+	for name, other := range map[string]*votes.Report{
 		"other votes":    {Teachers: 3, Classes: 10, Hash: [32]byte{2}},
 		"other teachers": {Teachers: 4, Classes: 10, Hash: [32]byte{1}},
 		"other classes":  {Teachers: 3, Classes: 9, Hash: [32]byte{1}},
 	} {
-		require.True(t, teachers.Failed(all.Findings(other, salt)), name)
+		require.True(t, votes.Failed(all.Findings(other, salt)), name)
 	}
-	require.True(t, teachers.Failed(all.Findings(votes, newSalt(t))), "another salt")
-	require.ErrorIs(t, Join(context.Background(), &bytes.Buffer{}, paths, r, votes, newSalt(t)), errOtherSalt)
+	require.True(t, votes.Failed(all.Findings(checked, newSalt(t))), "another salt")
+	require.ErrorIs(t, Join(context.Background(), &bytes.Buffer{}, paths, r, checked, newSalt(t)), errOtherSalt)
 }
 
 const sound = `{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef","teachers":2,"classes":10,"votes":"0000000000000000000000000000000000000000000000000000000000000000","silos":[{"name":"a","units":["00000000000000000000000000000001","00000000000000000000000000000002"]},{"name":"b","units":[]}]}`

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Options fits the kit to a learner.
@@ -102,7 +103,7 @@ func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix)
 	}
 	require.NoError(t, model.Predict(dst, x))
 	for i, class := range dst {
-		require.True(t, class >= teachers.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
+		require.True(t, class >= votes.Abstention && class < k.Classes, "row %d: %d is no class", i, class)
 	}
 	return dst
 }

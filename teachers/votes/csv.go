@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ type csvForm struct {
 	lines   bool // each line is a teacher or class
 }
 
-// csvLane is how far one has come in a CSV file.
-type csvLane struct {
+// csvPosition is the line and column of the next cell.
+type csvPosition struct {
 	form *csvForm
 	line int // 1-based
 	col  int
@@ -41,19 +41,19 @@ const numberedCells = 5
 // maxCSVCell bounds the bytes of one cell, a name in the header included.
 const maxCSVCell = 4096
 
-func (t csvText) lane(in *votesInput, line int) lane {
-	ln := lane{in: in, offset: t.start, csv: csvLane{form: t.form, line: 1 + t.form.headers + line}}
+func (t csvText) cursor(in *input, line int) cursor {
+	cur := cursor{in: in, offset: t.start, csv: csvPosition{form: t.form, line: 1 + t.form.headers + line}}
 	if line > 0 {
-		ln.offset = t.offsets[line]
+		cur.offset = t.offsets[line]
 	}
-	return ln
+	return cur
 }
 
-// layCSV finds separator, header, width and number of lines. Blank lines at the
+// csvLayout finds separator, header, width and number of lines. Blank lines at the
 // end are none, unless a line has one cell: there they are abstentions.
-func layCSV(ctx context.Context, d *desk, in *votesInput, opt VotesOptions, offsets bool) (csvText, error) {
+func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
 	t := csvText{form: &csvForm{counts: opt.Counts, lines: opt.Transpose}}
-	head, err := d.at(in, 0, 1<<16)
+	head, err := r.at(in, 0, 1<<16)
 	if err != nil {
 		return t, err
 	}
@@ -61,16 +61,16 @@ func layCSV(ctx context.Context, d *desk, in *votesInput, opt VotesOptions, offs
 		t.start, head = 3, head[3:]
 	}
 	t.form.sep = csvSeparator(head)
-	first, err := lookAt(d, in, t.form.sep, t.start)
+	first, err := readLine(r, in, t.form.sep, t.start)
 	if err != nil {
 		return t, err
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
 	if opt.Header == HeaderAuto && first.words && first.numbers {
-		return t, &VotesError{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+		return t, &Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
 	}
 	if opt.Header == HeaderAuto && first.numbered && first.cells >= numberedCells {
-		return t, &VotesError{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
+		return t, &Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
 	if header {
 		t.form.headers, t.start = 1, first.next
@@ -78,43 +78,43 @@ func layCSV(ctx context.Context, d *desk, in *votesInput, opt VotesOptions, offs
 			return t, err
 		}
 		names := first.cells
-		if first, err = lookAt(d, in, t.form.sep, t.start); err != nil {
+		if first, err = readLine(r, in, t.form.sep, t.start); err != nil {
 			return t, err
 		}
 		if first.cells != names && t.start < in.size {
-			return t, &VotesError{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", names, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
+			return t, &Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", names, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
 		}
 	}
 	t.width, t.form.width = first.cells, first.cells
-	if err := t.oddFirst(d, in, first); err != nil {
+	if err := t.oddFirst(r, in, first); err != nil {
 		return t, err
 	}
-	if err := t.countLines(ctx, d, in, offsets); err != nil {
+	if err := t.countLines(ctx, r, in, offsets); err != nil {
 		return t, err
 	}
 	if t.rows == 0 {
-		return t, &VotesError{File: in.name, What: "has no votes", Why: "a header alone is no matrix", Fix: "check that the right file is given"}
+		return t, &Error{File: in.name, What: "has no votes", Why: "a header alone is no matrix", Fix: "check that the right file is given"}
 	}
 	return t, nil
 }
 
 // indexed refuses a header that begins as that of numbered rows does, such as
 // pandas writes: the numbers would be read as the votes of one more teacher.
-func (l csvLine) indexed(in *votesInput) error {
+func (l csvLine) indexed(in *input) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return &VotesError{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "write the file without row numbers (pandas: index=False), or name the column otherwise"}
+	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "write the file without row numbers (pandas: index=False), or name the column otherwise"}
 }
 
 // oddFirst refuses a first row that differs from the two after it: it would
 // else be they who are blamed.
-func (t csvText) oddFirst(d *desk, in *votesInput, first csvLine) error {
-	second, err := lookAt(d, in, t.form.sep, first.next)
+func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
+	second, err := readLine(r, in, t.form.sep, first.next)
 	if err != nil || second.cells == first.cells {
 		return err
 	}
-	third, err := lookAt(d, in, t.form.sep, second.next)
+	third, err := readLine(r, in, t.form.sep, second.next)
 	if err != nil || third.next == second.next || third.cells != second.cells {
 		return err
 	}
@@ -133,7 +133,7 @@ func csvSeparator(head []byte) byte {
 	return ','
 }
 
-// csvLine is one line looked at from afar.
+// csvLine describes one line of a CSV file without its values.
 type csvLine struct {
 	cells    int
 	name     string // the first cell, in lower case
@@ -143,10 +143,10 @@ type csvLine struct {
 	next     int64
 }
 
-func lookAt(d *desk, in *votesInput, sep byte, offset int64) (csvLine, error) {
+func readLine(r *reader, in *input, sep byte, offset int64) (csvLine, error) {
 	line := csvLine{numbered: true}
 	for {
-		w, err := d.at(in, offset, deskBytes)
+		w, err := r.at(in, offset, bufferBytes)
 		if err != nil {
 			return line, err
 		}
@@ -184,13 +184,13 @@ func lookAt(d *desk, in *votesInput, sep byte, offset int64) (csvLine, error) {
 }
 
 // countLines counts the lines from t.start on, and keeps where they begin.
-func (t *csvText) countLines(ctx context.Context, d *desk, in *votesInput, offsets bool) error {
+func (t *csvText) countLines(ctx context.Context, r *reader, in *input, offsets bool) error {
 	lines, blank, any := 0, true, false
 	begin := t.start
 	end := func() error {
 		if offsets {
 			if lines == MaxTeachers {
-				return &VotesError{File: in.name, What: fmt.Sprintf("has more than %d rows", MaxTeachers), Why: "transposed, each row is a teacher", Fix: "do not say that the file is transposed"}
+				return &Error{File: in.name, What: fmt.Sprintf("has more than %d rows", MaxTeachers), Why: "transposed, each row is a teacher", Fix: "do not say that the file is transposed"}
 			}
 			t.offsets = append(t.offsets, begin)
 		}
@@ -202,9 +202,9 @@ func (t *csvText) countLines(ctx context.Context, d *desk, in *votesInput, offse
 	}
 	for offset := t.start; offset < in.size; {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("teachers: reading votes: %w", err)
+			return fmt.Errorf("votes: reading: %w", err)
 		}
-		w, err := d.at(in, offset, deskBytes)
+		w, err := r.at(in, offset, bufferBytes)
 		if err != nil {
 			return err
 		}

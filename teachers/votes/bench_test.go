@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // agreeingVotes are labels of teachers who mostly agree, as good ones do, in
@@ -59,18 +59,18 @@ func BenchmarkVotes(b *testing.B) {
 		{"npy-int64", npy(1, fmt.Sprintf("{'descr': '<i8', 'fortran_order': False, 'shape': (%d, %d)}\n", queries/4, count), wide)},
 		{"csv", text},
 	} {
-		opt := teachers.VotesOptions{Classes: classes}
+		opt := votes.Options{Classes: classes}
 		b.Run(c.name+"/open", func(b *testing.B) {
 			rows := 0
 			for b.Loop() {
-				s, err := teachers.OpenVotesIn(opt, c.file)
+				s, err := votes.OpenIn(opt, c.file)
 				require.NoError(b, err)
 				rows += s.Queries()
 			}
 			b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "queries/s")
 		})
 		b.Run(c.name+"/histograms", func(b *testing.B) {
-			s, err := teachers.OpenVotesIn(opt, c.file)
+			s, err := votes.OpenIn(opt, c.file)
 			require.NoError(b, err)
 			rows := 0
 			for b.Loop() {

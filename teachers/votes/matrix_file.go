@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // classes, little-endian int16 beyond, C order, shape (queries, teachers), -1
 // for an abstention. The file is wholly there or not there, and has mode 0600:
 // votes are as secret as the data they were learned from.
-func (v Votes) Save(path string) error {
+func (v Matrix) Save(path string) error {
 	err := durable.WriteFile(path, 0o600, func(w io.Writer) error {
 		typ := "|i1"
 		if v.narrow == nil {
@@ -31,15 +31,15 @@ func (v Votes) Save(path string) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("teachers: saving votes: %w", err)
+		return fmt.Errorf("votes: saving: %w", err)
 	}
 	return nil
 }
 
-// LoadVotes reads a matrix of labels, queries x teachers, into memory; see
-// [OpenVotes] for the formats.
-func LoadVotes(path string, classes int) (*Votes, error) {
-	s, err := OpenVotes(context.Background(), []string{path}, VotesOptions{Classes: classes})
+// Load reads a matrix of labels, queries x teachers, into memory; see
+// [Open] for the formats.
+func Load(path string, classes int) (*Matrix, error) {
+	s, err := Open(context.Background(), []string{path}, Options{Classes: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"context"
@@ -13,20 +13,20 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// VotesHeader says whether the first line of a CSV file names its columns.
-type VotesHeader string
+// Header says whether the first line of a CSV file names its columns.
+type Header string
 
 const (
 	// HeaderAuto: the first line is a header if its cells are words, of which some
 	// may be empty. One with both words and numbers is refused, as is a long one of
 	// 0, 1, 2, ...
-	HeaderAuto VotesHeader = ""
-	HeaderYes  VotesHeader = "yes"
-	HeaderNo   VotesHeader = "no"
+	HeaderAuto Header = ""
+	HeaderYes  Header = "yes"
+	HeaderNo   Header = "no"
 )
 
-// VotesOptions say what a votes file holds. Nothing of it is guessed from votes.
-type VotesOptions struct {
+// Options say what a votes file holds. Nothing of it is guessed from votes.
+type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it
 	// may be 0: then it is the number of columns.
 	Classes int
@@ -40,19 +40,19 @@ type VotesOptions struct {
 	// Transpose: the file is teachers x queries (with Counts classes x queries).
 	Transpose bool
 	// Header is for CSV files.
-	Header VotesHeader
+	Header Header
 	// From, To choose the queries From <= q < To. To 0: up to the last.
 	From, To int
 }
 
-// VoteSource is votes in files, read as often as asked in bounded memory. Make
-// one with [OpenVotes]. It keeps no file open between calls, does not change and
+// Source is votes in files, read as often as asked in bounded memory. Make
+// one with [Open]. It keeps no file open between calls, does not change and
 // is safe for concurrent use. Whatever fmt or slog is asked to print, only the
 // shape shows.
-type VoteSource struct {
-	opt      VotesOptions
-	files    []*votesInput
-	shape    votesLayout
+type Source struct {
+	opt      Options
+	files    []*input
+	shape    layout
 	teachers int // 0: not stated
 	classes  int
 	from, to int
@@ -67,7 +67,7 @@ type Ballot struct {
 	Histogram aggregate.Histogram
 }
 
-// OpenVotes opens a matrix of votes, CSV or NPY, or one file per teacher.
+// Open opens a matrix of votes, CSV or NPY, or one file per teacher.
 //
 // One path is a matrix. Several paths, or a glob pattern that names no existing
 // file, are one file per teacher: vectors of equal length, in the order of their
@@ -76,48 +76,48 @@ type Ballot struct {
 // CSV is numbers separated by commas, semicolons or tabs, a line each query; an
 // empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds booleans,
 // integers or floats (whole ones) of either byte order, in C or Fortran order;
-// NaN is refused. What is wrong with a file is a [*VotesError].
+// NaN is refused. What is wrong with a file is a [*Error].
 //
 // All of the files is read once, whatever range is chosen: a source that was
 // opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
 // the number of queries and whatever headers claim: below 100 MB, and some 100
 // bytes for each teacher.
-func OpenVotes(ctx context.Context, paths []string, opt VotesOptions) (*VoteSource, error) {
-	files, perTeacher, err := findVotes(paths)
+func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
+	files, perTeacher, err := findInputs(paths)
 	if err != nil {
 		return nil, err
 	}
-	return openVotes(ctx, files, perTeacher, opt)
+	return open(ctx, files, perTeacher, opt)
 }
 
-func openVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt VotesOptions) (*VoteSource, error) {
-	s, err := shapeVotes(ctx, files, perTeacher, opt)
+func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
+	s, err := newSource(ctx, files, perTeacher, opt)
 	if err != nil {
 		return nil, err
 	}
 	return s, s.read(ctx)
 }
 
-// shapeVotes finds files, shape and range, and reads no votes.
-func shapeVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt VotesOptions) (*VoteSource, error) {
+// newSource finds files, shape and range, and reads no votes.
+func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
 	if !opt.Counts || opt.Classes != 0 {
-		if err := checkVoteShape(0, 1, opt.Classes); err != nil {
+		if err := checkShape(0, 1, opt.Classes); err != nil {
 			return nil, err
 		}
 	}
 	switch {
 	case opt.Teachers < 0 || opt.Teachers > MaxTeachers:
-		return nil, fmt.Errorf("teachers: VotesOptions.Teachers is %d, want 0 to %d", opt.Teachers, MaxTeachers)
+		return nil, fmt.Errorf("votes: Options.Teachers is %d, want 0 to %d", opt.Teachers, MaxTeachers)
 	case opt.From < 0 || opt.To < 0 || opt.To != 0 && opt.To <= opt.From:
-		return nil, fmt.Errorf("teachers: queries %d:%d: want From below To, both at least 0", opt.From, opt.To)
+		return nil, fmt.Errorf("votes: queries %d:%d: want From below To, both at least 0", opt.From, opt.To)
 	case opt.Counts && perTeacher:
-		return nil, errors.New("teachers: counts are one file, not one per teacher")
+		return nil, errors.New("votes: counts are one file, not one per teacher")
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
-		return nil, fmt.Errorf("teachers: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
+		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
 	}
-	s := &VoteSource{opt: opt, files: files, classes: opt.Classes, tile: tileCells}
+	s := &Source{opt: opt, files: files, classes: opt.Classes, tile: tileCells}
 	var err error
-	if s.shape, err = layVotes(ctx, files, perTeacher, opt); err != nil {
+	if s.shape, err = findLayout(ctx, files, perTeacher, opt); err != nil {
 		return nil, err
 	}
 	name := files[0].name
@@ -127,74 +127,74 @@ func shapeVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt V
 			s.classes = s.shape.cols
 		}
 		if s.classes != s.shape.cols {
-			return nil, &VotesError{File: name, What: fmt.Sprintf("has %d counts for each query, there are %d classes", s.shape.cols, s.classes),
+			return nil, &Error{File: name, What: fmt.Sprintf("has %d counts for each query, there are %d classes", s.shape.cols, s.classes),
 				Why: "each row is a query, each column a class", Fix: "give the right number of classes, or say that the file is transposed"}
 		}
 		if s.classes < 2 || s.classes > MaxClasses {
-			return nil, &VotesError{File: name, What: fmt.Sprintf("has %d classes", s.classes), Why: fmt.Sprintf("2 to %d are possible", MaxClasses)}
+			return nil, &Error{File: name, What: fmt.Sprintf("has %d classes", s.classes), Why: fmt.Sprintf("2 to %d are possible", MaxClasses)}
 		}
 	} else {
 		s.teachers = s.shape.cols
 		if s.teachers < 1 || s.teachers > MaxTeachers {
-			return nil, &VotesError{File: name, What: fmt.Sprintf("has %d teachers", s.teachers), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers), Fix: "say that the file is transposed, if it is"}
+			return nil, &Error{File: name, What: fmt.Sprintf("has %d teachers", s.teachers), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers), Fix: "say that the file is transposed, if it is"}
 		}
 		if opt.Teachers != 0 && opt.Teachers != s.teachers {
-			return nil, &VotesError{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
+			return nil, &Error{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
 		}
 	}
 	if s.shape.rows > math.MaxInt/(2*max(s.shape.cols, 1)) {
-		return nil, &VotesError{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
+		return nil, &Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
 	}
 	s.from, s.to = opt.From, opt.To
 	if s.to == 0 {
 		s.to = s.shape.rows
 	}
 	if s.to > s.shape.rows || s.from > s.to {
-		return nil, &VotesError{File: name, What: fmt.Sprintf("has %d queries, %d:%d were asked for", s.shape.rows, s.from, s.to),
+		return nil, &Error{File: name, What: fmt.Sprintf("has %d queries, %d:%d were asked for", s.shape.rows, s.from, s.to),
 			Why: "queries count from 0, and the end is not included", Fix: fmt.Sprintf("choose from 0:%d", s.shape.rows)}
 	}
 	return s, nil
 }
 
 // Queries is how many queries were chosen.
-func (s *VoteSource) Queries() int { return s.to - s.from }
+func (s *Source) Queries() int { return s.to - s.from }
 
 // Range is the queries chosen: from <= q < to, counted from the start of the file.
-func (s *VoteSource) Range() (from, to int) { return s.from, s.to }
+func (s *Source) Range() (from, to int) { return s.from, s.to }
 
 // Total is how many queries the file has.
-func (s *VoteSource) Total() int { return s.shape.rows }
+func (s *Source) Total() int { return s.shape.rows }
 
 // Teachers is their number, 0 if the votes are counts and it was not stated.
-func (s *VoteSource) Teachers() int { return s.teachers }
+func (s *Source) Teachers() int { return s.teachers }
 
 // Classes is the number of classes that votes may name.
-func (s *VoteSource) Classes() int { return s.classes }
+func (s *Source) Classes() int { return s.classes }
 
 // Counts says whether the file holds counts. Then there is no vote of a teacher.
-func (s *VoteSource) Counts() bool { return s.opt.Counts }
+func (s *Source) Counts() bool { return s.opt.Counts }
 
 // Hash identifies all the votes of the file, whatever part was chosen and
-// whatever their format: for labels it is [Votes.Hash]. It is a fingerprint of
+// whatever their format: for labels it is [Matrix.Hash]. It is a fingerprint of
 // secrets without a key, see there.
-func (s *VoteSource) Hash() [32]byte { return s.hash }
+func (s *Source) Hash() [32]byte { return s.hash }
 
 // String tells the shape only.
-func (s *VoteSource) String() string {
+func (s *Source) String() string {
 	return fmt.Sprintf("votes on %d of %d queries, %d classes (redacted)", s.Queries(), s.Total(), s.classes)
 }
 
 // Format tells the shape only, whatever the verb.
-func (s *VoteSource) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // LogValue tells the shape only.
-func (s *VoteSource) LogValue() slog.Value { return slog.StringValue(s.String()) }
+func (s *Source) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Histograms reads the chosen queries in ascending order. After an error, which
 // is yielded with a zero Ballot, it ends. An error says that ctx is done, that
 // reading failed, or that a file changed since it was opened; what was yielded
 // before must then not be used.
-func (s *VoteSource) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
+func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
 		counts := make([]int, s.classes)
 		give := func(query int) error {
@@ -235,11 +235,11 @@ var errStopped = errors.New("stopped")
 
 // Load reads the chosen queries of labels into memory, one byte a vote, two
 // beyond 127 classes.
-func (s *VoteSource) Load(ctx context.Context) (*Votes, error) {
+func (s *Source) Load(ctx context.Context) (*Matrix, error) {
 	if s.opt.Counts {
-		return nil, errors.New("teachers: counts do not tell the votes of teachers")
+		return nil, errors.New("votes: counts do not tell the votes of teachers")
 	}
-	v := newVotes(s.Queries(), s.teachers, s.classes)
+	v := newMatrix(s.Queries(), s.teachers, s.classes)
 	var err error
 	if s.narrow() {
 		err = eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
@@ -259,10 +259,10 @@ func (s *VoteSource) Load(ctx context.Context) (*Votes, error) {
 }
 
 // narrow says whether a label takes one byte.
-func (s *VoteSource) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
+func (s *Source) narrow() bool { return !s.opt.Counts && s.classes <= math.MaxInt8 }
 
 // read goes through all the votes, refuses what is wrong and sets the hash.
-func (s *VoteSource) read(ctx context.Context) error {
+func (s *Source) read(ctx context.Context) error {
 	h := s.newHash()
 	var buf []byte
 	var err error
@@ -286,15 +286,15 @@ func (s *VoteSource) read(ctx context.Context) error {
 }
 
 // newHash is a hash that has taken in the shape.
-func (s *VoteSource) newHash() hash.Hash {
+func (s *Source) newHash() hash.Hash {
 	if s.opt.Counts {
-		return newVotesHash("pate counts 1\x00", s.shape.rows, s.classes)
+		return newHash("pate counts 1\x00", s.shape.rows, s.classes)
 	}
-	return newVotesHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
+	return newHash("pate votes 1\x00", s.shape.rows, s.teachers, s.classes)
 }
 
 // checkSum refuses more votes than there are teachers.
-func (s *VoteSource) checkSum(query int, row []int32) error {
+func (s *Source) checkSum(query int, row []int32) error {
 	limit, sum := s.teachers, 0
 	if limit == 0 {
 		limit = MaxTeachers
@@ -303,7 +303,7 @@ func (s *VoteSource) checkSum(query int, row []int32) error {
 		sum += int(n)
 	}
 	if sum > limit {
-		return &VotesError{File: s.files[0].name, What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
+		return &Error{File: s.files[0].name, What: fmt.Sprintf("the counts of query %d (from 0) add up to more than the %d teachers", query, limit),
 			Why: "each teacher votes once on each query", Fix: "state the right number of teachers"}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // element encodes a whole number as an element of an NPY type.
@@ -118,7 +118,7 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.SampledFrom([]int{2, 10, 127, 128, 300, 2000}).Draw(t, "classes")
 		typ := rapid.SampledFrom(append(npyTypes, "csv")).Draw(t, "type")
-		lowest := teachers.Abstention
+		lowest := votes.Abstention
 		switch typ[1] {
 		case 'u', 'b':
 			lowest = 0
@@ -134,29 +134,29 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		}
 		queries, count := rapid.IntRange(1, 40).Draw(t, "queries"), rapid.IntRange(1, 40).Draw(t, "teachers")
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-		want, err := teachers.NewVotes(queries, count, classes)
+		want, err := votes.New(queries, count, classes)
 		require.NoError(t, err)
 		for q := range queries {
 			for c := range count {
 				require.NoError(t, want.Set(q, c, lowest+rnd.IntN(highest-lowest)))
 			}
 		}
-		opt := teachers.VotesOptions{Classes: classes, Transpose: rapid.Bool().Draw(t, "transpose")}
+		opt := votes.Options{Classes: classes, Transpose: rapid.Bool().Draw(t, "transpose")}
 		rows, cols, at := queries, count, want.At
 		if opt.Transpose {
 			rows, cols, at = count, queries, func(r, c int) int { return want.At(c, r) }
 		}
 		var file []byte
 		if typ == "csv" {
-			opt.Header = teachers.HeaderNo
+			opt.Header = votes.HeaderNo
 			header := rapid.Bool().Draw(t, "header")
 			if header {
-				opt.Header = rapid.SampledFrom([]teachers.VotesHeader{teachers.HeaderYes, teachers.HeaderAuto}).Draw(t, "how")
+				opt.Header = rapid.SampledFrom([]votes.Header{votes.HeaderYes, votes.HeaderAuto}).Draw(t, "how")
 			}
 			newline := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "newline")
 			file = encodeCSV(rapid.SampledFrom([]string{",", ";", "\t"}).Draw(t, "separator"), newline, header, rows, cols, func(r, c int) string {
 				forms := []string{"%d", " %d ", `"%d"`, "%d.0", "%de0", "0%d"}
-				if at(r, c) == teachers.Abstention {
+				if at(r, c) == votes.Abstention {
 					forms = []string{"%d", "%.0d", "%d.0", `"%d"`}
 					if v := rnd.IntN(3); v > 0 {
 						return []string{"", "", `""`}[v]
@@ -173,14 +173,14 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 		} else {
 			file = encodeNPY(byte(rapid.IntRange(1, 3).Draw(t, "version")), typ, rapid.Bool().Draw(t, "fortran"), rows, cols, at)
 		}
-		s, err := teachers.OpenVotesIn(opt, file)
+		s, err := votes.OpenIn(opt, file)
 		require.NoError(t, err, "%s %q", typ, file)
 		require.Equal(t, []int{queries, count, classes}, []int{s.Queries(), s.Teachers(), s.Classes()})
 		require.Equal(t, want.Hash(), s.Hash())
 		requireHistograms(t, want, s)
 		from := rapid.IntRange(0, queries-1).Draw(t, "from")
 		opt.From, opt.To = from, rapid.IntRange(from+1, queries).Draw(t, "to")
-		part, err := teachers.OpenVotesIn(opt, file)
+		part, err := votes.OpenIn(opt, file)
 		require.NoError(t, err)
 		require.Equal(t, want.Hash(), part.Hash(), "the hash is of the whole")
 		requireHistograms(t, want, part)
@@ -190,7 +190,7 @@ func TestVotesAreTheSameFromEveryFormat(t *testing.T) {
 	})
 }
 
-func requireHistograms(t require.TestingT, want *teachers.Votes, s *teachers.VoteSource) {
+func requireHistograms(t require.TestingT, want *votes.Matrix, s *votes.Source) {
 	query, to := s.Range()
 	for b, err := range s.Histograms(context.Background()) {
 		require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestCountsAreTheSameFromEveryFormat(t *testing.T) {
 		for i := range counts {
 			counts[i] = rnd.IntN(2) * rnd.IntN(120)
 		}
-		opt := teachers.VotesOptions{Counts: true, Transpose: rapid.Bool().Draw(t, "transpose"), Teachers: classes * 120}
+		opt := votes.Options{Counts: true, Transpose: rapid.Bool().Draw(t, "transpose"), Teachers: classes * 120}
 		if rapid.Bool().Draw(t, "stated") {
 			opt.Classes = classes
 		}
@@ -219,13 +219,13 @@ func TestCountsAreTheSameFromEveryFormat(t *testing.T) {
 		if opt.Transpose {
 			rows, cols, at = classes, queries, func(r, c int) int { return counts[c*classes+r] }
 		}
-		opt.Header = teachers.HeaderNo
-		one, err := teachers.OpenVotesIn(opt, encodeCSV(",", "\n", false, rows, cols, func(r, c int) string { return fmt.Sprint(at(r, c)) }))
+		opt.Header = votes.HeaderNo
+		one, err := votes.OpenIn(opt, encodeCSV(",", "\n", false, rows, cols, func(r, c int) string { return fmt.Sprint(at(r, c)) }))
 		require.NoError(t, err)
-		other, err := teachers.OpenVotesIn(opt, encodeNPY(1, rapid.SampledFrom(slices.DeleteFunc(slices.Clone(npyTypes), func(s string) bool { return s == "|b1" })).Draw(t, "type"), rapid.Bool().Draw(t, "fortran"), rows, cols, at))
+		other, err := votes.OpenIn(opt, encodeNPY(1, rapid.SampledFrom(slices.DeleteFunc(slices.Clone(npyTypes), func(s string) bool { return s == "|b1" })).Draw(t, "type"), rapid.Bool().Draw(t, "fortran"), rows, cols, at))
 		require.NoError(t, err)
 		require.Equal(t, one.Hash(), other.Hash())
-		for _, s := range []*teachers.VoteSource{one, other} {
+		for _, s := range []*votes.Source{one, other} {
 			require.True(t, s.Counts())
 			q := 0
 			for b, err := range s.Histograms(context.Background()) {
@@ -247,19 +247,19 @@ func TestTilesJoin(t *testing.T) {
 	cells := agreeingVotes(queries, count, 10)
 	at := func(q, c int) int { return int(cells[q*count+c]) }
 	for _, classes := range []int{10, 200} {
-		want, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: classes}, encodeNPY(1, "|i1", false, queries, count, at))
+		want, err := votes.OpenIn(votes.Options{Classes: classes}, encodeNPY(1, "|i1", false, queries, count, at))
 		require.NoError(t, err)
 		all, err := want.Load(context.Background())
 		require.NoError(t, err)
 		for _, tile := range []int{1, 7, 100, 64 * 7, 1000, 1 << 20} {
 			for _, from := range []int{0, 5, 200} {
-				opt := teachers.VotesOptions{Classes: classes, From: from, To: 250}
-				s, err := teachers.OpenVotesInTiles(opt, tile, encodeNPY(1, "<i4", true, queries, count, at))
+				opt := votes.Options{Classes: classes, From: from, To: 250}
+				s, err := votes.OpenInTiles(opt, tile, encodeNPY(1, "<i4", true, queries, count, at))
 				require.NoError(t, err)
 				require.Equal(t, want.Hash(), s.Hash())
 				requireHistograms(t, all, s)
 				opt.Transpose = true
-				s, err = teachers.OpenVotesInTiles(opt, tile, encodeCSV(",", "\n", false, count, queries, func(r, c int) string { return fmt.Sprint(at(c, r)) }))
+				s, err = votes.OpenInTiles(opt, tile, encodeCSV(",", "\n", false, count, queries, func(r, c int) string { return fmt.Sprint(at(c, r)) }))
 				require.NoError(t, err)
 				require.Equal(t, want.Hash(), s.Hash())
 				requireHistograms(t, all, s)
@@ -270,7 +270,7 @@ func TestTilesJoin(t *testing.T) {
 
 func TestOneFileForEachTeacher(t *testing.T) {
 	dir := t.TempDir()
-	want, err := teachers.NewVotes(3, 4, 5)
+	want, err := votes.New(3, 4, 5)
 	require.NoError(t, err)
 	for i, v := range []int{0, 4, -1, 2, 1, 4, 3, -1, 2, 2, 2, 2} {
 		require.NoError(t, want.Set(i/4, i%4, v))
@@ -291,8 +291,8 @@ func TestOneFileForEachTeacher(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), file, 0o600))
 	}
 	pattern := filepath.Join(dir, "t*")
-	open := func(paths ...string) (*teachers.VoteSource, error) {
-		return teachers.OpenVotes(context.Background(), paths, teachers.VotesOptions{Classes: 5})
+	open := func(paths ...string) (*votes.Source, error) {
+		return votes.Open(context.Background(), paths, votes.Options{Classes: 5})
 	}
 	s, err := open(pattern)
 	require.NoError(t, err)
@@ -310,7 +310,7 @@ func TestOneFileForEachTeacher(t *testing.T) {
 	require.ErrorContains(t, err, "regular file")
 	_, err = open()
 	require.Error(t, err)
-	_, err = teachers.OpenVotes(context.Background(), []string{pattern}, teachers.VotesOptions{Counts: true})
+	_, err = votes.Open(context.Background(), []string{pattern}, votes.Options{Counts: true})
 	require.Error(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "t3.csv"), []byte("2\n-1\n"), 0o600))
 	_, err = open(pattern)
@@ -331,10 +331,10 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		}
 		return square("<f8", b...)
 	}
-	labels := teachers.VotesOptions{Classes: 3}
-	counts := teachers.VotesOptions{Counts: true, Teachers: 9}
+	labels := votes.Options{Classes: 3}
+	counts := votes.Options{Counts: true, Teachers: 9}
 	for name, c := range map[string]struct {
-		opt  teachers.VotesOptions
+		opt  votes.Options
 		file []byte
 		want string
 	}{
@@ -344,7 +344,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"odd first row":      {labels, []byte("0,1\n0,1,2\n0,1,2\n"), "row 1 has 2 labels, the other rows have 3"},
 		"blank row":          {labels, []byte("0,1,2\n\n0,1,2\n"), "row 2 has 0 labels, the other rows have 3"},
 		"odd counts":         {counts, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 count, the other rows have 3; each row is a query, each column a class"},
-		"odd transposed":     {teachers.VotesOptions{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 label, the other rows have 3; transposed, each row is a teacher"},
+		"odd transposed":     {votes.Options{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 label, the other rows have 3; transposed, each row is a teacher"},
 		"wrong header":       {labels, []byte("q,a,b\n0,1\n"), "has 3 names in its header and 2 cells in row 2"},
 		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "": row numbers, no votes`},
 		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query": row numbers, no votes`},
@@ -368,10 +368,10 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"missing count":      {counts, []byte("1,1\n1,\n"), "row 2, column 2 holds no number"},
 		"too many votes":     {counts, []byte("1,1\n5,5\n"), "the counts of query 1 (from 0) add up to more than the 9 teachers"},
 		"one class":          {counts, []byte("1\n2\n"), "has 1 classes"},
-		"other classes":      {teachers.VotesOptions{Counts: true, Classes: 3}, []byte("1,1\n"), "has 2 counts for each query, there are 3 classes"},
-		"other teachers":     {teachers.VotesOptions{Classes: 3, Teachers: 5}, []byte("1,1\n"), "has 2 teachers, 5 were expected"},
+		"other classes":      {votes.Options{Counts: true, Classes: 3}, []byte("1,1\n"), "has 2 counts for each query, there are 3 classes"},
+		"other teachers":     {votes.Options{Classes: 3, Teachers: 5}, []byte("1,1\n"), "has 2 teachers, 5 were expected"},
 		"npy beyond":         {labels, square("|u1", 0, 1, 255, 0), "element [1, 0] holds a vote outside the classes"},
-		"npy transposed":     {teachers.VotesOptions{Classes: 3, Transpose: true}, square("|i1", 0, 1, 1, 9), "element [1, 1] holds"},
+		"npy transposed":     {votes.Options{Classes: 3, Transpose: true}, square("|i1", 0, 1, 1, 9), "element [1, 1] holds"},
 		"npy boolean":        {labels, square("|b1", 0, 1, 2, 0), "element [1, 0] holds a vote outside the classes"},
 		"npy minus as u8":    {labels, square("<u8", slices.Repeat([]byte{255}, 32)...), "element [0, 0] holds a vote outside the classes"},
 		"npy NaN":            {labels, float(0, 1, math.NaN(), 0), "element [1, 0] holds NaN"},
@@ -388,18 +388,18 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"gzip":               {labels, []byte("\x1f\x8b..."), "is compressed"},
 		"UTF-16":             {labels, []byte("\xff\xfe1\x00"), "is UTF-16"},
 		"binary":             {labels, []byte("1\x00"), "is neither text nor NPY"},
-		"range":              {teachers.VotesOptions{Classes: 3, From: 1, To: 4}, []byte("1,1\n1,1\n"), "has 2 queries, 1:4 were asked for"},
-		"range from the end": {teachers.VotesOptions{Classes: 3, From: 3}, []byte("1,1\n1,1\n"), "has 2 queries, 3:2 were asked for"},
+		"range":              {votes.Options{Classes: 3, From: 1, To: 4}, []byte("1,1\n1,1\n"), "has 2 queries, 1:4 were asked for"},
+		"range from the end": {votes.Options{Classes: 3, From: 3}, []byte("1,1\n1,1\n"), "has 2 queries, 3:2 were asked for"},
 	} {
-		_, err := teachers.OpenVotesIn(c.opt, c.file)
+		_, err := votes.OpenIn(c.opt, c.file)
 		require.ErrorContains(t, err, c.want, name)
-		var typed *teachers.VotesError
+		var typed *votes.Error
 		require.ErrorAs(t, err, &typed, name)
 	}
-	for _, opt := range []teachers.VotesOptions{
-		{}, {Classes: 1}, {Classes: teachers.MaxClasses + 1}, {Classes: 2, Teachers: -1}, {Classes: 2, From: -1}, {Classes: 2, From: 2, To: 2}, {Classes: 2, Header: "perhaps"},
+	for _, opt := range []votes.Options{
+		{}, {Classes: 1}, {Classes: votes.MaxClasses + 1}, {Classes: 2, Teachers: -1}, {Classes: 2, From: -1}, {Classes: 2, From: 2, To: 2}, {Classes: 2, Header: "perhaps"},
 	} {
-		_, err := teachers.OpenVotesIn(opt, []byte("1,1\n"))
+		_, err := votes.OpenIn(opt, []byte("1,1\n"))
 		require.Error(t, err)
 	}
 }
@@ -407,7 +407,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 // TestErrorsDoNotQuoteVotes: a message may go to a log.
 func TestErrorsDoNotQuoteVotes(t *testing.T) {
 	for _, file := range []string{"0,1\n0,7788\n", "0,1\n0,secret\n", "0,1\n0,1.7788\n"} {
-		_, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: 3}, []byte(file))
+		_, err := votes.OpenIn(votes.Options{Classes: 3}, []byte(file))
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), "7788")
 		require.NotContains(t, err.Error(), "secret")
@@ -417,7 +417,7 @@ func TestErrorsDoNotQuoteVotes(t *testing.T) {
 func TestAFileThatChangesIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "votes.csv")
 	require.NoError(t, os.WriteFile(path, []byte("0,1\n1,1\n"), 0o600))
-	s, err := teachers.OpenVotes(context.Background(), []string{path}, teachers.VotesOptions{Classes: 2})
+	s, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: 2})
 	require.NoError(t, err)
 	for change, do := range map[string]func() error{
 		"content": func() error {
@@ -439,7 +439,7 @@ func TestAFileThatChangesIsRefused(t *testing.T) {
 }
 
 func TestReadingStopsWhenAsked(t *testing.T) {
-	s, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: 2}, []byte("0,1\n1,1\n0,0\n"))
+	s, err := votes.OpenIn(votes.Options{Classes: 2}, []byte("0,1\n1,1\n0,0\n"))
 	require.NoError(t, err)
 	n := 0
 	for range s.Histograms(context.Background()) {
@@ -467,7 +467,7 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 					file := npy(1, "{'descr': '"+typ+"', 'fortran_order': "+fortran+", 'shape': "+shape+", }\n", make([]byte, 1000))
 					var before, after runtime.MemStats
 					runtime.ReadMemStats(&before)
-					_, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: 10, Transpose: transpose}, file)
+					_, err := votes.OpenIn(votes.Options{Classes: 10, Transpose: transpose}, file)
 					runtime.ReadMemStats(&after)
 					require.Error(t, err)
 					require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<18))
@@ -481,9 +481,9 @@ func TestHeadersAreNotBelieved(t *testing.T) {
 // query, or votes, one of which is none.
 func TestMixedFirstRowIsWhatIsSaid(t *testing.T) {
 	file := []byte("0,NA,2,1\n2,1,0,0\n")
-	votes, err := teachers.OpenVotesIn(teachers.VotesOptions{Classes: 3, Header: teachers.HeaderYes}, file)
+	s, err := votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderYes}, file)
 	require.NoError(t, err)
-	require.Equal(t, 1, votes.Total())
-	_, err = teachers.OpenVotesIn(teachers.VotesOptions{Classes: 3, Header: teachers.HeaderNo}, file)
+	require.Equal(t, 1, s.Total())
+	_, err = votes.OpenIn(votes.Options{Classes: 3, Header: votes.HeaderNo}, file)
 	require.ErrorContains(t, err, "row 1")
 }

@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"encoding/binary"
@@ -37,21 +37,21 @@ func npyTypeOf(descr string) (t npyType, ok bool) {
 	return t, ok
 }
 
-// fillNPY reads the next len(dst) elements of a lane.
-func fillNPY[C cell](d *desk, ln *lane, dst []C, dom domain) (bad int, err error) {
-	size := ln.npy.size
+// fillNPY reads the next len(dst) elements of a cursor.
+func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
+	size := cur.npy.size
 	for len(dst) > 0 {
-		n := min(len(dst), deskBytes/size)
-		raw, err := d.at(ln.in, ln.offset, n*size)
+		n := min(len(dst), bufferBytes/size)
+		raw, err := r.at(cur.in, cur.offset, n*size)
 		if err != nil {
 			return bad, err
 		}
 		if len(raw) < n*size {
-			return bad, changed(ln.in.name, errChanged)
+			return bad, changed(cur.in.name, errChanged)
 		}
-		bad += decode(dst[:n], raw, *ln.npy, dom)
+		bad += decode(dst[:n], raw, *cur.npy, dom)
 		dst = dst[n:]
-		ln.offset += int64(n * size)
+		cur.offset += int64(n * size)
 	}
 	return bad, nil
 }

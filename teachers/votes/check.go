@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// VotesReport is what [CheckVotes] found. It tells of votes, so it is as private
+// Report is what [Check] found. It tells of votes, so it is as private
 // as they are.
-type VotesReport struct {
+type Report struct {
 	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
 	Counts                     bool     // the file holds counts
 	Names                      []string // of the files, where there is one for each teacher
-	Hash                       [32]byte // [VoteSource.Hash]; zero if a vote is invalid
+	Hash                       [32]byte // [Source.Hash]; zero if a vote is invalid
 
 	ClassVotes   []int64 // votes for each class
 	Pluralities  []int64 // queries on which each class leads, the lowest of equals
@@ -25,7 +25,7 @@ type VotesReport struct {
 	NotWhole     int64 // fractions and infinities
 	NotNumber    int64 // text
 	TooMany      int64 // rows of counts that add up to more than there are teachers
-	FirstInvalid error // a [*VotesError]; nil if all votes are valid
+	FirstInvalid error // a [*Error]; nil if all votes are valid
 
 	Silent     []int   // teachers who never vote
 	Constant   []int   // teachers who vote, on two queries or more, for one class only
@@ -39,26 +39,26 @@ type VotesReport struct {
 // maxChance is the largest ChanceDuplicates at which duplicates are a fault.
 const maxChance = 1e-3
 
-// CheckVotes reads all of the files, as [OpenVotes] would, and reports what it
+// Check reads all of the files, as [Open] would, and reports what it
 // finds, invalid votes among it. An error says that they cannot be read at all.
 // Memory grows by some 50 bytes for each teacher.
-func CheckVotes(ctx context.Context, paths []string, opt VotesOptions) (*VotesReport, error) {
-	files, perTeacher, err := findVotes(paths)
+func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
+	files, perTeacher, err := findInputs(paths)
 	if err != nil {
 		return nil, err
 	}
-	return checkVotes(ctx, files, perTeacher, opt)
+	return check(ctx, files, perTeacher, opt)
 }
 
-func checkVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt VotesOptions) (*VotesReport, error) {
+func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Report, error) {
 	if opt.From != 0 || opt.To != 0 {
-		return nil, errors.New("teachers: a check covers all queries")
+		return nil, errors.New("votes: a check covers all queries")
 	}
-	s, err := shapeVotes(ctx, files, perTeacher, opt)
+	s, err := newSource(ctx, files, perTeacher, opt)
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{source: s, VotesReport: VotesReport{
+	c := &checker{source: s, Report: Report{
 		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts,
 		ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes), LeastVotes: math.MaxInt,
 	}}
@@ -67,7 +67,7 @@ func checkVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt V
 			c.Names = append(c.Names, in.name)
 		}
 	}
-	c.voters = make([]voter, s.teachers)
+	c.voters = make([]teacherVotes, s.teachers)
 	c.counts = make([]int, s.classes)
 	h := s.newHash()
 	var buf []byte
@@ -101,22 +101,22 @@ func checkVotes(ctx context.Context, files []*votesInput, perTeacher bool, opt V
 		h.Sum(c.Hash[:0])
 	}
 	c.finish()
-	return &c.VotesReport, nil
+	return &c.Report, nil
 }
 
 // checker gathers a report.
 type checker struct {
-	VotesReport
-	source    *VoteSource
-	voters    []voter
+	Report
+	source    *Source
+	voters    []teacherVotes
 	counts    []int
 	logChance float64 // that two teachers agree on all queries
 	sum       int64   // of all counts
 }
 
-// voter is what is kept of one teacher: a hash of the votes, the first vote, how
-// many there were and whether they differ.
-type voter struct {
+// teacherVotes summarizes the votes of one teacher: a hash of them, the first, how many
+// there were and whether they differ.
+type teacherVotes struct {
 	hash   uint64
 	first  int16
 	differ bool
@@ -136,15 +136,15 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 		votes, missing := 0, 0
 		for t, v := range row {
 			vote := signed(v)
-			who := &c.voters[t]
-			who.hash = mix(who.hash, vote)
+			seen := &c.voters[t]
+			seen.hash = mix(seen.hash, vote)
 			switch {
 			case vote >= 0:
-				if who.votes == 0 {
-					who.first = int16(vote)
+				if seen.votes == 0 {
+					seen.first = int16(vote)
 				}
-				who.differ = who.differ || who.first != int16(vote)
-				who.votes++
+				seen.differ = seen.differ || seen.first != int16(vote)
+				seen.votes++
 				c.counts[vote]++
 				votes++
 			case vote == Abstention:
@@ -238,15 +238,15 @@ func (c *checker) finish() {
 		}
 		return
 	}
-	equal := make(map[voter][]int)
-	for t, who := range c.voters {
+	equal := make(map[teacherVotes][]int)
+	for t, seen := range c.voters {
 		switch {
-		case who.votes == 0:
+		case seen.votes == 0:
 			c.Silent = append(c.Silent, t)
-		case !who.differ && who.votes > 1:
+		case !seen.differ && seen.votes > 1:
 			c.Constant = append(c.Constant, t)
 		default:
-			equal[who] = append(equal[who], t)
+			equal[seen] = append(equal[seen], t)
 		}
 	}
 	for _, group := range equal {

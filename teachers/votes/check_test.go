@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"fmt"
@@ -8,18 +8,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // find returns one finding by its name.
-func find(t require.TestingT, r *teachers.VotesReport, check string) teachers.Finding {
+func find(t require.TestingT, r *votes.Report, check string) votes.Finding {
 	for _, f := range r.Findings() {
 		if f.Check == check {
 			return f
 		}
 	}
 	require.Fail(t, "no finding", check)
-	return teachers.Finding{}
+	return votes.Finding{}
 }
 
 // oddVotes are 6 teachers on 400 queries who agree mostly; two of them are made
@@ -36,10 +36,10 @@ func oddVotes(change func(q, teacher, vote int) string) []byte {
 }
 
 func TestCheckFindsOddTeachers(t *testing.T) {
-	opt := teachers.VotesOptions{Classes: 4}
-	r, err := teachers.CheckVotesIn(opt, oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) }))
+	opt := votes.Options{Classes: 4}
+	r, err := votes.CheckIn(opt, oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) }))
 	require.NoError(t, err)
-	require.False(t, teachers.Failed(r.Findings()), "%v", r.Findings())
+	require.False(t, votes.Failed(r.Findings()), "%v", r.Findings())
 	require.Empty(t, r.Silent)
 	require.Empty(t, r.Constant)
 	require.Empty(t, r.Duplicates)
@@ -50,7 +50,7 @@ func TestCheckFindsOddTeachers(t *testing.T) {
 	require.EqualValues(t, 2400, all)
 
 	same := map[int]string{}
-	r, err = teachers.CheckVotesIn(opt, oddVotes(func(q, c, vote int) string {
+	r, err = votes.CheckIn(opt, oddVotes(func(q, c, vote int) string {
 		switch c {
 		case 1:
 			same[q] = fmt.Sprint(vote)
@@ -69,51 +69,51 @@ func TestCheckFindsOddTeachers(t *testing.T) {
 	require.Equal(t, [][]int{{1, 5}}, r.Duplicates)
 	require.EqualValues(t, 600, r.Abstentions)
 	require.Less(t, r.ChanceDuplicates, 1e-9)
-	require.Equal(t, teachers.LevelFail, find(t, r, "duplicates").Level)
-	require.Equal(t, teachers.LevelNote, find(t, r, "constant").Level)
+	require.Equal(t, votes.LevelFail, find(t, r, "duplicates").Level)
+	require.Equal(t, votes.LevelNote, find(t, r, "constant").Level)
 	require.Contains(t, find(t, r, "duplicates").Detail, "1, 5")
 }
 
 // TestFewQueriesProveNoDuplicates: equal teachers on three queries that nearly
 // all answer alike are no fault.
 func TestFewQueriesProveNoDuplicates(t *testing.T) {
-	r, err := teachers.CheckVotesIn(teachers.VotesOptions{Classes: 3}, []byte("1,1,1,1,0\n2,2,2,2,2\n0,0,0,1,1\n"))
+	r, err := votes.CheckIn(votes.Options{Classes: 3}, []byte("1,1,1,1,0\n2,2,2,2,2\n0,0,0,1,1\n"))
 	require.NoError(t, err)
 	require.Equal(t, [][]int{{0, 1, 2}}, r.Duplicates)
 	// By hand: pairs that agree are 6, 10 and 4 of 10; so 10 x .6 x 1 x .4.
 	require.InDelta(t, 2.4, r.ChanceDuplicates, 1e-12)
-	require.Equal(t, teachers.LevelNote, find(t, r, "duplicates").Level)
-	require.Equal(t, teachers.LevelNote, find(t, r, "shape").Level, "more teachers than queries")
+	require.Equal(t, votes.LevelNote, find(t, r, "duplicates").Level)
+	require.Equal(t, votes.LevelNote, find(t, r, "shape").Level, "more teachers than queries")
 }
 
 func TestCheckCountsWhatIsInvalid(t *testing.T) {
-	r, err := teachers.CheckVotesIn(teachers.VotesOptions{Classes: 3}, []byte("0,1,2\n3,nan,1.5\nx,-2,\n"))
+	r, err := votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1,2\n3,nan,1.5\nx,-2,\n"))
 	require.NoError(t, err)
 	require.Equal(t, []int64{2, 1, 1, 1, 1}, []int64{r.OutOfRange, r.NaN, r.NotWhole, r.NotNumber, r.Abstentions})
 	require.ErrorContains(t, r.FirstInvalid, "row 2, column 1")
 	require.Zero(t, r.Hash)
-	require.Equal(t, teachers.LevelFail, find(t, r, "range").Level)
-	require.Equal(t, teachers.LevelFail, find(t, r, "numbers").Level)
+	require.Equal(t, votes.LevelFail, find(t, r, "range").Level)
+	require.Equal(t, votes.LevelFail, find(t, r, "numbers").Level)
 
-	r, err = teachers.CheckVotesIn(teachers.VotesOptions{Counts: true, Teachers: 5}, []byte("1,4,0\n2,2,0\n3,3,0\n-1,0,0\n"))
+	r, err = votes.CheckIn(votes.Options{Counts: true, Teachers: 5}, []byte("1,4,0\n2,2,0\n3,3,0\n-1,0,0\n"))
 	require.NoError(t, err)
 	require.Equal(t, []int64{1, 1, 6}, []int64{r.OutOfRange, r.TooMany, r.Abstentions})
 	require.ErrorContains(t, r.FirstInvalid, "query 2 (from 0)")
 	require.Equal(t, []int64{6, 9, 0}, r.ClassVotes)
-	require.Equal(t, teachers.LevelFail, find(t, r, "sums").Level)
+	require.Equal(t, votes.LevelFail, find(t, r, "sums").Level)
 	require.Contains(t, find(t, r, "balance").Detail, "classes without votes: 1")
 
-	_, err = teachers.CheckVotesIn(teachers.VotesOptions{Classes: 3}, []byte("0,1\n0\n"))
+	_, err = votes.CheckIn(votes.Options{Classes: 3}, []byte("0,1\n0\n"))
 	require.Error(t, err, "what has no shape cannot be checked")
 }
 
 func TestCheckNamesFiles(t *testing.T) {
-	r, err := teachers.CheckVotesIn(teachers.VotesOptions{Classes: 2}, []byte("0\n0\n"), []byte("0\n1\n"), []byte("\n\n"))
+	r, err := votes.CheckIn(votes.Options{Classes: 2}, []byte("0\n0\n"), []byte("0\n1\n"), []byte("\n\n"))
 	require.NoError(t, err)
 	require.Contains(t, find(t, r, "constant").Detail, "votes0")
 	require.Contains(t, find(t, r, "silent").Detail, "votes2")
 	many := strings.Repeat("1,", 29) + "1\n"
-	r, err = teachers.CheckVotesIn(teachers.VotesOptions{Classes: 2}, []byte(many+many))
+	r, err = votes.CheckIn(votes.Options{Classes: 2}, []byte(many+many))
 	require.NoError(t, err)
 	require.Len(t, r.Constant, 30)
 	require.Contains(t, find(t, r, "constant").Detail, "and 22 more")

@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"context"
@@ -6,17 +6,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // fuzzOptions turns what a fuzzer draws into options.
-func fuzzOptions(classes int, flags byte) teachers.VotesOptions {
-	opt := teachers.VotesOptions{Classes: classes, Counts: flags&1 != 0, Transpose: flags&2 != 0}
+func fuzzOptions(classes int, flags byte) votes.Options {
+	opt := votes.Options{Classes: classes, Counts: flags&1 != 0, Transpose: flags&2 != 0}
 	switch flags >> 2 & 3 {
 	case 1:
-		opt.Header = teachers.HeaderYes
+		opt.Header = votes.HeaderYes
 	case 2:
-		opt.Header = teachers.HeaderNo
+		opt.Header = votes.HeaderNo
 	}
 	return opt
 }
@@ -29,8 +29,8 @@ func requireSound(t *testing.T, file []byte, classes int, flags byte) {
 	if flags&16 != 0 && !opt.Counts {
 		files = append(files, file)
 	}
-	report, reportErr := teachers.CheckVotesIn(opt, files...)
-	s, err := teachers.OpenVotesIn(opt, files...)
+	report, reportErr := votes.CheckIn(opt, files...)
+	s, err := votes.OpenIn(opt, files...)
 	if reportErr != nil {
 		require.Error(t, err)
 		return
@@ -63,7 +63,7 @@ func requireSound(t *testing.T, file []byte, classes int, flags byte) {
 	require.Zero(t, votes)
 }
 
-func FuzzVotesCSV(f *testing.F) {
+func FuzzCSV(f *testing.F) {
 	for _, seed := range []string{"0,1,2\n1,,-1\n", "a;b\n0;\"1\"\n", "0\t1\r\n\t2.0\r\n", "1\n\n0", "\xef\xbb\xbf0,1\n", "5,6\n7,8\n", "0,nan\n1e3, 1.5\n"} {
 		for flags := range byte(32) {
 			f.Add([]byte(seed), 3, flags)
@@ -72,7 +72,7 @@ func FuzzVotesCSV(f *testing.F) {
 	f.Fuzz(requireSound)
 }
 
-func FuzzVotesNPY(f *testing.F) {
+func FuzzNPY(f *testing.F) {
 	at := func(r, c int) int { return (r + c) % 3 }
 	for i, typ := range npyTypes {
 		f.Add(encodeNPY(byte(1+i%3), typ, i%2 == 0, 2, 3, at), 3, byte(i))

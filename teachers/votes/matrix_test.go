@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"encoding/binary"
@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
-func randomVotes(t require.TestingT, queries, count, classes int, seed uint64) *teachers.Votes {
-	v, err := teachers.NewVotes(queries, count, classes)
+func randomVotes(t require.TestingT, queries, count, classes int, seed uint64) *votes.Matrix {
+	v, err := votes.New(queries, count, classes)
 	require.NoError(t, err)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for q := range queries {
@@ -32,11 +32,11 @@ func randomVotes(t require.TestingT, queries, count, classes int, seed uint64) *
 func TestVotesComeBackFromTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		classes := rapid.SampledFrom([]int{2, 10, 127, 128, 1000, teachers.MaxClasses}).Draw(t, "classes")
+		classes := rapid.SampledFrom([]int{2, 10, 127, 128, 1000, votes.MaxClasses}).Draw(t, "classes")
 		v := randomVotes(t, rapid.IntRange(0, 20).Draw(t, "queries"), rapid.IntRange(1, 20).Draw(t, "teachers"), classes, rapid.Uint64().Draw(t, "seed"))
 		path := filepath.Join(dir, "votes.npy")
 		require.NoError(t, v.Save(path))
-		back, err := teachers.LoadVotes(path, classes)
+		back, err := votes.Load(path, classes)
 		require.NoError(t, err)
 		require.Equal(t, v.Hash(), back.Hash())
 		for q := range v.Queries() {
@@ -70,7 +70,7 @@ func TestReadVotesReadsNumPysFiles(t *testing.T) {
 		"big int16":     npy(2, "{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3), }\n", []byte{0, 0, 0, 1, 255, 255, 0, 2, 0, 1, 0, 0}),
 		"another order": npy(3, `{"shape": (2,3), "fortran_order": False, "descr": "|i1"}`, []byte{0, 1, 255, 2, 1, 0}),
 	} {
-		v, err := teachers.ReadVotes(file, 3)
+		v, err := votes.ReadMatrix(file, 3)
 		require.NoError(t, err, name)
 		require.Equal(t, 2, v.Queries())
 		require.Equal(t, 3, v.Teachers())
@@ -105,16 +105,16 @@ func TestReadVotesRefuses(t *testing.T) {
 		"text after":         npy(1, dict+"}", six),
 		"a very long header": npy(2, dict+strings.Repeat(" ", 20_000), six),
 	} {
-		v, err := teachers.ReadVotes(file, 3)
+		v, err := votes.ReadMatrix(file, 3)
 		require.Error(t, err, name)
 		require.Nil(t, v, name)
 	}
-	_, err := teachers.LoadVotes(filepath.Join(t.TempDir(), "missing.npy"), 3)
+	_, err := votes.Load(filepath.Join(t.TempDir(), "missing.npy"), 3)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestVotesCount(t *testing.T) {
-	v, err := teachers.NewVotes(4, 5, 4)
+	v, err := votes.New(4, 5, 4)
 	require.NoError(t, err)
 	for q, line := range [][]int{
 		{2, 2, 1, 2, -1},
@@ -144,8 +144,8 @@ func TestVotesCount(t *testing.T) {
 }
 
 func TestVotesShapesThatAreRefused(t *testing.T) {
-	for _, shape := range [][3]int{{-1, 1, 2}, {1, 0, 2}, {1, teachers.MaxTeachers + 1, 2}, {1, 1, 1}, {1, 1, teachers.MaxClasses + 1}, {1 << 62, 250, 10}} {
-		_, err := teachers.NewVotes(shape[0], shape[1], shape[2])
+	for _, shape := range [][3]int{{-1, 1, 2}, {1, 0, 2}, {1, votes.MaxTeachers + 1, 2}, {1, 1, 1}, {1, 1, votes.MaxClasses + 1}, {1 << 62, 250, 10}} {
+		_, err := votes.New(shape[0], shape[1], shape[2])
 		require.Error(t, err, "%v", shape)
 	}
 }
@@ -157,7 +157,7 @@ func TestHashTellsVotesApart(t *testing.T) {
 	require.NotEqual(t, before, v.Hash())
 	seen := map[[32]byte]bool{}
 	for _, shape := range [][3]int{{3, 4, 5}, {4, 3, 5}, {12, 1, 5}, {3, 4, 6}, {3, 4, 200}} {
-		empty, err := teachers.NewVotes(shape[0], shape[1], shape[2])
+		empty, err := votes.New(shape[0], shape[1], shape[2])
 		require.NoError(t, err)
 		require.False(t, seen[empty.Hash()])
 		seen[empty.Hash()] = true
@@ -166,7 +166,7 @@ func TestHashTellsVotesApart(t *testing.T) {
 
 // TestVotesStaySecretWhenPrinted fills a matrix with one telling class.
 func TestVotesStaySecretWhenPrinted(t *testing.T) {
-	v, err := teachers.NewVotes(3, 2, 100)
+	v, err := votes.New(3, 2, 100)
 	require.NoError(t, err)
 	for q := range 3 {
 		require.NoError(t, v.Set(q, 0, 77))

@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ type Finding struct {
 }
 
 // Findings says the report in words, one finding for each check.
-func (r *VotesReport) Findings() []Finding {
+func (r *Report) Findings() []Finding {
 	out := []Finding{
 		r.shape(),
 		r.balance(),
@@ -42,12 +42,12 @@ func (r *VotesReport) Findings() []Finding {
 		return append(out, Finding{"teachers", LevelNote, "counts do not show who voted: constant and equal teachers cannot be found"})
 	}
 	out = append(out,
-		r.who("silent", r.Silent, "never vote"),
-		r.who("constant", r.Constant, "vote for one class only, as teachers without data do"))
+		r.named("silent", r.Silent, "never vote"),
+		r.named("constant", r.Constant, "vote for one class only, as teachers without data do"))
 	return append(out, r.duplicates())
 }
 
-func (r *VotesReport) shape() Finding {
+func (r *Report) shape() Finding {
 	switch {
 	case r.Counts:
 		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes", r.Queries, r.Classes)}
@@ -58,7 +58,7 @@ func (r *VotesReport) shape() Finding {
 }
 
 // balance says how the votes divide among the classes.
-func (r *VotesReport) balance() Finding {
+func (r *Report) balance() Finding {
 	var all int64
 	for _, n := range r.ClassVotes {
 		all += n
@@ -93,26 +93,26 @@ func Failed(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Level == LevelFail })
 }
 
-func (r *VotesReport) fault(check string, n int64, what string) Finding {
+func (r *Report) fault(check string, n int64, what string) Finding {
 	if n == 0 {
 		return Finding{check, LevelOK, "none " + what}
 	}
 	detail := fmt.Sprintf("%d %s", n, what)
-	var first *VotesError
+	var first *Error
 	if errors.As(r.FirstInvalid, &first) {
 		detail += "; the first invalid: " + first.What
 	}
 	return Finding{check, LevelFail, detail}
 }
 
-func (r *VotesReport) who(check string, teachers []int, what string) Finding {
+func (r *Report) named(check string, teachers []int, what string) Finding {
 	if len(teachers) == 0 {
 		return Finding{check, LevelOK, "none " + what}
 	}
 	return Finding{check, LevelNote, fmt.Sprintf("these %s: %s", what, r.list(teachers))}
 }
 
-func (r *VotesReport) duplicates() Finding {
+func (r *Report) duplicates() Finding {
 	if len(r.Duplicates) == 0 {
 		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
 	}
@@ -135,7 +135,7 @@ func (r *VotesReport) duplicates() Finding {
 const maxListed = 8
 
 // list names teachers, by number from 0 or by file.
-func (r *VotesReport) list(teachers []int) string {
+func (r *Report) list(teachers []int) string {
 	var names []string
 	for i, t := range teachers {
 		switch {

@@ -1,8 +1,8 @@
-package teachers
+package votes
 
-// VotesError says that votes or a manifest are missing or not as they should be.
+// Error says that votes or a manifest are missing or not as they should be.
 // What stands in it is meant for a person and never quotes a vote.
-type VotesError struct {
+type Error struct {
 	File string // path
 	What string // begins after the file: "row 17 has 249 labels, ..."
 	Why  string // what was expected; may be empty
@@ -10,8 +10,8 @@ type VotesError struct {
 	Err  error  // cause; may be nil
 }
 
-func (e *VotesError) Error() string {
-	msg := "teachers: " + e.File + ": " + e.What
+func (e *Error) Error() string {
+	msg := "votes: " + e.File + ": " + e.What
 	if e.Why != "" {
 		msg += "; " + e.Why
 	}
@@ -24,4 +24,4 @@ func (e *VotesError) Error() string {
 	return msg
 }
 
-func (e *VotesError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }

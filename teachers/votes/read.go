@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"context"
@@ -20,21 +20,20 @@ const (
 // domain is the whole numbers low <= v < limit that a cell may hold.
 type domain struct{ low, limit int }
 
-// votesLayout is where the cells are.
-type votesLayout struct {
+// layout says where the cells of a matrix are.
+type layout struct {
 	rows, cols int
-	// One lane holds all rows one after the other; or there is a lane for each
-	// column.
-	lanes   []lane
+	// One cursor for all rows, which follow one another; or one for each column.
+	cursors []cursor
 	columns bool
 }
 
-// lane is cells one after the other in a file, and how far one has come.
-type lane struct {
-	in     *votesInput
+// cursor is a place in a file from which cells follow one after the other.
+type cursor struct {
+	in     *input
 	offset int64
 	npy    *npyType // nil: CSV
-	csv    csvLane
+	csv    csvPosition
 }
 
 // tileCells is how many cells of columns are held at a time, at most four bytes
@@ -42,7 +41,7 @@ type lane struct {
 const tileCells = 1 << 24
 
 // domain is what cells of s may hold.
-func (s *VoteSource) domain() domain {
+func (s *Source) domain() domain {
 	if s.opt.Counts {
 		return domain{0, MaxTeachers + 1}
 	}
@@ -51,7 +50,7 @@ func (s *VoteSource) domain() domain {
 
 // eachRow visits the rows from <= row < to in order and fails at a cell that is
 // no vote. The row is overwritten by the next.
-func eachRow[C cell](ctx context.Context, s *VoteSource, from, to int, visit func(row int, cells []C) error) error {
+func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
 	dom := s.domain()
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
 		cols := s.shape.cols
@@ -73,25 +72,25 @@ func eachRow[C cell](ctx context.Context, s *VoteSource, from, to int, visit fun
 }
 
 // eachBlock visits blocks of rows in order, row by row, with the number of
-// cells that are no votes; those hold a code below the domain. Whoever is done
-// before the end may return any error.
-func eachBlock[C cell](ctx context.Context, s *VoteSource, from, to int, visit func(first int, cells []C, bad int) error) error {
+// cells that are no votes; those hold a code below the domain. To stop
+// before the end, visit returns an error.
+func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	if from == to || s.shape.cols == 0 {
 		return nil
 	}
-	var d desk
-	defer d.close()
+	var r reader
+	defer r.close()
 	var err error
 	if s.shape.columns {
-		err = eachTile(ctx, &d, s, from, to, visit)
+		err = eachTile(ctx, &r, s, from, to, visit)
 	} else {
-		err = eachRun(ctx, &d, s, from, to, visit)
+		err = eachRun(ctx, &r, s, from, to, visit)
 	}
 	if err != nil {
 		return err
 	}
 	for _, in := range s.files {
-		if err := d.recheck(in); err != nil {
+		if err := r.recheck(in); err != nil {
 			return err
 		}
 	}
@@ -99,20 +98,20 @@ func eachBlock[C cell](ctx context.Context, s *VoteSource, from, to int, visit f
 }
 
 // eachRun reads rows that stand one after the other.
-func eachRun[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int, visit func(first int, cells []C, bad int) error) error {
-	cols, dom, from0 := s.shape.cols, s.domain(), s.shape.lanes[0]
-	ln := &from0
+func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
+	cols, dom, from0 := s.shape.cols, s.domain(), s.shape.cursors[0]
+	cur := &from0
 	rows := min(to-from, max(1, (1<<16)/cols))
 	cells := make([]C, rows*cols)
-	if err := skip[C](d, ln, from*cols, dom, cells); err != nil {
+	if err := skip[C](r, cur, from*cols, dom, cells); err != nil {
 		return err
 	}
 	for first := from; first < to; first += rows {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("teachers: reading votes: %w", err)
+			return fmt.Errorf("votes: reading: %w", err)
 		}
 		part := cells[:min(rows, to-first)*cols]
-		bad, err := fill(d, ln, part, dom)
+		bad, err := fill(r, cur, part, dom)
 		if err != nil {
 			return err
 		}
@@ -124,9 +123,9 @@ func eachRun[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int, 
 }
 
 // eachTile reads columns: from each some cells, then the rows these make.
-func eachTile[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int, visit func(first int, cells []C, bad int) error) error {
+func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
 	cols, dom := s.shape.cols, s.domain()
-	lanes := append([]lane(nil), s.shape.lanes...)
+	cursors := append([]cursor(nil), s.shape.cursors...)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
 	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
@@ -134,17 +133,17 @@ func eachTile[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int,
 	for top := from; top < to; top += high {
 		high := min(high, to-top)
 		bad := 0
-		for col := range lanes {
+		for col := range cursors {
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("teachers: reading votes: %w", err)
+				return fmt.Errorf("votes: reading: %w", err)
 			}
-			ln, part := &lanes[col], tile[col*high:(col+1)*high]
+			cur, part := &cursors[col], tile[col*high:(col+1)*high]
 			if top == from {
-				if err := skip(d, ln, from, dom, part); err != nil {
+				if err := skip(r, cur, from, dom, part); err != nil {
 					return err
 				}
 			}
-			n, err := fill(d, ln, part, dom)
+			n, err := fill(r, cur, part, dom)
 			if err != nil {
 				return err
 			}
@@ -165,23 +164,23 @@ func eachTile[C cell](ctx context.Context, d *desk, s *VoteSource, from, to int,
 	return nil
 }
 
-// fill reads the next cells of a lane.
-func fill[C cell](d *desk, ln *lane, dst []C, dom domain) (bad int, err error) {
-	if ln.npy != nil {
-		return fillNPY(d, ln, dst, dom)
+// fill reads the next cells of a cursor.
+func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
+	if cur.npy != nil {
+		return fillNPY(r, cur, dst, dom)
 	}
-	return fillCSV(d, ln, dst, dom)
+	return fillCSV(r, cur, dst, dom)
 }
 
-// skip passes over cells of a lane; scratch is room to read them into.
-func skip[C cell](d *desk, ln *lane, n int, dom domain, scratch []C) error {
-	if ln.npy != nil {
-		ln.offset += int64(n) * int64(ln.npy.size)
+// skip passes over cells of a cursor; scratch is room to read them into.
+func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
+	if cur.npy != nil {
+		cur.offset += int64(n) * int64(cur.npy.size)
 		return nil
 	}
 	for n > 0 {
 		part := scratch[:min(n, len(scratch))]
-		if _, err := fill(d, ln, part, dom); err != nil {
+		if _, err := fill(r, cur, part, dom); err != nil {
 			return err
 		}
 		n -= len(part)
@@ -190,8 +189,8 @@ func skip[C cell](d *desk, ln *lane, n int, dom domain, scratch []C) error {
 }
 
 // badCell is the error for a cell that is no vote.
-func (s *VoteSource) badCell(row, col, code int) error {
-	e := &VotesError{File: s.files[0].name, What: s.place(row, col) + " holds " + badWord(code, s.opt.Counts), Fix: "fix the vote"}
+func (s *Source) badCell(row, col, code int) error {
+	e := &Error{File: s.files[0].name, What: s.place(row, col) + " holds " + badWord(code, s.opt.Counts), Fix: "fix the vote"}
 	if s.shape.columns && len(s.files) > 1 {
 		e.File = s.files[col].name
 	}
@@ -219,21 +218,21 @@ func badWord(code int, counts bool) string {
 }
 
 // place says where in its file a cell stands, in the words of the format.
-func (s *VoteSource) place(row, col int) string {
-	ln := s.shape.lanes[0]
+func (s *Source) place(row, col int) string {
+	cur := s.shape.cursors[0]
 	x, y := row, col // of the file: line and column
 	switch {
 	case s.shape.columns && len(s.files) > 1:
-		ln, y = s.shape.lanes[col], 0
-		if ln.npy == nil && ln.csv.form.width > 1 {
+		cur, y = s.shape.cursors[col], 0
+		if cur.npy == nil && cur.csv.form.width > 1 {
 			x, y = 0, row
 		}
 	case s.opt.Transpose:
 		x, y = col, row
 	}
 	switch {
-	case ln.npy == nil:
-		return fmt.Sprintf("row %d, column %d", x+1+ln.csv.form.headers, y+1)
+	case cur.npy == nil:
+		return fmt.Sprintf("row %d, column %d", x+1+cur.csv.form.headers, y+1)
 	case len(s.files) > 1:
 		return fmt.Sprintf("element [%d]", x)
 	}

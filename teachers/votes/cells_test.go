@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"math"

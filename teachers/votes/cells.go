@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"crypto/sha256"
@@ -6,9 +6,9 @@ import (
 	"hash"
 )
 
-// newVotesHash starts the hash of a matrix, whose cells are then written row by
+// newHash starts the hash of a matrix, whose cells are then written row by
 // row as appendCells has them.
-func newVotesHash(kind string, shape ...int) hash.Hash {
+func newHash(kind string, shape ...int) hash.Hash {
 	head := []byte(kind)
 	for _, n := range shape {
 		head = binary.LittleEndian.AppendUint64(head, uint64(n))

@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"bytes"
@@ -10,29 +10,36 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
+const (
+	// MaxClasses is the largest number of classes a vote, or a data set, may have.
+	MaxClasses = 1<<15 - 1
+	// MaxTeachers bounds the number of teachers.
+	MaxTeachers = 1 << 20
+)
+
 // Abstention is the vote of a teacher that declines to answer.
 const Abstention = aggregate.Abstain
 
-// Votes is the matrix of votes, queries x teachers: one class in [0, classes)
+// Matrix is the matrix of votes, queries x teachers: one class in [0, classes)
 // or [Abstention] for every teacher on every query. It takes one byte a vote up
 // to 127 classes, two beyond. Whatever fmt or slog is asked to print, only the
 // shape shows.
-type Votes struct {
+type Matrix struct {
 	queries, teachers, classes int
 	narrow                     []byte  // row-major, as int8, if classes <= 127
 	wide                       []int16 // row-major, otherwise
 }
 
-// NewVotes returns a matrix of abstentions.
-func NewVotes(queries, teachers, classes int) (*Votes, error) {
-	if err := checkVoteShape(queries, teachers, classes); err != nil {
+// New returns a matrix of abstentions.
+func New(queries, teachers, classes int) (*Matrix, error) {
+	if err := checkShape(queries, teachers, classes); err != nil {
 		return nil, err
 	}
-	return newVotes(queries, teachers, classes), nil
+	return newMatrix(queries, teachers, classes), nil
 }
 
-func newVotes(queries, teachers, classes int) *Votes {
-	v := &Votes{queries: queries, teachers: teachers, classes: classes}
+func newMatrix(queries, teachers, classes int) *Matrix {
+	v := &Matrix{queries: queries, teachers: teachers, classes: classes}
 	if classes <= math.MaxInt8 {
 		v.narrow = bytes.Repeat([]byte{0xff}, queries*teachers)
 	} else {
@@ -44,29 +51,29 @@ func newVotes(queries, teachers, classes int) *Votes {
 	return v
 }
 
-func checkVoteShape(queries, teachers, classes int) error {
+func checkShape(queries, teachers, classes int) error {
 	switch {
 	case classes < 2 || classes > MaxClasses:
-		return fmt.Errorf("teachers: votes among %d classes, want 2 to %d", classes, MaxClasses)
+		return fmt.Errorf("votes: votes among %d classes, want 2 to %d", classes, MaxClasses)
 	case teachers < 1 || teachers > MaxTeachers:
-		return fmt.Errorf("teachers: votes of %d teachers, want 1 to %d", teachers, MaxTeachers)
+		return fmt.Errorf("votes: votes of %d teachers, want 1 to %d", teachers, MaxTeachers)
 	case queries < 0 || queries > math.MaxInt/(2*teachers):
-		return fmt.Errorf("teachers: votes on %d queries", queries)
+		return fmt.Errorf("votes: votes on %d queries", queries)
 	}
 	return nil
 }
 
 // Queries is the number of rows.
-func (v Votes) Queries() int { return v.queries }
+func (v Matrix) Queries() int { return v.queries }
 
 // Teachers is the number of columns.
-func (v Votes) Teachers() int { return v.teachers }
+func (v Matrix) Teachers() int { return v.teachers }
 
 // Classes is the number of classes that votes may name.
-func (v Votes) Classes() int { return v.classes }
+func (v Matrix) Classes() int { return v.classes }
 
 // At returns one vote. Like a slice it panics outside its range.
-func (v Votes) At(query, teacher int) int {
+func (v Matrix) At(query, teacher int) int {
 	i := v.index(query, teacher)
 	if v.narrow != nil {
 		return signed(v.narrow[i])
@@ -76,10 +83,10 @@ func (v Votes) At(query, teacher int) int {
 
 // Set changes one vote; it refuses what is neither a class nor [Abstention].
 // Like a slice it panics outside its range.
-func (v Votes) Set(query, teacher, vote int) error {
+func (v Matrix) Set(query, teacher, vote int) error {
 	i := v.index(query, teacher)
 	if vote < Abstention || vote >= v.classes {
-		return fmt.Errorf("teachers: vote of teacher %d on query %d is outside [-1, %d)", teacher, query, v.classes)
+		return fmt.Errorf("votes: vote of teacher %d on query %d is outside [-1, %d)", teacher, query, v.classes)
 	}
 	if v.narrow != nil {
 		v.narrow[i] = byte(vote)
@@ -89,16 +96,16 @@ func (v Votes) Set(query, teacher, vote int) error {
 	return nil
 }
 
-func (v Votes) index(query, teacher int) int {
+func (v Matrix) index(query, teacher int) int {
 	if uint(query) >= uint(v.queries) || uint(teacher) >= uint(v.teachers) {
-		panic(fmt.Sprintf("teachers: vote (%d, %d) of %d queries and %d teachers", query, teacher, v.queries, v.teachers))
+		panic(fmt.Sprintf("votes: vote (%d, %d) of %d queries and %d teachers", query, teacher, v.queries, v.teachers))
 	}
 	return query*v.teachers + teacher
 }
 
 // counts adds up the votes of one query into dst, one place per class, and
 // returns it. Abstentions count for nobody.
-func (v Votes) counts(dst []int, query int) []int {
+func (v Matrix) counts(dst []int, query int) []int {
 	start := v.index(query, 0)
 	if v.narrow != nil {
 		var t tally
@@ -111,16 +118,16 @@ func (v Votes) counts(dst []int, query int) []int {
 
 // Histogram returns the votes of one query as what package aggregate asks for.
 // An error says that the query is out of range.
-func (v Votes) Histogram(query int) (aggregate.Histogram, error) {
+func (v Matrix) Histogram(query int) (aggregate.Histogram, error) {
 	if query < 0 || query >= v.queries {
-		return aggregate.Histogram{}, fmt.Errorf("teachers: query %d of %d", query, v.queries)
+		return aggregate.Histogram{}, fmt.Errorf("votes: query %d of %d", query, v.queries)
 	}
 	return aggregate.NewHistogram(v.counts(make([]int, v.classes), query))
 }
 
 // Plurality returns the class with the most votes on one query, the lowest of
 // equals. Secret; like a slice it panics outside its range.
-func (v Votes) Plurality(query int) int {
+func (v Matrix) Plurality(query int) int {
 	best, _ := topTwo(v.counts(make([]int, v.classes), query))
 	return best
 }
@@ -128,7 +135,7 @@ func (v Votes) Plurality(query int) int {
 // Pluralities returns for every query the class with the most votes, the
 // lowest of equals: what the ensemble answers without noise. Secret, and for
 // measuring only.
-func (v Votes) Pluralities() []int {
+func (v Matrix) Pluralities() []int {
 	out := make([]int, v.queries)
 	counts := make([]int, v.classes)
 	for q := range out {
@@ -139,7 +146,7 @@ func (v Votes) Pluralities() []int {
 
 // Gaps returns for every query the lead of the plurality over the runner-up,
 // in votes. Secret.
-func (v Votes) Gaps() []int {
+func (v Matrix) Gaps() []int {
 	out := make([]int, v.queries)
 	counts := make([]int, v.classes)
 	for q := range out {
@@ -166,8 +173,8 @@ func topTwo(counts []int) (best, gap int) {
 // Hash identifies the matrix: SHA-256 of shape, classes and votes. It is a
 // fingerprint of secrets without a key: keep it beside the votes and do not
 // publish it, since a small matrix can be guessed.
-func (v Votes) Hash() [32]byte {
-	h := newVotesHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
+func (v Matrix) Hash() [32]byte {
+	h := newHash("pate votes 1\x00", v.queries, v.teachers, v.classes)
 	buf := make([]byte, 0, 2*v.teachers)
 	for q := range v.queries {
 		buf = v.appendRow(buf[:0], q)
@@ -179,7 +186,7 @@ func (v Votes) Hash() [32]byte {
 }
 
 // appendRow appends the votes of one query, one or two bytes each.
-func (v Votes) appendRow(buf []byte, query int) []byte {
+func (v Matrix) appendRow(buf []byte, query int) []byte {
 	start := query * v.teachers
 	if v.narrow != nil {
 		return appendCells(buf, v.narrow[start:start+v.teachers])
@@ -188,12 +195,12 @@ func (v Votes) appendRow(buf []byte, query int) []byte {
 }
 
 // String tells the shape only.
-func (v Votes) String() string {
+func (v Matrix) String() string {
 	return fmt.Sprintf("votes of %d teachers on %d queries, %d classes (redacted)", v.teachers, v.queries, v.classes)
 }
 
 // Format tells the shape only, whatever the verb.
-func (v Votes) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
+func (v Matrix) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, v.String()) }
 
 // LogValue tells the shape only.
-func (v Votes) LogValue() slog.Value { return slog.StringValue(v.String()) }
+func (v Matrix) LogValue() slog.Value { return slog.StringValue(v.String()) }

@@ -1,4 +1,4 @@
-package teachers_test
+package votes_test
 
 import (
 	"context"
@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Votes of models trained elsewhere: each line a query, each column a teacher.
-func ExampleOpenVotes() {
+func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "votes")
 	if err != nil {
 		panic(err)
@@ -22,12 +22,12 @@ func ExampleOpenVotes() {
 	}
 
 	ctx := context.Background()
-	votes, err := teachers.OpenVotes(ctx, []string{path}, teachers.VotesOptions{Classes: 3})
+	source, err := votes.Open(ctx, []string{path}, votes.Options{Classes: 3})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(votes.Teachers(), "teachers,", votes.Queries(), "queries")
-	for ballot, err := range votes.Histograms(ctx) {
+	fmt.Println(source.Teachers(), "teachers,", source.Queries(), "queries")
+	for ballot, err := range source.Histograms(ctx) {
 		if err != nil {
 			panic(err)
 		}

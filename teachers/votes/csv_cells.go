@@ -1,4 +1,4 @@
-package teachers
+package votes
 
 import (
 	"bytes"
@@ -7,29 +7,29 @@ import (
 	"strconv"
 )
 
-// fillCSV reads the next len(dst) cells of a lane.
-func fillCSV[C cell](d *desk, ln *lane, dst []C, dom domain) (bad int, err error) {
+// fillCSV reads the next len(dst) cells of a cursor.
+func fillCSV[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err error) {
 	for len(dst) > 0 {
-		w, err := d.at(ln.in, ln.offset, 8*len(dst)+2*maxCSVCell)
+		w, err := r.at(cur.in, cur.offset, 8*len(dst)+2*maxCSVCell)
 		if err != nil {
 			return bad, err
 		}
-		used, n, b, err := parseCells(dst, w, ln, dom)
+		used, n, b, err := parseCells(dst, w, cur, dom)
 		if err != nil {
 			return bad, err
 		}
 		bad += b
 		dst = dst[n:]
-		ln.offset += int64(used)
+		cur.offset += int64(used)
 	}
 	return bad, nil
 }
 
 // parseCells reads whole cells from w, which begins where a cell begins, until
 // dst is full or w holds no whole cell more.
-func parseCells[C cell](dst []C, w []byte, ln *lane, dom domain) (used, n, bad int, err error) {
-	last := ln.offset+int64(len(w)) == ln.in.size
-	form, at := ln.csv.form, &ln.csv
+func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, bad int, err error) {
+	last := cur.offset+int64(len(w)) == cur.in.size
+	form, at := cur.csv.form, &cur.csv
 	sep, width := form.sep, form.width
 	digits := byte(min(10, dom.limit)) // how many digits alone are a vote
 	p := 0
@@ -49,7 +49,7 @@ func parseCells[C cell](dst []C, w []byte, ln *lane, dom domain) (used, n, bad i
 		}
 		end, closed := cellEnd(w, p, sep)
 		if end-p > maxCSVCell {
-			return p, n, bad, longCell(ln.in)
+			return p, n, bad, longCell(cur.in)
 		}
 		if !closed && !last {
 			return p, n, bad, nil
@@ -59,12 +59,12 @@ func parseCells[C cell](dst []C, w []byte, ln *lane, dom domain) (used, n, bad i
 			cells := at.col + 1
 			if !ends {
 				if cells, err = restOfLine(w[end:], cells, sep, last); err != nil {
-					return p, n, bad, &VotesError{File: ln.in.name, What: fmt.Sprintf("row %d has %d %s, %v", at.line, width, form.noun(width), err), Fix: "fix the row"}
+					return p, n, bad, &Error{File: cur.in.name, What: fmt.Sprintf("row %d has %d %s, %v", at.line, width, form.noun(width), err), Fix: "fix the row"}
 				}
 			} else if cells == 1 && isBlank(w[p:end]) {
 				cells = 0
 			}
-			return p, n, bad, form.ragged(ln.in, at.line, cells)
+			return p, n, bad, form.ragged(cur.in, at.line, cells)
 		}
 		v := dom.text(trimCell(w[p:end]))
 		if v < dom.low {
@@ -105,8 +105,8 @@ func (f csvForm) noun(n int) string {
 }
 
 // ragged is the error for a line with another number of cells.
-func (f csvForm) ragged(in *votesInput, line, cells int) error {
-	e := &VotesError{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
+func (f csvForm) ragged(in *input, line, cells int) error {
+	e := &Error{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
 		Why: "each row is a query, each column a teacher; a missing vote is an empty cell", Fix: "fix the row"}
 	switch {
 	case f.counts && f.lines:
@@ -119,8 +119,8 @@ func (f csvForm) ragged(in *votesInput, line, cells int) error {
 	return e
 }
 
-func longCell(in *votesInput) error {
-	return &VotesError{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
+func longCell(in *input) error {
+	return &Error{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
 }
 
 // cellEnd finds the separator or line break that ends the cell at p. In quotes a

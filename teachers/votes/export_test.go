@@ -1,0 +1,53 @@
+package votes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+type memory struct{ *bytes.Reader }
+
+func (memory) Close() error { return nil }
+
+func inMemory(files [][]byte) (in []*input, perTeacher bool) {
+	for i, file := range files {
+		in = append(in, &input{name: fmt.Sprintf("votes%d", i), size: int64(len(file)), open: func() (openInput, error) {
+			return memory{bytes.NewReader(file)}, nil
+		}})
+	}
+	return in, len(files) > 1
+}
+
+// OpenIn opens files that are in memory: one is a matrix, several are one
+// for each teacher.
+func OpenIn(opt Options, files ...[]byte) (*Source, error) {
+	in, perTeacher := inMemory(files)
+	return open(context.Background(), in, perTeacher, opt)
+}
+
+// OpenInTiles is OpenIn with less room for columns.
+func OpenInTiles(opt Options, cells int, file []byte) (*Source, error) {
+	in, _ := inMemory([][]byte{file})
+	s, err := newSource(context.Background(), in, false, opt)
+	if err != nil {
+		return nil, err
+	}
+	s.tile = cells
+	return s, s.read(context.Background())
+}
+
+// CheckIn is Check for files that are in memory.
+func CheckIn(opt Options, files ...[]byte) (*Report, error) {
+	in, perTeacher := inMemory(files)
+	return check(context.Background(), in, perTeacher, opt)
+}
+
+// ReadMatrix is Load from memory.
+func ReadMatrix(file []byte, classes int) (*Matrix, error) {
+	s, err := OpenIn(Options{Classes: classes}, file)
+	if err != nil {
+		return nil, err
+	}
+	return s.Load(context.Background())
+}

@@ -1,0 +1,154 @@
+package votes
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// input is a file of votes. It is opened for each use: there may be more
+// files than the system lets a process hold open.
+type input struct {
+	name     string
+	size     int64
+	modified time.Time
+	open     func() (openInput, error)
+}
+
+// openInput is what is read, wherever it comes from.
+type openInput interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// findInputs resolves paths and patterns, see [Open].
+func findInputs(paths []string) (files []*input, perTeacher bool, err error) {
+	perTeacher = len(paths) > 1
+	var names []string
+	for _, path := range paths {
+		_, statErr := os.Stat(path)
+		if statErr == nil {
+			names = append(names, path)
+			continue
+		}
+		found, err := filepath.Glob(path)
+		if err != nil {
+			return nil, false, &Error{File: path, What: "is no file and no pattern", Err: err}
+		}
+		if len(found) == 0 {
+			return nil, false, &Error{File: path, What: "cannot be read", Why: "there is no such file, and no file that matches it as a pattern", Err: statErr}
+		}
+		perTeacher = true
+		names = append(names, found...)
+	}
+	if len(names) == 0 {
+		return nil, false, errors.New("votes: no votes file is named")
+	}
+	if len(names) > MaxTeachers {
+		return nil, false, fmt.Errorf("votes: %d files, at most %d teachers are possible", len(names), MaxTeachers)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 && name == names[i-1] {
+			return nil, false, &Error{File: name, What: "is named twice", Why: "each file is the votes of one teacher"}
+		}
+		f, err := fileInput(name)
+		if err != nil {
+			return nil, false, err
+		}
+		files = append(files, f)
+	}
+	return files, perTeacher, nil
+}
+
+func fileInput(path string) (*input, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, &Error{File: path, What: "cannot be read", Err: err}
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{File: path, What: "is not a regular file", Why: "votes are read more than once"}
+	}
+	return &input{name: path, size: info.Size(), modified: info.ModTime(), open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
+}
+
+// openUnchanged refuses a file of another size or time than it had.
+func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{File: path, What: "cannot be read", Err: err}
+	}
+	is, err := f.Stat()
+	if err == nil && (is.Size() != was.Size() || !is.ModTime().Equal(was.ModTime())) {
+		err = errChanged
+	}
+	if err != nil {
+		f.Close()
+		return nil, changed(path, err)
+	}
+	return f, nil
+}
+
+var errChanged = errors.New("size or time differs")
+
+func changed(path string, err error) error {
+	return &Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
+}
+
+// reader reads parts of one input at a time. It keeps that input open, and the
+// buffer into which it reads.
+type reader struct {
+	input *input
+	file  openInput
+	buf   []byte
+}
+
+const bufferBytes = 1 << 20
+
+// at reads up to want bytes, at most bufferBytes, from an offset of an input. It
+// returns fewer at the end of the file only.
+func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
+	if r.input != in {
+		r.close()
+		f, err := in.open()
+		if err != nil {
+			return nil, err
+		}
+		r.input, r.file = in, f
+	}
+	if left := in.size - offset; int64(want) > left {
+		want = int(max(left, 0))
+	}
+	want = min(want, bufferBytes)
+	if want == 0 {
+		return nil, nil
+	}
+	if len(r.buf) < want {
+		r.buf = make([]byte, want)
+	}
+	n, err := r.file.ReadAt(r.buf[:want], offset)
+	if n < want {
+		return nil, changed(in.name, noEOF(err))
+	}
+	return r.buf[:want], nil
+}
+
+// close is for the end of use, when all inputs are checked once more by recheck.
+func (r *reader) close() {
+	if r.file != nil {
+		r.file.Close() // was only read
+	}
+	r.input, r.file = nil, nil
+}
+
+// recheck opens an input anew, to see that it has not changed.
+func (r *reader) recheck(in *input) error {
+	r.close()
+	_, err := r.at(in, 0, 0)
+	return err
+}

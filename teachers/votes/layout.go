@@ -1,0 +1,177 @@
+package votes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+)
+
+// findLayout finds where the cells are, and reads headers and the ends of lines
+// only.
+func findLayout(ctx context.Context, files []*input, perTeacher bool, opt Options) (layout, error) {
+	var r reader
+	defer r.close()
+	if !perTeacher {
+		return matrixLayout(ctx, &r, files[0], opt)
+	}
+	whole := layout{cols: len(files), columns: true, cursors: make([]cursor, 0, len(files))}
+	for i, in := range files {
+		rows, cur, err := vectorLayout(ctx, &r, in, opt)
+		if err != nil {
+			return whole, err
+		}
+		if i == 0 {
+			whole.rows = rows
+		}
+		if rows != whole.rows {
+			return whole, &Error{File: in.name, What: fmt.Sprintf("has %d labels, %s has %d", rows, files[0].name, whole.rows),
+				Why: "each file is the votes of one teacher on the same queries; a missing vote is -1 or an empty line", Fix: "fix the file, or narrow the pattern"}
+		}
+		whole.cursors = append(whole.cursors, cur)
+	}
+	return whole, nil
+}
+
+// matrixLayout finds the cells of a matrix.
+func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layout, error) {
+	isNPY, err := sniff(r, in)
+	if err != nil {
+		return layout{}, err
+	}
+	if isNPY {
+		head, cur, err := npyLayout(r, in)
+		if err != nil {
+			return layout{}, err
+		}
+		if len(head.shape) != 2 {
+			return layout{}, &Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.shape)),
+				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: "save a matrix"}
+		}
+		lines, width := head.shape[0], head.shape[1]
+		if head.fortran {
+			lines, width = width, lines
+		}
+		return linesLayout(lines, width, opt.Transpose != head.fortran, cur, func(i int) cursor {
+			at := cur
+			at.offset += int64(i) * int64(width) * int64(cur.npy.size)
+			return at
+		}, in)
+	}
+	text, err := csvLayout(ctx, r, in, opt, opt.Transpose)
+	if err != nil {
+		return layout{}, err
+	}
+	cur := text.cursor(in, 0)
+	return linesLayout(text.rows, text.width, opt.Transpose, cur, func(i int) cursor { return text.cursor(in, i) }, in)
+}
+
+// linesLayout makes each line of a file a query or, if columns, a column.
+func linesLayout(lines, width int, columns bool, first cursor, line func(i int) cursor, in *input) (layout, error) {
+	if !columns {
+		return layout{rows: lines, cols: width, cursors: []cursor{first}}, nil
+	}
+	if lines > MaxTeachers {
+		return layout{}, &Error{File: in.name, What: fmt.Sprintf("has %d teachers", lines), Why: fmt.Sprintf("1 to %d are possible", MaxTeachers),
+			Fix: "do not say that the file is transposed"}
+	}
+	out := layout{rows: width, cols: lines, columns: true, cursors: make([]cursor, lines)}
+	for i := range out.cursors {
+		out.cursors[i] = line(i)
+	}
+	return out, nil
+}
+
+// vectorLayout finds the cells of the file of one teacher.
+func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows int, cur cursor, err error) {
+	isNPY, err := sniff(r, in)
+	if err != nil {
+		return 0, cursor{}, err
+	}
+	var lines, width int
+	if isNPY {
+		var head npyHeader
+		if head, cur, err = npyLayout(r, in); err != nil {
+			return 0, cursor{}, err
+		}
+		switch {
+		case len(head.shape) == 1:
+			return head.shape[0], cur, nil
+		case len(head.shape) != 2:
+			return 0, cursor{}, notVector(in, fmt.Sprintf("holds an array of %d dimensions", len(head.shape)))
+		}
+		lines, width = head.shape[0], head.shape[1]
+	} else {
+		text, err := csvLayout(ctx, r, in, opt, false)
+		if err != nil {
+			return 0, cursor{}, err
+		}
+		lines, width, cur = text.rows, text.width, text.cursor(in, 0)
+	}
+	if opt.Transpose {
+		lines, width = width, lines
+	}
+	if width != 1 {
+		return 0, cursor{}, notVector(in, fmt.Sprintf("has %d columns", width))
+	}
+	return lines, cur, nil
+}
+
+func notVector(in *input, what string) error {
+	return &Error{File: in.name, What: what, Why: "of several files each is the votes of one teacher, one column", Fix: "give one matrix alone, or say that it is transposed"}
+}
+
+// npyLayout reads the header and checks it against the size of the file.
+func npyLayout(r *reader, in *input) (npyHeader, cursor, error) {
+	raw, err := r.at(in, 0, len(npyMagic)+2+4+maxNPYHeader)
+	if err != nil {
+		return npyHeader{}, cursor{}, err
+	}
+	head, used, err := readNPYHeader(raw)
+	if err != nil {
+		return head, cursor{}, &Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
+	}
+	t, ok := npyTypeOf(head.typ)
+	if !ok {
+		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.typ), Why: "votes are booleans, integers of 1 to 8 bytes or floats of 2 to 8", Fix: "convert with array.astype('int8') or 'int16'"}
+	}
+	cells, fits := 1, true
+	for _, n := range head.shape {
+		if n != 0 && cells > math.MaxInt/8/n {
+			fits = false
+			break
+		}
+		cells *= n
+	}
+	if want := int64(used) + int64(cells)*int64(t.size); !fits || want != in.size {
+		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
+	}
+	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
+}
+
+// sniff tells NPY from text, by content alone, and refuses what is neither.
+func sniff(r *reader, in *input) (isNPY bool, err error) {
+	head, err := r.at(in, 0, 4096)
+	if err != nil {
+		return false, err
+	}
+	if bytes.HasPrefix(head, []byte(npyMagic)) {
+		return true, nil
+	}
+	e := &Error{File: in.name, Why: "votes are CSV or NPY"}
+	switch {
+	case len(head) == 0:
+		e.What, e.Fix = "is empty", "check that the right file is given"
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		e.What, e.Fix = "is a zip archive", "save one array with numpy.save, not numpy.savez"
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		e.What, e.Fix = "is compressed", "unpack it with gunzip"
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		e.What, e.Fix = "is UTF-16", "save it as UTF-8"
+	case bytes.IndexByte(head, 0) >= 0:
+		e.What, e.Fix = "is neither text nor NPY", "save the array with numpy.save, or as CSV"
+	default:
+		return false, nil
+	}
+	return false, e
+}
