@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,23 +17,27 @@ import (
 type Header string
 
 const (
-	// HeaderAuto: the first row is a header if Label or Unit is given by a name
-	// that stands in it, or if its cells are distinct and none is empty or a
-	// number while the second row has a number. It is no header if Names are given.
+	// HeaderAuto: the first row is a header if Label or Unit is given by a name, or if
+	// one of Expect stands in it; it is none if Names are given, or none of Expect stands
+	// in it. Nothing is guessed from rows, which may be private: otherwise it is an error.
 	HeaderAuto Header = ""
 	HeaderYes  Header = "yes"
 	HeaderNo   Header = "no"
 )
 
-// CSVOptions say how to read a table. The zero value reads a file with an
-// optional header, the class in the last column, each row its own unit.
+// CSVOptions say how to read a table. Without Label the class is in the last column,
+// without Unit each row is its own unit.
 type CSVOptions struct {
 	Label  string   // column of the class: its name or its 1-based number; default: the last column
 	Unit   string   // column of the unit of privacy (a patient, a user), likewise; default: each row is a unit, named by a hash of its cells and a number among equal rows
 	Drop   []string // columns that are no features, likewise
 	Header Header   // default HeaderAuto
 	Names  []string // names of all columns, in place of a header
-	Comma  rune     // separator; default: comma, or if the first line has none, semicolon or tab
+	Expect []string // names that a header would have, for HeaderAuto
+	// Comma separates cells. By default it is a comma, or, where the first line is a header
+	// without one, a semicolon or a tab.
+	Comma rune
+	Rule  ClassRule // which labels are classes
 	// Unlabelled takes every column as a feature, none as a label: for rows that a model
 	// is to be asked about. The table has no Classes, and Y is -1. With Label it is an error.
 	Unlabelled bool
@@ -45,26 +48,25 @@ func (o CSVOptions) isZero() bool {
 }
 
 const (
-	maxRecord  = 1 << 20 // bytes of one row
-	maxCells   = 1 << 26 // of one table, a string header of 16 bytes each: 1 GiB
-	maxRows    = 1 << 24 // of one table, each with a name, a class and a unit
-	maxClasses = 1000
+	maxRecord = 1 << 20 // bytes of one row
+	maxTable  = 1 << 30 // bytes that a table takes in memory, apart from its names
+	cellBytes = 16      // of a cell, beside its text
+	rowBytes  = 144     // of a row, beside its cells
 )
 
 // CSV reads a table, plain or gzip, as RFC 4180 has it. Spaces around cells are
 // trimmed; an empty cell, "?", "NA" and "NaN" are missing values, allowed
-// everywhere but in the columns of label and unit. Classes are the sorted set of
-// all labels in the file (by value if all are whole numbers), at most 1000.
+// everywhere but in the columns of label and unit. The column of labels has none
+// missing unless opt.Rule.Other says what becomes of such rows.
 // What is wrong with a file is an [*InputError].
 //
-// Time and memory are linear in the size of the file, which is at most
-// [MaxBytes], and a table has at most 2^26 cells in at most 2^24 rows. Whatever
-// its text, a cell takes about 20 bytes and a row another 80 to 100, and reading
-// takes twice that: 10 times the size of a file of words and long numbers, 20
-// times one of single digits, 60 times one of single digits in two columns.
-// [SplitTable] copies the table once more. Text of cells that repeat is kept once.
+// Time and memory are linear in the size of the file, which is at most [MaxBytes]
+// when it is unpacked. A cell takes 16 bytes and its text, a row another 144, and a
+// table that would take more than 1 GiB is refused before it does: reading takes up to
+// about twice that, however small the compressed file is. [SplitTable] copies the
+// table once more. Text of cells that repeat is kept once.
 func CSV(path string, opt CSVOptions) (*Table, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
 	}
@@ -78,7 +80,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	if err != nil {
 		return nil, &InputError{File: path, What: "cannot be unpacked", Err: err}
 	}
-	rows, err := newRowReader(plain, path, opt.Comma)
+	rows, err := newRowReader(plain, path, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -90,11 +92,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 		return nil, err
 	}
 	rows.width = len(first.cells)
-	second, err := rows.next()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	names, isHeader, err := columnNames(path, opt, first.cells, second.cells)
+	names, isHeader, err := columnNames(path, opt, first.cells)
 	if err != nil {
 		return nil, err
 	}
@@ -107,15 +105,18 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 			return nil, err
 		}
 	}
-	for row := second; row.cells != nil; {
+	for {
+		row, err := rows.next()
+		if errors.Is(err, io.EOF) {
+			return b.table()
+		}
+		if err != nil {
+			return nil, err
+		}
 		if err := b.add(row); err != nil {
 			return nil, err
 		}
-		if row, err = rows.next(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
 	}
-	return b.table()
 }
 
 // row is one record and the line on which it begins. Without cells it is none.
@@ -131,14 +132,18 @@ type rowReader struct {
 	width int // cells every row must have; 0: not known yet
 }
 
-func newRowReader(plain io.Reader, path string, comma rune) (*rowReader, error) {
+func newRowReader(plain io.Reader, path string, opt CSVOptions) (*rowReader, error) {
+	comma := opt.Comma
 	b := bufio.NewReaderSize(&recordLimit{r: plain}, 1<<16)
 	if bom, _ := b.Peek(3); bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := b.Discard(3); err != nil {
 			return nil, &InputError{File: path, What: "cannot be read", Err: err}
 		}
 	}
-	if comma == 0 {
+	switch {
+	case comma == 0 && opt.Header == HeaderNo || comma == 0 && len(opt.Names) > 0:
+		comma = ',' // the first line may be a private row: nothing is taken from it
+	case comma == 0:
 		comma = separator(b)
 	}
 	if comma == '"' || comma == '\r' || comma == '\n' {
@@ -217,12 +222,14 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 }
 
 // columnNames gives every column a name and says whether the first row is a header.
-func columnNames(path string, opt CSVOptions, first, second []string) (names []string, isHeader bool, err error) {
+func columnNames(path string, opt CSVOptions, first []string) (names []string, isHeader bool, err error) {
 	switch opt.Header {
 	case HeaderYes:
 		isHeader = true
 	case HeaderAuto:
-		isHeader = len(opt.Names) == 0 && looksLikeHeader(opt, first, second)
+		if isHeader, err = opt.header(path, first); err != nil {
+			return nil, false, err
+		}
 	case HeaderNo:
 	default:
 		return nil, false, fmt.Errorf("dataset: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
@@ -244,20 +251,22 @@ func columnNames(path string, opt CSVOptions, first, second []string) (names []s
 	return names, isHeader, nil
 }
 
-func looksLikeHeader(opt CSVOptions, first, second []string) bool {
-	for _, name := range []string{opt.Label, opt.Unit} {
-		if name != "" && slices.Contains(first, name) && !isNumber(name) {
-			return true
-		}
+// header says whether the first row is a header, by what is known without looking at rows.
+func (o CSVOptions) header(path string, first []string) (bool, error) {
+	named := func(column string) bool {
+		_, err := strconv.Atoi(column)
+		return column != "" && err != nil
 	}
-	seen := make(map[string]bool, len(first))
-	for _, c := range first {
-		if isMissing(c) || isNumber(c) || seen[c] {
-			return false
-		}
-		seen[c] = true
+	switch {
+	case len(o.Names) > 0:
+		return false, nil
+	case named(o.Label) || named(o.Unit):
+		return true, nil
+	case len(o.Expect) > 0:
+		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
-	return slices.ContainsFunc(second, isNumber)
+	return false, &InputError{File: path, What: "may or may not begin with a header",
+		Why: "it is not guessed from rows, which may be private", Fix: "name the label column with --label, or say --header yes or --header no"}
 }
 
 func isNumber(cell string) bool {

@@ -22,9 +22,10 @@ func TestCSVFixture(t *testing.T) {
 			{"age", []string{"71", "34.5", "", "50", "29"}},
 			{"ward", []string{"north", "south, old", "north", "?", `the "new" one`}},
 		},
-		Y:       []int{1, 0, 0, 2, 1},
-		Classes: []string{"home", "stay", "transfer"},
-		Units:   []string{"p7", "p2", "p7", "p9", "p1"},
+		Y:      []int{0, 1, 1, 2, 0},
+		Labels: []string{"stay", "home", "transfer"},
+		lines:  []int{2, 3, 5},
+		Units:  []string{"p7", "p2", "p7", "p9", "p1"},
 	}
 	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))
 	require.NoError(t, err)
@@ -47,18 +48,20 @@ func TestCSVOptions(t *testing.T) {
 		columns []string
 		classes []string
 	}{
-		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}},
-		"header seen by itself":               {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{}, []string{"x", "y"}, []string{"a", "b"}},
-		"words only are no header":            {"x,y,c\nu,v,b\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"b", "c"}},
-		"unless the label is named":           {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"a", "b"}},
-		"or it is said":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Header: HeaderYes}, []string{"x", "y"}, []string{"a", "b"}},
+		"no header, last column is the label": {"1,2,b\n3,4,a\n", CSVOptions{Header: HeaderNo}, []string{"column 1", "column 2"}, []string{"b", "a"}},
+		"a header where the label is named":   {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"b", "a"}},
+		"or the unit":                         {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Unit: "x"}, []string{"y"}, []string{"b", "a"}},
+		"or it is said":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Header: HeaderYes}, []string{"x", "y"}, []string{"b", "a"}},
+		"or a name is expected and there":     {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Expect: []string{"z", "x"}}, []string{"x", "y"}, []string{"b", "a"}},
+		"and else none":                       {"x,y,c\nu,v,b\nu,v,a\n", CSVOptions{Expect: []string{"column 1", "column 2"}}, []string{"column 1", "column 2"}, []string{"c", "b", "a"}},
 		"a header of numbers":                 {"1,2,3\n5,5,0\n6,6,1\n", CSVOptions{Header: HeaderYes}, []string{"1", "2"}, []string{"0", "1"}},
 		"names given":                         {"1,2\n3,4\n", CSVOptions{Names: []string{"u", "v"}, Label: "u"}, []string{"v"}, []string{"1", "3"}},
-		"dropped":                             {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{Drop: []string{"1"}}, []string{"y"}, []string{"a", "b"}},
-		"semicolons, blank lines, mark, CRLF": {"\xef\xbb\xbfx;c\r\n\r\n1.5;b\r\n2;a\r\n", CSVOptions{Comma: ';'}, []string{"x"}, []string{"a", "b"}},
-		"semicolons found":                    {"1;b\n2;a\n", CSVOptions{}, []string{"column 1"}, []string{"a", "b"}},
-		"tabs found, empty cells kept":        {"\t\tb\n2\t\ta\n", CSVOptions{}, []string{"column 1", "column 2"}, []string{"a", "b"}},
-		"classes by value":                    {"1,10\n1,9\n1,-2\n", CSVOptions{}, []string{"column 1"}, []string{"-2", "9", "10"}},
+		"dropped":                             {"x,y,c\n1,2,b\n3,4,a\n", CSVOptions{Header: HeaderYes, Drop: []string{"1"}}, []string{"y"}, []string{"b", "a"}},
+		"semicolons, blank lines, mark, CRLF": {"\xef\xbb\xbfx;c\r\n\r\n1.5;b\r\n2;a\r\n", CSVOptions{Header: HeaderYes, Comma: ';'}, []string{"x"}, []string{"b", "a"}},
+		"semicolons found in a header":        {"x;c\n1;b\n2;a\n", CSVOptions{Label: "c"}, []string{"x"}, []string{"b", "a"}},
+		"tabs found, empty cells kept":        {"x\ty\tc\n\t\tb\n2\t\ta\n", CSVOptions{Label: "c"}, []string{"x", "y"}, []string{"b", "a"}},
+		"but never in a row":                  {"1;2,b\n2;1,a\n", CSVOptions{Header: HeaderNo}, []string{"column 1"}, []string{"b", "a"}},
+		"declared, and others":                {"1,b\n2,a\n1,\n1,c\n", CSVOptions{Header: HeaderNo, Rule: ClassRule{Names: []string{"a", "b"}, Other: "z"}}, []string{"column 1"}, []string{"b", "a", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
@@ -69,7 +72,7 @@ func TestCSVOptions(t *testing.T) {
 				assert.Len(t, col.Values, got.Len())
 			}
 			assert.Equal(t, c.columns, columns)
-			assert.Equal(t, c.classes, got.Classes)
+			assert.Equal(t, c.classes, got.Labels)
 		})
 	}
 }
@@ -78,7 +81,7 @@ func TestCSVOptions(t *testing.T) {
 // every row below, and with it every teacher.
 func TestAddingARowRenamesNobody(t *testing.T) {
 	read := func(text string) *Table {
-		got, err := readCSV(strings.NewReader(text), "f.csv", CSVOptions{})
+		got, err := readCSV(strings.NewReader(text), "f.csv", CSVOptions{Header: HeaderNo})
 		require.NoError(t, err)
 		return got
 	}
@@ -97,28 +100,29 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 		row  int
 		want string
 	}{
-		"ragged":         {"1,2,a\n1,2,b\n1,b\n", CSVOptions{}, 3, "f.csv: row 3 has 2 cells, the first row has 3"},
-		"ragged second":  {"1,2,a\n1,2,3,b\n", CSVOptions{}, 2, "has 4 cells, the first row has 3"},
-		"empty":          {"", CSVOptions{}, 0, "f.csv: is empty"},
-		"blank":          {"\n\n", CSVOptions{}, 0, "is empty"},
+		"ragged":         {"1,2,a\n1,2,b\n1,b\n", CSVOptions{Header: HeaderNo}, 3, "f.csv: row 3 has 2 cells, the first row has 3"},
+		"ragged second":  {"1,2,a\n1,2,3,b\n", CSVOptions{Header: HeaderNo}, 2, "has 4 cells, the first row has 3"},
+		"empty":          {"", CSVOptions{Header: HeaderNo}, 0, "f.csv: is empty"},
+		"blank":          {"\n\n", CSVOptions{Header: HeaderNo}, 0, "is empty"},
 		"header only":    {"x,y\n", CSVOptions{Header: HeaderYes}, 0, "no rows below its header"},
 		"no such column": {"x,y\n1,2\n2,1\n", CSVOptions{Label: "z"}, 0, `has no column "z"; its 2 columns are x, y`},
-		"column 0":       {"x,y\n1,2\n2,1\n", CSVOptions{Label: "0"}, 0, `has no column "0"`},
-		"column 3":       {"x,y\n1,2\n2,1\n", CSVOptions{Label: "3"}, 0, `has no column "3"`},
+		"column 0":       {"x,y\n1,2\n2,1\n", CSVOptions{Header: HeaderNo, Label: "0"}, 0, `has no column "0"`},
+		"column 3":       {"x,y\n1,2\n2,1\n", CSVOptions{Header: HeaderNo, Label: "3"}, 0, `has no column "3"`},
 		"unit missing":   {"x,y\n1,2\n2,1\n", CSVOptions{Unit: "z"}, 0, `give the unit column`},
 		"unit is label":  {"x,y,z\n1,2,3\n2,1,3\n", CSVOptions{Unit: "z", Label: "3"}, 0, `as label and as unit`},
 		"two of a name":  {"x,x,y\n1,2,3\n", CSVOptions{Label: "x", Header: HeaderYes}, 0, `more than one column "x"`},
-		"no label":       {"1,a\n2,?\n", CSVOptions{}, 2, `row 2 has no label in column "column 2"`},
-		"no unit":        {"1,7,a\n1,,b\n", CSVOptions{Unit: "2"}, 2, `row 2 has no unit in column "column 2"`},
-		"one class":      {"1,a\n2,a\n", CSVOptions{}, 0, `one label only, "a"`},
-		"one column":     {"a\nb\n", CSVOptions{}, 0, "none is left as a feature"},
-		"open quote":     {"1,a\n\"2,b\n3,c\n", CSVOptions{}, 2, "row 2 is not valid CSV"},
-		"bare quote":     {"1,a\n2,b\n3\"4,c\n", CSVOptions{}, 3, "row 3 is not valid CSV at line 3, character 2"},
+		"no label":       {"1,a\n2,?\n", CSVOptions{Header: HeaderNo}, 2, `row 2 has no label in column "column 2"`},
+		"no unit":        {"1,7,a\n1,,b\n", CSVOptions{Header: HeaderNo, Unit: "2"}, 2, `row 2 has no unit in column "column 2"`},
+		"no class":       {"1,a\n2,c\n", CSVOptions{Header: HeaderNo, Rule: ClassRule{Names: []string{"a", "b"}}}, 2, `row 2 has label "c", which is no class`},
+		"a header?":      {"x,y\n1,2\n", CSVOptions{}, 0, "may or may not begin with a header"},
+		"a header? two":  {"x,y\n1,2\n", CSVOptions{Label: "2"}, 0, "may or may not begin with a header"},
+		"one column":     {"a\nb\n", CSVOptions{Header: HeaderNo}, 0, "none is left as a feature"},
+		"open quote":     {"1,a\n\"2,b\n3,c\n", CSVOptions{Header: HeaderNo}, 2, "row 2 is not valid CSV"},
+		"bare quote":     {"1,a\n2,b\n3\"4,c\n", CSVOptions{Header: HeaderNo}, 3, "row 3 is not valid CSV at line 3, character 2"},
 		"names count":    {"1,a\n2,b\n", CSVOptions{Names: []string{"x"}}, 1, "row 1 has 2 cells, 1 column names are given"},
-		"many labels":    {manyLabels(1001), CSVOptions{}, 1001, "beyond 1000 different ones"},
-		"endless row":    {"1,a\n" + strings.Repeat(",", 1<<20+1), CSVOptions{}, 0, "longer than 1048576 bytes"},
-		"endless quote":  {"1,a\n\"" + strings.Repeat("x\n", 1<<19), CSVOptions{}, 0, "longer than 1048576 bytes"},
-		"cut gzip":       {string(gzipped(t, []byte("1,a\n2,b\n"))[:15]), CSVOptions{}, 0, "EOF"},
+		"endless row":    {"1,a\n" + strings.Repeat(",", 1<<20+1), CSVOptions{Header: HeaderNo}, 0, "longer than 1048576 bytes"},
+		"endless quote":  {"1,a\n\"" + strings.Repeat("x\n", 1<<19), CSVOptions{Header: HeaderNo}, 0, "longer than 1048576 bytes"},
+		"cut gzip":       {string(gzipped(t, []byte("1,a\n2,b\n"))[:15]), CSVOptions{Header: HeaderNo}, 0, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := readCSV(strings.NewReader(c.text), "f.csv", c.opt)
@@ -133,26 +137,29 @@ func TestCSVErrorsSayWhereAndWhat(t *testing.T) {
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: "maybe"})
 	assert.ErrorContains(t, err, `header "maybe"`)
-	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Comma: '"'})
+	_, err = readCSV(strings.NewReader("1,a\n2,b\n"), "f.csv", CSVOptions{Header: HeaderNo, Comma: '"'})
 	assert.ErrorContains(t, err, "cannot separate")
 }
 
-func TestCSVCapsCells(t *testing.T) {
+func TestCSVCapsMemory(t *testing.T) {
+	const row = rowBytes + 2*cellBytes
 	for name, fill := range map[string]func(*tableBuilder){
-		"cells": func(b *tableBuilder) { b.cells = maxCells - 6 },
-		"rows":  func(b *tableBuilder) { b.out.Y = make([]int, maxRows-2) },
+		"cells": func(b *tableBuilder) { b.size = maxTable - 2*row - 32 },
+		"text":  func(b *tableBuilder) { b.repeated.size = maxTable - 2*row - 32 },
 	} {
 		b, err := newTableBuilder("f.csv", CSVOptions{}, []string{"x", "y", "c"})
 		require.NoError(t, err)
 		fill(b)
-		require.NoError(t, b.add(row{1, []string{"1", "2", "a"}}), name)
-		require.NoError(t, b.add(row{2, []string{"1", "2", "b"}}), name)
-		err = b.add(row{3, []string{"1", "2", "a"}})
+		require.NoError(t, b.add(row3(1, "a")), name)
+		require.NoError(t, b.add(row3(2, "b")), name)
+		err = b.add(row3(3, "a"))
 		var input *InputError
 		require.ErrorAs(t, err, &input, name)
-		assert.ErrorContains(t, err, "f.csv: row 3 is one too many; a table has at most 67108864 cells")
+		assert.ErrorContains(t, err, "f.csv: row 3 is one too many; a table takes at most 1024 MiB")
 	}
 }
+
+func row3(line int, label string) row { return row{line, []string{"1", "2", label}} }
 
 // TestCSVKeepsRepeatedTextOnce: a cell that is a part of its row as it was read
 // keeps all of the file in memory.
@@ -168,18 +175,10 @@ func TestCSVKeepsRepeatedTextOnce(t *testing.T) {
 		return m.HeapAlloc
 	}
 	before := heap()
-	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{})
+	table, err := readCSV(strings.NewReader(text.String()), "f.csv", CSVOptions{Header: HeaderNo})
 	require.NoError(t, err)
 	assert.Less(t, float64(heap())-float64(before), 0.5*float64(text.Len()))
 	runtime.KeepAlive(table)
-}
-
-func manyLabels(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "1,c%d\n", i)
-	}
-	return b.String()
 }
 
 func TestCSVReturnsWhatWasWritten(t *testing.T) {
@@ -210,7 +209,7 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add(gzipped(f, []byte(text)))
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		table, err := readCSV(bytes.NewReader(file), "f.csv", CSVOptions{})
+		table, err := readCSV(bytes.NewReader(file), "f.csv", CSVOptions{Header: HeaderYes})
 		if err != nil {
 			return
 		}
@@ -227,7 +226,7 @@ func FuzzReadCSV(f *testing.F) {
 		if err != nil {
 			return
 		}
-		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: numbered("row", table.Len()), Classes: table.Classes}
+		set := Set{Name: "f", X: x, Y: table.Y, Units: table.Units, IDs: numbered("row", table.Len()), Classes: append(table.Labels, "b", "c")}
 		if err := set.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -239,11 +238,11 @@ func FuzzReadCSV(f *testing.F) {
 
 func TestUnlabelledTable(t *testing.T) {
 	text := "a,b,who\n1,x,p\n,y,q\n"
-	table, err := readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true})
+	table, err := readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Header: HeaderYes})
 	require.NoError(t, err)
 	require.Equal(t, []Column{{"a", []string{"1", ""}}, {"b", []string{"x", "y"}}, {"who", []string{"p", "q"}}}, table.Columns)
 	require.Equal(t, []int{-1, -1}, table.Y)
-	require.Empty(t, table.Classes)
+	require.Empty(t, table.Labels)
 	require.Len(t, table.Units, 2)
 	table, err = readCSV(strings.NewReader(text), "t.csv", CSVOptions{Unlabelled: true, Unit: "who"})
 	require.NoError(t, err)

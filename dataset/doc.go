@@ -10,7 +10,7 @@
 // shape), tables from CSV ([CSV]). [Open] takes whatever a user types and
 // [Data.Task] splits it:
 //
-//	data, err := dataset.Open("mnist", dataset.CSVOptions{})
+//	data, err := dataset.Open("mnist", dataset.Options{})
 //	task, err := data.Task(dataset.Literature)
 //	// task.Private, task.Pool, task.Test
 //
@@ -23,8 +23,14 @@
 // hash of the unit with a public constant (tables), so one unit is never on two
 // sides and a rerun gives the same split.
 //
+// Nothing else is learned from private rows either: not the names or the number of
+// classes ([ClassRule]), not whether there is a header or what separates cells, not the
+// columns. A private row with a label that is no class is refused, or treated as
+// declared. No text in a cell of features is an error.
+//
 // Sizes claimed by a file are never believed: memory grows with the bytes that
-// are really there, and unpacked data beyond [MaxBytes] are refused.
+// are really there, and unpacked data beyond [MaxBytes], or a table beyond 1 GiB of
+// memory, are refused. Pipes and devices are refused before they are opened.
 //
 // Without a column of units a row of a table is named by its content, and the
 // pool's ids count its own rows: adding or removing a private row changes neither
@@ -32,11 +38,13 @@
 //
 // # Caveats
 //
-// The set of class names, the column names, the separator and whether there is a
-// header are taken from the file as a whole, private rows included: they are
-// assumed to be public knowledge, as the schema of a data set is. Give label and
-// header explicitly where they are known. Where the mere existence of a class is a
-// secret, do not use this package on it.
+// An error may tell of a private row: a label that is no class, a row that is not valid
+// CSV. It is for the owner of the data alone, and so is the fact that there was one: a
+// guarantee is about what is released, given that something is. ClassRule.Other leaves
+// no label to refuse.
+//
+// The number of private units is taken to be public, with DropOther the number that
+// remain. The header is taken to be public: it is the first line, if there is one.
 //
 // Images of a folder are named by position, "train/17", for lack of another name.
 // A neighbour of such a data set is one in which all other images keep their

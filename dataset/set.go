@@ -68,6 +68,16 @@ func (s Set) Sample(fraction float64) (Set, error) {
 	return s.rows(sampled), nil
 }
 
+// UnitCount returns the number of different units. It is taken to be public where the
+// number of rows is not: one unit may have any number of rows.
+func (s Set) UnitCount() int {
+	seen := make(map[string]bool, s.Len())
+	for _, u := range s.Units {
+		seen[u] = true
+	}
+	return len(seen)
+}
+
 // OnePerUnit is the first row of every unit, for methods whose guarantee is for one
 // row. Which row a unit gives depends on that unit alone, so adding or removing a
 // unit adds or removes one row. Where every row is a unit of its own it is s itself,

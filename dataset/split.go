@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"slices"
 )
 
 // SplitTable splits a table by unit: 70 % of the units are private, 20 % the
@@ -13,7 +14,7 @@ import (
 // its name with a public constant falls, so that it is on one side only and the
 // split is the same on every run and for any order of rows. Rows that are units
 // of their own and equal are on one side, too. The features are encoded by an
-// [Encoder] fitted on the pool. IDs count the rows of each part in the order of
+// [Encoder] fitted on the pool, and labels become classes as t.Rule says. IDs count the rows of each part in the order of
 // the table, "pool/0", "pool/1" and so on, so that those of the pool, which are
 // released with its labels, do not depend on private rows.
 func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
@@ -29,29 +30,51 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 	default:
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
-	task := Task{Name: t.Name, Protocol: p, Classes: t.Classes, Provenance: t.Provenance}
-	if len(private) == 0 || len(pool) == 0 || len(test) == 0 {
-		return Task{}, &InputError{File: t.Name, What: fmt.Sprintf("splits into %d private, %d pool and %d test rows", len(private), len(pool), len(test)),
-			Why: "each part must have rows", Fix: "give a table with more units"}
+	if err := t.enough(private, pool, test); err != nil {
+		return Task{}, err
 	}
-	e, err := FitEncoder(t.Rows(pool), opt)
+	classes, err := t.classesOf(slices.Concat(pool, test))
+	if err != nil {
+		return Task{}, err
+	}
+	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Provenance: t.Provenance}
+	parts := []struct {
+		name string
+		set  *Set
+		rows []int
+		y    []int
+	}{{"private", &task.Private, private, nil}, {"pool", &task.Pool, pool, nil}, {"test", &task.Test, test, nil}}
+	for i := range parts {
+		if parts[i].rows, parts[i].y, err = t.classify(classes, parts[i].rows); err != nil {
+			return Task{}, err
+		}
+	}
+	if err := t.enough(parts[0].rows, parts[1].rows, parts[2].rows); err != nil {
+		return Task{}, err
+	}
+	e, err := FitEncoder(t.Rows(parts[1].rows), opt)
 	if err != nil {
 		return Task{}, err
 	}
 	task.Encoder = e
-	for _, part := range []struct {
-		name string
-		set  *Set
-		rows []int
-	}{{"private", &task.Private, private}, {"pool", &task.Pool, pool}, {"test", &task.Test, test}} {
+	for _, part := range parts {
 		rows := t.Rows(part.rows)
 		x, err := e.Encode(rows)
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: t.Name, X: x, Y: rows.Y, Units: rows.Units, IDs: numbered(part.name, len(part.rows)), Classes: t.Classes, Provenance: t.Provenance}
+		*part.set = Set{Name: t.Name, X: x, Y: part.y, Units: rows.Units, IDs: numbered(part.name, len(part.rows)), Classes: classes, Provenance: t.Provenance}
 	}
 	return task, task.validate()
+}
+
+// enough reports parts that have no rows.
+func (t *Table) enough(private, pool, test []int) error {
+	if len(private) == 0 || len(pool) == 0 || len(test) == 0 {
+		return &InputError{File: t.Name, What: fmt.Sprintf("splits into %d private, %d pool and %d test rows", len(private), len(pool), len(test)),
+			Why: "each part must have rows", Fix: "give a table with more units"}
+	}
+	return nil
 }
 
 // splitUnits distributes rows by their keys. The constant depends on the

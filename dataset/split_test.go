@@ -16,7 +16,7 @@ import (
 // randomTable has a numeric, a categorical and a partly missing column.
 func randomTable(rows, units int) *Table {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	t := &Table{Name: "random", Columns: []Column{{"n", nil}, {"c", nil}, {"m", nil}}, Classes: []string{"a", "b", "c"}}
+	t := &Table{Name: "random", Columns: []Column{{"n", nil}, {"c", nil}, {"m", nil}}, Labels: []string{"a", "b", "c"}}
 	for range rows {
 		t.Columns[0].Values = append(t.Columns[0].Values, fmt.Sprint(rnd.NormFloat64()))
 		t.Columns[1].Values = append(t.Columns[1].Values, string('p'+rune(rnd.IntN(4))))
@@ -233,15 +233,15 @@ func TestLocalTables(t *testing.T) {
 	root := os.Getenv("PATE_DATA")
 	for _, c := range []struct {
 		path    string
-		opt     CSVOptions
+		opt     Options
 		rows    int
 		classes int
 		dim     int
 	}{
-		{"adult", CSVOptions{}, 32561, 2, 105},
-		{"abalone", CSVOptions{}, 4177, 3, 10},
-		{"optdigits/optdigits.tra.gz", CSVOptions{Label: "65"}, 3823, 10, 61},
-		{"letter/letter-recognition.data.gz", CSVOptions{Label: "1"}, 20000, 26, 16},
+		{"adult", Options{}, 32561, 2, 105},
+		{"abalone", Options{}, 4177, 3, 10},
+		{"optdigits/optdigits.tra.gz", Options{CSV: CSVOptions{Label: "65", Header: HeaderNo}}, 3823, 10, 61},
+		{"letter/letter-recognition.data.gz", Options{CSV: CSVOptions{Label: "1", Header: HeaderNo}}, 20000, 26, 16},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			where := c.path

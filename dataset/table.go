@@ -1,30 +1,32 @@
 package dataset
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"hash/maphash"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 )
 
 // Table is labelled data as it stands in a file, before any column is turned
 // into numbers: how to do that is learned from public rows alone, by [FitEncoder].
 type Table struct {
-	Name       string
-	Columns    []Column // the features
-	Y          []int    // class of each row, an index into Classes
-	Classes    []string
-	Units      []string // unit of privacy of each row
+	Name    string
+	Columns []Column // the features
+	Y       []int    // label of each row, an index into Labels; -1 if the table has none
+	// Labels are the different labels of the file, of private rows too: they must not be
+	// released, and are not the classes of a [Task]. An empty one stands for a label that
+	// is missing, or not among the names of Rule.
+	Labels     []string
+	Rule       ClassRule // how labels become classes when the table is split
+	Units      []string  // unit of privacy of each row
 	Provenance string
 
 	// groups is what each row is split by, nil if that is Units. Equal rows are
 	// units of their own but share a group: which of them are private must not
 	// depend on how many there are.
 	groups []string
+	lines  []int // of the file, where each label first stands
 }
 
 // splitKeys is what [SplitTable] splits rows by.
@@ -50,9 +52,11 @@ func (t *Table) Rows(indices []int) *Table {
 		Name:       t.Name,
 		Columns:    make([]Column, len(t.Columns)),
 		Y:          make([]int, len(indices)),
-		Classes:    t.Classes,
+		Labels:     t.Labels,
+		Rule:       t.Rule,
 		Units:      make([]string, len(indices)),
 		Provenance: t.Provenance,
+		lines:      t.lines,
 	}
 	for j, c := range t.Columns {
 		out.Columns[j] = Column{Name: c.Name, Values: make([]string, len(indices))}
@@ -72,19 +76,19 @@ func (t *Table) Rows(indices []int) *Table {
 	return out
 }
 
-// regroup replaces every class by one of the named ones.
-func (t *Table) regroup(classes []string, of func(class string) (int, error)) error {
-	to := make([]int, len(t.Classes))
-	for i, c := range t.Classes {
+// regroup replaces every label by one of the named classes.
+func (t *Table) regroup(classes []string, of func(label string) (int, error)) error {
+	to := make([]int, len(t.Labels))
+	for y, label := range t.Labels {
 		var err error
-		if to[i], err = of(c); err != nil {
-			return &InputError{File: t.Name, What: fmt.Sprintf("has label %q", c), Err: err}
+		if to[y], err = of(label); err != nil {
+			return &InputError{File: t.Name, Row: t.line(y), What: fmt.Sprintf("has label %q", label), Err: err}
 		}
 	}
 	for i, y := range t.Y {
 		t.Y[i] = to[y]
 	}
-	t.Classes = classes
+	t.Labels, t.Rule.Names, t.lines = classes, classes, nil
 	return nil
 }
 
@@ -95,15 +99,26 @@ type tableBuilder struct {
 	label, unit int // columns; label is -1 if there is none, unit if each row is a unit
 	features    []int
 	out         *Table
-	class       map[string]int // label -> order of appearance
+	rule        ClassRule
+	declared    map[string]bool // names of the rule; nil if it has none
+	labels      map[string]int
 	copies      map[[16]byte]int
-	cells       int // read so far
+	size        int // bytes that the table takes, about
 	repeated    interner
 }
 
 func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder, error) {
-	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, class: map[string]int{}, copies: map[[16]byte]int{}, repeated: newInterner()}
-	var err error
+	b := &tableBuilder{path: path, names: names, label: len(names) - 1, unit: -1, rule: opt.Rule, labels: map[string]int{}, copies: map[[16]byte]int{}, repeated: newInterner()}
+	err := opt.Rule.Validate()
+	if err != nil {
+		return nil, err
+	}
+	if opt.Rule.Names != nil {
+		b.declared = make(map[string]bool, len(opt.Rule.Names))
+		for _, name := range opt.Rule.Names {
+			b.declared[name] = true
+		}
+	}
 	if opt.Unlabelled {
 		if opt.Label != "" {
 			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %q as label and no label", opt.Label), Fix: "leave one of the two out"}
@@ -132,7 +147,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 		skip[at] = true
 	}
-	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path)}
+	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule}
 	if b.label >= 0 {
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
 	}
@@ -150,11 +165,11 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 }
 
 func (b *tableBuilder) add(r row) error {
-	if b.cells += len(r.cells); b.cells > maxCells || len(b.out.Y) == maxRows {
+	if b.size += rowBytes + cellBytes*len(b.features); b.size+b.repeated.size > maxTable {
 		return &InputError{File: b.path, Row: r.line, What: "is one too many",
-			Why: fmt.Sprintf("a table has at most %d cells and %d rows, so that it fits in memory", maxCells, maxRows), Fix: "give fewer rows or columns"}
+			Why: fmt.Sprintf("a table takes at most %d MiB of memory when it is read", maxTable>>20), Fix: "give fewer rows or columns"}
 	}
-	y, err := b.classOf(r)
+	y, err := b.labelOf(r)
 	if err != nil {
 		return err
 	}
@@ -177,25 +192,29 @@ func (b *tableBuilder) add(r row) error {
 	return nil
 }
 
-// classOf is the class of a row, -1 without labels.
-func (b *tableBuilder) classOf(r row) (int, error) {
+// labelOf returns the number of a row's label, -1 if the table has none.
+func (b *tableBuilder) labelOf(r row) (int, error) {
 	if b.label < 0 {
 		return -1, nil
 	}
 	label := r.cells[b.label]
-	if isMissing(label) {
+	missing := isMissing(label) && !b.declared[label]
+	switch other := missing || b.declared != nil && !b.declared[label]; {
+	case other && b.rule.Other != "":
+		label = ""
+	case missing:
 		return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no label in column %q", b.names[b.label]),
-			Why: "only features may be missing", Fix: "remove the row or fill in the label"}
+			Why: "only features may be missing", Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
+	case other:
+		return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
 	}
-	y, known := b.class[label]
+	y, known := b.labels[label]
 	if !known {
-		if y = len(b.out.Classes); y == maxClasses {
-			return 0, &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has a label beyond %d different ones in column %q", maxClasses, b.names[b.label]),
-				Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
-		}
+		y = len(b.out.Labels)
 		label = strings.Clone(label)
-		b.class[label] = y
-		b.out.Classes = append(b.out.Classes, label)
+		b.labels[label] = y
+		b.out.Labels = append(b.out.Labels, label)
+		b.out.lines = append(b.out.lines, r.line)
 	}
 	return y, nil
 }
@@ -221,56 +240,26 @@ func (b *tableBuilder) contentUnit(cells []string) (unit, group string) {
 type interner struct {
 	seed  maphash.Seed
 	known []string
+	size  int // bytes of all copies
 }
 
 func newInterner() interner {
 	return interner{seed: maphash.MakeSeed(), known: make([]string, 1<<12)}
 }
 
-func (n interner) intern(s string) string {
+func (n *interner) intern(s string) string {
 	known := &n.known[maphash.String(n.seed, s)%uint64(len(n.known))]
 	if *known != s {
 		*known = strings.Clone(s)
+		n.size += (len(s) + 15) &^ 15
 	}
 	return *known
 }
 
-// table ends the reading: classes are put in order.
+// table ends the reading.
 func (b *tableBuilder) table() (*Table, error) {
-	if b.label < 0 && b.out.Len() > 0 {
-		return b.out, nil
-	}
-	switch len(b.out.Classes) {
-	case 0:
+	if b.out.Len() == 0 {
 		return nil, &InputError{File: b.path, What: "has no rows below its header", Why: "a table has a row for each example"}
-	case 1:
-		return nil, &InputError{File: b.path, What: fmt.Sprintf("has one label only, %q, in column %q", b.out.Classes[0], b.names[b.label]),
-			Why: "there must be at least two classes", Fix: "choose another label column"}
-	}
-	sortClasses(b.out.Classes)
-	rank := make([]int, len(b.out.Classes))
-	for i, c := range b.out.Classes {
-		rank[b.class[c]] = i
-	}
-	for i, y := range b.out.Y {
-		b.out.Y[i] = rank[y]
 	}
 	return b.out, nil
-}
-
-// sortClasses sorts by value if all are whole numbers, so that 10 follows 9;
-// otherwise, and between "1" and "01", by bytes.
-func sortClasses(classes []string) {
-	value := make(map[string]int64, len(classes))
-	for _, c := range classes {
-		v, err := strconv.ParseInt(c, 10, 64)
-		if err != nil {
-			slices.Sort(classes)
-			return
-		}
-		value[c] = v
-	}
-	slices.SortFunc(classes, func(a, b string) int {
-		return cmp.Or(cmp.Compare(value[a], value[b]), cmp.Compare(a, b))
-	})
 }

@@ -37,7 +37,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	r := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
-		Private: c.Task.Private.Len(), Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: p.classes,
+		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: p.classes,
 		Features: c.Features, Dimensions: p.private.Cols, Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilon, Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
 		Seeds: c.Seeds, Seeded: !c.Key.Releasable(),

@@ -52,14 +52,14 @@ func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 type Config struct {
 	Task    dataset.Task
 	Epsilon float64 // target of every private method, > 0
-	Delta   float64 // in (0, 1/number of private records)
+	Delta   float64 // in (0, 1/number of private units)
 	Seeds   int     // independent runs; default 1
 	Methods []string
 	Learner string // teachers' learner, one of Learners(); default kernel-ridge
-	// Features is one of features.Names(); default deskewed-hog for MNIST, hog for
-	// other images, raw for tables.
+	// Features is one of features.Names(); default deskewed-hog for handwriting, hog
+	// for pictures, raw for tables.
 	Features string
-	Teachers int // default by the number of private records
+	Teachers int // default by the number of private units
 	// Unit says in a word whose data Task.Private.Units name; default "record".
 	Unit string
 
@@ -75,6 +75,8 @@ type Config struct {
 
 	Workers  int // default GOMAXPROCS
 	Progress func(Progress)
+
+	units int // of Task.Private
 }
 
 // Progress is where a run is.
@@ -88,7 +90,8 @@ type Progress struct {
 var ErrConfig = errors.New("experiments: bad Config")
 
 // Validate reports the first field that is missing or out of range, Key and Dir
-// apart. Everything it looks at is public.
+// apart. All it looks at is public but the number of private rows, which may be too
+// large for the teachers.
 func (c Config) Validate() error {
 	_, err := c.withDefaults()
 	return err
@@ -104,18 +107,19 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 func (c Config) complete() (Config, error) {
-	n := c.Task.Private.Len()
+	n := c.Task.Private.UnitCount()
+	c.units = n
 	switch {
 	case n == 0:
 		return c, errors.New("no private records in Task")
 	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
 		return c, fmt.Errorf("epsilon %v must be finite and above 0", c.Epsilon)
 	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
-		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, n)
+		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private units", c.Delta, n)
 	case c.Seeds < 0:
 		return c, fmt.Errorf("seeds %d must be positive", c.Seeds)
 	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
-		return c, fmt.Errorf("teachers %d must be between 2 and the %d private records", c.Teachers, n)
+		return c, fmt.Errorf("teachers %d must be between 2 and the %d private units", c.Teachers, n)
 	}
 	if c.Seeds == 0 {
 		c.Seeds = 1
@@ -159,8 +163,8 @@ func (c Config) complete() (Config, error) {
 	}
 	// A teacher that refuses its share would end the run because of how the
 	// private records fell; far below the limit it does not happen.
-	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && n/c.teachers() > limit {
-		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), n/c.teachers(), limit)
+	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
+		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), c.Task.Private.Len()/c.teachers(), limit)
 	}
 	return c, nil
 }

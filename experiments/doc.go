@@ -11,7 +11,7 @@
 // own and for one run, for one unit of the private set added or removed, by the
 // worst-case events in Row.Account, which were charged before anything was
 // released. Result.EpsilonAll bounds all private rows of all runs together. The
-// number of private records is public: it fixes the number of teachers and the
+// number of private units is public: it fixes the number of teachers and the
 // schedule of DP-SGD, and is the same for both neighbours (one of them has a
 // record that no teacher sees). Where a unit has several rows, DP-SGD trains on
 // one of them; PATE uses all, because a unit has one teacher.

@@ -17,15 +17,15 @@ import (
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers
-// (records, columns, classes, epsilon), so nothing here costs privacy on data the
+// (units, columns, classes, epsilon), so nothing here costs privacy on data the
 // constants have not seen. They were chosen on development splits of MNIST,
 // optdigits, adult and letter, which never touch a row that scores but are made of
 // rows that are private in the literature split: for these public benchmarks, as
 // everywhere in the literature, epsilon does not cover the tuning
 // (`pate compare --split development` repeats it).
 
-// teachers is the number of teachers: n records make about sqrt(n) of sqrt(n)
-// records each, at least 100 where each still gets 15. More teachers give larger
+// teachers is the number of teachers: n units make about sqrt(n) of sqrt(n)
+// units each, at least 100 where each still gets 15. More teachers give larger
 // gaps between vote counts, hence more answers for the same noise; fewer have
 // more to learn from. On MNIST 250, 500 and 1000 teachers reach the same student
 // accuracy; on optdigits 100 are better than 50 and 150.
@@ -33,7 +33,7 @@ func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers
 	}
-	n := c.Task.Private.Len()
+	n := c.units // rows would tell how many a unit has
 	root := 10 * int(math.Ceil(math.Sqrt(float64(n))/10))
 	return min(n, max(2, root, min(100, n/15)))
 }

@@ -19,7 +19,7 @@ func defaultFeatures(t dataset.Task, learner string) string {
 		return features.NameDeskewed
 	case t.Image.Rows < minHOG || t.Image.Cols < minHOG:
 		return features.NamePixels
-	case t.Name == "mnist":
+	case t.Kind == dataset.Handwriting:
 		return features.NameDeskewedHOG
 	default:
 		return features.NameHOG

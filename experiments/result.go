@@ -15,7 +15,7 @@ type Result struct {
 	Data          string  `json:"data"`
 	Provenance    string  `json:"provenance,omitempty"`
 	Split         string  `json:"split"`
-	Private       int     `json:"private"` // records
+	Private       int     `json:"private"` // units
 	Pool          int     `json:"pool"`
 	Test          int     `json:"test"`
 	Classes       int     `json:"classes"`

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,17 +18,14 @@ import (
 
 // compareFlags are the flags of `pate compare`.
 type compareFlags struct {
-	data, label, unit string
-	header            string
-	epsilon           float64
-	seeds             int
-	methods           string
-	out               string
-	learner           string
-	teachers          int
-	features          string
-	split             string
-	quick             bool
+	dataFlags
+	epsilon  float64
+	seeds    int
+	methods  string
+	out      string
+	learner  string
+	teachers int
+	features string
 }
 
 func newCompareCommand(g *globals) *cobra.Command {
@@ -62,10 +58,7 @@ the same command; without it nothing is kept, the ledgers included.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd.Context(), g, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "mnist", "mnist, fashion-mnist, adult, abalone, DIR or FILE.csv (pate help data)")
-	flags.StringVar(&f.label, "label", "", "label column of FILE.csv: a name, or a number from 1")
-	flags.StringVar(&f.unit, "unit", "", "column of FILE.csv that says whose record a row is (default: every row is its own)")
-	flags.StringVar(&f.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
+	f.dataFlags.add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 2, "target of every private method")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
 	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.StabilityMethods(), ", "))
@@ -73,19 +66,17 @@ the same command; without it nothing is kept, the ledgers included.`,
 	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
-	flags.StringVar(&f.split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
-	flags.BoolVar(&f.quick, "quick", false, "a tenth of the private records, for a first look")
 	return cmd
 }
 
 func compare(ctx context.Context, g *globals, f compareFlags) error {
-	task, err := loadTask(f)
+	task, err := f.task()
 	if err != nil {
 		return err
 	}
-	if n := task.Private.Len(); !(g.delta < 1/float64(n)) {
+	if n := task.Private.UnitCount(); !(g.delta < 1/float64(n)) {
 		return inputError(fmt.Errorf("delta %g is not below 1/%d", g.delta, n),
-			"a delta of one over the number of private records allows giving one of them away whole",
+			"a delta of one over the number of private units allows giving one of them away whole",
 			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(n)), "privacy")
 	}
 	cfg := experiments.Config{
@@ -170,15 +161,12 @@ func printResult(g *globals, r *experiments.Result) error {
 
 // identity says what the run is a function of.
 func (f compareFlags) identity(g *globals) (experiments.Identity, error) {
-	data := f.data
-	if !slices.Contains(dataset.Names(), data) {
-		var err error
-		if data, err = filepath.Abs(data); err != nil {
-			return experiments.Identity{}, fmt.Errorf("where is %s: %w", f.data, err)
-		}
+	data, err := f.dataFlags.identity()
+	if err != nil {
+		return experiments.Identity{}, err
 	}
 	id := experiments.Identity{
-		Schema: "pate.run/1", Data: strings.Join([]string{data, f.label, f.unit, f.header}, "|"), Split: f.split,
+		Schema: "pate.run/1", Data: data, Split: f.split,
 		Epsilon: f.epsilon, Delta: g.delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
 		Teachers: f.teachers, Methods: f.methodList(), Quick: f.quick,
 	}
@@ -201,6 +189,11 @@ func (f compareFlags) command(g *globals) string {
 	add(f.label != "", "--label %s", shellWord(f.label))
 	add(f.unit != "", "--unit %s", shellWord(f.unit))
 	add(f.header != "auto", "--header %s", f.header)
+	add(f.separator != "", "--separator %s", shellWord(f.separator))
+	add(f.classes != 0, "--classes %d", f.classes)
+	add(f.classNames != "", "--class-names %s", shellWord(f.classNames))
+	add(f.otherLabels != "", "--other-labels %s", shellWord(f.otherLabels))
+	add(f.kind != "", "--kind %s", f.kind)
 	add(true, "--epsilon %v --delta %v", f.epsilon, g.delta)
 	add(f.seeds != 1, "--seeds %d", f.seeds)
 	add(f.methods != "all", "--methods %s", f.methods)

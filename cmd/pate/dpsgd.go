@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
@@ -20,7 +19,7 @@ import (
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
 type dpsgdFlags struct {
-	data     compareFlags // data, label, unit, header, split, quick
+	data     dataFlags
 	unitName string
 	epsilon  string
 	noise    float64
@@ -81,13 +80,8 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDPSGD(cmd, g, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data.data, "data", "mnist", "mnist, fashion-mnist, adult, abalone, DIR or FILE.csv (pate help data)")
-	flags.StringVar(&f.data.label, "label", "", "label column of FILE.csv: a name, or a number from 1")
-	flags.StringVar(&f.data.unit, "unit", "", "column of FILE.csv that says whose record a row is (default: every row is its own)")
+	f.data.add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
-	flags.StringVar(&f.data.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
-	flags.StringVar(&f.data.split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
-	flags.BoolVar(&f.data.quick, "quick", false, "a tenth of the private records, for a first look")
 	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
 	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
@@ -191,7 +185,7 @@ func runDPSGD(cmd *cobra.Command, g *globals, f dpsgdFlags) error {
 	if err != nil {
 		return usageError("dpsgd", err)
 	}
-	task, err := loadTask(f.data)
+	task, err := f.data.task()
 	if err != nil {
 		return err
 	}
@@ -291,7 +285,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 
 // flagNames are the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
-	return slices.Concat([]string{"data", "label", "unit", "unit-name", "header", "split", "quick", "epsilon", "noise-multiplier",
+	return slices.Concat(slices.Insert(f.data.names(), 3, "unit-name"), []string{"epsilon", "noise-multiplier",
 		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend", "seed"})
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +22,9 @@ const schemaPredict = "pate.dpsgd-predict/1"
 
 // predictFlags are the flags of `pate dpsgd predict`.
 type predictFlags struct {
-	data        compareFlags // data, label, unit, header, split
+	data        dataFlags
 	scored      bool
+	public      bool
 	probability bool
 	out         string
 }
@@ -42,11 +44,14 @@ model takes the chance of that class to be, its softmax; nothing calibrates it. 
 images the test rows are asked about, which are those that scored; of a table all
 rows, counted from 1, or with --scored those that scored in the training, if it is the
 same file. A table has the training's columns by name, in any order, and others if it
-likes; its labels are needed for the accuracy alone. With --out the labels go into a file and what they are worth is printed; otherwise the labels are
-printed. Accuracy is said where the data have labels with the model's names.
+likes; its labels are needed for the accuracy alone. With --out the labels go into a
+file and what they are worth is printed; otherwise the labels are printed. Accuracy is
+said where the data have labels with the model's names.
 
-New rows may be private themselves, and then what the model says of them is, too:
-the file is for you alone to read.`,
+Answers and accuracy are functions of the rows that are asked about, and asking protects
+nobody in these. They are releasable only if the model is and the rows are public: those
+that scored in the training, test files of images, or rows that --public-rows says are
+public. A model's accuracy on the rows that it was trained on is not releasable.`,
 		Example: `  pate dpsgd predict run/models/epsilon-2-run-0.model --data mnist
   pate dpsgd predict a.model --data DIR --probability --out labels.csv
   pate dpsgd predict a.model --data new-patients.csv --out labels.csv
@@ -55,12 +60,13 @@ the file is for you alone to read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data.data, "data", "mnist", "mnist, fashion-mnist, adult, abalone, DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.data.data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR or FILE.csv (pate help data)")
 	flags.StringVar(&f.data.label, "label", "", "label column of FILE.csv, if it has one: a name, or a number from 1")
 	flags.StringVar(&f.data.unit, "unit", "", "with --scored: the column that said whose record a row is")
-	flags.StringVar(&f.data.header, "header", "auto", "whether FILE.csv has a header line: auto|yes|no")
+	f.data.addReading(flags)
 	flags.BoolVar(&f.scored, "scored", false, "of FILE.csv, only the rows that scored when the model was trained on it")
 	flags.StringVar(&f.data.split, "split", string(dataset.Literature), "literature, or development for the rows that score there")
+	flags.BoolVar(&f.public, "public-rows", false, "the rows of FILE.csv are public and no private row of the training is among them: answers about them are as releasable as the model")
 	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
 	flags.StringVar(&f.out, "out", "", "write the labels into this file")
 	return cmd
@@ -77,7 +83,7 @@ func (f *predictFlags) run(cmd *cobra.Command, g *globals, path string) error {
 	if err != nil {
 		return predictError(err)
 	}
-	set, err := f.rows(m)
+	set, public, err := f.rows(m)
 	if err != nil {
 		return err
 	}
@@ -85,13 +91,13 @@ func (f *predictFlags) run(cmd *cobra.Command, g *globals, path string) error {
 	if err != nil {
 		return predictError(err)
 	}
-	report := newPredictReport(path, m, set, predictions)
+	report := newPredictReport(path, m, set, public, predictions)
 	if f.out != "" {
-		write := func(w io.Writer) error { return f.labels(m, set, predictions).Write(w, table.CSV) }
+		write := func(w io.Writer) error { return f.labels(m, set, predictions, report.Releasable).Write(w, table.CSV) }
 		if err := durable.WriteFile(f.out, 0o600, write); err != nil {
 			return err
 		}
-		g.logf("labels: %s", f.out)
+		g.logf("labels: %s\n%s", f.out, report.warning())
 		if g.parsedFormat() == table.JSON {
 			return writeJSON(g.stdout, report)
 		}
@@ -105,7 +111,7 @@ func (f *predictFlags) run(cmd *cobra.Command, g *globals, path string) error {
 	if format == table.Text { // the file that --out writes
 		format = table.CSV
 	}
-	if err := f.labels(m, set, predictions).Write(g.stdout, format); err != nil {
+	if err := f.labels(m, set, predictions, report.Releasable).Write(g.stdout, format); err != nil {
 		return err
 	}
 	g.logf("%s", report.sentence())
@@ -127,44 +133,66 @@ func (f *predictFlags) checkOut(model string) error {
 	return nil
 }
 
-// rows are those to be asked about.
-func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
-	if m.Encoder != nil && !f.scored && !slices.Contains(dataset.Names(), f.data.data) {
-		opt, err := f.data.csv()
-		if err != nil {
-			return dataset.Set{}, err
+// rows returns the rows to be asked about. Public reports whether they are known, or
+// declared, to be public.
+func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err error) {
+	opt, err := f.data.options()
+	if err != nil {
+		return dataset.Set{}, false, err
+	}
+	named := slices.Contains(dataset.Names(), f.data.data)
+	if !named && opt.Rule.Names == nil { // others count as wrong
+		opt.Rule.Names = m.Classes
+		if opt.Rule.Other == "" {
+			opt.Rule.Other = noClass(m.Classes)
 		}
-		opt.Unlabelled = f.data.label == ""
+	}
+	if m.Encoder != nil && !f.scored && !named {
+		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.label == "", m.Encoder.Columns()
 		data, err := dataset.Open(f.data.data, opt)
 		if err != nil {
-			return dataset.Set{}, dataError(err)
+			return dataset.Set{}, false, dataError(err)
 		}
 		set, err := m.Rows(data.Table)
-		return set, dataError(err)
+		return set, f.public, dataError(err)
 	}
-	task, err := loadTask(f.data)
+	task, err := f.data.taskOf(opt)
 	if err != nil {
-		return dataset.Set{}, err
+		return dataset.Set{}, false, err
 	}
 	if m.Image == task.Image && !reflect.DeepEqual(task.Encoder, m.Encoder) {
-		return dataset.Set{}, inputError(fmt.Errorf("%s is not the table that the model was trained on", f.data.data),
+		return dataset.Set{}, false, inputError(fmt.Errorf("%s is not the table that the model was trained on", f.data.data),
 			"its public rows are others, so columns would become other numbers", "leave --scored out, or repeat --label, --unit and --split of the training", "data")
 	}
-	return task.WithoutPool().Test, nil
+	// A table's encoder shows that these are the rows that scored. Of images the test file
+	// is public; other splits take rows of the training file.
+	public = f.public || m.Encoder != nil || f.data.split == string(dataset.Literature)
+	return task.WithoutPool().Test, public, nil
 }
 
-// labels is the file that is written.
-func (f *predictFlags) labels(m *recipe.Model, set dataset.Set, predictions []recipe.Prediction) table.Table {
+// noClass is a name that no class has.
+func noClass(classes []string) string {
+	name := "none of the model's"
+	for slices.Contains(classes, name) {
+		name += "'"
+	}
+	return name
+}
+
+// labels returns the table that is written. Every row says whether it is releasable, as
+// those of other results do.
+func (f *predictFlags) labels(m *recipe.Model, set dataset.Set, predictions []recipe.Prediction, releasable bool) table.Table {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{true, true}}
 	if f.probability {
 		t.Header, t.Left = append(t.Header, "probability"), append(t.Left, false)
 	}
+	t.Header, t.Left = append(t.Header, "releasable"), append(t.Left, true)
 	for i, p := range predictions {
 		row := []string{set.IDs[i], m.Classes[p.Class]}
 		if f.probability {
 			row = append(row, strconv.FormatFloat(p.Probability, 'f', 4, 64))
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(row, strconv.FormatBool(releasable)))
 	}
 	return t
 }
@@ -182,8 +210,9 @@ type predictReport struct {
 	Epsilon  *float64 `json:"epsilon,omitempty"`  // of the model
 	Delta    float64  `json:"delta,omitempty"`
 	Unit     string   `json:"unit,omitempty"`
-	// Releasable is the model's.
+	// Releasable says whether all of this may leave: the model may, and the rows are public.
 	Releasable bool            `json:"releasable"`
+	PublicRows bool            `json:"public_rows"`
 	Labels     []predictAnswer `json:"labels,omitempty"`
 }
 
@@ -206,10 +235,10 @@ func (f *predictFlags) answers(m *recipe.Model, set dataset.Set, predictions []r
 	return answers
 }
 
-func newPredictReport(path string, m *recipe.Model, set dataset.Set, predictions []recipe.Prediction) predictReport {
+func newPredictReport(path string, m *recipe.Model, set dataset.Set, public bool, predictions []recipe.Prediction) predictReport {
 	r := predictReport{
 		Schema: schemaPredict, Model: path, Kind: m.Kind, Features: m.Features, Trained: m.Data, Data: set.Name, Rows: len(predictions),
-		Epsilon: m.Epsilon, Delta: m.Delta, Unit: m.Unit, Releasable: m.Releasable,
+		Epsilon: m.Epsilon, Delta: m.Delta, Unit: m.Unit, Releasable: m.Releasable && public, PublicRows: public,
 	}
 	classes := make([]int, len(predictions))
 	for i, p := range predictions {
@@ -239,12 +268,24 @@ func (r predictReport) table(f table.Format) table.Table {
 	}
 }
 
-// sentence is the report in a line for people.
+// sentence returns the report in a line for people.
 func (r predictReport) sentence() string {
-	if r.Accuracy == nil {
-		return fmt.Sprintf("%d rows; no labels with the model's names to compare with", r.Rows)
+	said := fmt.Sprintf("%d rows; no labels with the model's names to compare with", r.Rows)
+	if r.Accuracy != nil {
+		said = fmt.Sprintf("%d rows, %.2f %% right", r.Rows, 100**r.Accuracy)
 	}
-	return fmt.Sprintf("%d rows, %.2f %% right", r.Rows, 100**r.Accuracy)
+	return said + "; " + r.warning()
+}
+
+// warning says whether the answers may leave, and if not, why.
+func (r predictReport) warning() string {
+	switch {
+	case r.Releasable:
+		return "releasable"
+	case r.PublicRows:
+		return "not releasable: the model is not"
+	}
+	return "not releasable: the rows may be private, even those of the training (--public-rows)"
 }
 
 // predictError adds what a person can do.

@@ -82,11 +82,12 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 			require.NoError(t, err)
 			rows, err := csv.NewReader(strings.NewReader(string(file))).ReadAll()
 			require.NoError(t, err)
-			require.Equal(t, []string{"row", "label", "probability"}, rows[0])
+			require.Equal(t, []string{"row", "label", "probability", "releasable"}, rows[0])
 			require.Len(t, rows, 61)
 			right := 0.0
 			for i, r := range rows[1:] {
 				require.Equal(t, fmt.Sprintf("test/%d", i), r[0])
+				require.Equal(t, "false", r[3])
 				if r[1] == fmt.Sprint(i%2) {
 					right++
 				}
@@ -94,7 +95,7 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 			require.Equal(t, row.Accuracy, right/60)
 
 			short, errs := typed(t, exitDone, base...)
-			require.True(t, strings.HasPrefix(short, "row,label\ntest/0,"), short)
+			require.True(t, strings.HasPrefix(short, "row,label,releasable\ntest/0,"), short)
 			require.Contains(t, errs, fmt.Sprintf("60 rows, %.2f %% right", 100*row.Accuracy))
 			md, _ := typed(t, exitDone, append(base, "--out", labels, "--format", "md")...)
 			require.Contains(t, md, "| right %")
@@ -122,7 +123,7 @@ func TestPredictRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		"no model":     {nil, exitUsage, "accepts 1 arg"},
+		"no model":     {nil, exitUsage, "nothing was given"},
 		"no file":      {[]string{filepath.Join(dir, "none"), "--data", data}, exitInvalidInput, "no such file"},
 		"damaged":      {[]string{damaged, "--data", data}, exitInvalidInput, "damaged"},
 		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, exitInvalidInput, "not a model file"},

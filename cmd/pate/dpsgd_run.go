@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
@@ -16,12 +14,9 @@ import (
 
 // identity says what the run is a function of: the command line.
 func (f *dpsgdFlags) identity(g *globals, command string) (experiments.Identity, error) {
-	data := f.data.data
-	if !slices.Contains(dataset.Names(), data) {
-		var err error
-		if data, err = filepath.Abs(data); err != nil {
-			return experiments.Identity{}, fmt.Errorf("where is %s: %w", f.data.data, err)
-		}
+	data, err := f.data.where()
+	if err != nil {
+		return experiments.Identity{}, err
 	}
 	id := experiments.Identity{
 		Schema: "pate.dpsgd.run/1", Data: data, Split: f.data.split, Delta: g.delta, Seeds: f.seeds, Features: f.features,

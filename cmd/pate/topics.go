@@ -38,13 +38,23 @@ the same records comes on top, and nothing adds it up for you.`),
   adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
   DIR              a folder with four idx files as those of MNIST, plain or .gz
   FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
-                   number from 1) and optionally --unit COLUMN
+                   number from 1) and optionally --unit COLUMN; a header is seen
+                   where a column is given by its name, and else --header yes or
+                   no says whether there is one
 
 Pool and test rows are PUBLIC: nothing protects them. Of a table these are 30 %
 of the units (20 % pool, 10 % test, chosen by a hash of the unit), the rest is
 private; give a table in which that is acceptable. Numeric columns are scaled and
-categories listed by looking at the pool alone; class names come from the whole
-file and are taken to be public. Image sets are split as in the literature: the
+categories listed by looking at the pool alone.
+
+Names of classes are released, so they never come from private rows: they are the
+labels of public rows, or those of --class-names a,b,c (--classes N: 0 to N-1).
+A private row with another label is refused, and the message is for you alone.
+--other-labels drop leaves such rows out, --other-labels NAME counts them as that
+class; then no label of a private row can end the command. DIR has ten digits, or as
+many as its test file shows; --kind handwriting says that slant carries no meaning.
+
+Image sets are split as in the literature: the
 training images are private, the first nine tenths of the test images are the
 pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score too.`),
 		topic("votes", "what a votes file looks like", `Labels: a matrix of class numbers, each row a query, each column a teacher.

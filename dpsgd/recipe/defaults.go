@@ -3,6 +3,7 @@ package recipe
 import (
 	"math"
 
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/dpsgd/optim"
@@ -46,7 +47,7 @@ func defaultFeatures(s Shape) string {
 	switch {
 	case s.Image.Rows < least || s.Image.Cols < least:
 		return features.NamePixels
-	case s.digits(): // slant carries no meaning in digits
+	case s.Kind == dataset.Handwriting: // its slant carries no meaning
 		return deskewed + ScatteringHOG
 	default:
 		return ScatteringHOG
@@ -54,21 +55,18 @@ func defaultFeatures(s Shape) string {
 }
 
 // statistics: with 50,000 records means stand this noise, and half of it serves no
-// better; at epsilon 0.5 they are a tenth of the budget. Digits are told apart by cells
-// of 5x5 pixels, clothes by finer ones.
+// better; at epsilon 0.5 they are a tenth of the budget. Handwriting is told apart by
+// cells of 5x5 pixels, pictures by finer ones.
 func statistics(s Shape) charged.Config {
 	c := charged.Default(s.Records)
 	c.SecondNoise, c.MeanNoise, c.HOGMeanNoise = 30, 60, 60
 	c.Gradients = features.StandardHOG()
 	c.Gradients.Cell = 3
-	if s.digits() {
+	if s.Kind == dataset.Handwriting {
 		c.Gradients.Cell = 5
 	}
 	return c
 }
-
-// digits are an easy task: classes hardly overlap.
-func (s Shape) digits() bool { return s.Name == "mnist" }
 
 // batch is the expected size of a batch: at a fixed budget large batches, all records
 // if there are few, make the noise of a step smallest against its signal (De et al.
@@ -103,7 +101,7 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 		budget := math.Min(8, epsilon*float64(s.Records)/50000)
 		step := 220 * math.Pow(budget, 0.75)
 		c.Steps, c.Optimizer.Momentum = 200, 0
-		if s.digits() {
+		if s.Kind == dataset.Handwriting { // whose classes hardly overlap
 			step = 220 * budget
 			c.Steps = 100
 		}

@@ -136,7 +136,7 @@ func (c Card) check() error {
 }
 
 func (c Card) shape() Shape {
-	return Shape{Name: c.Data, Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
+	return Shape{Records: 1, Columns: c.Columns, Classes: len(c.Classes), Image: c.Image}
 }
 
 // restoreFeatures finds out how features are made.

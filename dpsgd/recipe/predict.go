@@ -86,11 +86,11 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 	if err != nil {
 		return dataset.Set{}, fmt.Errorf("recipe: %w", err)
 	}
-	set := dataset.Set{Name: t.Name, X: x, Units: t.Units, Classes: t.Classes, Provenance: t.Provenance}
+	set := dataset.Set{Name: t.Name, X: x, Units: t.Units, Classes: t.Labels, Provenance: t.Provenance}
 	for i := range x.Rows {
 		set.IDs = append(set.IDs, strconv.Itoa(i+1))
 	}
-	if len(t.Classes) > 0 {
+	if len(t.Labels) > 0 {
 		set.Y = t.Y
 	}
 	return set, nil

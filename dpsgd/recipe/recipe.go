@@ -29,9 +29,9 @@ type Recipe struct {
 	Train dpsgd.Config
 }
 
-// Shape is what is public about a task.
+// Shape is what is public about a task, and all that a recipe may depend on.
 type Shape struct {
-	Name    string
+	Kind    dataset.Kind
 	Records int // private ones, one a unit
 	Columns int
 	Classes int
@@ -40,7 +40,7 @@ type Shape struct {
 
 // ShapeOf is the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
-	return Shape{Name: t.Name, Records: t.Private.OnePerUnit().Len(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
+	return Shape{Kind: t.Kind, Records: t.Private.OnePerUnit().Len(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
 }
 
 // Validate reports the first thing that does not fit a task of this shape.

@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Releasable: true, Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
 	}
 	if result.Private < c.Task.Private.Len() {
-		result.Note = fmt.Sprintf("trained on one row per %s, %d of %d, which is what epsilon is for", c.Unit, result.Private, c.Task.Private.Len())
+		result.Note = fmt.Sprintf("trained on one row per %s, which is what epsilon is for", c.Unit)
 	}
 	var all accountant.Composed
 	together := claim{delta: c.Delta}

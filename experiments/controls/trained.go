@@ -107,7 +107,7 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 
 // config is the recipe with the noise that its epsilon asks for.
 func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, error) {
-	cfg := t.train(recipe.Shape{Name: "mnist", Records: images.x.Rows, Columns: images.x.Cols, Classes: images.classes, Image: images.shape})
+	cfg := t.train(recipe.Shape{Kind: dataset.Handwriting, Records: images.x.Rows, Columns: images.x.Cols, Classes: images.classes, Image: images.shape})
 	target := accountant.Target{Epsilon: t.epsilon, Delta: t.delta}
 	var err error
 	cfg.NoiseMultiplier, _, err = accountant.CalibrateNoise(ctx, accountant.PLDConfig{Relation: accountant.AddRemove}.NewAccount, target,

@@ -1,0 +1,163 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// DropOther, as [ClassRule].Other, leaves out rows whose label is no class.
+const DropOther = "drop"
+
+// maxClasses bounds the number of classes: a label with more values is a measurement.
+const maxClasses = 1000
+
+// ClassRule says which classes there are, and what becomes of a row whose label is none
+// of them. Names of classes are released with every model and every label, so they never
+// come from private rows. The zero value takes them from public rows and refuses a
+// private row with another label.
+type ClassRule struct {
+	// Names are the classes. Of a table they are texts of its label column. Of images
+	// they are names of the numbers 0, 1, and so on. Nil takes the sorted labels of the
+	// public rows of a table, and for images the numbers from 0 to the largest in the
+	// test file, at least ten of them.
+	Names []string
+	// Other is the class of rows whose label is missing or is no class; it is a class of
+	// its own if Names does not have it. [DropOther] leaves such rows out. Empty refuses
+	// them: then one private row decides whether there is a result at all, which is for
+	// the owner of the data to see and for nobody else.
+	Other string
+}
+
+func (r ClassRule) isZero() bool { return r.Names == nil && r.Other == "" }
+
+// Validate reports the first class name that is empty or there twice, and too few or too
+// many of them.
+func (r ClassRule) Validate() error {
+	if r.Names == nil {
+		return nil
+	}
+	if len(r.Names) < 2 || len(r.Names) > maxClasses {
+		return fmt.Errorf("dataset: %d classes, want 2 to %d", len(r.Names), maxClasses)
+	}
+	seen := make(map[string]bool, len(r.Names))
+	for _, name := range r.Names {
+		if name == "" || seen[name] {
+			return fmt.Errorf("dataset: class name %q is empty or there twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// withOther returns classes with the one that other labels fall into, if there is one.
+func (r ClassRule) withOther(classes []string) []string {
+	if r.Other == "" || r.Other == DropOther || slices.Contains(classes, r.Other) {
+		return classes
+	}
+	return append(slices.Clip(classes), r.Other)
+}
+
+// other returns the class of labels that are no class, -1 to leave their rows out; known
+// is false where they are refused.
+func (r ClassRule) other(classes []string) (class int, known bool) {
+	switch r.Other {
+	case "":
+		return 0, false
+	case DropOther:
+		return -1, true
+	}
+	return slices.Index(classes, r.Other), true
+}
+
+const (
+	whyRefused = "class names are released, so they come from public rows or from you; this message may tell of a private row and is for its owner alone"
+	fixRefused = "name all classes with --class-names, or say with --other-labels what becomes of others"
+)
+
+// Numbers returns "0", "1" and so on, the names of n classes that are numbers.
+func Numbers(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}
+
+// sortClasses sorts by value if all are whole numbers, so that 10 follows 9;
+// otherwise, and between "1" and "01", by bytes.
+func sortClasses(classes []string) {
+	value := make(map[string]int64, len(classes))
+	for _, c := range classes {
+		v, err := strconv.ParseInt(c, 10, 64)
+		if err != nil {
+			slices.Sort(classes)
+			return
+		}
+		value[c] = v
+	}
+	slices.SortFunc(classes, func(a, b string) int {
+		return cmp.Or(cmp.Compare(value[a], value[b]), cmp.Compare(a, b))
+	})
+}
+
+// classesOf returns the classes of a table whose public rows are these.
+func (t *Table) classesOf(public []int) ([]string, error) {
+	classes := t.Rule.Names
+	if len(t.Labels) == 0 {
+		return nil, fmt.Errorf("dataset: table %q has no labels", t.Name)
+	}
+	if classes == nil {
+		seen := make([]bool, len(t.Labels))
+		for _, i := range public {
+			if y := t.Y[i]; !seen[y] && t.Labels[y] != "" {
+				seen[y] = true
+				classes = append(classes, t.Labels[y])
+			}
+		}
+		sortClasses(classes)
+	}
+	classes = t.Rule.withOther(classes)
+	switch {
+	case len(classes) > maxClasses:
+		return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d different labels in its public rows, more than %d", len(classes), maxClasses),
+			Why: "the label is a class, not a measurement", Fix: "choose another label column or group its values"}
+	case len(classes) < 2:
+		return nil, &InputError{File: t.Name, What: fmt.Sprintf("has labels %q in its public rows", classes),
+			Why: "there must be at least two classes", Fix: "choose another label column, or name the classes with --class-names"}
+	}
+	return classes, nil
+}
+
+// classify returns those of the rows that are not left out, and their classes.
+func (t *Table) classify(classes []string, rows []int) (kept, class []int, err error) {
+	number := make(map[string]int, len(classes))
+	for k, name := range classes {
+		number[name] = k
+	}
+	other, known := t.Rule.other(classes)
+	kept, class = make([]int, 0, len(rows)), make([]int, 0, len(rows))
+	for _, i := range rows {
+		label := t.Labels[t.Y[i]]
+		y, declared := number[label]
+		if !declared {
+			y = other
+		}
+		switch {
+		case !declared && !known:
+			return nil, nil, &InputError{File: t.Name, Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+		case y >= 0:
+			kept, class = append(kept, i), append(class, y)
+		}
+	}
+	return kept, class, nil
+}
+
+// line returns where a label first stands, 0 if that is not known.
+func (t *Table) line(label int) int {
+	if label < len(t.lines) {
+		return t.lines[label]
+	}
+	return 0
+}

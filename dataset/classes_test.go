@@ -1,0 +1,180 @@
+package dataset
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// labelled writes a table in which a row's unit says on which side it is.
+func labelled(rows []string, sides []string) string {
+	var text strings.Builder
+	text.WriteString("x,who,kind\n")
+	for i, label := range rows {
+		fmt.Fprintf(&text, "%d,%s,%s\n", i, unitOn(sides[i], i), label)
+	}
+	return text.String()
+}
+
+// unitOn returns a name that the split sends to a side.
+func unitOn(side string, n int) string {
+	place := newPlacer("pate dataset split 1 " + string(Literature))
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("%s%d-%d", side, n, i)
+		if u := place.of(name); side == "private" && u < 0.7 || side == "pool" && u >= 0.7 && u < 0.9 || side == "test" && u >= 0.9 {
+			return name
+		}
+	}
+}
+
+// publicSides are ten private and ten public rows of two classes, which each test adds to.
+func publicSides() (labels, sides []string) {
+	for i := range 20 {
+		labels = append(labels, []string{"b", "a"}[i%2])
+		sides = append(sides, []string{"private", "pool", "private", "test"}[i/2%4])
+	}
+	return slices.Clip(labels), slices.Clip(sides)
+}
+
+func classTask(t *testing.T, labels, sides []string, rule ClassRule) (Task, error) {
+	t.Helper()
+	table, err := readCSV(strings.NewReader(labelled(labels, sides)), "t.csv", CSVOptions{Label: "kind", Unit: "who", Rule: rule})
+	if err != nil {
+		return Task{}, err
+	}
+	return SplitTable(table, Literature, EncoderOptions{})
+}
+
+// A private row with a label that nobody else has moves no name and no number of classes.
+func TestClassesNeverComeFromPrivateRows(t *testing.T) {
+	labels, sides := publicSides()
+	plain, err := classTask(t, labels, sides, ClassRule{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, plain.Classes)
+	more, where := append(labels, "rare"), append(sides, "private")
+
+	_, err = classTask(t, more, where, ClassRule{})
+	var input *InputError
+	require.ErrorAs(t, err, &input)
+	require.Equal(t, 22, input.Row)
+	require.ErrorContains(t, err, `has label "rare", which is no class`)
+	require.ErrorContains(t, err, "for its owner alone")
+	_, err = classTask(t, more, where, ClassRule{Names: []string{"a", "b"}})
+	require.ErrorContains(t, err, `row 22 has label "rare"`)
+
+	dropped, err := classTask(t, more, where, ClassRule{Other: DropOther})
+	require.NoError(t, err)
+	require.Equal(t, plain, dropped, "as if it were not there")
+
+	for _, names := range [][]string{nil, {"a", "b"}} {
+		rule := ClassRule{Names: names, Other: "other"}
+		without, err := classTask(t, labels, sides, rule)
+		require.NoError(t, err)
+		with, err := classTask(t, more, where, rule)
+		require.NoError(t, err)
+		missing, err := classTask(t, append(labels, ""), where, rule)
+		require.NoError(t, err)
+		for _, task := range []Task{without, with, missing} {
+			require.Equal(t, []string{"a", "b", "other"}, task.Classes, "whether a row has it or not")
+			require.Equal(t, without.Pool, task.Pool)
+			require.Equal(t, without.Encoder, task.Encoder)
+		}
+		require.Equal(t, 2, with.Private.Y[with.Private.Len()-1])
+		require.Equal(t, 2, missing.Private.Y[missing.Private.Len()-1])
+	}
+	into, err := classTask(t, more, where, ClassRule{Other: "b"})
+	require.NoError(t, err)
+	require.Equal(t, 1, into.Private.Y[into.Private.Len()-1])
+	require.Equal(t, []string{"a", "b"}, into.Classes)
+
+	public, err := classTask(t, more, append(sides, "pool"), ClassRule{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "rare"}, public.Classes)
+	declared, err := classTask(t, labels, sides, ClassRule{Names: []string{"b", "c", "a"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"b", "c", "a"}, declared.Classes, "in the order that was given")
+
+	_, err = classTask(t, []string{"a", "b", "b", "a", "a"}, []string{"private", "private", "private", "pool", "test"}, ClassRule{})
+	require.ErrorContains(t, err, "at least two classes")
+	for _, names := range [][]string{{}, {"a"}, {"a", ""}, {"a", "a"}, Numbers(maxClasses + 1)} {
+		require.Error(t, ClassRule{Names: names}.Validate())
+		_, _, err = Dir(t.TempDir(), ClassRule{Names: names})
+		require.Error(t, err)
+	}
+}
+
+func TestClassesByValue(t *testing.T) {
+	classes := []string{"10", "9", "-2", "01", "1"}
+	sortClasses(classes)
+	require.Equal(t, []string{"-2", "01", "1", "9", "10"}, classes)
+}
+
+func TestManyPublicLabelsAreNoClasses(t *testing.T) {
+	labels, sides := make([]string, maxClasses+1), make([]string, maxClasses+1)
+	for i := range labels {
+		labels[i], sides[i] = fmt.Sprint("c", i), "pool"
+	}
+	labels, sides = append(labels, "c1", "c2"), append(sides, "private", "test")
+	_, err := classTask(t, labels, sides, ClassRule{})
+	require.ErrorContains(t, err, "1001 different labels")
+}
+
+// The training file of a folder is private: its largest label must not be seen.
+func TestClassesOfAFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "digits")
+	write := func(train, test byte) {
+		writeFolder(t, path, func(files map[string][]byte) {
+			files["train-labels-idx1-ubyte"] = idxBytes([]uint32{2}, []byte{1, train})
+			files["t10k-labels-idx1-ubyte"] = idxBytes([]uint32{1}, []byte{test})
+		})
+	}
+	write(0, 11)
+	train, test, err := Dir(path, ClassRule{})
+	require.NoError(t, err)
+	require.Len(t, train.Classes, 12)
+	require.Len(t, test.Classes, 12)
+
+	write(11, 0)
+	_, _, err = Dir(path, ClassRule{})
+	require.ErrorContains(t, err, "has label 11, and the classes are 10")
+	train, _, err = Dir(path, ClassRule{Other: "other"})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 10}, train.Y)
+	require.Equal(t, "other", train.Classes[10])
+	train, test, err = Dir(path, ClassRule{Other: DropOther})
+	require.NoError(t, err)
+	require.NoError(t, train.Validate())
+	require.Equal(t, []string{"train/0"}, train.Units, "units keep their names")
+	require.Equal(t, 1, test.Len())
+	train, _, err = Dir(path, ClassRule{Names: []string{"no", "yes"}, Other: "no"})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0}, train.Y)
+
+	_, err = Open("mnist", Options{Rule: ClassRule{Other: DropOther}})
+	require.ErrorContains(t, err, "its classes are known")
+	_, err = Open("mnist", Options{Kind: Pictures})
+	require.ErrorContains(t, err, "its kind is known")
+	_, err = Open(path, Options{Kind: "magic"})
+	require.ErrorContains(t, err, "images are handwriting or pictures")
+	d, err := Open(path, Options{Rule: ClassRule{Other: DropOther}, Kind: Handwriting})
+	require.NoError(t, err)
+	require.Equal(t, Handwriting, d.Kind)
+}
+
+// No text in a private cell ends the reading: whether there is a result is seen by
+// everybody.
+func TestNoCellOfAPrivateRowIsRefused(t *testing.T) {
+	public := &Table{Name: "t", Columns: []Column{{"n", []string{"1", "2", "3"}}, {"c", []string{"u", "v", "u"}}}, Y: []int{0, 1, 0}, Units: []string{"a", "b", "c"}}
+	e, err := FitEncoder(public, EncoderOptions{})
+	require.NoError(t, err)
+	for text, want := range map[string]float32{"": 0, "nan": 0, "NaN": 0, "-nan": 0, "word": 0, "1e999": 3, "-1e999": -3, "inf": 3, "-Infinity": -3, "1e308": 3, "0x1p9999": 3} {
+		x, err := e.Encode(&Table{Columns: []Column{{"n", []string{text}}, {"c", []string{text}}}, Y: []int{0}, Units: []string{"p"}})
+		require.NoError(t, err, text)
+		assert.Equal(t, []float32{want, 0, 0}, x.Data, text)
+	}
+}
