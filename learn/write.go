@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -168,11 +169,10 @@ func short(x float64) string {
 
 // shortUp is short, rounded up; what float64 itself adds to a sum is not shown.
 func shortUp(x float64) string {
-	s := short(x)
-	if y, err := strconv.ParseFloat(s, 64); err == nil && y < x-math.Abs(x)*0x1p-40 {
-		s = short(y + math.Pow(10, math.Floor(math.Log10(x))-5))
+	if x == math.Trunc(x) {
+		return short(x)
 	}
-	return s
+	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
 }
 
 func capital(s string) string {

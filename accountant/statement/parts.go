@@ -3,7 +3,6 @@ package statement
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -28,17 +27,17 @@ func Parts(e accountant.Event) []Part {
 		}
 		return parts
 	case accountant.PoissonSampled:
-		return within(e.Event, "on a Poisson sample", "q "+number(e.Probability))
+		return within(e.Event, "on a Poisson sample", "q "+digits(e.Probability))
 	case accountant.TruncatedPoisson:
-		return within(e.Event, "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", number(e.Probability), e.MaxBatch))
+		return within(e.Event, "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", digits(e.Probability), e.MaxBatch))
 	case accountant.SampledWithoutReplacement:
 		return within(e.Event, "on a sample without replacement", fmt.Sprintf("%d of %d", e.Size, e.Population))
 	case accountant.WithFailure:
 		return within(e.Event, "that may fail", "δ "+most(e.Delta))
 	case accountant.Selection:
-		return within(e.Event, "best of a random number of runs", fmt.Sprintf("η %s, γ %s", number(e.Eta), number(e.Gamma)))
+		return within(e.Event, "best of a random number of runs", fmt.Sprintf("η %s, γ %s", digits(e.Eta), digits(e.Gamma)))
 	case accountant.PoissonSelection:
-		return within(e.Event, "best of a Poisson number of runs", "mean "+number(e.Mean))
+		return within(e.Event, "best of a Poisson number of runs", "mean "+digits(e.Mean))
 	case accountant.Group:
 		return within(e.Event, "for groups", fmt.Sprintf("of %d", e.Size))
 	}
@@ -78,19 +77,19 @@ func words(e accountant.Event) (mechanism, parameters string) {
 	}
 	switch e := e.(type) {
 	case accountant.GNMax:
-		return "noisy argmax of votes", law(e.Discrete, "Gaussian") + "σ " + number(e.Sigma)
+		return "noisy argmax of votes", law(e.Discrete, "Gaussian") + "σ " + digits(e.Sigma)
 	case accountant.LNMax:
-		return "noisy argmax of votes", law(e.Discrete, "Laplace") + "scale " + number(e.Scale)
+		return "noisy argmax of votes", law(e.Discrete, "Laplace") + "scale " + digits(e.Scale)
 	case accountant.Threshold:
-		return "threshold test of the top vote", law(e.Discrete, "Gaussian") + "σ " + number(e.Sigma)
+		return "threshold test of the top vote", law(e.Discrete, "Gaussian") + "σ " + digits(e.Sigma)
 	case accountant.Gaussian:
-		return "noisy sum", "Gaussian, " + number(e.NoiseMultiplier) + " × sensitivity"
+		return "noisy sum", "Gaussian, " + digits(e.NoiseMultiplier) + " × sensitivity"
 	case accountant.Laplace:
-		return "noisy sum", "Laplace, " + number(e.NoiseMultiplier) + " × sensitivity"
+		return "noisy sum", "Laplace, " + digits(e.NoiseMultiplier) + " × sensitivity"
 	case accountant.DiscreteGaussian:
-		return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", number(e.Sigma), number(e.Sensitivity))
+		return "noisy sum", fmt.Sprintf("discrete Gaussian, σ %s, sensitivity %s", digits(e.Sigma), digits(e.Sensitivity))
 	case accountant.DiscreteLaplace:
-		return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", number(e.Scale), e.Sensitivity)
+		return "noisy sum", fmt.Sprintf("discrete Laplace, scale %s, sensitivity %d", digits(e.Scale), e.Sensitivity)
 	case accountant.ExponentialMechanism:
 		return "exponential mechanism", "ε " + most(e.Epsilon)
 	case accountant.PureDP:
@@ -102,40 +101,15 @@ func words(e accountant.Event) (mechanism, parameters string) {
 	case accountant.ZCDP:
 		return "mechanism of zero-concentrated cost", "ρ " + most(e.Rho)
 	case accountant.MStab:
-		return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", most(e.Epsilon), number(e.Threshold))
+		return "release of a stable answer", fmt.Sprintf("ε %s, threshold %s", most(e.Epsilon), digits(e.Threshold))
 	case accountant.AboveThreshold:
 		return "sparse vector", fmt.Sprintf("ε %s + %s, %d answers", most(e.Epsilon1), most(e.Epsilon2), e.Answers)
 	case accountant.StableSVT:
-		return "sparse vector of stable answers", fmt.Sprintf("b %s, %s, threshold %d, %d failures", number(e.B1), number(e.B2), e.Threshold, e.Failures)
+		return "sparse vector of stable answers", fmt.Sprintf("b %s, %s, threshold %d, %d failures", digits(e.B1), digits(e.B2), e.Threshold, e.Failures)
 	case accountant.GNSS:
-		return "noisy value of smooth sensitivity", fmt.Sprintf("Gaussian, σ %s × sensitivity, β %s, margin %s σ", number(e.Sigma), number(e.Beta), number(e.Margin))
+		return "noisy value of smooth sensitivity", fmt.Sprintf("Gaussian, σ %s × sensitivity, β %s, margin %s σ", digits(e.Sigma), digits(e.Beta), digits(e.Margin))
 	case accountant.NonPrivate:
 		return "release without protection", ""
 	}
 	return fmt.Sprintf("%T", e), fmt.Sprintf("%+v", e)
-}
-
-// number shows five digits at most; the ledger has all of them.
-func number(x float64) string { return strconv.FormatFloat(x, 'g', 5, 64) }
-
-// up shows a claim with four decimals, or four digits if it is small, rounded up.
-func up(x float64) string {
-	if math.IsInf(x, 1) {
-		return "none known"
-	}
-	decimals := 4
-	if x > 0 && x < 0.1 {
-		decimals = 3 - int(math.Floor(math.Log10(x)))
-	}
-	return roundUp(x, decimals)
-}
-
-// roundUp shows a number with so many decimals, zeros at the end left out, never
-// below it.
-func roundUp(x float64, decimals int) string {
-	s := strconv.FormatFloat(x, 'f', decimals, 64)
-	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown < x {
-		s = strconv.FormatFloat(shown+math.Pow(10, -float64(decimals)), 'f', decimals, 64)
-	}
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }

@@ -2,31 +2,33 @@ package statement
 
 import (
 	"math"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // exact shows a number whole: a delta or a budget, with which a claim is about
 // nothing else.
-func exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+func exact(x float64) string { return number.Exact(x) }
+
+// digits shows a parameter with five digits; the ledger has all of them.
+func digits(x float64) string { return number.Digits(x, 5) }
 
 // most shows a part of a claim with five digits at most, rounded up.
-func most(x float64) string {
-	s := number(x)
-	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown >= x {
-		return s
+func most(x float64) string { return number.DigitsUp(x, 5) }
+
+// up shows a claim with four decimals, or four digits if it is small, rounded up.
+func up(x float64) string {
+	if math.IsInf(x, 1) {
+		return "none known"
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(x))-4)
-	if s = number((math.Floor(x/unit) + 1) * unit); math.IsInf(x, 0) {
-		return s
+	decimals := 4
+	if x > 0 && x < 0.1 {
+		decimals = 3 - int(math.Floor(math.Log10(x)))
 	}
-	if shown, err := strconv.ParseFloat(s, 64); err != nil || shown < x {
-		return exact(x)
-	}
-	return s
+	return number.TrimZeros(number.DecimalsUp(x, decimals))
 }
 
 // Plain makes text that comes from a ledger fit to be printed on one line: what

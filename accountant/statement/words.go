@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // section is a part of the page, the same in Markdown and HTML.
@@ -85,7 +86,7 @@ func (s *Statement) meaning() section {
 	out.Text = []string{fmt.Sprintf("Somebody who knows everything but %s, and starts from even odds, guesses right with a chance of at most %s instead of 50 %%. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
 		doubt, percent(s.Attacker.Right), test)}
 	for _, r := range s.Attacker.Rates {
-		out.Rows = append(out.Rows, []string{number(100*r.FPR) + " %", percent(r.TPR)})
+		out.Rows = append(out.Rows, []string{digits(100*r.FPR) + " %", percent(r.TPR)})
 	}
 	out.After = []string{"These are limits for the worst case, for any attack there is or will be; real attacks do worse."}
 	return out
@@ -170,7 +171,9 @@ func (s *Statement) check() section {
 }
 
 // percent shows a share, rounded up to a hundredth of a percent.
-func percent(x float64) string { return roundUp(math.Min(100, 100*x), 2) + " %" }
+func percent(x float64) string {
+	return number.TrimZeros(number.DecimalsUp(math.Min(100, 100*x), 2)) + " %"
+}
 
 func plural(n int64, what string) string {
 	if n == 1 {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/number"
 )
 
 const schemaAccount = "pate.account/1"
@@ -245,26 +246,14 @@ func formatUp(x float64, exact bool) string {
 	if math.IsInf(x, 1) {
 		return "inf"
 	}
-	if exact || x == 0 {
-		return strconv.FormatFloat(x, 'g', -1, 64)
+	if exact {
+		return number.Exact(x)
 	}
-	s := strconv.FormatFloat(x, 'g', 5, 64)
-	if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded < x {
-		ulp := math.Pow(10, math.Floor(math.Log10(x))-4)
-		s = strconv.FormatFloat(rounded+ulp, 'g', 5, 64)
-	}
-	return s
+	return number.DigitsUp(x, 5)
 }
 
 // formatDown prints a lower bound to five digits, rounded down.
-func formatDown(x float64) string {
-	s := strconv.FormatFloat(x, 'g', 5, 64)
-	if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded > x && !math.IsInf(x, 1) {
-		ulp := math.Pow(10, math.Floor(math.Log10(x))-4)
-		s = strconv.FormatFloat(rounded-ulp, 'g', 5, 64)
-	}
-	return strings.TrimPrefix(s, "+")
-}
+func formatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
 func writeJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")

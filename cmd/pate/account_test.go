@@ -75,6 +75,8 @@ func TestFormatUp(t *testing.T) {
 		assert.Equal(t, want, formatUp(x, false))
 	}
 	assert.Equal(t, "1.03541", formatUp(1.03541, true))
+	above := math.Nextafter(0.0265, 1)
+	assert.Equal(t, "0.0266", formatEpsilon(above, false), "%v is more than 0.0265", above)
 	for x, want := range map[float64]string{1.03546: "1.0354", 1.0354: "1.0354", 0.94639999: "0.94639", math.Inf(1): "Inf"} {
 		assert.Equal(t, want, formatDown(x))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -50,11 +51,8 @@ func dpsgdHeading(r *recipe.Result) string {
 	row := r.Rows[0]
 	return fmt.Sprintf("%s: %d classes; %d private, %d test rows\n%s on %s: %d columns, %d parameters\nprivacy of one %s, %s, δ = %s\n\n",
 		r.Data, r.Classes, r.Private, r.Test, row.Model, row.Features, row.Dimensions, row.Parameters,
-		r.Unit, r.Relation, short(r.Delta))
+		r.Unit, r.Relation, number.Exact(r.Delta))
 }
-
-// short shows a number as it was typed.
-func short(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // dpsgdTable is the result for people.
 func dpsgdTable(r *recipe.Result) table.Table {
@@ -90,20 +88,20 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 		if x == nil {
 			return ""
 		}
-		return short(*x)
+		return number.Exact(*x)
 	}
 	for _, row := range r.Rows {
 		noise, clip := "", ""
 		if row.Noise != 0 {
-			noise = short(row.Noise)
+			noise = number.Exact(row.Noise)
 		}
 		if row.ClipNorm != 0 {
-			clip = short(row.ClipNorm)
+			clip = number.Exact(row.ClipNorm)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), short(r.Delta), short(row.Accuracy), optional(row.SD),
-			strconv.Itoa(row.Steps), short(row.Probability), noise, clip, short(row.LearningRate),
-			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), short(row.Seconds), strconv.FormatBool(row.Releasable),
+			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), optional(row.SD),
+			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
+			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), number.Exact(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t
@@ -116,9 +114,9 @@ func dpsgdCurve(r *recipe.Result) table.Table {
 		for _, p := range row.Curve {
 			epsilon := ""
 			if row.Epsilon != nil {
-				epsilon = short(p.Epsilon)
+				epsilon = number.Exact(p.Epsilon)
 			}
-			t.Rows = append(t.Rows, []string{row.Name, strconv.Itoa(p.Step), epsilon, short(p.Accuracy)})
+			t.Rows = append(t.Rows, []string{row.Name, strconv.Itoa(p.Step), epsilon, number.Exact(p.Accuracy)})
 		}
 	}
 	return t

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -358,5 +359,5 @@ func formatEpsilon(x float64, exact bool) string {
 	if exact || x > 1e6 || x < 1e-2 {
 		return formatUp(x, exact)
 	}
-	return strconv.FormatFloat(math.Ceil(x*1e4)/1e4, 'f', 4, 64)
+	return number.DecimalsUp(x, 4)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/number"
 )
 
 //go:embed page.html
@@ -33,8 +34,8 @@ func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repe
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent": percent,
 		"short":   trim,
-		"up":      up,
-		"full":    full,
+		"up":      claim,
+		"full":    number.Exact,
 		"warning": Warning,
 	}).Parse(pageSource)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // drawn is a plot in each format.
@@ -37,7 +38,7 @@ func drawFigure(name, caption string, p *plot.Plot) (drawn, error) {
 // accuracyFigure draws accuracy as each method spends its budget, and the
 // methods that protect nothing as level lines.
 func accuracyFigure(r *experiments.Result) (drawn, error) {
-	p := figure.New("ε spent (δ = "+full(r.Delta)+", upper bound)", "test accuracy, %")
+	p := figure.New("ε spent (δ = "+number.Exact(r.Delta)+", upper bound)", "test accuracy, %")
 	p.Legend.Top = false
 	p.Legend.XOffs, p.Legend.YOffs = -4, 6
 	low, high := math.Inf(1), 0.0

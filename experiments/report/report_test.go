@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -118,4 +119,10 @@ func TestAReportWithoutPrivateRows(t *testing.T) {
 	r := sample()
 	r.Rows, r.Diagnostics = r.Rows[2:], nil
 	require.NoError(t, Write(t.TempDir(), r, "pate compare"))
+}
+
+// TestClaimsReadNoLessThanTheyAre: one ulp above 0.0265, times 10,000, is 265.
+func TestClaimsReadNoLessThanTheyAre(t *testing.T) {
+	above := math.Nextafter(0.0265, 1)
+	require.Equal(t, "0.0266", epsilonCell(experiments.Row{Epsilon: &above}))
 }

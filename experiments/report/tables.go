@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -29,23 +29,23 @@ func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "sd", "answered", "asked", "label_accuracy",
 		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds", "releasable"}}
 	for _, row := range r.Rows {
-		number := func(x float64) string {
+		cell := func(x float64) string {
 			if x == 0 {
 				return ""
 			}
-			return strconv.FormatFloat(x, 'g', -1, 64)
+			return number.Exact(x)
 		}
 		optional := func(x *float64) string {
 			if x == nil {
 				return ""
 			}
-			return strconv.FormatFloat(*x, 'g', -1, 64)
+			return number.Exact(*x)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Method, optional(row.Epsilon), number(r.Delta), number(row.Accuracy), optional(row.SD),
-			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), number(row.LabelAccuracy), number(row.Sigma),
-			number(row.Threshold), number(row.SigmaThreshold), strconv.Itoa(row.Steps), number(row.Probability),
-			number(row.NoiseMultiplier), number(row.Seconds), strconv.FormatBool(row.Releasable),
+			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), optional(row.SD),
+			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
+			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
+			cell(row.NoiseMultiplier), cell(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t
@@ -58,14 +58,11 @@ func epsilonCell(row experiments.Row) string {
 	if row.Epsilon == nil {
 		return "none"
 	}
-	return up(*row.Epsilon)
+	return claim(*row.Epsilon)
 }
 
-// full shows a number so that reading it back gives the same.
-func full(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// up shows a claim with four decimals, rounded upwards.
-func up(x float64) string { return strconv.FormatFloat(math.Ceil(x*1e4)/1e4, 'f', 4, 64) }
+// claim prints an epsilon with four decimals, rounded up.
+func claim(x float64) string { return number.DecimalsUp(x, 4) }
 
 func sdCell(row experiments.Row) string {
 	if row.SD == nil {

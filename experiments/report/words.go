@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // Heading says, for a terminal of 80 columns, what was compared.
 func Heading(r *experiments.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", r.Data, r.Classes, r.Private, r.Pool, r.Test)
-	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, full(r.Delta))
+	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, number.Exact(r.Delta))
 	return b.String()
 }
 
@@ -35,7 +36,7 @@ func Footnotes(r *experiments.Result) string {
 		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
 	}
 	if r.EpsilonAll > 0 {
-		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", up(r.EpsilonAll))
+		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", claim(r.EpsilonAll))
 	}
 	for _, row := range r.Rows {
 		if row.Note != "" {

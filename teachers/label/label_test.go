@@ -7,12 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -509,16 +507,4 @@ func TestInteractive(t *testing.T) {
 		require.ErrorContains(t, err, says)
 		require.NoFileExists(t, c.Out)
 	}
-}
-
-func TestRoundUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		x := rapid.Float64Range(1.0/1024, 1<<40).Draw(t, "x")
-		up := roundUp(x)
-		require.GreaterOrEqual(t, up, x)
-		require.LessOrEqual(t, up, x*(1+2e-5))
-		short, err := strconv.ParseFloat(strconv.FormatFloat(up, 'g', 6, 64), 64)
-		require.NoError(t, err)
-		require.Equal(t, short, up)
-	})
 }

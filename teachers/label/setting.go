@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // Interactive is the mechanism that asks the teachers only where they contradict
@@ -240,7 +240,7 @@ func (s Setting) settle(ctx context.Context, book *ledger.Ledger) (Setting, erro
 	case err != nil:
 		return s, err
 	}
-	return s.with(roundUp(least)), nil
+	return s.with(number.Up(least, 6)), nil
 }
 
 // settleStable chooses the noise and threshold that need the least agreement. Half of
@@ -280,15 +280,4 @@ func (s Setting) settleStable(ctx context.Context, book *ledger.Ledger) (Setting
 	}
 	return s, &Error{What: "no noise that leaves anything of the votes fits what is left of the budget", Why: fmt.Sprintf("%s would need more than all teachers agreeing", s.Mechanism),
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
-}
-
-// roundUp rounds to six significant digits, up.
-func roundUp(x float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(x))-5)
-	for n := math.Ceil(x / unit); ; n++ {
-		rounded, err := strconv.ParseFloat(strconv.FormatFloat(n*unit, 'g', 6, 64), 64)
-		if err != nil || rounded >= x {
-			return max(rounded, x)
-		}
-	}
 }
