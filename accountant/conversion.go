@@ -80,11 +80,13 @@ func (c Conversion) epsilon(a, r, logDelta float64) float64 {
 	case math.IsInf(logDelta, -1):
 		return math.Inf(1)
 	}
-	eps := r - logDelta/(a-1)
-	if c == Improved {
-		eps += math.Log1p(-1/a) - math.Log(a)/(a-1)
+	price := -logDelta / (a - 1)
+	if c == Classic {
+		return (r + price) * (1 + 4e-16)
 	}
-	return math.Max(0, eps)
+	gain := math.Log(a)/(a-1) - math.Log1p(-1/a)
+	// What the terms are rounded by stays when they cancel.
+	return math.Max(0, r+price-gain+8e-16*(r+price+gain))
 }
 
 // logDelta converts divergence r at order a to the log of a delta at eps.

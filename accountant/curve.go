@@ -37,16 +37,16 @@ func pureCurve(eps float64) curve {
 		return infiniteCurve
 	}
 	return func(a float64) float64 {
-		if math.IsInf(a, 1) {
+		if math.IsInf(a, 1) || eps == 0 {
 			return eps
 		}
 		x, y := a*eps/2, (a-1)*eps/2
 		if x < 300 {
 			bracket := 2 * math.Sinh(x) * math.Sinh(y) / math.Cosh(eps/2)
-			return math.Min(eps, math.Log1p(bracket)/(a-1))
+			return math.Min(eps, atLeastTiny(math.Log1p(bracket)/(a-1)))
 		}
-		num := mathx.LogAddExp(a*eps, eps-a*eps)
-		return math.Min(eps, (num-mathx.LogAddExp(0, eps))/(a-1))
+		log := (a-1)*eps + math.Log1p(math.Exp((1-2*a)*eps)) - math.Log1p(math.Exp(-eps))
+		return math.Min(eps, log/(a-1))
 	}
 }
 
@@ -73,7 +73,7 @@ func laplaceCurve(eps float64) curve {
 		} else {
 			s = (a*math.Expm1(y) + (a-1)*math.Expm1(-a*eps)) / (2*a - 1)
 		}
-		return math.Min(eps, math.Log1p(s)/(a-1))
+		return math.Min(eps, atLeastTiny(math.Log1p(s)/(a-1)))
 	}
 }
 
@@ -99,7 +99,7 @@ func sampledPureCurve(q, eps float64) curve {
 			return pure(a)
 		}
 		forward := math.Log1p(high*excess(u, lu, a)+low*excess(v, lv, a)) / (a - 1)
-		return math.Min(pure(a), forward*(1+1e-12))
+		return math.Min(pure(a), atLeastTiny(forward*(1+1e-12)))
 	}
 }
 
@@ -131,8 +131,8 @@ func boundedRangeCurve(eps float64) curve {
 		}
 		simple := math.Min(a*eps*eps/8, pure(a))
 		var d float64
-		if (a-1)*eps < 0.5 {
-			d = logSinhc(a*eps) - logSinhc((a-1)*eps) + (logSinhc(a*eps)-logSinhc(eps))/(a-1)
+		if (a-1)*eps < 0.5 && eps < 1000 {
+			d = boundedRangeSmall(eps, a)
 		} else {
 			ratio := math.Log1p(-math.Exp(-a*eps)) - math.Log1p(-math.Exp(-(a-1)*eps))
 			if a*eps < 36 {
@@ -140,17 +140,43 @@ func boundedRangeCurve(eps float64) curve {
 			}
 			d = eps + ratio + math.Log1p(-1/a) + (mathx.Log1mExp(a*eps)-mathx.Log1mExp(eps)-math.Log(a))/(a-1)
 		}
-		return math.Min(simple, d)
+		return atLeastTiny(math.Min(simple, d))
 	}
 }
 
-// logSinhc returns log( sinh(x/2)/(x/2) ), about x^2/24.
-func logSinhc(x float64) float64 {
-	y := x * x / 4
-	if y < 0.05 {
-		return math.Log1p(y / 6 * (1 + y/20*(1+y/42*(1+y/72*(1+y/110)))))
+// boundedRangeSmall is the divergence of boundedRangeCurve without cancellation.
+// With x = eps/2, y = (a-1) eps/2 and sinhc(x) = sinh(x)/x it is
+//
+//	log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1),
+//
+// and by the addition theorem either ratio is 1 plus positive terms over a.
+func boundedRangeSmall(eps, a float64) float64 {
+	x, y := eps/2, (a-1)*eps/2
+	cx, cy := xCothLess1(x), xCothLess1(y)
+	sx, sy := sinhcLess1(x), sinhcLess1(y)
+	hx, hy := math.Sinh(x/2), math.Sinh(y/2)
+	overY := (a-1)*2*hx*hx + cy*(1+sx) + sx
+	overX := 2*hy*hy + (a-1)*(cx*(1+sy)+sy)
+	return math.Log1p(overY/a) + math.Log1p(overX/a)/(a-1)
+}
+
+// sinhcLess1 returns sinh(x)/x - 1.
+func sinhcLess1(x float64) float64 {
+	y := x * x
+	if y < 1 {
+		return y / 6 * (1 + y/20*(1+y/42*(1+y/72*(1+y/110*(1+y/156*(1+y/210))))))
 	}
-	return math.Log(math.Sinh(x/2) / (x / 2))
+	return math.Sinh(x)/x - 1
+}
+
+// xCothLess1 returns x coth(x) - 1, which is (x cosh(x) - sinh(x))/sinh(x).
+func xCothLess1(x float64) float64 {
+	y := x * x
+	if y < 1 { // the numerator over x^3: sum of 2k/(2k+1)! x^{2k-2} from k = 1
+		n := 1 + y/10*(1+y/28*(1+y/54*(1+y/88*(1+y/130*(1+y/180)))))
+		return y / 3 * n / (1 + sinhcLess1(x))
+	}
+	return x/math.Tanh(x) - 1
 }
 
 func infiniteCurve(float64) float64 { return math.Inf(1) }

@@ -3,6 +3,7 @@ package accountant
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -35,7 +36,7 @@ func (groupedSample) event()          {}
 func (groupedSample) Validate() error { return nil }
 
 func (e groupedSample) curve() curve {
-	doublings := math.Ceil(math.Log2(float64(e.size)))
+	doublings := float64(bits.Len64(uint64(e.size - 1)))
 	base := sampledGaussianCurve(e.probability, e.noiseMultiplier)
 	all := gaussianCurve(float64(e.size) / e.noiseMultiplier) // all of the group in the batch
 	order, factor := math.Exp2(doublings), math.Pow(3, doublings)

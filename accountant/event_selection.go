@@ -43,13 +43,15 @@ func (e Selection) validate() error {
 	return nil
 }
 
-// logMean returns the log of the expected number of runs,
+// logMean returns the log of the expected number of runs, rounded up:
 // eta (1-gamma) / (gamma (1-gamma^eta)), or (1/gamma - 1)/log(1/gamma) at 0.
 func (e Selection) logMean() float64 {
 	l := math.Log(e.Gamma)
 	shape := -l // the limit of (1-gamma^eta)/eta
-	if x := e.Eta * l; math.Abs(x) > 1e-12 {
+	if x := e.Eta * l; math.Abs(x) > 1e-290 {
 		shape = -math.Expm1(x) / e.Eta
 	}
-	return math.Log1p(-e.Gamma) - l - math.Log(shape)
+	log, logShape := math.Log1p(-e.Gamma), math.Log(shape)
+	// The terms cancel when there is hardly more than one run.
+	return log - l - logShape + 8e-16*(math.Abs(l)+math.Abs(log)+math.Abs(logShape))
 }

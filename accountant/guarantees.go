@@ -299,7 +299,10 @@ func (e DiscreteGaussian) rho() float64 {
 func (e GNMax) rho() float64     { return DiscreteGaussian{e.Sigma, math.Sqrt2}.rho() }
 func (e Threshold) rho() float64 { return DiscreteGaussian{e.Sigma, 1}.rho() }
 
-func (e MStab) failure() float64 { return mathx.Up(0.5 * math.Exp(-e.Epsilon*e.Threshold)) }
+func (e MStab) failure() float64 {
+	log := math.Max(-800, -e.Epsilon*e.Threshold) // e^-800 is 0 already
+	return math.Min(1, mathx.Up(0.5*math.Exp(log)*(1+4e-16*(2-log))))
+}
 
 func (e StableSVT) failure() float64 {
 	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
