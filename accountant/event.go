@@ -45,7 +45,21 @@ type Repeated struct {
 }
 
 // WithFailure is Event, except with probability at most Delta, when anything
-// may be revealed.
+// may be revealed. It holds a mechanism whose laws on any two neighbouring data
+// sets, given what was answered before, are
+//
+//	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
+//
+// with P' and Q' within the curve of Event in both orders, and any B and C. Then
+// P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta
+// wherever Event is (epsilon, delta')-private, and failures of several mechanisms add
+// up, because the coins that choose between the parts are independent of P' and Q'.
+//
+// Every mechanism that is (epsilon, Delta)-private in both directions is one, with
+// Event PureDP{epsilon}: its two laws are one randomised function of the pair
+// that reveals the data with probability Delta and else is the randomised response of
+// epsilon (Kairouz, Oh, Viswanath 2015). No set of outputs needs to be the failure:
+// a mechanism may put the mass Delta on an output that it also gives otherwise.
 type WithFailure struct {
 	Event Event   `json:"event"`
 	Delta float64 `json:"delta"` // in [0, 1)

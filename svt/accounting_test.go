@@ -224,3 +224,12 @@ func TestRDPBoundsAgainstLaws(t *testing.T) {
 	_, err = GaussianBound(1, 1, 0, 2)
 	require.Error(t, err)
 }
+
+// A false release is never charged as impossible, however small its probability.
+func TestMSvecFailureIsNeverZero(t *testing.T) {
+	for _, threshold := range []int64{1 << 12, 1 << 40, 1 << 50} {
+		m, err := NewMSvec(MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3})
+		require.NoError(t, err)
+		require.Greater(t, m.Event().(accountant.WithFailure).Delta, 0.0, threshold)
+	}
+}

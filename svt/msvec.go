@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // MSvecConfig are the parameters of an [MSvec]; none has a default.
@@ -136,9 +137,9 @@ func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
 
-// falseRelease is p, with room for its rounding.
+// falseRelease returns p, with room for its rounding: never 0, however far the threshold.
 func falseRelease(lambda float64, threshold int64) float64 {
-	return math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9)
+	return mathx.Up(math.Exp(sumTail(lambda, 2*lambda, threshold+1)) * (1 + 1e-9))
 }
 
 // Event implements [StableMechanism].

@@ -29,7 +29,8 @@ type SparseVectorConfig struct {
 // is e1 + e2 = Epsilon private: couple rho with rho + Sensitivity. Then each
 // comparison moves by 0 to 2 Sensitivity against being above, so that all "below" get
 // likelier together, however many, and only the c above and rho itself pay. Monotone
-// queries move by Sensitivity at most, and c Sensitivity/e2 is enough. All shifts go up,
+// queries move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise
+// by up to Sensitivity rho moves with them, and where they fall rho stays. All shifts go up,
 // which is why noise that is never negative does as well. The split of Epsilon is
 // that of the least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li
 // 2017, section 4.2).
