@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/accountant"
 )
 
 func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
@@ -214,6 +216,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 	} {
 		m, err := newSmoothMedian(cfg, 2)
 		require.NoError(t, err)
+		require.Equal(t, accountant.WithFailure{Event: accountant.PureDP{Epsilon: cfg.Epsilon}, Delta: cfg.Delta}, m.Event())
 		require.Equal(t, 1.0, m.grid.unit)
 		const reach = 1000
 		law := func(x []float64) []float64 {

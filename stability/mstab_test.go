@@ -3,6 +3,8 @@ package stability
 import (
 	"fmt"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"testing"
@@ -437,4 +439,23 @@ func TestSessionsRepeat(t *testing.T) {
 	require.NotEqual(t, first, answers(SeedKey(2), cfg, forward))
 	cfg.Epsilon = 0.5000001
 	require.NotEqual(t, first, answers(SeedKey(1), cfg, forward))
+}
+
+// The scale is never below 1/Epsilon, to the last bit: noise that is narrower costs
+// more than Epsilon.
+func TestLaplaceScaleIsNotBelowTheInverse(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	above := 0
+	for range 2000 {
+		epsilon := math.Exp2(-20 + 29*rnd.Float64())
+		b := atLeastInverse(epsilon)
+		product := new(big.Float).SetPrec(200).Mul(big.NewFloat(epsilon), big.NewFloat(b))
+		require.GreaterOrEqual(t, product.Cmp(big.NewFloat(1)), 0, "epsilon %v", epsilon)
+		if b > 1/epsilon {
+			above++
+		}
+	}
+	require.Greater(t, above, 100, "where the quotient was rounded down")
+	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.3, Delta: 0.01})
+	require.Equal(t, atLeastInverse(0.3), m.laplace.Scale())
 }
