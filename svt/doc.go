@@ -25,10 +25,10 @@
 //	StableSVT     pure 1/B1 + 2 Failures/B2, except with probability e^(-(Threshold+1)/B1)
 //	MSvec         Failures times pure 2/Lambda, except with probability Failures p
 //
-// Proofs stand beside the types, with what is cited and what is derived here and has
-// had no independent review. Noise is exact integer noise. Tests enumerate all transcripts of small
-// worlds and compare exact hockey-stick divergences with the claims; the broken
-// variants of the literature are refuted the same way.
+// Proofs stand beside the types, with what is cited and what is derived here;
+// docs/claims.md says who checked them, and how. Noise is exact integer noise. Tests
+// enumerate all transcripts of small worlds and compare exact hockey-stick divergences
+// with the claims; the broken variants of the literature are refuted the same way.
 //
 // # Caveats
 //

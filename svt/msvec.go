@@ -37,8 +37,8 @@ type MSvecConfig struct {
 // So Q p is charged, for any number of queries. The literature has m p for m queries, by
 // a union over them, each with the unconditional p. But in a stretch that has lasted rho
 // is likely low and a release likelier than p: that union needs the argument above too,
-// and then it is over stretches. This step is derived here and has had no independent
-// review.
+// and then it is over stretches. This step is derived here and was checked like that of
+// [StableSVT]: docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
 //
 // Lecture notes misprint more: lambda multiplied by epsilon in place of divided, which
 // at epsilon 1/4 loses 3.0 instead of 1/4; log(1/delta) though half of delta is

@@ -12,7 +12,7 @@ type Basis string
 
 const (
 	Cited  Basis = "cited"  // a published theorem
-	Proved Basis = "proved" // proved beside the code and checked numerically, without independent review
+	Proved Basis = "proved" // proved beside the code and checked numerically: see docs/claims.md
 )
 
 // RDPBound is an upper bound on a Rényi divergence.

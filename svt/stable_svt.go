@@ -43,9 +43,9 @@ type StableSVTConfig struct {
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
 // which all-unstable queries attain; what is charged, accountant.StableSVT, is the
-// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024); that
-// no union over queries is needed for releases is derived here, checked by enumeration,
-// and has had no independent review.
+// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024). That
+// no union over queries is needed for releases is derived here. It is checked by
+// enumeration, and by an adversarial review that did not write it: docs/claims.md.
 type StableSVT struct {
 	cfg            StableSVTConfig
 	law            Law
