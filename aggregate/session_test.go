@@ -70,6 +70,18 @@ func TestSessionCaps(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 	})
+	t.Run("declined questions", func(t *testing.T) {
+		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 3, Answers: 3})
+		require.NoError(t, err)
+		s := begin(t, m, SeedKey(1))
+		for q := range uint64(3) {
+			a, err := s.Ask(q, histogram(t, 20, 20))
+			require.NoError(t, err)
+			require.False(t, a.Answered)
+		}
+		_, err = s.Ask(3, h)
+		require.ErrorIs(t, err, ErrExhausted, "no answer was given, but all tests are used up")
+	})
 	t.Run("answers", func(t *testing.T) {
 		m, err := NewConfidentGNMax(ConfidentGNMaxConfig{Threshold: 50, Sigma1: 1, Sigma2: 1, Queries: 10, Answers: 2})
 		require.NoError(t, err)
