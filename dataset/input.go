@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"os"
+
+	"github.com/pate-go/pate/internal/fault"
 )
 
 // MaxBytes is how much unpacked data one file may hold: 1 GiB. It is above the
@@ -14,36 +15,12 @@ import (
 // compressed file from filling the memory.
 const MaxBytes = 1 << 30
 
-// InputError says that data are missing or not as they should be. What stands in
-// it is meant for a person: what is wrong, why it matters, what to do.
-type InputError struct {
-	File string // path or name of the data
-	Row  int    // 1-based line of the file on which the row begins, 0 if none is to blame
-	What string // begins after the file and the row: "has 14 cells, ..."
-	Why  string // what was expected; may be empty
-	Fix  string // what to do; may be empty
-	Err  error  // cause, may be nil
-}
+// InputError says that data are missing or not as they should be.
+type InputError = fault.Error[origin]
 
-func (e *InputError) Error() string {
-	msg := "dataset: " + e.File + ": "
-	if e.Row > 0 {
-		msg += fmt.Sprintf("row %d ", e.Row)
-	}
-	msg += e.What
-	if e.Why != "" {
-		msg += "; " + e.Why
-	}
-	if e.Fix != "" {
-		msg += "; " + e.Fix
-	}
-	if e.Err != nil {
-		msg += ": " + e.Err.Error()
-	}
-	return msg
-}
+type origin struct{}
 
-func (e *InputError) Unwrap() error { return e.Err }
+func (origin) Package() string { return "dataset" }
 
 // openRegular opens a file for reading. Pipes and devices are refused before they are
 // opened: opening a pipe waits for a writer, and a device may have no end.

@@ -110,7 +110,7 @@ func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) e
 		return inputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter", "use --noise continuous", "votes")
 	}
 	if err != nil {
-		return votesError(err)
+		return told(err, "votes")
 	}
 	return writeAnalysis(g, f.mechanism, f.noise, report)
 }

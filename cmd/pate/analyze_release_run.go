@@ -72,7 +72,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 	}
 	out, err := r.sanitizer.Release(r.ctx, reservation, key, histograms)
 	if err != nil {
-		return releasedReport{}, votesError(err)
+		return releasedReport{}, told(err, "votes")
 	}
 	report := r.report(out)
 	text, err := json.MarshalIndent(report, "", "  ")

@@ -146,14 +146,14 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 			return err
 		}
 		if checked, err = votes.Check(cmd.Context(), args, opt); err != nil {
-			return votesError(err)
+			return told(err, "votes")
 		}
 		out.addVotes(checked)
 	}
 	var silos *manifest.Report
 	if len(f.manifests) > 0 {
 		if silos, err = manifest.Check(cmd.Context(), paths); err != nil {
-			return votesError(err)
+			return told(err, "votes")
 		}
 		if f.salt != "" && salt.ID() != silos.Head.SaltID {
 			return inputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
@@ -165,7 +165,7 @@ func runCheck(cmd *cobra.Command, g *globals, f checkFlags, args []string) error
 		if err := join.write(0o600, func(w io.Writer) error {
 			return manifest.Join(cmd.Context(), w, paths, silos, checked, salt)
 		}); err != nil {
-			return votesError(err)
+			return told(err, "votes")
 		}
 		if f.salt == "" {
 			g.logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)

@@ -134,15 +134,15 @@ func (f *dataFlags) taskOf(opt dataset.Options) (dataset.Task, error) {
 	}
 	data, err := dataset.Open(f.data, opt)
 	if err != nil {
-		return dataset.Task{}, dataError(err)
+		return dataset.Task{}, told(err, "data")
 	}
 	task, err := data.Task(dataset.Protocol(f.split))
 	if err != nil {
-		return dataset.Task{}, dataError(err)
+		return dataset.Task{}, told(err, "data")
 	}
 	if f.quick {
 		if task.Private, err = task.Private.Sample(0.1); err != nil {
-			return dataset.Task{}, dataError(err)
+			return dataset.Task{}, told(err, "data")
 		}
 	}
 	return task, nil
@@ -176,22 +176,4 @@ func (f *dataFlags) identity() (string, error) {
 	}
 	text, err := json.Marshal(all)
 	return string(text), err
-}
-
-// dataError turns what is wrong with data into the lines a person reads.
-func dataError(err error) error {
-	var in *dataset.InputError
-	if !errors.As(err, &in) {
-		return err
-	}
-	what := in.File + ": "
-	if in.Row > 0 {
-		what += fmt.Sprintf("row %d ", in.Row)
-	}
-	what += in.What
-	why := in.Why
-	if in.Err != nil && why == "" {
-		why = in.Err.Error()
-	}
-	return inputError(fmt.Errorf("%s", what), why, in.Fix, "data")
 }

@@ -151,10 +151,10 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.label == "", m.Encoder.Columns()
 		data, err := dataset.Open(f.data.data, opt)
 		if err != nil {
-			return dataset.Set{}, false, dataError(err)
+			return dataset.Set{}, false, told(err, "data")
 		}
 		set, err := m.Rows(data.Table)
-		return set, f.public, dataError(err)
+		return set, f.public, told(err, "data")
 	}
 	task, err := f.data.taskOf(opt)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -44,6 +45,20 @@ func usageError(topic string, what error) error {
 // written.
 func inputError(what error, why, fix, topic string) error {
 	return &commandError{code: exitInvalidInput, what: what, why: why, fix: fix, topic: topic}
+}
+
+// told turns what a package says to a person into what the command says, with a
+// topic to read on. Other errors stay what they are.
+func told(err error, topic string) error {
+	words, found := fault.In(err)
+	if !found {
+		return err
+	}
+	code := exitInvalidInput
+	if words.Check {
+		code = exitCheckFailed
+	}
+	return &commandError{code: code, what: errors.New(words.What), why: words.Why, fix: words.Fix, topic: topic}
 }
 
 // explain turns an error of a command into its exit code and the lines for stderr.

@@ -290,7 +290,7 @@ func labelError(err error, s label.Setting) error {
 			why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
 			fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), topic: "privacy"}
 	}
-	return votesError(err)
+	return told(err, "votes")
 }
 
 // tell says on stderr what a person should know of the run.

@@ -257,7 +257,7 @@ func (f *planFlags) examples(ctx context.Context, g *globals, args []string, lea
 	var votes []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
 		if err != nil {
-			return nil, votesError(err)
+			return nil, told(err, "votes")
 		}
 		votes = append(votes, b.Histogram)
 	}

@@ -68,7 +68,7 @@ func (f *votesFlags) open(ctx context.Context, paths []string) (*votes.Source, e
 	}
 	s, err := votes.Open(ctx, paths, opt)
 	if err != nil {
-		return nil, votesError(err)
+		return nil, told(err, "votes")
 	}
 	return s, nil
 }
@@ -94,17 +94,4 @@ func parseQueries(text string) (from, to int, err error) {
 		}
 	}
 	return from, to, nil
-}
-
-// votesError turns what is wrong with votes into the lines a person reads.
-func votesError(err error) error {
-	var in *votes.Error
-	if !errors.As(err, &in) {
-		return err
-	}
-	why := in.Why
-	if in.Err != nil && why == "" {
-		why = in.Err.Error()
-	}
-	return inputError(fmt.Errorf("%s: %s", in.File, in.What), why, in.Fix, "votes")
 }

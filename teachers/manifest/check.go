@@ -43,7 +43,7 @@ const passUnits = 1 << 22
 // Check reads one manifest or several that together are one, for instance one of
 // each silo, and tells which silos share units. Manifests of different units or
 // salts cannot be compared and are refused, as is a silo named twice. Memory is
-// bounded below 150 MB, apart from the names of silos. An error is a [*votes.Error], or ctx is done.
+// bounded below 150 MB, apart from the names of silos. An error is a [*Error], or ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits)
 }
@@ -62,11 +62,11 @@ func check(ctx context.Context, paths []string, room int) (*Report, error) {
 		if i == 0 {
 			r.Head = head
 		} else if err := r.Head.join(head); err != nil {
-			return nil, &votes.Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
+			return nil, &Error{File: path, What: err.Error(), Why: "all manifests of one ensemble are made alike; " + paths[0] + " is the first", Fix: "make them again under one salt"}
 		}
 		for _, s := range silos {
 			if first, twice := names[s.Name]; twice {
-				return nil, &votes.Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
+				return nil, &Error{File: path, What: fmt.Sprintf("names silo %q, and so does %s", s.Name, first), Why: "each silo is one teacher", Fix: "give each its own name"}
 			}
 			names[s.Name] = path
 			r.Silos = append(r.Silos, s)
@@ -187,7 +187,7 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Head{}, nil, &votes.Error{File: path, What: "the manifest cannot be read", Err: err}
+		return Head{}, nil, &Error{File: path, What: "the manifest cannot be read", Err: err}
 	}
 	defer f.Close()
 	head, silos, err := Read(stoppable{ctx, f}, visit)
@@ -195,7 +195,7 @@ func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error
 	case ctx.Err() != nil:
 		return head, nil, fmt.Errorf("manifest: reading: %w", ctx.Err())
 	case err != nil:
-		return head, nil, &votes.Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
+		return head, nil, &Error{File: path, What: "is not a valid manifest", Why: strings.TrimPrefix(err.Error(), "manifest: "), Fix: "make it again with pate check hash-ids"}
 	}
 	return head, silos, nil
 }

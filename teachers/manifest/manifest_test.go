@@ -139,7 +139,7 @@ func TestManifestsThatCannotBeComparedAreRefused(t *testing.T) {
 	} {
 		_, err := Check(context.Background(), []string{a, other})
 		require.ErrorContains(t, err, name)
-		var typed *votes.Error
+		var typed *Error
 		require.ErrorAs(t, err, &typed)
 	}
 	_, err := Check(context.Background(), nil)

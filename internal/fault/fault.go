@@ -1,0 +1,89 @@
+// Package fault holds the error that is meant for a person: what is wrong, why
+// it matters and what to do.
+//
+// A package that reports such errors gives them a name of its own,
+//
+//	type Error = fault.Error[origin]
+//
+//	type origin struct{}
+//
+//	func (origin) Package() string { return "votes" }
+//
+// so that callers can tell its errors from those of other packages. The command
+// prints all of them alike, by [Words].
+package fault
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Origin names the package that an error comes from.
+type Origin interface{ Package() string }
+
+// Error is a failure told to a person. It never quotes private data.
+type Error[O Origin] struct {
+	File string // path or name of what is wrong; may be empty
+	Row  int    // 1-based line of the file on which a row begins; 0 if none is to blame
+	What string // begins after the file and the row: "has 14 cells, ..."
+	Why  string // what was expected; may be empty
+	Fix  string // what to do; may be empty
+	// Check says that something is not what it was when it was made. Otherwise
+	// what was asked for cannot be had.
+	Check bool
+	Err   error // cause; may be nil
+}
+
+// Error returns all of it on one line.
+func (e *Error[O]) Error() string {
+	var origin O
+	text := origin.Package() + ": " + e.what()
+	if e.Why != "" {
+		text += "; " + e.Why
+	}
+	if e.Fix != "" {
+		text += "; " + e.Fix
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error[O]) Unwrap() error { return e.Err }
+
+func (e *Error[O]) what() string {
+	text := ""
+	if e.File != "" {
+		text = e.File + ": "
+	}
+	if e.Row > 0 {
+		text += fmt.Sprintf("row %d ", e.Row)
+	}
+	return text + e.What
+}
+
+// Words is what an error says, line by line. Why is the cause, unless the error
+// itself says why.
+type Words struct {
+	What, Why, Fix string
+	Check          bool
+}
+
+func (e *Error[O]) words() Words {
+	w := Words{What: e.what(), Why: e.Why, Fix: e.Fix, Check: e.Check}
+	if w.Why == "" && e.Err != nil {
+		w.Why = e.Err.Error()
+	}
+	return w
+}
+
+// In returns the words of the first [Error] in the chain of err.
+func In(err error) (w Words, found bool) {
+	var told interface{ words() Words }
+	if errors.As(err, &told) {
+		return told.words(), true
+	}
+	return Words{}, false
+}
