@@ -83,8 +83,8 @@ func BenchmarkBernoulliExp(b *testing.B) {
 	}
 }
 
-// BenchmarkQuery is the randomness of one Confident-GNMax query on ten classes:
-// its key and stream, and eleven draws.
+// BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its key
+// and stream, and eleven draws.
 func BenchmarkQuery(b *testing.B) {
 	threshold, err := NewDiscreteGaussian(150)
 	if err != nil {
@@ -118,7 +118,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkTable is the cost of the first draw of a sampler.
+// BenchmarkTable measures the first draw of a sampler, which makes its table.
 func BenchmarkTable(b *testing.B) {
 	for _, sigma := range []float64{1, 40, 255} {
 		b.Run(fmt.Sprintf("sigma=%g", sigma), func(b *testing.B) {
@@ -129,8 +129,8 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkRatio compares with Algorithms 1-3 of Canonne, Kamath, Steinke (2020)
-// written down in math/big: how many times faster, in one run.
+// BenchmarkRatio reports how many times faster Sample is than Algorithms 1-3 of Canonne,
+// Kamath, Steinke (2020) written down in math/big, measured in the same run.
 func BenchmarkRatio(b *testing.B) {
 	d, err := NewDiscreteGaussian(40)
 	if err != nil {

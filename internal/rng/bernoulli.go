@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// BernoulliExp is true with probability exactly exp(-p/q); q must be positive,
-// or it panics (Canonne, Kamath, Steinke 2020, Algorithm 1).
+// BernoulliExp returns true with probability exactly exp(-p/q). It panics if q is 0. The
+// algorithm is Algorithm 1 of Canonne, Kamath, Steinke (2020):
 //
 //	while p >= q: if not Bernoulli(exp(-1)): false;  p = p - q
 //	k = 1;  while Bernoulli(p/(q k)): k = k + 1;  return k odd
@@ -24,17 +24,17 @@ func BernoulliExp(s *Stream, p, q uint64) bool {
 	})
 }
 
-// exponent encloses an exponent x >= 0: the integer part is whole, and 2^64
-// times the rest lies in [frac, frac+slack].
+// exponent encloses a number x >= 0. Its integer part is whole. Its fractional part, times
+// 2^64, lies in [frac, frac+slack].
 type exponent struct{ whole, frac, slack uint64 }
 
-// bernoulliExp is true with probability exp(-x). It runs Algorithm 1 in machine
-// words on the enclosure of x, and hands over to exact integers, p/q = x, in the
-// middle and without losing a word, whenever the enclosure cannot decide. So it
-// reads the same words and gives the same answers as bernoulliExpBig, always.
+// bernoulliExp returns true with probability exp(-x). It runs Algorithm 1 in machine words
+// on the enclosure of x. Whenever the enclosure cannot decide, it hands over to exact
+// integers, p/q = x. It does so in the middle of the loop and without losing a word. So it
+// always reads the same words and gives the same answers as bernoulliExpBig.
 //
-// Trial k succeeds iff k U < x; the word u says that 2^64 k U is in
-// [k u, k u + k).
+// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in [k u, k u +
+// k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	for range x.whole {
 		if !bernoulliExp1(s) {
@@ -44,7 +44,7 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	return bernoulliExpFrom(s, s.src.Uint64(), x, exact)
 }
 
-// bernoulliExpFrom is bernoulliExp for x < 1, the first word u given.
+// bernoulliExpFrom continues bernoulliExp for x < 1, when its first word u has been read.
 func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.Int)) bool {
 	for k := uint64(1); ; k++ {
 		hi, lo := bits.Mul64(k, u)
@@ -60,7 +60,7 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 	}
 }
 
-// bernoulliExpBig is bernoulliExp in exact arithmetic, and takes any x.
+// bernoulliExpBig returns what bernoulliExp returns, in exact arithmetic and for every x.
 func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	p, q := exact()
 	for ; p.Cmp(q) >= 0; p.Sub(p, q) {
@@ -71,10 +71,10 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 	return resumeBernoulliExp(s, p, q, 1, s.src.Uint64())
 }
 
-// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, whose
-// first word u has been read; p < q. With d = q k a trial compares the uniform
-// real U = (u+V)/2^64 with p/d: U < p/d iff V < (2^64 p - u d)/d, and V is
-// uniform on [0, 1) again.
+// resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, when the trial's
+// first word u has been read. It needs p < q. With d = q k, a trial compares the uniform
+// real U = (u+V)/2^64 with p/d. U < p/d if and only if V < (2^64 p - u d)/d, and V is again
+// uniform on [0, 1).
 func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	var d, n, word big.Int
 	for ; ; k++ {
@@ -88,11 +88,11 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	}
 }
 
-// inverseE is floor(2^64 exp(-1)).
+// inverseE equals floor(2^64 exp(-1)).
 const inverseE = 6786177901268885274
 
-// bernoulliExp1 is true with probability exp(-1). A word that is not inverseE
-// itself tells on which side of exp(-1) the uniform real lies.
+// bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself tells
+// on which side of exp(-1) the uniform real lies.
 func bernoulliExp1(s *Stream) bool {
 	u := s.src.Uint64()
 	if u == inverseE {

@@ -14,8 +14,8 @@ func fraction(p, q uint64) func() (*big.Int, *big.Int) {
 	return func() (*big.Int, *big.Int) { return new(big.Int).SetUint64(p), new(big.Int).SetUint64(q) }
 }
 
-// Enclosures made wider than they need be send many trials to the exact
-// integers halfway, at every place where that can happen.
+// TestBernoulliExpAgreesWithBig makes enclosures wider than they need to be. They send many
+// trials to the exact integers halfway, at every place where that can happen.
 func TestBernoulliExpAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := rapid.OneOf(rapid.Uint64Range(1, 20), rapid.Uint64Min(1)).Draw(t, "q")
@@ -61,8 +61,8 @@ func TestBernoulliExpLaw(t *testing.T) {
 	require.Panics(t, func() { BernoulliExp(SeedKey(1).Stream(), 1, 0) })
 }
 
-// The word that does not decide exp(-1): the further bits have to fall below
-// those of 2^64/e, 0.72996...
+// TestBernoulliExpOnTheEdge forces the one word that does not decide exp(-1). The further
+// bits are then compared with those of 2^64/e, 0.72996...
 func TestBernoulliExpOnTheEdge(t *testing.T) {
 	s := SeedKey(2).Stream()
 	requireFrequency(t, 0.729961842895438, func() bool { return extend(s, coin{}, inverseE, 64) == 1 }, few(20_000))

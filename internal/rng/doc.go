@@ -1,22 +1,22 @@
-// Package rng is where every random number of the toolkit comes from: keys,
-// the streams they unfold into, and exact samplers of integer noise.
+// Package rng draws every random number of the toolkit. It has keys, the streams of bits
+// that they expand to, and exact samplers of integer noise.
 //
-// A run has one [Key], 256 secret bits. Everything random derives from it by
-// name ([Key.Derive], a pseudo-random function): the partition of the records,
-// each teacher's training, the noise of each query. Hence two things never
-// share a stream, the order in which they run does not matter, and an
-// interrupted run that resumes repeats the same noise instead of drawing fresh
-// noise for a question it has already answered.
+// A run has one [Key] of 256 secret bits. Everything random derives from it by name
+// ([Key.Derive], a pseudo-random function): the partition of the records, each teacher's
+// training, the noise of each query. Hence no two purposes share a stream, and the order in
+// which they run does not matter. An interrupted run that resumes repeats the same noise.
+// It never draws fresh noise for a question that it has already answered.
 //
-// A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp],
-// [DiscreteLaplace] (with its geometric half) and [DiscreteGaussian] read a
-// stream of uniform bits and return integers; given uniform bits their laws are
-// exact. No floating-point number is touched while sampling, so the attacks on floating-point noise (Mironov 2012; Jin et al.
-// 2022) have nothing to hold. Machine words are compared with integers proven to
-// enclose what they stand for; where that leaves a doubt, big integers and
-// further bits of the stream settle it. Nowhere is a probability rounded.
-// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly, for
-// noise whose size is itself a secret; its time depends on that size.
+// A [Stream] is ChaCha8 keyed by a Key. The samplers [BernoulliExp], [DiscreteLaplace]
+// (with its geometric half) and [DiscreteGaussian] read a stream of uniform bits and return
+// integers. If the bits are uniform, their laws are exact. They touch no floating-point
+// number while sampling, so the attacks on floating-point noise (Mironov 2012; Jin et al.
+// 2022) do not apply. They compare machine words with integers that are proven to enclose
+// the real numbers in question. Where that leaves a doubt, big integers and further bits of
+// the stream decide. No probability is ever rounded.
+//
+// [RoundedNormal] draws continuous noise and rounds it to a grid, also exactly. It serves
+// noise whose size is itself a secret. The time it takes depends on that size.
 //
 //	key, err := rng.NewKey()
 //	noise, err := rng.NewDiscreteGaussian(40)
@@ -24,17 +24,17 @@
 //
 // # Guarantee
 //
-// With a key from [NewKey], and as far as HMAC-SHA256 is a pseudo-random
-// function and ChaCha8 a pseudo-random generator, what a sampler returns
-// cannot be told from independent draws of its exact law.
+// Assume that the key comes from [NewKey], that HMAC-SHA256 is a pseudo-random function and
+// that ChaCha8 is a pseudo-random generator. Then what a sampler returns cannot be told
+// from independent draws of its exact law.
 //
 // # Caveats
 //
-// Keys from [SeedKey] have at most 64 bits of entropy and are usually written
-// in a script: whoever knows the seed subtracts the noise. Such keys, and every
-// key derived from them, say Releasable() == false, for ever. The samplers look
-// things up and reject, so the time they take and the memory they touch depend on
-// the noise drawn; draw all noise before the protected values are read, and the
-// time says nothing about those. The first draw of a sampler makes its table, in
-// up to 5 ms.
+//   - Keys from [SeedKey] have at most 64 bits of entropy and are usually written in a
+//     script. Anyone who knows the seed can subtract the noise. For such keys, and for
+//     every key derived from them, [Key.Releasable] returns false, for ever.
+//   - The samplers look up tables and reject. The time they take and the memory they touch
+//     depend on the noise drawn. Draw all noise before the protected values are read: then
+//     the time says nothing about those values.
+//   - The first draw of a sampler makes its table, in up to 5 ms.
 package rng

@@ -13,7 +13,7 @@ const referenceBits = 400
 
 func float(x uint64) *big.Float { return new(big.Float).SetPrec(referenceBits).SetUint64(x) }
 
-// referenceExp is exp(-x) from the series of exp(x), in 400-bit floating point.
+// referenceExp returns exp(-x) from the series of exp(x), in 400-bit floating point.
 func referenceExp(x *big.Float) *big.Float {
 	sum, term := float(1), float(1)
 	for j := uint64(1); term.MantExp(nil) > sum.MantExp(nil)-referenceBits-10; j++ {
@@ -25,9 +25,8 @@ func referenceExp(x *big.Float) *big.Float {
 	return sum.Quo(float(1), sum)
 }
 
-// referenceTails are P[X >= 1], P[X >= 2], ... from weights each computed by
-// itself, not as a product of others; good for
-// tails down to 2^-200 and 80 bits of them.
+// referenceTails returns P[X >= 1], P[X >= 2], ... . It computes each weight by itself, not
+// as a product of others. It is good for tails down to 2^-200 and for 80 bits of them.
 func referenceTails(l law) (tails []*big.Float) {
 	s := func(num uint64, shift uint) *big.Float { x := float(num); return x.SetMantExp(x, -int(shift)) }
 	var exponent func(k uint64) *big.Float
@@ -113,8 +112,8 @@ func TestTailsAreEnclosed(t *testing.T) {
 	}
 }
 
-// A table of probabilities rounded to float64, which no test of draws could ever
-// tell from the right one.
+// TestTableControls checks that wrong catches a table of probabilities rounded to float64.
+// No test of draws could ever tell that table from the right one.
 func TestTableControls(t *testing.T) {
 	l := halfGaussian{40, 0}
 	reference := referenceTails(l)

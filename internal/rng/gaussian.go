@@ -9,14 +9,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// DiscreteGaussian samples the integers with probability proportional to
-// exp(-k^2/(2 sigma^2)). Its variance is at most sigma^2, and shifting it by an
-// integer s costs at most the Renyi divergence a s^2/(2 sigma^2) of the
-// continuous Gaussian at every order a (Canonne, Kamath, Steinke 2020,
-// Proposition 5).
+// DiscreteGaussian samples the integers with probability proportional to exp(-k^2/(2
+// sigma^2)). Its variance is at most sigma^2. Shifting it by an integer s costs at most the
+// Renyi divergence a s^2/(2 sigma^2) of the continuous Gaussian at every order a (Canonne,
+// Kamath, Steinke 2020, Proposition 5).
 //
-// A DiscreteGaussian is safe for concurrent use, each goroutine with its own
-// Stream.
+// A DiscreteGaussian is safe for concurrent use if each goroutine has its own Stream.
 type DiscreteGaussian struct {
 	sigma   float64 // num/2^shift, exactly
 	num     uint64
@@ -30,17 +28,17 @@ type DiscreteGaussian struct {
 	reach uint64    // of quick; fine > 0 only
 }
 
-// Up to sigma = 2^8 a cell is one integer. Beyond, it is as wide as leaves sigma
-// in [2^5, 2^6) cells: fewer, and more choices within a cell are refused; more,
-// and more slots of the table are shared by two cells. So 96 draws in 100 cost
-// one word and no search.
+// Up to sigma = 2^8 a cell is one integer. Above 2^8 the cell width is the power of two for
+// which sigma spans 32 to 63 cells. Wider cells would mean more rejections within a cell.
+// Narrower cells would mean more slots of the table that two cells share. With this width,
+// 96 draws in 100 cost one word and no search.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8
 )
 
-// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. Sigma is
-// taken exactly as the dyadic rational the float64 is; nothing is rounded.
+// NewDiscreteGaussian returns a sampler for sigma in [2^-10, 2^40]. It takes sigma as
+// exactly the dyadic rational that the float64 is. Nothing is rounded.
 func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	if !(sigma >= minScale && sigma <= maxScale) {
 		return nil, fmt.Errorf("rng: sigma of discrete Gaussian noise must be in [2^-10, 2^40], not %g", sigma)
@@ -63,10 +61,10 @@ func NewDiscreteGaussian(sigma float64) (*DiscreteGaussian, error) {
 	return d, nil
 }
 
-// Sigma is the sigma sampled, as given to NewDiscreteGaussian.
+// Sigma returns the sigma that was given to NewDiscreteGaussian.
 func (d *DiscreteGaussian) Sigma() float64 { return d.sigma }
 
-// LogProb is the logarithm of the probability of k.
+// LogProb returns the logarithm of the probability of k.
 func (d *DiscreteGaussian) LogProb(k int64) float64 {
 	z := float64(k) / d.sigma
 	return -z*z/2 - d.logNorm
@@ -82,7 +80,7 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 	return one[0]
 }
 
-// Fill draws len(dst) values, those that as many calls of Sample would return.
+// Fill draws len(dst) values. They equal the values of len(dst) calls of Sample.
 //
 //	s = sigma/2^fine
 //	loop:  X >= 0 with probability proportional to exp(-X^2/(2 s^2)), by inversion
@@ -92,24 +90,23 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 //	       M = 2^fine X + J
 //	       unless B = - and M = 0:  return B M
 //
-// M is reached with probability proportional to exp(-(X^2 + 2Xj + j^2)/(2 s^2))
-// = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2 sigma^2)). Zero can come from B = +
-// alone, otherwise it would count twice. Below sigma = 2^8 there is one integer
-// to a cell, J = 0, and nothing is rejected there.
+// M is reached with probability proportional to
+// exp(-(X^2 + 2Xj + j^2)/(2 s^2)) = exp(-(X+j)^2/(2 s^2)) = exp(-M^2/(2 sigma^2)). Zero can
+// come from B = + alone. Otherwise it would count twice. Below sigma = 2^8 a cell is one
+// integer, so J = 0 and the Bernoulli rejects nothing.
 //
-// With wide cells one word w holds the first bits of all there is to draw:
+// With wide cells one word w holds the first bits of everything there is to draw:
 //
 //	13 bits, the slot   of the uniform real U that the inversion compares
 //	50 - fine bits      of the uniform real V of the first trial of the Bernoulli
 //	fine bits           J
 //	1 bit               B
 //
-// All are disjoint bits, hence independent. Further bits of U and V are in
-// further words, and X and the outcome of the Bernoulli are functions of U, V
-// and words after those. Where w alone decides both (quick), no other word is
-// read, and one that is not read has no part in the law. Otherwise (settle) the
-// next two words extend U and V, and all is decided as if they had been there
-// from the start.
+// All are disjoint bits, hence independent. Further bits of U and V come from further
+// words. X and the outcome of the Bernoulli are functions of U, V and words after those.
+// Where w alone decides both (quick), no other word is read, and a word that is not read
+// plays no part in the law. Otherwise (settle) the next two words extend U and V, and
+// everything is decided as if they had been there from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	if d.fine == 0 {
 		for i := range dst {
@@ -133,7 +130,7 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 }
 
-// sampleNarrow draws one value where a cell is one integer.
+// sampleNarrow draws one value when a cell is one integer.
 func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	for {
 		w := s.src.Uint64()
@@ -143,23 +140,24 @@ func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	}
 }
 
-// known is how many bits of V a word holds: at least 15.
+// known returns how many bits of V a word holds: at least 15.
 func (d *DiscreteGaussian) known() uint { return 63 - guideBits - d.fine }
 
-// quick returns M if w tells that it is accepted, whatever comes next: the slot
-// lies in one cell X, and V >= (2X+1)/(2 s^2), which is above the exponent
-// g = j (2X+j)/(2 s^2) of every j < 1, so that the first trial V < g fails and
-// the Bernoulli is true. With n bits of V known, v of them, V >= v/2^n; reach is
-// ceil(2^n/(2 s^2)) 2^(64-n), and w<<13 is v 2^(64-n) + what is less than
-// 2^(64-n). A slot in one cell has X < 4s (its probability is 2^-13 or more), so
-// that (2X+1) reach < 2^63.
+// quick returns M, and reports whether w alone shows that it is accepted. That needs two
+// things. The slot lies in one cell X. And V >= (2X+1)/(2 s^2): this is above the exponent
+// g = j (2X+j)/(2 s^2) of every j < 1, so that the first trial V < g fails and the
+// Bernoulli is true.
+//
+// Let n bits of V be known, with the value v: then V >= v/2^n. Reach is ceil(2^n/(2 s^2))
+// 2^(64-n), and w<<13 is v 2^(64-n) plus less than 2^(64-n). A slot in one cell has X < 4s
+// (its probability is 2^-13 or more), so (2X+1) reach < 2^63.
 func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	x := uint64(t.guide[w>>(64-guideBits)])
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
-// settle returns M for the word w, and whether it is accepted. The words moreU
-// and moreV continue U and V.
+// settle returns M for the word w, and reports whether it is accepted. The words moreU and
+// moreV continue U and V.
 func (d *DiscreteGaussian) settle(s *Stream, w, moreU, moreV uint64) (m uint64, ok bool) {
 	const rest = uBits - guideBits
 	x := d.cells.find(s, w>>(64-guideBits)<<rest|moreU>>(64-rest))
@@ -169,14 +167,14 @@ func (d *DiscreteGaussian) settle(s *Stream, w, moreU, moreV uint64) (m uint64, 
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
-// signed gives m the sign that bit stands for; minus zero is not ok.
+// signed gives m the sign that bit stands for. It reports false for minus zero.
 func signed(m, bit uint64) (y int64, ok bool) {
 	return int64((m ^ -bit) + bit), m|(bit^1) != 0
 }
 
-// accept is true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2);
-// v is the first word of it. Where x is too large for machine words v is not
-// used: quick takes no such x, so nothing is known of v.
+// accept returns true with probability exp(-g), g = j (2x + j/2^fine)/(2^fine 2 s^2). The
+// word v is the first word of the trial. Where x is too large for machine words, accept
+// does not use v. Quick accepts no such x, so nothing is known of v then.
 func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	exact := func() (p, q *big.Int) { return d.exactExponent(x, j) }
 	if x >= 1<<9 {
@@ -187,11 +185,11 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 
 // exponent encloses g for x < 2^9.
 //
-// With i = j/2^fine, 2^64 g = y c/2^64 for y = 2^54 i (2x+i), which is below
-// 2^64, and c = 2^74/(2 s^2), which is at most 2^63 as s >= 2^5. Rounding
-// 2^54 (2x+i) down and then the product with i takes less than 2 off y, hence
-// less than 1 off the result; rounding c down takes off less than 1, and so does
-// rounding the result: 3 in all. As y < 2^64 and c <= 2^63, g < 1/2.
+// Let i = j/2^fine. Then 2^64 g = y c/2^64 with y = 2^54 i (2x+i), which is below 2^64, and
+// c = 2^74/(2 s^2), which is at most 2^63 because s >= 2^5. Rounding 2^54 (2x+i) down, and
+// then its product with i, takes less than 2 off y, hence less than 1 off the result.
+// Rounding c down takes off less than 1, and so does rounding the result: less than 3 in
+// all. As y < 2^64 and c <= 2^63, g < 1/2.
 func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	i := j << (64 - d.fine)
 	y, _ := bits.Mul64(i, x<<55+i>>10)
@@ -199,7 +197,7 @@ func (d *DiscreteGaussian) exponent(x, j uint64) exponent {
 	return exponent{0, g, d.slack}
 }
 
-// exactExponent is g as a fraction, J (2 2^fine X + J)/(2 sigma^2).
+// exactExponent returns g as a fraction, J (2 2^fine X + J)/(2 sigma^2).
 func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	bigJ := new(big.Int).SetUint64(j)
 	p = new(big.Int).SetUint64(x)
@@ -209,7 +207,7 @@ func (d *DiscreteGaussian) exactExponent(x, j uint64) (p, q *big.Int) {
 	return p, q.Lsh(q.Mul(q, q), 1)
 }
 
-// cellBits is how often to halve scale until it is below 2^(cells+1).
+// cellBits returns how often scale must be halved until it is below 2^(cells+1).
 func cellBits(scale float64, cells int) uint {
 	_, exp := math.Frexp(scale) // scale in [2^(exp-1), 2^exp)
 	return uint(max(0, exp-1-cells))

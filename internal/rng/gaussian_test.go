@@ -28,8 +28,8 @@ func TestDiscreteGaussianLaw(t *testing.T) {
 	}
 }
 
-// For a wide sigma the cells are sigma/16 wide and the law is the normal one to
-// within 1/sigma^2 of a cell (Euler-Maclaurin).
+// TestDiscreteGaussianLawWide compares with the normal law. For a wide sigma the cells are
+// sigma/16 wide, and the two laws agree to within 1/sigma^2 of a cell (Euler-Maclaurin).
 func TestDiscreteGaussianLawWide(t *testing.T) {
 	for _, sigma := range []float64{1e6, 1e8 / 3, 1 << 28, 1e9, maxScale} {
 		t.Run(fmt.Sprint(sigma), func(t *testing.T) {
@@ -48,7 +48,8 @@ func TestDiscreteGaussianLawWide(t *testing.T) {
 	}
 }
 
-// For a narrow sigma the noise is zero, and the sampler must still end.
+// TestDiscreteGaussianNarrow uses sigmas so narrow that the noise is zero. The sampler must
+// still end.
 func TestDiscreteGaussianNarrow(t *testing.T) {
 	for _, sigma := range []float64{minScale, 0.01, 0.05} {
 		d := gaussian(t, sigma)
@@ -120,9 +121,9 @@ func TestDiscreteGaussianControls(t *testing.T) {
 	})
 }
 
-// exactGaussian is Sample without a table and without an enclosure: big integers
-// alone. It asks quick only whether it may leave two words unread, and decides
-// with words from another stream then.
+// exactGaussian repeats Sample without a table and without an enclosure, in big integers
+// alone. It asks quick only whether it may leave two words unread. If so, it decides with
+// words from another stream.
 func exactGaussian(d *DiscreteGaussian, s, other *Stream) int64 {
 	for {
 		w := s.Uint64()
@@ -148,8 +149,8 @@ func exactGaussian(d *DiscreteGaussian, s, other *Stream) int64 {
 	}
 }
 
-// exactSettle is settle in big integers alone. The bits of w: 13 of U, 50 - fine
-// of V, fine of J, 1 sign.
+// exactSettle repeats settle in big integers alone. The bits of w are 13 of U, 50 - fine of
+// V, fine of J and 1 for the sign.
 func exactSettle(d *DiscreteGaussian, s *Stream, w, moreU, moreV uint64) (m uint64, ok bool) {
 	bit := func(word uint64, at uint) uint64 { return word >> at & 1 }
 	var u, v, j uint64
@@ -180,9 +181,9 @@ func exactSettle(d *DiscreteGaussian, s *Stream, w, moreU, moreV uint64) (m uint
 	return x<<d.fine | j, ok
 }
 
-// The words decide almost always; enclosures made wider than they need be send
-// many draws to the exact integers halfway, at every place where that can
-// happen.
+// TestGaussianWordsAgreeWithBig makes enclosures wider than they need to be. The words
+// decide almost always. Wide enclosures send many draws to the exact integers halfway, at
+// every place where that can happen.
 func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	check := func(t require.TestingT, sigma float64, slack, seed uint64, n int) {
 		d := gaussian(t, sigma)
@@ -206,7 +207,8 @@ func TestGaussianWordsAgreeWithBig(t *testing.T) {
 	})
 }
 
-// The choice within a cell, on its own and for every size of cell.
+// TestGaussianAcceptAgreesWithBig checks the choice within a cell alone, for every size of
+// cell.
 func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma")))
@@ -232,8 +234,8 @@ func TestGaussianAcceptAgreesWithBig(t *testing.T) {
 	})
 }
 
-// requireEncloses: whole + frac/2^64 <= p/q <= whole + (frac+slack)/2^64, and
-// whole is the integer part.
+// requireEncloses checks that whole + frac/2^64 <= p/q <= whole + (frac+slack)/2^64 and
+// that whole is the integer part.
 func requireEncloses(t require.TestingT, x exponent, p, q *big.Int) {
 	p = new(big.Int).Lsh(p, 64)
 	lo := new(big.Int).SetUint64(x.whole)
@@ -244,7 +246,8 @@ func requireEncloses(t require.TestingT, x exponent, p, q *big.Int) {
 	require.LessOrEqual(t, p.Cmp(hi.Mul(hi, q)), 0)
 }
 
-// An enclosure without its slack is wrong, and the test above notices.
+// TestEnclosureControl checks that an enclosure without its slack is noticed by
+// requireEncloses.
 func TestEnclosureControl(t *testing.T) {
 	d := gaussian(t, 1234.5)
 	missed := 0
@@ -259,7 +262,7 @@ func TestEnclosureControl(t *testing.T) {
 	require.Positive(t, missed)
 }
 
-// Goroutines that all find the table missing.
+// TestConcurrentFirstDraw lets several goroutines find the table missing at once.
 func TestConcurrentFirstDraw(t *testing.T) {
 	d := gaussian(t, 40)
 	got := make(chan int64)

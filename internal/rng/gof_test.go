@@ -19,7 +19,7 @@ var draws = func() float64 {
 	return 1_000_000
 }()
 
-// few is n, or a tenth under the race detector.
+// few returns n, or a tenth of it under the race detector.
 func few(n int) int {
 	if raceDetector {
 		return n / 10
@@ -27,8 +27,8 @@ func few(n int) int {
 	return n
 }
 
-// pValue is Pearson's chi-square test of draws from sample against prob, the
-// cells with fewer than 20 draws expected put together on either side.
+// pValue returns the p-value of Pearson's chi-square test of draws from sample against
+// prob. Cells with fewer than 20 expected draws are merged on either side.
 func pValue(sample func() int64, prob func(k int64) float64, center int64) float64 {
 	lo, hi := center, center
 	for prob(lo-1)*draws >= 20 {

@@ -5,20 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// inversion samples a law by comparing one uniform real U of [0, 1) with the
-// tails of the law:
+// inversion samples a law by comparing one uniform real U of [0, 1) with the tails of the
+// law:
 //
 //	X = number of m >= 1 with U < P[X >= m]
 //
-// is at least m with just that probability. U is never written down: its bits
-// are read as long as the comparison needs them. The first 63 bits, the integer
-// u, place U in [u, u+1)/2^63; a table holds for every tail T an integer e with
-// e <= 2^63 T <= e + slack. If u < e then U < T; if u >= e + slack then U >= T;
-// and in between, less than once in 2^50 draws, extend settles it
-// exactly. So the table decides only what is certain, and nothing is rounded.
-// Mostly the first 13 bits decide.
+// is at least m with probability P[X >= m]. U is never written down: its bits are read only
+// as long as the comparison needs them. The first 63 bits, the integer u, place U in [u,
+// u+1)/2^63. A table holds for every tail T an integer e with e <= 2^63 T <= e + slack.
 //
-// The table is made when it is first needed.
+//   - If u < e, then U < T.
+//   - If u >= e + slack, then U >= T.
+//   - In between, less than once in 2^50 draws, extend decides exactly.
+//
+// So the table decides only what is certain, and nothing is rounded. Mostly the first 13
+// bits decide. The table is made when it is first needed.
 type inversion struct {
 	law  law
 	made atomic.Pointer[table]
@@ -85,8 +86,9 @@ func newTable(l law) *table {
 	return t
 }
 
-// index makes the guide. A slot is closed if its largest u is below the tails
-// before the m-th, and its least u at least slack above that: so are all others.
+// index makes the guide. A slot is closed if its largest u is below all tails before the
+// m-th, and its least u is at least slack above the m-th tail. Then every u of the slot
+// gives X = m.
 func (t *table) index() {
 	m := len(t.tails) - 1
 	for g := range t.guide {
@@ -102,16 +104,16 @@ func (t *table) index() {
 	}
 }
 
-// extend returns X for a U that starts with the n bits u, reading as many more
-// words as it takes.
+// extend returns X for a U that starts with the n bits u. It reads as many more words as
+// the comparison needs.
 //
 //	loop:  for m = 1, 2, ...:  if U < P[X >= m] for certain: next m
 //	                           if U >= P[X >= m] for certain: return m-1
 //	                           else leave this loop
 //	       u = 2^64 u + next word;  n = n + 64
 //
-// The enclosures shrink with n, so it ends unless U equals a tail in all its
-// bits, which has probability 0.
+// The enclosures shrink with n, so the loop ends unless U equals a tail in all its bits.
+// That has probability 0.
 func extend(s *Stream, l law, u uint64, n uint) uint64 {
 	const extra = 32
 	low, high := new(big.Int).SetUint64(u), new(big.Int) // 2^(n+extra) U is in [low, high)

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// coarse is the inversion of l with a table that claims less than it knows, so
-// that it asks for the exact comparison often.
+// coarse returns the inversion of l with a table that claims less than it knows, so that it
+// often asks for the exact comparison.
 func coarse(l law, slack uint64) *inversion {
 	v := &inversion{law: l}
 	t := newTable(l)
@@ -24,8 +24,8 @@ func coarse(l law, slack uint64) *inversion {
 	return v
 }
 
-// The first bits of U are forced to where the table must be right: around every
-// entry, at both ends, in the far tail.
+// TestTableAgreesWithExact forces the first bits of U to the places where the table must be
+// right: around every entry, at both ends, in the far tail.
 func TestTableAgreesWithExact(t *testing.T) {
 	for name, l := range laws {
 		t.Run(name, func(t *testing.T) {
@@ -55,8 +55,8 @@ func TestTableAgreesWithExact(t *testing.T) {
 	}
 }
 
-// extend needs no first bits: from none it is the sampler, in big integers
-// alone, and reads the same word.
+// TestExtendFromNothing checks that extend works without first bits. It is then the sampler
+// in big integers alone, and reads the same word.
 func TestExtendFromNothing(t *testing.T) {
 	for name, l := range laws {
 		v := inversion{law: l}
@@ -68,7 +68,7 @@ func TestExtendFromNothing(t *testing.T) {
 	}
 }
 
-// The part of the law beyond 6 sigma, which no sample reaches: U is drawn below
+// TestTailLaw tests the law beyond 6 sigma, which no sample reaches: it draws U below
 // P[X >= 241].
 func TestTailLaw(t *testing.T) {
 	d := gaussian(t, 40)
@@ -100,7 +100,8 @@ func TestSearchFindsEveryEntry(t *testing.T) {
 	})
 }
 
-// The exact comparison is rare even where the tables are longest: it is slow.
+// TestTablesDecideNearlyAlways checks that the exact comparison, which is slow, stays rare
+// even where the tables are longest.
 func TestTablesDecideNearlyAlways(t *testing.T) {
 	for _, l := range []law{gaussianLaw(255.99), geometricLaw(31.99), halfGaussian{40, 0}} {
 		made := newTable(l)

@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// Key is a 256-bit secret with a mark that says whether what it protects may be
-// released. Make one with [NewKey] or [SeedKey]; the zero Key has no secret,
-// and using it panics ([Key.IsZero] tells).
+// Key is a 256-bit secret with a mark that says whether what it protects may be released.
+// Make a Key with [NewKey] or [SeedKey]. The zero Key has no secret: using it panics, and
+// [Key.IsZero] reports it.
 //
-// A Key prints as a redacted word under every verb and logger, and refuses to
-// be encoded as JSON; [Key.MarshalText] is the one way to its secret.
+// A Key prints as a redacted word under every verb and logger, and refuses to be encoded as
+// JSON. [Key.MarshalText] is the only way to its secret.
 type Key struct {
 	secret     *sealed
 	releasable bool
 }
 
-// sealed keeps the secret two pointers away. Where a Key sits in an unexported
-// field fmt cannot call its methods and prints what it sees: addresses.
+// sealed keeps the secret two pointers away. Where a Key sits in an unexported field, fmt
+// cannot call its methods and prints what it sees: addresses.
 type sealed struct {
 	bytes *[sha256.Size]byte
 }
@@ -33,14 +33,14 @@ func seal(bytes [sha256.Size]byte) *sealed { return &sealed{bytes: &bytes} }
 
 const redacted = "rng.Key(redacted)"
 
-// What a MAC input starts with, so that the inputs of different methods
-// can never be equal.
+// Every MAC input starts with the number of its method, so that the inputs of different
+// methods can never be equal.
 const (
 	domainIDs   = 1
 	domainBytes = 2
 )
 
-// NewKey draws a key from the operating system. It is releasable.
+// NewKey draws a key from the operating system. The key is releasable.
 func NewKey() (Key, error) {
 	var secret [sha256.Size]byte
 	if _, err := rand.Read(secret[:]); err != nil {
@@ -49,9 +49,8 @@ func NewKey() (Key, error) {
 	return Key{secret: seal(secret), releasable: true}, nil
 }
 
-// SeedKey expands a seed into a key for repeatable experiments. It is not
-// releasable and nothing derived from it is: noise that anyone can redraw
-// protects nothing.
+// SeedKey expands a seed into a key for repeatable experiments. Neither the key nor
+// anything derived from it is releasable: noise that anyone can redraw protects nothing.
 func SeedKey(seed uint64) Key {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("pate seeded key 1\x00"), seed))
 	return Key{secret: seal(sum)}
@@ -64,9 +63,9 @@ func (k Key) IsZero() bool { return k.secret == nil }
 // NewKey.
 func (k Key) Releasable() bool { return k.releasable && k.secret != nil }
 
-// Derive returns the key named by label and ids: HMAC-SHA256 of their
-// unambiguous encoding under the secret. Different names give independent keys,
-// the same name always gives the same key.
+// Derive returns the key named by label and ids: HMAC-SHA256 of their unambiguous encoding
+// under the secret. Different names give independent keys. The same name always gives the
+// same key.
 func (k Key) Derive(label string, ids ...uint64) Key {
 	var scratch [256]byte
 	b := k.message(scratch[:0], domainIDs, label)
@@ -77,15 +76,15 @@ func (k Key) Derive(label string, ids ...uint64) Key {
 	return k.child(b)
 }
 
-// DeriveBytes is Derive for a name that is bytes, such as a hash of the votes.
-// It never collides with Derive.
+// DeriveBytes returns the key named by label and data, such as a hash of the votes. It
+// never collides with Derive.
 func (k Key) DeriveBytes(label string, data []byte) Key {
 	var scratch [256]byte
 	return k.child(append(k.message(scratch[:0], domainBytes, label), data...))
 }
 
-// message begins the inner input of HMAC: the padded secret, then what tells
-// apart the methods and the labels.
+// message begins the inner input of HMAC: the padded secret, then the number of the method
+// and the label.
 func (k Key) message(b []byte, domain byte, label string) []byte {
 	if k.secret == nil {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
@@ -96,10 +95,10 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 	return append(b, label...)
 }
 
-// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Names
-// are short and the secret has one length, so two calls on the stack replace
-// the general hash.Hash, which takes ten allocations and three times as long;
-// this runs once for every query.
+// child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Names are short and
+// the secret has one length, so two calls on the stack are enough. They replace the general
+// hash.Hash, which takes ten allocations and three times as long. This runs once for every
+// query.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
@@ -124,9 +123,9 @@ const (
 	textSeeded     = "pate-key-1:seeded:"
 )
 
-// MarshalText encodes the key, secret included, so that a run can be resumed.
-// Whoever reads the result can remove the noise: write it to a file with mode
-// 0600 and nowhere else.
+// MarshalText encodes the key, secret included, so that a run can be resumed. Anyone who
+// reads the result can remove the noise: write it to a file with mode 0600 and nowhere
+// else.
 func (k Key) MarshalText() ([]byte, error) {
 	if k.secret == nil {
 		return nil, errors.New("rng: zero Key has no text form")
@@ -138,8 +137,8 @@ func (k Key) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(prefix), k.secret.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote; white space around it is
-// allowed. Errors never quote the input.
+// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its
+// errors never quote the input.
 func (k *Key) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	body, releasable := strings.CutPrefix(s, textReleasable)

@@ -20,9 +20,9 @@ func secretOf(t require.TestingT, k Key) string {
 	return string(text)
 }
 
-// The derivation is part of every stored run: a resumed run must find the same
-// noise, so these words never change. HMAC-SHA256 and ChaCha8 are fixed by
-// their specifications; the encoding is ours.
+// TestDerivationIsFrozen checks words that never change. The derivation is part of every
+// stored run: a resumed run must find the same noise. HMAC-SHA256 and ChaCha8 are fixed by
+// their specifications. The encoding is this project's own.
 func TestDerivationIsFrozen(t *testing.T) {
 	k := SeedKey(1)
 	require.Equal(t, "pate-key-1:seeded:0SZX2DE7X0chQyh0B4tiJX8iVAY19XBIPWNlojgP3GE", secretOf(t, k))
@@ -31,7 +31,8 @@ func TestDerivationIsFrozen(t *testing.T) {
 	require.Equal(t, uint64(12465371309567304653), k.Stream().Uint64())
 }
 
-// Names of every length, among them those that fill the buffer on the stack.
+// TestDerivationIsHMAC uses names of every length, among them those that fill the buffer on
+// the stack.
 func TestDerivationIsHMAC(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := SeedKey(rapid.Uint64().Draw(t, "seed"))

@@ -7,16 +7,16 @@ import (
 	"math/bits"
 )
 
-// The scales the samplers accept. Below, the noise is zero but for an event
-// that never happens; above, sums with int64 could overflow.
+// The samplers accept scales in [minScale, maxScale]. Below minScale the noise is zero but
+// for an event that never happens. Above maxScale sums in int64 could overflow.
 const (
 	minScale = 0x1p-10
 	maxScale = 0x1p40
 )
 
-// DiscreteLaplace samples the integers with probability
-// tanh(1/(2b)) exp(-|k|/b), b the scale: the discrete Laplace, or two-sided
-// geometric, distribution. Shifting it by s costs s/b of pure privacy loss.
+// DiscreteLaplace samples the integers with probability tanh(1/(2b)) exp(-|k|/b), where b
+// is the scale. This is the discrete Laplace, or two-sided geometric, distribution.
+// Shifting it by s costs s/b of pure privacy loss.
 type DiscreteLaplace struct {
 	scale float64 // num/2^shift, exactly
 	num   uint64
@@ -28,11 +28,11 @@ type DiscreteLaplace struct {
 	slack uint64    // of exponent
 }
 
-// A cell is as wide as leaves the scale in [2^4, 2^5) cells.
+// The cell width is the power of two for which the scale spans 16 to 31 cells.
 const laplaceCells = 4
 
-// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. The scale
-// is taken exactly as the dyadic rational the float64 is.
+// NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. It takes the scale as
+// exactly the dyadic rational that the float64 is.
 func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("rng: scale of discrete Laplace noise must be in [2^-10, 2^40], not %g", scale)
@@ -47,16 +47,16 @@ func NewDiscreteLaplace(scale float64) (*DiscreteLaplace, error) {
 	return d, nil
 }
 
-// Scale is the scale sampled, as given to NewDiscreteLaplace.
+// Scale returns the scale that was given to NewDiscreteLaplace.
 func (d *DiscreteLaplace) Scale() float64 { return d.scale }
 
-// LogProb is the logarithm of the probability of k.
+// LogProb returns the logarithm of the probability of k.
 func (d *DiscreteLaplace) LogProb(k int64) float64 {
 	return math.Log(math.Tanh(1/(2*d.scale))) - math.Abs(float64(k))/d.scale
 }
 
-// Sample draws one value: a geometric one with a sign, drawn again if it is
-// minus zero, which would count zero twice.
+// Sample draws one value: a geometric value with a sign. It draws again after minus zero,
+// which would count zero twice.
 func (d *DiscreteLaplace) Sample(s *Stream) int64 {
 	for {
 		if y, ok := signed(d.geometric(s)); ok {
@@ -94,25 +94,25 @@ func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
 	return g, w & 1
 }
 
-// accept is true with probability exp(-j/scale).
+// accept returns true with probability exp(-j/scale).
 func (d *DiscreteLaplace) accept(s *Stream, j uint64) bool {
 	return bernoulliExp(s, d.exponent(j), func() (p, q *big.Int) { return d.exactExponent(j) })
 }
 
-// exponent encloses j/scale = (j/2^fine)/s, which is at most 1/16: rounding 1/s
-// and then the product takes off less than 1 each.
+// exponent encloses j/scale = (j/2^fine)/s, which is at most 1/16. Rounding 1/s and then
+// the product takes off less than 1 each.
 func (d *DiscreteLaplace) exponent(j uint64) exponent {
 	x, _ := bits.Mul64(j<<(64-d.fine), d.slope)
 	return exponent{0, x, d.slack}
 }
 
-// exactExponent is j/scale as a fraction.
+// exactExponent returns j/scale as a fraction.
 func (d *DiscreteLaplace) exactExponent(j uint64) (p, q *big.Int) {
 	p = new(big.Int).SetUint64(j)
 	return p.Lsh(p, d.shift), new(big.Int).SetUint64(d.num)
 }
 
-// dyadic writes x in [2^-10, 2^40] as m/2^shift with m odd or shift = 0;
+// dyadic writes x in [2^-10, 2^40] as m/2^shift, where m is odd or shift is 0. Always
 // m < 2^53 and shift <= 62.
 func dyadic(x float64) (m uint64, shift uint) {
 	frac, exp := math.Frexp(x) // x = frac 2^exp, frac in [1/2, 1)

@@ -7,21 +7,21 @@ import (
 	"math/big"
 )
 
-// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z, the
-// floats taken exactly as the dyadic rationals they are. It is for noise whose
-// size depends on protected values: a real number is drawn without rounding, to as
-// many bits as the result needs, and what is released is a function of that number
-// alone. Unlike a discrete Gaussian its law is that of continuous noise, rounded.
+// RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the
+// floats as exactly the dyadic rationals that they are. It serves noise whose size depends
+// on protected values: a real number is drawn without rounding, to as many bits as the
+// result needs, and what is released is a function of that number alone. Its law is that of
+// continuous noise, rounded. It is not the law of a discrete Gaussian.
 //
-// It is slow, some microseconds, and the time and the number of words it reads
-// depend on mean and sd as well as on the noise.
+// It is slow, some microseconds. The time and the number of words it reads depend on mean
+// and sd as well as on the noise.
 type RoundedNormal struct {
 	mean, sd, grid *big.Int // all three scaled by one power of two
 	digit          uint     // bits of a real number that are drawn at a time
 }
 
-// NewRoundedNormal returns a sampler; mean must be finite, sd and grid finite and
-// above 0.
+// NewRoundedNormal returns a sampler. The mean must be finite. Both sd and grid must be
+// finite and above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
 	case math.IsNaN(mean) || math.IsInf(mean, 0):
@@ -54,7 +54,7 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 	return m[0], m[1], m[2]
 }
 
-// Sample draws one value; one beyond the range of int64 becomes its end.
+// Sample draws one value. A value beyond the range of int64 becomes the end of that range.
 //
 //	loop:  k = number of successes of Bernoulli(exp(-1/2)) before the first failure
 //	       unless Bernoulli(exp(-k(k-1)/2)): again
@@ -63,12 +63,12 @@ func integers(x, y, z float64) (*big.Int, *big.Int, *big.Int) {
 //	       B = fair coin
 //	       return floor((mean + sd B (k+x))/grid + 1/2)
 //
-// (Karney 2016, Algorithm N.) The density of k+x is proportional to
-// exp(-k/2 - k(k-1)/2 - x(2k+x)/2) = exp(-(k+x)^2/2). Of x only those bits are
-// drawn that a comparison needs. Every decision is a function of bits drawn before
-// it, so those still to come are uniform and independent of all, and x and the
-// decisions have the joint law that they would have if x had been drawn in full.
-// The floor is decided by finitely many bits with probability 1.
+// This is Algorithm N of Karney (2016). The density of k+x is proportional to exp(-k/2 -
+// k(k-1)/2 - x(2k+x)/2) = exp(-(k+x)^2/2). Only those bits of x are drawn that a comparison
+// needs. Every decision is a function of bits drawn before it, so the bits still to come
+// are uniform and independent of all of them. Hence x and the decisions have the joint law
+// that they would have if x had been drawn in full. Finitely many bits decide the floor
+// with probability 1.
 func (n *RoundedNormal) Sample(s *Stream) int64 {
 	for {
 		var k uint64
@@ -86,8 +86,8 @@ func (n *RoundedNormal) Sample(s *Stream) int64 {
 	}
 }
 
-// lazy is a uniform real in [0, 1) of which bits bits have been drawn: it is in
-// [head, head+1)/2^bits.
+// lazy holds the first bits of a uniform real in [0, 1). The number lies in [head,
+// head+1)/2^bits, where bits counts the bits drawn so far.
 type lazy struct {
 	src   interface{ Uint64() uint64 }
 	digit uint // in [1, 64]
@@ -95,7 +95,7 @@ type lazy struct {
 	bits  uint
 }
 
-// extend draws digit bits more.
+// extend draws digit more bits.
 func (x *lazy) extend() {
 	var word big.Int
 	x.head.Lsh(&x.head, x.digit)
@@ -103,7 +103,7 @@ func (x *lazy) extend() {
 	x.bits += x.digit
 }
 
-// acceptNormal is true with probability exp(-x(2k+x)/2): k+1 successes of
+// acceptNormal returns true with probability exp(-x(2k+x)/2). It asks for k+1 successes of
 // Bernoulli(exp(-y)), y = x(2k+x)/(2k+2) < 1. Each is von Neumann's:
 //
 //	j = 1;  while U_j < y/j: j = j + 1;  return j odd
@@ -122,8 +122,8 @@ func acceptNormal(k uint64, x *lazy) bool {
 	return true
 }
 
-// below reports whether u < x(2k+x)/((2k+2) j), drawing bits of both until they
-// decide. With b bits of each, u in [v, v+1)/2^b and x in [a, a+1)/2^b,
+// below reports whether u < x(2k+x)/((2k+2) j). It draws bits of both until they decide.
+// With b bits of each, u is in [v, v+1)/2^b, x is in [a, a+1)/2^b, and
 //
 //	u (2k+2) j 4^b     is in [v, v+1) (2k+2) j 2^b
 //	x (2k+x) 4^b       is in [a (2k 2^b + a), (a+1) (2k 2^b + a+1))
@@ -155,9 +155,9 @@ func below(u *lazy, j, k uint64, x *lazy) bool {
 	}
 }
 
-// round is floor((mean + sd (k+x))/grid + 1/2), or with k+x negated. The real
-// number lies strictly between what the two ends of the interval of x give: it is
-// an end with probability 0.
+// round returns floor((mean + sd (k+x))/grid + 1/2), or the same with k+x negated. The real
+// number lies strictly between the values at the two ends of the interval of x. It equals
+// one of those values with probability 0.
 func (n *RoundedNormal) round(k uint64, x *lazy, negative bool) int64 {
 	one := big.NewInt(1)
 	for ; ; x.extend() {

@@ -17,7 +17,7 @@ func roundedNormal(t require.TestingT, mean, sd, grid float64) *RoundedNormal {
 	return n
 }
 
-// roundedLaw is the law of round((mean + sd Z)/grid).
+// roundedLaw returns the law of round((mean + sd Z)/grid).
 func roundedLaw(mean, sd, grid float64) func(int64) float64 {
 	return func(k int64) float64 {
 		low, high := ((float64(k)-0.5)*grid-mean)/sd, ((float64(k)+0.5)*grid-mean)/sd
@@ -28,8 +28,8 @@ func roundedLaw(mean, sd, grid float64) func(int64) float64 {
 	}
 }
 
-// normalPValue is pValue with a number of draws, fewer as these take longer, and
-// what is beyond the cells from what is within.
+// normalPValue does what pValue does for a given number of draws, because these draws take
+// longer. It keeps what is beyond the cells apart from what is within.
 func normalPValue(n int, sample func() int64, prob func(int64) float64, center int64) float64 {
 	lo, hi := center, center
 	for prob(lo-1)*float64(n) >= 20 {
@@ -66,8 +66,8 @@ func normalPValue(n int, sample func() int64, prob func(int64) float64, center i
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2)
 }
 
-// TestRoundedNormalLaw: Pearson's chi-square against the exact law, false-alarm
-// rate 1e-9 each. With one bit at a time every decision goes on and on.
+// TestRoundedNormalLaw runs Pearson's chi-square test against the exact law, with a
+// false-alarm rate of 1e-9 each. With one bit at a time every decision goes on and on.
 func TestRoundedNormalLaw(t *testing.T) {
 	for _, c := range []struct {
 		mean, sd, grid float64
@@ -139,7 +139,7 @@ func TestRoundedNormalControls(t *testing.T) {
 	})
 }
 
-// script is words that a test chose; it panics when more are asked for.
+// script returns words that a test chose. It panics when more are asked for.
 type script struct {
 	words []uint64
 	read  int
@@ -150,7 +150,7 @@ func (s *script) Uint64() uint64 {
 	return s.words[s.read-1]
 }
 
-// real is the number that the bits of all words are.
+// real returns the number whose binary digits are the bits of all words.
 func real(words ...uint64) *big.Rat {
 	x, scale := new(big.Int), big.NewInt(1)
 	for _, w := range words {
@@ -160,8 +160,9 @@ func real(words ...uint64) *big.Rat {
 	return new(big.Rat).SetFrac(x, scale)
 }
 
-// Words that leave a comparison open are followed by one that settles it, to
-// either side: u < x(2k+x)/((2k+2)j) with k = 0, j = 1 is u < x^2/2.
+// TestRoundedNormalReadsOnWhereWordsDoNotDecide follows words that leave a comparison open
+// by a word that decides it, to either side. With k = 0 and j = 1, u < x(2k+x)/((2k+2)j) is
+// u < x^2/2.
 func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 	const half, eighth = 1 << 63, 1 << 61 // x = 1/2, u = 1/8 = x^2/2
 	for _, c := range []struct {
@@ -180,8 +181,8 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		require.Equal(t, c.below, below(&lazy{src: s, digit: 64}, 1, 0, &lazy{src: s, digit: 64}), "%x", c.words)
 		require.Equal(t, c.read, s.read, "%x", c.words)
 	}
-	// mean + sd (k+x) with k = 1, x = 1/2 less or more a bit is on the border of
-	// two values: 1.5 rounds to 1 or 2, -1.5 to -2 or -1.
+	// With k = 1 and x = 1/2 less or more a bit, mean + sd (k+x) is on the border of two
+	// values: 1.5 rounds to 1 or 2, -1.5 to -2 or -1.
 	n := roundedNormal(t, 0, 1, 1)
 	for _, c := range []struct {
 		words    []uint64
@@ -198,7 +199,8 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 		require.Equal(t, c.want, n.round(1, x, c.negative))
 		require.Equal(t, c.read, s.read)
 	}
-	// A third of a grid: no word ends on a border, and one word is half of it.
+	// The last bit of a word is a third of the grid: no word ends on a border, and one word
+	// is half of it.
 	n = roundedNormal(t, 0, 1, 3*0x1p-64)
 	for _, c := range []struct {
 		words []uint64
@@ -215,7 +217,8 @@ func TestRoundedNormalReadsOnWhereWordsDoNotDecide(t *testing.T) {
 	}
 }
 
-// Whatever the words are, each decision is that of the whole numbers.
+// TestRoundedNormalDecidesAsTheWholeNumbersDo checks, for any words, that each decision is
+// the one that the numbers in full lead to.
 func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 	word := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1 << 61, 1 << 62, 1 << 63, math.MaxUint64}))
 	rapid.Check(t, func(t *rapid.T) {
@@ -245,7 +248,8 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 		x = &lazy{src: s, digit: 64}
 		x.extend()
 		value := roundedNormal(t, mean, sd, grid).round(k, x, negative)
-		// The same with all words, less half a grid: strictly within a grid of value.
+		// Compute the same with all words, less half a grid: strictly within a grid of
+		// value.
 		y := new(big.Rat).Add(real(s.words...), new(big.Rat).SetUint64(k))
 		if negative {
 			y.Neg(y)

@@ -16,8 +16,8 @@ import (
 // at both ends of their width.
 var wideSigmas = []float64{256, 300, 511.875, 1000, 1234.5, 1e8 / 3, 1 << 28, 1<<29 - 1, 1e9, maxScale}
 
-// misplaced counts the closed slots that are not proven to lie in the one cell
-// the guide names, by enclosures with more bits than the table's.
+// misplaced counts the closed slots that are not proven to lie in the one cell that the
+// guide names. It uses enclosures with more bits than the table's.
 func (t *table) misplaced(l law) (n int) {
 	const prec = 150
 	tails := l.tails(prec)
@@ -34,7 +34,7 @@ func (t *table) misplaced(l law) (n int) {
 	return n
 }
 
-// closed is the fraction of slots that tell X by themselves.
+// closed returns the fraction of slots that tell X by themselves.
 func (t *table) closed() float64 {
 	n := 0
 	for _, x := range t.guide {
@@ -119,8 +119,8 @@ func TestReach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, math.Exp2(rapid.Float64Range(8, 40).Draw(t, "log2 sigma"))) })
 }
 
-// thresholds returns words on either side of the one from which quick is sure
-// of a closed slot, with the J that needs it most.
+// thresholds returns two words, one on either side of the first word for which quick is
+// sure of a closed slot. Their J is the one that needs the most.
 func thresholds(d *DiscreteGaussian, slot uint64) (below, from uint64) {
 	x := uint64(d.cells.table().guide[slot])
 	bound := (2*x + 1) * d.reach
@@ -129,8 +129,8 @@ func thresholds(d *DiscreteGaussian, slot uint64) (below, from uint64) {
 	return word(bound - 1<<(64-d.known())), word(bound)
 }
 
-// disagrees reports whether some further words would decide otherwise than quick
-// did without them; big integers decide.
+// disagrees reports whether some further words would decide otherwise than quick did
+// without them. Big integers make that decision.
 func disagrees(d *DiscreteGaussian, w uint64, more *Stream) bool {
 	m, ok := d.quick(d.cells.table(), w)
 	if !ok {
@@ -170,8 +170,8 @@ func TestQuickIsWhatTheFurtherWordsWouldSay(t *testing.T) {
 	})
 }
 
-// settle agrees with big integers whatever the words, near the ends of slots and
-// cells among them.
+// TestSettleAgreesWithBig checks settle against big integers for any words, among them
+// words near the ends of slots and cells.
 func TestSettleAgreesWithBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
@@ -187,7 +187,8 @@ func TestSettleAgreesWithBig(t *testing.T) {
 	})
 }
 
-// A reach a quarter short accepts what further words would refuse.
+// TestQuickControl checks that a reach a quarter too short is caught: it accepts what
+// further words would refuse.
 func TestQuickControl(t *testing.T) {
 	for _, sigma := range []float64{1000, 1 << 28, maxScale} {
 		d := gaussian(t, sigma)
@@ -213,8 +214,8 @@ func TestQuickControl(t *testing.T) {
 	}
 }
 
-// placePValue is the chi-square test of where in their cells the draws lie, in
-// sixteen parts of a cell.
+// placePValue returns the p-value of a chi-square test of where in their cells the draws
+// lie, in sixteen parts of a cell.
 func placePValue(d *DiscreteGaussian, fill func([]int64)) float64 {
 	var observed, expected [16]float64
 	total := 8 * draws
