@@ -1,5 +1,5 @@
-// Package durable writes files that are either wholly there or not there, also
-// after a crash or a full disk.
+// Package durable writes files that are either wholly there or not there at all, even after
+// a crash or on a full disk.
 package durable
 
 import (
@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// WriteFile calls write with a buffered writer on a temporary file beside path
-// and, when all went well, syncs the file, renames it to path and syncs the
-// folder. On any error path is left as it was and the temporary file is gone. Until it
-// is renamed only its owner can read the file.
+// WriteFile writes a file at path: all of it or nothing. It calls write with a buffered
+// writer on a temporary file beside path. If all went well, it syncs that file, renames it
+// to path and syncs the folder. On any error before the rename, path stays as it was and
+// the temporary file is removed. Only its owner can read the file until the rename.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	return writeFile(path, temporary(path, ""), mode, write)
 }
@@ -52,7 +52,7 @@ func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) err
 	return SyncDir(dir)
 }
 
-// WriteBytes is WriteFile for contents at hand.
+// WriteBytes writes data to a file as [WriteFile] does.
 func WriteBytes(path string, mode os.FileMode, data []byte) error {
 	return WriteFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(data)

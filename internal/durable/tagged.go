@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// WriteTagged is [WriteFile] whose temporary file has a tag in its name, by which
-// [Sweep] finds it when a process was killed.
+// WriteTagged writes a file as [WriteFile] does. The name of its temporary file has a tag,
+// so that [Sweep] finds the file after a process was killed.
 func WriteTagged(path, tag string, mode os.FileMode, write func(io.Writer) error) error {
 	return writeFile(path, temporary(path, tag), mode, write)
 }
 
 // Sweep removes the temporary files with this tag that were made beside path, and no
-// others. Nobody may be writing with the tag. What cannot be removed stays.
+// others. No process may be writing with the tag at that time. Files that cannot be removed
+// stay.
 func Sweep(path, tag string) {
 	found, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -30,7 +31,7 @@ func Sweep(path, tag string) {
 	}
 }
 
-// temporary is the pattern of the temporary files beside path, as of os.CreateTemp.
+// temporary returns the pattern, for os.CreateTemp, of the temporary files beside path.
 func temporary(path, tag string) string {
 	if tag != "" {
 		tag = "." + tag

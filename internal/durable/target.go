@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Same says whether two paths name one file, by whatever links, or would if it was
-// there.
+// Same reports whether a and b resolve to the same file, following links. The file need not
+// exist.
 func Same(a, b string) (bool, error) {
 	first, err := resolve(a)
 	if err != nil {
@@ -34,10 +34,10 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
-// maxLinks is how many links to nothing are followed, as systems do.
+// maxLinks bounds how many links resolve follows, as operating systems do.
 const maxLinks = 40
 
-// resolve is the path without links, of a file that need not be there.
+// resolve returns path without links. The file need not exist.
 func resolve(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func resolve(path string) (string, error) {
 	return "", fmt.Errorf("durable: %s: too many links", path)
 }
 
-// Exists says whether something has the name, be it a link to nothing.
+// Exists reports whether something has this name. A link to nothing counts.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,7 +76,8 @@ func Exists(path string) (bool, error) {
 	return true, nil
 }
 
-// Writable fails where WriteFile would find no folder, or none to write to.
+// Writable returns an error if the folder of path does not exist or cannot be written to,
+// so that WriteFile would fail.
 func Writable(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err == nil {
@@ -88,7 +89,7 @@ func Writable(path string) error {
 	return nil
 }
 
-// Holds says whether the file at path holds what write writes, and nothing else.
+// Holds reports whether the file at path holds exactly what write writes.
 func Holds(path string, write func(io.Writer) error) (bool, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -113,7 +114,7 @@ func Holds(path string, write func(io.Writer) error) (bool, error) {
 	return n == 0 && err == io.EOF, nil
 }
 
-// comparison is a writer that fails at what a file has not.
+// comparison is a writer that fails at the first byte that differs from a file.
 type comparison struct {
 	file    io.Reader
 	buf     []byte

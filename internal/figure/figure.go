@@ -1,4 +1,4 @@
-// Package figure is the one look of every plot: size, fonts, colours, formats.
+// Package figure draws every plot in one style: size, fonts, colours, formats.
 package figure
 
 import (
@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Size of every figure, and the resolution of its PNG.
+// Every figure has this size, and every PNG this resolution.
 const (
 	width  = 6.4 * vg.Inch
 	height = 3.9 * vg.Inch
@@ -25,11 +25,11 @@ const (
 	margin = 0.08 * vg.Inch
 )
 
-// Grey is for lines that are there to compare with.
+// Grey returns the colour of lines that the others are compared with.
 func Grey() color.RGBA { return color.RGBA{R: 0x70, G: 0x70, B: 0x70, A: 0xff} }
 
-// Colour returns the i-th of eight Okabe-Ito colours, told apart also by readers
-// with colour blindness, and again from the first.
+// Colour returns the i-th of eight Okabe-Ito colours, which readers with colour blindness
+// can also tell apart. After the eighth it starts again from the first.
 func Colour(i int) color.RGBA {
 	colours := []color.RGBA{
 		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
@@ -40,7 +40,7 @@ func Colour(i int) color.RGBA {
 	return colours[i%len(colours)]
 }
 
-// New returns an empty plot with a light grid and these axis labels.
+// New returns an empty plot with a light grid and the given axis labels.
 func New(x, y string) *plot.Plot {
 	p := plot.New()
 	for style, size := range map[*text.Style]font.Length{
@@ -59,10 +59,10 @@ func New(x, y string) *plot.Plot {
 	return p
 }
 
-// SVG draws the plot.
+// SVG returns the plot as an SVG image.
 func SVG(p *plot.Plot) ([]byte, error) { return render(p, vgsvg.New(width, height)) }
 
-// PNG draws the plot.
+// PNG returns the plot as a PNG image.
 func PNG(p *plot.Plot) ([]byte, error) {
 	return render(p, vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))})
 }

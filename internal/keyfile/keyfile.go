@@ -1,5 +1,5 @@
-// Package keyfile keeps the key of a run that may have to be resumed in a file
-// that its owner alone can read, until the run is complete.
+// Package keyfile keeps the key of a run in a file that only its owner can read. The run
+// may have to be resumed, so the file stays until the run is complete.
 package keyfile
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// destroyed is what a key is overwritten with.
+// destroyed is the byte that a key is overwritten with.
 const destroyed = '-'
 
-// Read reads the key in a file. It is not ok if there is no such file, or one that
-// somebody was killed destroying.
+// Read returns the key in a file. It reports false if there is no such file, or if a
+// process was killed while it destroyed the key.
 func Read(path string) (key rng.Key, ok bool, err error) {
 	text, err := os.ReadFile(path)
 	switch {
@@ -35,7 +35,8 @@ func Read(path string) (key rng.Key, ok bool, err error) {
 	return key, true, nil
 }
 
-// Write returns when the key is on disk, for its owner alone.
+// Write writes the key to a file that only its owner can read. It returns when the key is
+// on disk.
 func Write(path string, key rng.Key) error {
 	text, err := key.MarshalText()
 	if err == nil {
@@ -47,8 +48,8 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes a key, if it is there. What a disk, a snapshot or
-// a backup remembers is beyond it.
+// Destroy overwrites and removes the key file, if it exists. It cannot reach what a disk, a
+// snapshot or a backup remembers.
 func Destroy(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
-// Package mathx holds the scalar numerics of privacy accounting: sums and
-// differences of exponentials in log space, tails of the normal law that stay
-// accurate where the probability underflows, and outward rounding.
+// Package mathx computes the scalar numerics of privacy accounting: sums and differences of
+// exponentials in log space, tails of the normal law that stay accurate where the
+// probability underflows, discrete Fourier transforms with a proven error, and outward
+// rounding.
 //
-// All functions are deterministic float64 code without state.
+// All functions are deterministic float64 code without package state.
 package mathx

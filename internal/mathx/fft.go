@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// FFT transforms real sequences of one even length N = 2^a 3^b 5^c. It is not
-// safe for concurrent use.
+// FFT transforms real sequences of one even length N = 2^a 3^b 5^c. It is not safe for
+// concurrent use.
 //
-// Every stage multiplies by correctly rounded roots of unity, so each output
-// of either transform is within FFTError(N) times the sum of the moduli of the
-// inputs of its exact value (each output is a sum over a tree of log N
-// butterflies, each with a relative error of a few units; Higham, Accuracy and
-// Stability of Numerical Algorithms, 2nd ed., section 24.1).
+// Every stage multiplies by correctly rounded roots of unity. So each output of either
+// transform is within FFTError(N) times the sum of the moduli of the inputs of its exact
+// value. The reason is that each output is a sum over a tree of log N butterflies, each
+// with a relative error of a few units (Higham, Accuracy and Stability of Numerical
+// Algorithms, 2nd ed., section 24.1).
 type FFT struct {
 	n       int
 	roots   []complex128 // e^{-2 pi i k/N}, k < N
@@ -20,18 +20,18 @@ type FFT struct {
 	a, b    []complex128 // work space, N/2 each
 }
 
-// FFTError is the relative error, against the sum of moduli, of one transform.
-// A radix-4 butterfly, worth two levels, is two complex additions (one unit of
-// rounding each), a product (sqrt 5 units; Brent, Percival, Zimmermann 2007)
-// and the error of the root (below two): less than 4 units a level. Radix 2 and
-// 3 do as well, radix 5 takes five additions and products at once, and the
-// split of the real sequence counts as four levels.
+// FFTError returns the relative error, against the sum of moduli, of one transform. A
+// radix-4 butterfly counts as two levels. It has two complex additions (one unit of
+// rounding each), a product (sqrt 5 units; Brent, Percival, Zimmermann 2007) and the error
+// of the root (below two): less than 4 units a level. Radix 2 and 3 do as well. Radix 5
+// takes five additions and products at once. The split of the real sequence counts as four
+// levels.
 func FFTError(n int) float64 {
 	return 4 * 0x1p-53 * (math.Log2(float64(n)) + 6)
 }
 
-// FFTLength returns the least even length 2^a 3^b 5^c that is at least n. Powers
-// of two, and three times those, are transformed fastest.
+// FFTLength returns the least even length 2^a 3^b 5^c that is at least n. The fastest
+// lengths are powers of two and three times those.
 func FFTLength(n int) int {
 	best := 2
 	for best < n {
@@ -85,7 +85,7 @@ func unitRoots(n int) []complex128 {
 		w[k] = at(k)
 	}
 	for k := n/8 + 1; k <= quarter; k++ {
-		// Reflection at 45 degrees needs n/4 - k, which is whole if 4 | n.
+		// Reflect at 45 degrees. That needs n/4 - k, which is whole if 4 divides n.
 		if n%4 == 0 {
 			r := w[quarter-k]
 			w[k] = complex(-imag(r), -real(r))
@@ -120,7 +120,7 @@ func (f *FFT) Forward(dst []complex128, x []float64) {
 	}
 }
 
-// Inverse writes to x the real sequence whose Forward transform is c; c has
+// Inverse writes to x the real sequence whose Forward transform is c. The slice c has
 // length N/2+1.
 func (f *FFT) Inverse(x []float64, c []complex128) {
 	h := f.n / 2
@@ -138,8 +138,8 @@ func (f *FFT) Inverse(x []float64, c []complex128) {
 	}
 }
 
-// transform runs the stages on f.a and returns the slice with the result, a
-// self-sorting (Stockham) decimation in frequency.
+// transform runs the stages on f.a, a self-sorting (Stockham) decimation in frequency. It
+// returns the slice that holds the result.
 func (f *FFT) transform() []complex128 {
 	x, y := f.a, f.b
 	n, s, step := f.n/2, 1, 2 // length and stride of this stage; roots[step*p] = e^{-2 pi i p/n}
@@ -218,7 +218,7 @@ func stage3(y, x, roots []complex128, n, s, step int) {
 	}
 }
 
-// stage5 is radix 5 by the definition.
+// stage5 computes a radix-5 stage straight from the definition.
 func stage5(y, x, roots []complex128, n, s, step, full int) {
 	m := n / 5
 	var w [5]complex128

@@ -13,8 +13,8 @@ func LogAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// LogSubExp returns log(e^a - e^b) for a >= b; -Inf when they are equal.
-// It returns NaN when a < b.
+// LogSubExp returns log(e^a - e^b) for a >= b. It returns -Inf if they are equal and NaN if
+// a < b.
 func LogSubExp(a, b float64) float64 {
 	switch {
 	case math.IsInf(b, -1):
@@ -30,8 +30,8 @@ func LogSubExp(a, b float64) float64 {
 	return a + Log1mExp(a-b)
 }
 
-// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends
-// (the switch at log 2 is Mächler's).
+// Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. The switch at log 2 is
+// Mächler's.
 func Log1mExp(x float64) float64 {
 	if x <= math.Ln2 {
 		return math.Log(-math.Expm1(-x))
@@ -47,7 +47,7 @@ func LogExpm1(x float64) float64 {
 	return math.Log(math.Expm1(x))
 }
 
-// LogSumExp returns log(sum of e^x); -Inf for an empty slice.
+// LogSumExp returns log(sum of e^x). It returns -Inf for an empty slice.
 func LogSumExp(xs []float64) float64 {
 	top := math.Inf(-1)
 	for _, x := range xs {

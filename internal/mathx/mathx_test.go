@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Reference values from 30-digit arithmetic.
+// TestLogNormalCDF compares with reference values from 30-digit arithmetic.
 func TestLogNormalCDF(t *testing.T) {
 	for x, want := range map[float64]float64{
 		0:   -math.Ln2,

@@ -7,8 +7,8 @@ const logSqrt2Pi = 0.918938533204672741780329736405617639861
 // LogNormalPDF returns the log density of the standard normal law.
 func LogNormalPDF(x float64) float64 { return -x*x/2 - logSqrt2Pi }
 
-// LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the
-// probability stays near 1e-15 (1 + x^2/2) in both tails.
+// LogNormalCDF returns log P[N(0,1) <= x]. The relative error of the probability stays near
+// 1e-15 (1 + x^2/2) in both tails.
 func LogNormalCDF(x float64) float64 {
 	switch {
 	case x > 0:
@@ -20,8 +20,8 @@ func LogNormalCDF(x float64) float64 {
 	}
 }
 
-// Mills returns the Mills ratio P[N(0,1) > x] / density(x). It overflows to
-// +Inf below about -38.
+// Mills returns the Mills ratio P[N(0,1) > x] / density(x). It overflows to +Inf below
+// about -38.
 func Mills(x float64) float64 {
 	if x < 5 {
 		return 0.5 * math.Erfc(x/math.Sqrt2) * math.Exp(x*x/2+logSqrt2Pi)
@@ -29,8 +29,8 @@ func Mills(x float64) float64 {
 	if x > 1e8 {
 		return 1 / x
 	}
-	// Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))), evaluated from
-	// the back; 80 levels reach double precision from x = 5 on.
+	// Evaluate Laplace's continued fraction 1/(x+1/(x+2/(x+3/...))) from the back. From
+	// x = 5 on, 80 levels reach double precision.
 	t := x
 	for k := 80; k >= 1; k-- {
 		t = x + float64(k)/t

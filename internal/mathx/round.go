@@ -2,7 +2,7 @@ package mathx
 
 import "math"
 
-// Up returns the next float64 above x; it leaves infinities and NaN alone.
+// Up returns the next float64 above x. It returns infinities and NaN unchanged.
 func Up(x float64) float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return x
@@ -10,7 +10,7 @@ func Up(x float64) float64 {
 	return math.Nextafter(x, math.Inf(1))
 }
 
-// Down returns the next float64 below x; it leaves infinities and NaN alone.
+// Down returns the next float64 below x. It returns infinities and NaN unchanged.
 func Down(x float64) float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return x

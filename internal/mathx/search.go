@@ -1,7 +1,7 @@
 package mathx
 
-// Least returns the least integer >= 0 at which enough holds, which it must from
-// there on: by doubling, then halving.
+// Least returns the least integer n >= 0 with enough(n), found by doubling, then halving.
+// For every integer above n, enough must hold too.
 func Least(enough func(int64) bool) int64 {
 	low, high := int64(-1), int64(1)
 	for !enough(high) {

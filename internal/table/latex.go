@@ -2,7 +2,7 @@ package table
 
 import "strings"
 
-// EscapeLaTeX returns running text as LaTeX that prints it.
+// EscapeLaTeX returns LaTeX that prints the text.
 func EscapeLaTeX(text string) string {
 	return strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 		"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">", `\textgreater{}`,

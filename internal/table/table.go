@@ -1,5 +1,5 @@
-// Package table renders one table of results as aligned text, CSV, Markdown or
-// LaTeX. JSON has a schema of its own in each command and is not made here.
+// Package table renders one table of results as aligned text, CSV, Markdown or LaTeX. It
+// does not render JSON: each command has a schema of its own for that.
 package table
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Format is one of the formats of the --format flag.
+// Format names one of the formats of the --format flag.
 type Format string
 
-// The formats.
+// These are the formats.
 const (
 	Text     Format = "table"
 	JSON     Format = "json"
@@ -27,7 +27,7 @@ func Formats() []string {
 	return []string{string(Text), string(JSON), string(CSV), string(Markdown), string(LaTeX)}
 }
 
-// ParseFormat returns the format of that name.
+// ParseFormat returns the format with the given name.
 func ParseFormat(name string) (Format, error) {
 	for _, f := range Formats() {
 		if name == f {
@@ -37,7 +37,7 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table is a header and rows of equal length. Cells are rendered as they are.
+// Table holds a header and rows of equal length. Cells are rendered as they are.
 type Table struct {
 	Header []string
 	Rows   [][]string
