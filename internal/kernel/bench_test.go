@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// benchmarkProduct reports the speed of the paths on one shape; times of one run
-// compare.
+// benchmarkProduct reports the speed of each path on one shape. Only times of one run can
+// be compared.
 func benchmarkProduct(b *testing.B, m, n, k int, run func(fma bool, dst, x, y []float32), gonum func(dst, x, y []float32)) {
 	rnd := rand.New(rand.NewPCG(9, 1))
 	dst, x, y := aligned[float32](m*n), aligned[float32](m*k), aligned[float32](n*k)
@@ -35,7 +35,7 @@ func general(rows, cols int, data []float32) blas32.General {
 	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
 }
 
-// BenchmarkMulBT has logits, layers and kernels.
+// BenchmarkMulBT measures the shapes of logits, layers and kernels.
 func BenchmarkMulBT(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
 		m, n, k := s[0], s[1], s[2]
@@ -47,7 +47,7 @@ func BenchmarkMulBT(b *testing.B) {
 	}
 }
 
-// BenchmarkMulAB has errors passed down.
+// BenchmarkMulAB measures the shapes of errors passed down.
 func BenchmarkMulAB(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {64, 784, 128}, {25, 16, 64}} {
 		m, n, k := s[0], s[1], s[2]
@@ -59,7 +59,7 @@ func BenchmarkMulAB(b *testing.B) {
 	}
 }
 
-// BenchmarkPacked has layers, and convolutions of an example.
+// BenchmarkPacked measures the shapes of layers, and of convolutions of an example.
 func BenchmarkPacked(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {64, 128, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}} {
 		m, n, k := s[0], s[1], s[2]
@@ -77,7 +77,7 @@ func BenchmarkPacked(b *testing.B) {
 	}
 }
 
-// BenchmarkAddATB has gradients.
+// BenchmarkAddATB measures the shapes of gradients.
 func BenchmarkAddATB(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
 		m, n, k := s[0], s[1], s[2]
@@ -89,7 +89,7 @@ func BenchmarkAddATB(b *testing.B) {
 	}
 }
 
-// BenchmarkVectors has the functions on vectors, by the bytes they read.
+// BenchmarkVectors measures the functions on vectors, by the bytes they read.
 func BenchmarkVectors(b *testing.B) {
 	const m, n = 64, 784
 	rnd := rand.New(rand.NewPCG(10, 1))

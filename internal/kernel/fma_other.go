@@ -2,7 +2,7 @@
 
 package kernel
 
-// hasFMA says that there is no assembly.
+// hasFMA is false: there is no assembly.
 const hasFMA = false
 
 const dotGroup = 6

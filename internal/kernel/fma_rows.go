@@ -2,8 +2,8 @@
 
 package kernel
 
-// The functions here do what there is assembly for, with the bits of the
-// portable path, and return how many elements they have done.
+// The functions here do the part of the work that there is assembly for. Their bits are
+// those of the portable path. They return how many elements they have done.
 
 func fmaAddRows[T Float](dst, a []T, lda, m, n, run int) int {
 	done := n &^ 7
@@ -37,8 +37,8 @@ func fmaFold(dst []int64, src []float32, perUnit float64) int {
 	return done
 }
 
-// fmaTranspose sets the first eight columns of panel to eight rows of b and
-// returns how many of their elements it has done.
+// fmaTranspose sets the first eight columns of panel to eight rows of b. It returns how
+// many of their elements it has done.
 func fmaTranspose[T Float](panel, b []T, ldb, depth int) int {
 	done := depth &^ 7
 	if done > 0 {

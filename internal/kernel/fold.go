@@ -2,10 +2,10 @@ package kernel
 
 import "math"
 
-// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to
-// even, to dst, and clears src. The magnitude of a product must be below 2^51.
-// perUnit has at most 24 significant bits: its products with float32 values are
-// exact doubles then, and rounded once; others would be rounded twice.
+// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst,
+// and clears src. The magnitude of a product must be below 2^51. The factor perUnit must
+// have at most 24 significant bits. Then its products with float32 values are exact doubles
+// and are rounded once. Other factors would be rounded twice.
 func FoldInt64(dst []int64, src []float32, perUnit float64) { foldInts(hasFMA, dst, src, perUnit) }
 
 func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {
@@ -16,8 +16,8 @@ func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {
 		done := fmaFold(dst, src, perUnit)
 		dst, src = dst[done:], src[done:]
 	}
-	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in
-	// the low bits.
+	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low
+	// bits.
 	const magic = 0x1.8p52
 	offset := int64(math.Float64bits(magic))
 	for j, v := range src {

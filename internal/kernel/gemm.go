@@ -3,34 +3,34 @@ package kernel
 import "unsafe"
 
 const (
-	// tileRows is the greatest height of a register tile: two vectors of six rows
-	// take twelve registers.
+	// tileRows is the greatest height of a register tile: two vectors of six rows take
+	// twelve registers.
 	tileRows = 6
-	// tileBytes is its width, two vectors; a tile is 16 float32 or 8 float64 wide.
+	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
-	// mulRun is the number of products of a row with a column that are summed in
-	// one chain, before the chains are: a panel of that height and of the width
-	// of a tile takes half of the first-level cache.
+	// mulRun is the number of products of a row with a column that are summed in one chain.
+	// The chains are summed after that. A panel of that height and of the width of a tile
+	// takes half of the first-level cache.
 	mulRun   = 256
 	smallRun = 64
-	// addRun is the same for sums over rows.
+	// addRun is the length of a chain in sums over rows.
 	addRun = 32
-	// dotRun is the same for inner products in the lanes of a vector.
+	// dotRun is the length of a chain in inner products in the lanes of a vector.
 	dotRun = 1024
-	// dotFrom is the length from which inner products are faster than tiles, for
-	// at most dotCols columns, or packedDotCols if packing is for nothing.
+	// dotFrom is the length from which inner products are faster than tiles. That holds for
+	// at most dotCols columns, or packedDotCols columns if packing costs nothing.
 	dotFrom       = 32
 	dotCols       = 16
 	packedDotCols = 12
-	// dotRows is the number of rows that are read again from the second-level
-	// cache for the next columns.
+	// dotRows is the number of rows that are read again from the second-level cache for the
+	// next columns.
 	dotRows = 128
-	// packFrom is the number of rows from which it pays to copy a panel of the
-	// right factor to where its rows follow each other.
+	// packFrom is the number of rows from which it pays to copy a panel of the right factor
+	// to where its rows follow each other.
 	packFrom = 64
 )
 
-// width is the number of columns of a tile.
+// width returns the number of columns of a tile.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 
 // MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
@@ -44,10 +44,10 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 	mulAB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
-// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst,
-// m by n. The rows, k, are summed in runs of 32, and then the runs: with |a| and
-// |b| finite and dst zero before, the error of an element is at most gamma_d
-// sum_p |a_pi b_pj|, d = 32 + k/32, gamma_d = d u/(1 - d u).
+// AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It
+// sums the k rows in runs of 32, and then sums the runs. If |a| and |b| are finite and dst
+// was zero before, the error of an element is at most gamma_d sum_p |a_pi b_pj|, where
+// d = 32 + k/32 and gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	addATB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
@@ -66,7 +66,7 @@ func mulBT[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, 
 	}
 }
 
-// dotProducts computes few columns as inner products of rows.
+// dotProducts computes a product with few columns as inner products of rows.
 func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	for i := 0; i < m; i += dotRows {
 		rows := min(dotRows, m-i)
@@ -82,7 +82,7 @@ func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n
 	}
 }
 
-// mulTransposed lays panels of b out as MulAB has them.
+// mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
 func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	var panel []T
 	if k <= smallRun {
@@ -132,8 +132,8 @@ func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 	}
 }
 
-// product computes a product column of tiles by column of tiles. Element (i, p)
-// of the left factor is a[i*rs+p*cs].
+// product computes a product, one column of tiles after the other. Element (i, p) of the
+// left factor is a[i*rs+p*cs].
 func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
 	if fma && m == 1 {
@@ -144,7 +144,7 @@ func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb 
 	}
 }
 
-// packedProduct is product with the same results, on copies of panels of b.
+// packedProduct computes the same results as product, from copies of panels of b.
 func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	var panel []T
 	if k <= smallRun {

@@ -18,7 +18,7 @@ func normal[T Float](rnd *rand.Rand, n int) []T {
 	return x
 }
 
-// matrix is a strided matrix somewhere in a buffer whose other elements are
+// matrix is a strided matrix somewhere in a buffer. The other elements of the buffer are
 // guards.
 type matrix[T Float] struct {
 	buffer         []T
@@ -57,7 +57,7 @@ func (m matrix[T]) row(i int) []T {
 
 func (m matrix[T]) at(i, j int) float64 { return float64(m.data[i*m.ld+j]) }
 
-// intact says that nothing but elements was written.
+// intact reports whether nothing but elements was written.
 func (m matrix[T]) intact() bool {
 	element := func(at int) bool {
 		at -= m.from
@@ -71,7 +71,7 @@ func (m matrix[T]) intact() bool {
 	return true
 }
 
-// gamma is the bound of a chain of d roundings of T.
+// gamma returns the error bound of a chain of d roundings of T.
 func gamma[T Float](d int) float64 {
 	u := 0x1p-24
 	if unsafe.Sizeof(T(0)) == 8 {
@@ -80,7 +80,7 @@ func gamma[T Float](d int) float64 {
 	return float64(d) * u / (1 - float64(d)*u)
 }
 
-// variant is one of the functions as a product of left(i,p) right(p,j).
+// variant describes one of the functions as a product of left(i,p) right(p,j).
 type variant[T Float] struct {
 	name        string
 	left, right func(i, p int) (int, int) // to row and column
@@ -94,7 +94,7 @@ func turned(i, j int) (int, int)   { return j, i }
 
 func runs(run int) func(k int) int { return func(k int) int { return min(k, run) + (k+run-1)/run } }
 
-// products are the functions, on the paths that the machine has.
+// products returns the functions, on the paths that the machine has.
 func products[T Float]() []variant[T] {
 	variants := productsOn[T](false)
 	if assembly[T]() {
@@ -186,8 +186,8 @@ func testProductsMatch[T Float](t *testing.T) {
 	}
 }
 
-// TestProductRowsAreExact: a row gives the same bits alone, in any batch, at any
-// place, address and stride. (Not so for AddATB: its result is a sum over rows.)
+// TestProductRowsAreExact checks that a row gives the same bits alone, in any batch, at any
+// place, address and stride. AddATB is left out: its result is a sum over rows.
 func TestProductRowsAreExact(t *testing.T) {
 	t.Run("float32", testProductRowsAreExact[float32])
 	t.Run("float64", testProductRowsAreExact[float64])
@@ -219,8 +219,8 @@ func testProductRowsAreExact[T Float](t *testing.T) {
 	}
 }
 
-// TestRunsBoundTheDepth: a term that dwarfs the others costs each of its run a
-// rounding and no more. The control, one chain, exceeds the bound.
+// TestRunsBoundTheDepth checks that a term much larger than the others costs each term of
+// its run one rounding and no more. The control, one chain, exceeds the bound.
 func TestRunsBoundTheDepth(t *testing.T) {
 	const k, small = 1024, 0x1p-25
 	exact, bound := 1+(k-1)*small, gamma[float32](64)

@@ -5,8 +5,7 @@ import "unsafe"
 // Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
-// assembly reports whether functions on T have the assembly, which float64 never
-// has.
+// assembly reports whether functions on T have the assembly. For float64 there is none.
 func assembly[T Float]() bool { return hasFMA && unsafe.Sizeof(T(0)) == 4 }
 
 // check panics unless x has room for rows of cols elements, ld apart.

@@ -1,8 +1,8 @@
 package kernel
 
-// SquaredNorm returns the sum of squares of x in double precision. The relative
-// error is below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows
-// on the way. It does not depend on where x lies.
+// SquaredNorm returns the sum of squares of x in double precision. The relative error is
+// below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows on the way. The
+// result does not depend on where x lies in memory.
 func SquaredNorm[T Float](x []T) float64 { return squaredNorm(assembly[T](), x) }
 
 // SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.

@@ -1,8 +1,7 @@
 package kernel
 
-// Packed is the right factor of products, laid out for speed. Its zero value
-// is an empty one; packing again reuses the memory. A Packed may be read by many
-// goroutines.
+// Packed is the right factor of products, laid out for speed. Its zero value is an empty
+// factor. Packing again reuses the memory. Many goroutines may read a Packed at once.
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zeros behind column n; or columns
 	n, k int
@@ -53,7 +52,7 @@ func (p *Packed[T]) packAB(fma bool, b []T, ldb, k, n int) {
 	}
 }
 
-// columnwise says that the columns are few for tiles and long for inner
+// columnwise reports whether the columns are too few for tiles and long enough for inner
 // products.
 func (p *Packed[T]) columnwise() bool { return p.fma && p.n <= packedDotCols && p.k >= dotFrom }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// page is memory for values that end where reading is a fault.
+// page returns memory that ends where reading faults.
 func page[T Float](t *testing.T) []T {
 	size := syscall.Getpagesize()
 	memory, err := syscall.Mmap(-1, 0, 9*size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -19,8 +19,8 @@ func page[T Float](t *testing.T) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&memory[0])), 8*size/int(unsafe.Sizeof(T(0))))
 }
 
-// TestNothingIsReadBehindTheEnd: every operand ends at a page that is not
-// readable; the process would die.
+// TestNothingIsReadBehindTheEnd lets every operand end at a page that is not readable. A
+// read beyond the end would kill the process.
 func TestNothingIsReadBehindTheEnd(t *testing.T) {
 	t.Run("float32", testNothingIsReadBehindTheEnd[float32])
 	t.Run("float64", testNothingIsReadBehindTheEnd[float64])

@@ -2,9 +2,9 @@ package kernel
 
 import "unsafe"
 
-// A panel lies on the stack, in a buffer of its own so that small products do
-// not clear the memory of large ones. Each has room for its rows, of a tile's
-// width, from a boundary.
+// A panel lies on the stack. Small products have a buffer of their own, so that they do not
+// clear the memory of large ones. Each buffer has room for its rows, of a tile's width,
+// from an aligned address.
 type (
 	panelBuffer      [(mulRun + 1) * tileBytes / 8]uint64
 	smallPanelBuffer [(smallRun + 1) * tileBytes / 8]uint64
@@ -18,8 +18,8 @@ func panelIn[T Float](buffer []uint64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&buffer[0])), len(buffer)*8/int(unsafe.Sizeof(T(0))))
 }
 
-// transpose sets depth rows of panel to the columns of b, cols by depth, filled
-// up with zeros.
+// transpose sets depth rows of panel to the columns of b, cols by depth, and fills the rest
+// of each row with zeros.
 func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
@@ -45,8 +45,8 @@ func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
 	}
 }
 
-// gather sets depth rows of panel to those of b, depth by cols, filled up with
-// zeros.
+// gather sets depth rows of panel to those of b, depth by cols, and fills the rest of each
+// row with zeros.
 func gather[T Float](panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {

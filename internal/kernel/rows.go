@@ -1,7 +1,7 @@
 package kernel
 
-// AddRows adds the sum of the rows of a, m by n, to dst, n long. The rows are
-// summed in runs of 32, and then the runs, as in [AddATB].
+// AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
+// of 32, and then sums the runs, as [AddATB] does.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(assembly[T](), dst, a, lda, m, n) }
 
 func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
@@ -32,7 +32,7 @@ func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
 	}
 }
 
-// Scale sets dst to factor times src, element by element. They may be the same.
+// Scale sets dst to factor times src, element by element. The two slices may be the same.
 func Scale[T Float](dst []T, factor T, src []T) { scale(assembly[T](), dst, factor, src) }
 
 func scale[T Float](fma bool, dst []T, factor T, src []T) {

@@ -59,8 +59,8 @@ func TestScale(t *testing.T) {
 	require.Panics(t, func() { Scale(x[:2], 1, x) })
 }
 
-// TestFoldIsTheNearestInteger: against math.RoundToEven, up to the edge of its
-// range, for any factor of 24 significant bits.
+// TestFoldIsTheNearestInteger compares with math.RoundToEven, up to the edge of its range,
+// for any factor of 24 significant bits.
 func TestFoldIsTheNearestInteger(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(8, 1))
 	for n := range 70 {
@@ -83,7 +83,8 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 	}
 }
 
-// TestPathsAgree: where the assembly promises the bits of the portable path.
+// TestPathsAgree checks the functions whose assembly promises the bits of the portable
+// path.
 func TestPathsAgree(t *testing.T) {
 	if !hasFMA {
 		t.Skip("no assembly here")

@@ -2,8 +2,8 @@ package kernel
 
 import "unsafe"
 
-// alignment in bytes of what aligned returns: a cache line, and a multiple of
-// every vector register in use.
+// alignment is the boundary in bytes of what aligned returns: a cache line, and a multiple
+// of every vector register in use.
 const alignment = 64
 
 // aligned returns n zeros that start on a 64-byte boundary.

@@ -8,14 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotRows is the number of rows of a that a register tile of inner products has
-// for each number of rows of b.
+// dotRows is the number of rows of a in a register tile of inner products, by the number of
+// rows of b.
 var dotRows = []int{1: 4, 2: 4, 3: 3, 4: 2, 5: 2, 6: 2}
 
-// dots writes the function that computes the inner products of m rows of a with
-// n rows of b, n at most six. Strides are in bytes. The lanes of a vector are
-// summed apart, then in pairs. mask points to a vector for the last k modulo the
-// lanes.
+// dots writes the function that computes the inner products of m rows of a with n rows of
+// b. It needs n <= 6. Strides are in bytes. The lanes of a vector are summed separately,
+// then in pairs. The parameter mask points to a vector for the last k modulo the lanes.
 func dots() {
 	function("dots32", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int, mask *int32)")
 	var g dot
@@ -157,8 +156,8 @@ func (g dot) block(rows, n int) {
 	SUBQ(operand.U8(rows), g.m())
 }
 
-// sum is what becomes of accumulators whose results lie side by side: one of
-// them, or as many as half a register holds.
+// sum names accumulators whose results lie side by side: a single one, or as many as fill
+// half a register.
 type sum struct{ row, col, from, width int }
 
 func (g dot) sums(rows, n int) (sums []sum) {
@@ -175,8 +174,8 @@ func (g dot) sums(rows, n int) (sums []sum) {
 	return sums
 }
 
-// reduce adds the lanes: pairs, pairs of these and so on in each half, then the
-// halves. The order is the same for either width.
+// reduce adds the lanes: pairs, pairs of these and so on in each half, then the halves. The
+// order is the same for either width.
 func (s sum) reduce(g dot) {
 	if s.width == 1 {
 		for range 2 {

@@ -1,5 +1,5 @@
-// Command gen writes the AVX2 and FMA assembly of package kernel. Run go
-// generate in that package after a change here.
+// Command gen writes the AVX2 and FMA assembly of package kernel. Run go generate in that
+// package after a change here.
 package main
 
 import . "github.com/mmcloughlin/avo/build"

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// y and x are the vector registers by number, whole and lower half.
+// y and x return the vector register with a number: all of it, or its lower half.
 func y(n int) reg.VecPhysical { return vectors[n] }
 func x(n int) reg.VecPhysical { return vectors[n].AsX().(reg.VecPhysical) }
 
@@ -15,8 +15,8 @@ var vectors = []reg.VecPhysical{
 	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
-// at is the memory of row i of three or six from base, stride apart; third is
-// base plus three strides.
+// at returns the memory of row i, one of three or six rows that start at base, stride
+// apart. The register third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	m := operand.Mem{Base: base, Disp: disp}
 	if i >= 3 {
@@ -28,7 +28,7 @@ func at(base, third, stride reg.Register, i, disp int) operand.Mem {
 	return m
 }
 
-// argument is a parameter in memory.
+// argument returns a parameter in memory.
 func argument(name string) operand.Mem {
 	b, err := Param(name).Resolve()
 	if err != nil {

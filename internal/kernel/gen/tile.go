@@ -8,11 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tiles writes the function that computes two vectors of columns of a product,
-// all rows of it, from register tiles of at most six rows. Strides are in
-// bytes. If mask is nil the columns are whole, else it points to as many
-// integers as there are columns, negative for those that exist; if the second
-// vector has none it is left alone.
+// tiles writes the function that computes two vectors of columns of a product, all rows of
+// it, from register tiles of at most six rows. Strides are in bytes. If mask is nil, the
+// columns are whole. Otherwise mask points to one integer for each column, negative for
+// columns that exist. If the second vector has no such column, it is left alone.
 func tiles() {
 	function("tiles32", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb int, m, height, k, run int, add int, mask *int32)")
 	var g tile
@@ -37,8 +36,7 @@ func tiles() {
 	g.blocks("half")
 }
 
-// tile is a way to compute tiles: of one vector in width or two, whole or
-// masked.
+// tile describes a way to compute tiles: one or two vectors wide, whole or masked.
 type tile struct {
 	vectors, unroll int
 	masked          bool
@@ -64,7 +62,7 @@ func (tile) work() reg.Register  { return reg.R15 }
 
 func (g tile) acc(row, half int) reg.VecPhysical { return y(g.vectors*row + half) }
 
-// blocks goes down the rows.
+// blocks writes the loop down the rows.
 func (g tile) blocks(label string) {
 	g.label = label
 	Label(label)
@@ -175,10 +173,10 @@ func (g tile) rows(rows int, f func(i, half int, c operand.Mem)) {
 	}
 }
 
-// loadMask puts the mask of a vector into y15; the only one stays there.
+// loadMask puts the mask of a vector into y15. If there is only one mask, it stays there.
 func (g tile) loadMask(half int) { VMOVUPS(operand.Mem{Base: g.work(), Disp: 32 * half}, y(15)) }
 
-// maskOf is loadMask unless that has been done.
+// maskOf loads the mask of a vector, unless the only mask is there already.
 func (g tile) maskOf(half int) {
 	if g.vectors > 1 {
 		g.loadMask(half)

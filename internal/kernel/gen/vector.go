@@ -40,8 +40,8 @@ func foldInt64() {
 	RET()
 }
 
-// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple
-// of 16. Squares are exact in double precision, so fusing changes nothing.
+// squaredNorm writes the sums of squares of 16 lanes for n a positive multiple of 16.
+// Squares are exact in double precision, so fusing changes nothing.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
 	lanes, from, n := Load(Param("lanes"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
@@ -63,7 +63,7 @@ func squaredNorm() {
 	RET()
 }
 
-// addRows writes AddRows for n a positive multiple of 8 and m positive; lda is
+// addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is
 // in bytes.
 func addRows() {
 	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
@@ -124,9 +124,9 @@ func scale() {
 	RET()
 }
 
-// transpose writes the function that sets eight columns of a panel, 64 bytes
-// wide, to eight rows of b, ldb bytes apart, for n, the length of the rows, a
-// positive multiple of 8.
+// transpose writes the function that sets eight columns of a panel to eight rows of b. The
+// panel is 64 bytes wide. The rows of b are ldb bytes apart and n elements long. The length
+// n is a positive multiple of 8.
 func transpose() {
 	function("transpose32", "func(panel, b *float32, ldb, n int)")
 	panel, b, ldb, n := Load(Param("panel"), GP64()), Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())

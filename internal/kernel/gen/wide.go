@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// wide writes the function that computes one row of a product, n columns, a
+// wide writes the function that computes one row of a product, n columns. The number n is a
 // positive multiple of eight vectors. Strides are in bytes.
 func wide() {
 	function("wide32", "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
