@@ -13,32 +13,32 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Transform makes views of a record: an image moved or mirrored, say.
+// Transform draws random views of a record: an image moved or mirrored, say.
 type Transform interface {
-	// Draw picks a transformation from public randomness. The function it returns
-	// sets dst to the view of src; both have the columns of the data. It depends
-	// on what was drawn and on the contents of src, on nothing else.
+	// Draw picks a transformation from public randomness. The function it returns sets dst
+	// to the view of src. Both have the columns of the data. The view depends on what was
+	// drawn and on the contents of src, and on nothing else.
 	Draw(rnd *rand.Rand) func(dst, src []float32)
-	// Check reports what makes data unusable.
+	// Check returns an error that says what makes data unusable.
 	Check(data Data) error
-	// Fingerprint names every setting.
+	// Fingerprint returns bytes that name every setting.
 	Fingerprint() []byte
 }
 
-// Augment is model trained on several views of every record (augmentation
-// multiplicity; De et al. 2022): the gradient of a record is the mean of those
-// of its views, and it is the mean that is clipped. So a record's share of the
-// sum is bounded as without views, and the charge is the same; clipping each
-// view and adding them up would cost views times the sensitivity.
+// Augment returns a model that is trained on several views of every record (augmentation
+// multiplicity; De et al. 2022). The gradient of a record is the mean of the gradients of
+// its views, and this mean is clipped. So a record's share of the sum is bounded as without
+// views, and the charge is the same. Clipping each view and adding them up would cost views
+// times the sensitivity.
 //
-// The transformations of a step are the same for all records. They come from
-// public randomness, a function of the seed and of the parameters, which were
-// released: what a record contributes stays a function of public state and of
-// that record alone, and an interrupted run meets the same views. Time grows
-// with views; memory does not grow with the batch.
+// The transformations of a step are the same for all records. They come from public
+// randomness: a function of the seed and of the parameters, which were released. So what a
+// record contributes stays a function of public state and of that record alone, and an
+// interrupted run meets the same views. Time grows with views. Memory does not grow with
+// the batch.
 //
-// The losses in a Tally are means over the views. Groups are those of model, if it
-// has any, and it predicts as model does.
+// The losses in a Tally are means over the views. The groups are those of model, if it has
+// any. Prediction is that of model.
 func Augment(model Model, views int, transform Transform, seed uint64) (Model, error) {
 	if model == nil || transform == nil {
 		return nil, errors.New("dpsgd: augmentation needs a model and a transform")
@@ -68,7 +68,7 @@ func (a *augmented) Fingerprint() []byte {
 	return append(append(b, own...), way...)
 }
 
-// Groups implements [Grouped]; a model without groups is one.
+// Groups implements [Grouped]. A model without groups is one group.
 func (a *augmented) Groups() []int {
 	if g, ok := a.Model.(Grouped); ok {
 		return g.Groups()
@@ -122,12 +122,15 @@ func (w *augmentedWorker) Start() {
 	}
 }
 
-// AddClipped implements [Worker]. The sum over views is what the model makes
-// of them, a function of parameters and record by its obligation 1; from there on
-// it is the gradient, whatever its rounding. Its norm is computed in double
-// precision, with a relative error below 2^-30, and an element of the
-// contribution is rounded once, by at most 2^-24: obligation 2. A record passes
-// through 32 additions in its run and at most 8 more: obligation 3.
+// AddClipped implements [Worker].
+//
+//   - Obligation 1: the sum over views is what the model makes of them. By the model's own
+//     obligation 1 it is a function of parameters and record. From there on it is the
+//     gradient, whatever its rounding.
+//   - Obligation 2: the norm of the gradient is computed in double precision, with a
+//     relative error below 2^-30. An element of the contribution is rounded once, by at
+//     most 2^-24.
+//   - Obligation 3: a record passes through 32 additions in its run and at most 8 more.
 func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	const runRows = 32
 	for i, r := range rows {

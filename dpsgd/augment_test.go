@@ -35,7 +35,7 @@ func augmentedSoftmax(views int) func(m *Softmax) Model {
 	}
 }
 
-// gradientOf is the contribution of rows at no clipping.
+// gradientOf returns the contribution of rows without clipping.
 func gradientOf(m Model, d Data, rows ...int) []float32 {
 	sum := make([]float32, len(m.Parameters()))
 	w := m.Worker()
@@ -44,7 +44,8 @@ func gradientOf(m Model, d Data, rows ...int) []float32 {
 	return sum
 }
 
-// The contribution is the clipped mean of the gradients of the views.
+// TestAugmentClipsTheMeanOverViews checks that a contribution is the clipped mean of the
+// gradients of the views.
 func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	d := clouds(20, 5)
 	m, err := NewSoftmax(5, 3)
@@ -91,8 +92,9 @@ func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 	require.NotEqual(t, before, after, "those of the next step do")
 }
 
-// TestAugmentKeepsTheSensitivity: neighbours, of records of all sizes, differ by
-// no more than without views. Clipping each view and adding them breaks it.
+// TestAugmentKeepsTheSensitivity checks that neighbours, of records of all sizes, differ by
+// no more than without views. The control clips each view and adds them, and exceeds the
+// bound.
 func TestAugmentKeepsTheSensitivity(t *testing.T) {
 	ratio := worst(t, 40, augmentedSoftmax(3), sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -111,8 +113,8 @@ func TestAugmentKeepsTheSensitivity(t *testing.T) {
 	require.Greater(t, worst(t, 40, broken(eachView), sigmaOf), 1.5)
 }
 
-// Small world: the law of a step with views is within the claim; three views
-// that are clipped one by one are not.
+// TestSmallWorldsOfAugmentation checks that the law of a step with views is within the
+// claim. The control clips three views one by one and is not.
 func TestSmallWorldsOfAugmentation(t *testing.T) {
 	const q, clip, z = 0.25, 0.5, 1.2
 	both := func(r *release, total []int64) [2]float64 {
@@ -142,8 +144,8 @@ func (w thriceWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip
 	return tally
 }
 
-// A call that is long has as small an error as the obligation says, and groups
-// are clipped one by one.
+// TestAugmentSums checks that a long call has as small an error as the obligation says, and
+// that groups are clipped one by one.
 func TestAugmentSums(t *testing.T) {
 	d := clouds(MaxRows, 5)
 	m, err := NewSoftmax(5, 3)
@@ -176,7 +178,8 @@ func TestAugmentSums(t *testing.T) {
 	require.Equal(t, int64(1), tally.Clipped)
 }
 
-// A record of which one view is not finite contributes nothing.
+// TestAugmentCountsWhatIsNotFinite checks that a record contributes nothing if one of its
+// views is not finite.
 func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	d := clouds(4, 5)
 	row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
@@ -257,8 +260,7 @@ func TestShift(t *testing.T) {
 	require.Equal(t, []float32{0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 17, 18, 0, 0, 0, 0, 0, 0}, dst)
 	s.move(dst, src, 0, 0, true)
 	require.Equal(t, []float32{3, 2, 1, 6, 5, 4, 9, 8, 7, 13, 12, 11, 16, 15, 14, 19, 18, 17}, dst)
-	// Every shift is drawn as often as the others: 50 of them, false-alarm rate
-	// below 1e-6.
+	// Every shift is drawn as often as the others: 50 of them, false-alarm rate below 1e-6.
 	counts := map[float32]int{}
 	probe := make([]float32, 25)
 	probe[12], probe[13] = 1, 2 // the middle, and right of it

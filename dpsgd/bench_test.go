@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// BenchmarkStep times one update with batches of 4,096 records on average,
-// private and not, on all processors. samples/s counts records in batches. What
-// matters is the ratio of the two within one run.
+// BenchmarkStep times one update with batches of 4,096 records on average, private and not,
+// on all processors. The unit samples/s counts records in batches. What matters is the
+// ratio of the two within one run.
 func BenchmarkStep(b *testing.B) {
 	for _, cols := range []int{784, 2304} {
 		const records, classes = 16384, 10

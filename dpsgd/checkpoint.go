@@ -15,24 +15,24 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// checkpointMagic opens a checkpoint file: magic; steps done, the counts of
-// Diagnostics, the clip norm, the optimiser's steps and the number of the
-// reservation in its ledger, eight bytes each; parameters as float32; what the
-// optimiser remembers and the average of iterates as float64; all
-// little-endian, and a seal under the run's key. Sampling and noise need no
-// state: they are functions of the key and the step.
+// checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps
+// done, the counts of Diagnostics, the clip norm, the optimiser's steps and the number of
+// the reservation in its ledger. Then come the parameters as float32, and the optimiser's
+// state and the average of iterates as float64. All are little-endian. A seal under the
+// run's key ends the file. Sampling and noise need no state: they are functions of the key
+// and the step.
 const (
 	checkpointMagic  = "pate dpsgd checkpoint 2\n"
 	checkpointMagic1 = "pate dpsgd checkpoint 1\n"
 	checkpointWords  = 8
 )
 
-// ErrCheckpoint is returned for a checkpoint that is damaged or of another run:
+// ErrCheckpoint is returned for a checkpoint that is damaged or belongs to another run:
 // other data, configuration, initial parameters or key.
 var ErrCheckpoint = errors.New("dpsgd: not a checkpoint of this run")
 
-// seal binds a checkpoint to the run: the key was derived from everything the
-// run is a function of.
+// seal returns a code that binds a checkpoint to the run. The key was derived from
+// everything that the run is a function of.
 func (t *trainer) seal(body []byte) ([]byte, error) {
 	text, err := t.release.key.DeriveBytes("checkpoint", body).MarshalText()
 	if err != nil {
@@ -41,8 +41,8 @@ func (t *trainer) seal(body []byte) ([]byte, error) {
 	return text, nil
 }
 
-// save writes the state, when it is time to. The file holds Diagnostics, which
-// nothing protects: mode 0600.
+// save writes the state to the checkpoint file, if this step is due. The file holds
+// Diagnostics, and nothing protects those: its mode is 0600.
 func (t *trainer) save() error {
 	if t.cfg.Checkpoint == "" || t.done%t.cfg.every(t.cfg.CheckpointEvery) != 0 && t.done != t.cfg.TotalSteps() {
 		return nil
@@ -72,8 +72,8 @@ func (t *trainer) save() error {
 	return nil
 }
 
-// resume restores the state of an interrupted run, if there is one. Nothing is
-// changed on an error.
+// resume restores the state of an interrupted run, if there is one. On an error it changes
+// nothing.
 func (t *trainer) resume() error {
 	if t.cfg.Checkpoint == "" {
 		return nil
@@ -92,7 +92,8 @@ func (t *trainer) resume() error {
 	return nil
 }
 
-// read takes a checkpoint of exactly the size this run's have.
+// read restores the state from a checkpoint. It accepts only the size that this run's
+// checkpoints have.
 func (t *trainer) read(r io.Reader) error {
 	state := t.optimizer.State()
 	doubles := [][]float64{make([]float64, len(state.First)), make([]float64, len(state.Second)), make([]float64, len(t.average))}

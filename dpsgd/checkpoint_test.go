@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A run that is interrupted again and again ends with the bits of one that is
-// not, and its ledger with one charge.
+// TestAnInterruptedRunGoesOn checks that a run that is interrupted again and again ends
+// with the bits of one that is not, and that its ledger ends with one charge.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	d, key := clouds(400, 5), SeedKey(5)
 	whole, want := trained(t, d, usual, key)
@@ -102,7 +102,8 @@ func TestACheckpointOfAnotherRunIsRefused(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "CheckpointEvery")
 }
 
-// A file of an older version says so; one of another entry of the ledger too.
+// TestWhyACheckpointIsRefused checks the reason for a file of an older version, and for one
+// of another entry of the ledger.
 func TestWhyACheckpointIsRefused(t *testing.T) {
 	d := clouds(30, 3)
 	cfg := usual

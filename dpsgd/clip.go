@@ -2,26 +2,26 @@ package dpsgd
 
 import "math"
 
-// Clip is how a [Worker] bounds what a record contributes. The parameters are
-// one group, or, for a model that is [Grouped], may be clipped group by group.
+// Clip says how a [Worker] bounds what a record contributes. The parameters form one group.
+// The groups of a [Grouped] model may be clipped one by one.
 type Clip struct {
-	// Norms holds the clip norm C of each group, positive; +Inf does not clip.
-	// One norm stands for the gradient as a whole.
+	// Norms holds the clip norm C of each group. Each is positive, and +Inf does not clip.
+	// A single norm applies to the gradient as a whole.
 	Norms []float64
-	// Stabilizer, if positive, makes every contribution of nearly the same norm:
-	// g is scaled by C/(|g| + Stabilizer) whatever its norm (automatic clipping,
-	// Bu et al. 2023). Zero is the usual rule, min(1, C/|g|).
+	// Stabilizer, if positive, gives every contribution nearly the same norm: the gradient
+	// g is scaled by C/(|g| + Stabilizer) whatever its norm (automatic clipping, Bu et al.
+	// 2023). Zero means the usual rule, min(1, C/|g|).
 	Stabilizer float64
 }
 
-// FlatClip clips the gradient as a whole to norm.
+// FlatClip returns the rule that clips the gradient as a whole to norm.
 func FlatClip(norm float64) Clip { return Clip{Norms: []float64{norm}} }
 
-// maxScale keeps what a Worker multiplies within the range of float32.
+// maxScale keeps the factors of a Worker within the range of float32.
 const maxScale = 0x1p60
 
-// Scale is the factor for a group's gradient of the given norm, which must be
-// finite: at most 2^60. clipped says whether that norm is above C.
+// Scale returns the factor, at most 2^60, for a group's gradient of the given norm. It also
+// reports whether that norm is above C. The norm must be finite.
 func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	bound := c.Norms[group]
 	switch {
@@ -35,7 +35,7 @@ func (c Clip) Scale(group int, norm float64) (scale float64, clipped bool) {
 	return 1, false
 }
 
-// Norm bounds the Euclidean norm of a contribution over all groups.
+// Norm returns a bound on the Euclidean norm of a contribution over all groups.
 func (c Clip) Norm() float64 {
 	square := 0.0
 	for _, n := range c.Norms {
@@ -44,8 +44,8 @@ func (c Clip) Norm() float64 {
 	return math.Sqrt(square)
 }
 
-// Grouped is a [Model] whose parameters fall into groups, usually layers, that
-// can be clipped one by one.
+// Grouped is a [Model] whose parameters fall into groups, usually layers. The groups can be
+// clipped one by one.
 type Grouped interface {
 	Model
 	// Groups returns the number of parameters of each group, in the order of

@@ -6,49 +6,48 @@ import (
 	"math"
 )
 
-// Clipping refines how gradients are clipped. The zero value scales the gradient
-// as a whole by min(1, C/|g|), C = Config.ClipNorm.
+// Clipping refines how gradients are clipped. Its zero value scales the gradient as a whole
+// by min(1, C/|g|), where C is Config.ClipNorm.
 type Clipping struct {
-	// PerGroup clips each group of a [Grouped] model by itself, all to the same
-	// norm: ClipNorm over the root of the number of groups, so that ClipNorm
-	// bounds them together.
+	// PerGroup clips each group of a [Grouped] model by itself. All groups have the same
+	// norm: ClipNorm over the root of the number of groups. So ClipNorm bounds them
+	// together.
 	PerGroup bool
-	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself,
-	// to the norm given for it. ClipNorm must be zero: the root of the sum of
-	// squares takes its place.
+	// GroupNorms, if not empty, clips each group of a [Grouped] model by itself, to the
+	// norm listed for it. ClipNorm must then be zero. The root of the sum of squares takes
+	// its place.
 	GroupNorms []float64
-	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer),
-	// whatever its norm: automatic clipping (Bu et al. 2023). In [2^-40, 2^40].
+	// Stabilizer, if positive, scales every gradient by C/(|g| + Stabilizer), whatever its
+	// norm: automatic clipping (Bu et al. 2023). It must be in [2^-40, 2^40].
 	Stabilizer float64
-	// Adaptive moves the clip norm from step to step; default fixed.
+	// Adaptive moves the clip norm from step to step. By default the norm is fixed.
 	Adaptive Adaptive
 }
 
-// Adaptive moves the clip norm towards a quantile of the norms of gradients
-// (Andrew et al. 2021): after every step the share of records that were not
-// clipped is released, with noise, and
+// Adaptive moves the clip norm C towards a quantile of the norms of gradients (Andrew et
+// al. 2021). After every step the share of records that were not clipped is released, with
+// noise, and C moves:
 //
 //	C = C exp(-LearningRate (share - Quantile))
 //
-// The share is the noisy count of records with |g| <= C over the expected size
-// of a batch. The count is charged: see Config.Event. Config.ClipNorm is where C
-// starts.
+// The share is the noisy count of records with |g| <= C over the expected size of a batch.
+// The count is charged: see Config.Event. C starts at Config.ClipNorm.
 type Adaptive struct {
-	// Quantile is the share of records to leave alone, in (0, 1). Zero switches
-	// this off.
+	// Quantile is the share of records to leave unclipped, in (0, 1). Zero turns adaptive
+	// clipping off.
 	Quantile float64
-	// LearningRate is how fast C moves, in (0, 10].
+	// LearningRate sets how fast C moves, in (0, 10].
 	LearningRate float64
-	// CountNoise is the standard deviation of the noise of the count, in records,
-	// in [2^-10, 2^20]. A step is charged as one Gaussian release with the noise
-	// multiplier (NoiseMultiplier^-2 + CountNoise^-2)^-1/2: next to nothing for
-	// a twentieth of the expected batch.
+	// CountNoise is the standard deviation of the noise of the count, in records, in
+	// [2^-10, 2^20]. A step is charged as one Gaussian release with the noise multiplier
+	// (NoiseMultiplier^-2 + CountNoise^-2)^-1/2. If CountNoise is a twentieth of the
+	// expected batch, that costs next to nothing.
 	CountNoise float64
 }
 
 func (a Adaptive) on() bool { return a.Quantile != 0 }
 
-// next is the clip norm after a step that released share. It stays in the range
+// next returns the clip norm after a step that released share. The norm stays in the range
 // of Config.ClipNorm.
 func (a Adaptive) next(clip, share float64) float64 {
 	return min(max(clip*math.Exp(-a.LearningRate*(share-a.Quantile)), minClip), maxClip)
@@ -97,7 +96,7 @@ func (c Config) validateClipping() error {
 	return nil
 }
 
-// clip is the rule of the first step for the model.
+// clip returns the clipping rule of the first step for the model.
 func (c Config) clip(model Model) (Clip, error) {
 	clipping := c.Clipping
 	if !clipping.PerGroup && len(clipping.GroupNorms) == 0 {

@@ -9,73 +9,71 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Config says how to train. Every field that shapes the result is fixed before
-// the data is touched. What is not said is left out: the least Config is plain
-// DP-SGD with a constant learning rate.
+// Config says how to train. Every field that shapes the result is fixed before the data is
+// touched. A feature whose field is left out is off: the smallest Config is plain DP-SGD
+// with a constant learning rate.
 type Config struct {
-	// SamplingProbability is the chance of a record to be in a batch, in
-	// [2^-64, 1]. The float64 is taken as the binary fraction it is. At 1 every
-	// step sees everybody: private gradient descent.
+	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. It
+	// is taken as exactly the binary fraction that the float64 is. At 1 every step uses
+	// every record: private gradient descent.
 	SamplingProbability float64
-	// NoiseMultiplier is the standard deviation of the noise over the clip
-	// norm, in [2^-10, 2^20].
+	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
+	// 2^20].
 	NoiseMultiplier float64
 	// Steps is the number of updates.
 	Steps int
-	// Phases, if not empty, stand in for the three fields above, which must then
-	// be zero: a noise schedule is a list of phases.
+	// Phases, if not empty, replaces the three fields above, which must then be zero. A
+	// noise schedule is a list of phases.
 	Phases []Phase
 
-	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It
-	// shapes learning, not privacy.
+	// ClipNorm bounds the norm of a record's gradient, in [2^-40, 2^40]. It shapes
+	// learning, not privacy.
 	ClipNorm float64
-	// Clipping refines how gradients are clipped; default by their norm as a
-	// whole.
+	// Clipping refines how gradients are clipped. By default they are clipped by their norm
+	// as a whole.
 	Clipping Clipping
-	// Laplace draws noise from the discrete Laplace law, of scale NoiseMultiplier
-	// times the clip norm: pure differential privacy. For models of one parameter
-	// and SamplingProbability 1.
+	// Laplace draws noise from the discrete Laplace law of scale NoiseMultiplier times the
+	// clip norm, for pure differential privacy. It needs a model of one parameter and
+	// SamplingProbability 1.
 	Laplace bool
 
-	// LearningRate multiplies an update; positive.
+	// LearningRate multiplies an update. It must be positive.
 	LearningRate float64
-	// Schedule moves the learning rate from step to step; default constant.
+	// Schedule moves the learning rate from step to step. By default the rate is constant.
 	Schedule Schedule
-	// Optimizer is the update rule; default plain gradient descent.
+	// Optimizer is the update rule. The default is plain gradient descent.
 	Optimizer optim.Config
-	// AverageDecay, if not zero, asks for the exponential moving average of the
-	// iterates, in (0, 1): see Result.Average. It costs no privacy.
+	// AverageDecay, if not zero, asks for the exponential moving average of the iterates:
+	// see Result.Average. It is in (0, 1). It costs no privacy.
 	AverageDecay float64
 
-	// Records is the public number of records: sums are divided by
-	// SamplingProbability times it, and it says how many blocks a batch is dealt
-	// to. Default: the rows of the data, whose number is then taken to be public.
+	// Records is the public number of records. Sums are divided by SamplingProbability
+	// times Records, and the number of blocks of a batch follows from it. The default is
+	// the number of rows of the data, which is then taken to be public.
 	Records int
-	// Workers is the number of goroutines; default GOMAXPROCS. The result does
-	// not depend on it, to the last bit.
+	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not
+	// depend on it, to the last bit.
 	Workers int
-	// Checkpoint is a file for the state of the run, mode 0600: an interrupted
-	// Train with the same arguments, on a reservation of a resumed ledger, goes on
-	// from it, to the last bit as if nothing had happened and at no further cost.
-	// It is as secret as the data. Default: none.
+	// Checkpoint names a file for the state of the run, with mode 0600. An interrupted
+	// Train with the same arguments, on a reservation of a resumed ledger, goes on from it.
+	// The result is the same to the last bit as without the interruption, and costs nothing
+	// more. The file is as secret as the data. By default there is none.
 	Checkpoint string
-	// CheckpointEvery is the number of steps between two checkpoints; default a
+	// CheckpointEvery is the number of steps between two checkpoints. The default is a
 	// twentieth of Steps.
 	CheckpointEvery int
-	// NonPrivate trains without noise, for a baseline: NoiseMultiplier must be
-	// zero. With a ClipNorm gradients are clipped all the same, with +Inf this is
-	// plain gradient descent. The event is accountant.NonPrivate, which no
-	// budget admits, so Train then takes no reservation.
+	// NonPrivate trains without noise, for a baseline. NoiseMultiplier must then be zero.
+	// With a ClipNorm gradients are still clipped. With +Inf this is plain gradient
+	// descent. The event is accountant.NonPrivate. No budget admits it, so Train then takes
+	// no reservation.
 	NonPrivate bool
-	// Public, if it has rows, is public data on which the model is scored; see
-	// Metrics.
+	// Public, if it has rows, is public data on which the model is scored: see Metrics.
 	Public Data
-	// PublicEvery is the number of steps between two scores; default a twentieth
-	// of Steps.
+	// PublicEvery is the number of steps between two scores. The default is a twentieth of
+	// Steps.
 	PublicEvery int
-	// Observe, if set, is called after every step, from Train's goroutine. The
-	// model holds that step's iterate: the caller may read it, and must not change
-	// it.
+	// Observe, if set, is called after every step, from Train's goroutine. The model holds
+	// that step's iterate. The caller may read it and must not change it.
 	Observe func(Metrics)
 }
 
@@ -93,7 +91,7 @@ func (c Config) phases() []Phase {
 	return []Phase{{Steps: c.Steps, SamplingProbability: c.SamplingProbability, NoiseMultiplier: c.NoiseMultiplier}}
 }
 
-// TotalSteps is the number of updates in all phases.
+// TotalSteps returns the number of updates in all phases.
 func (c Config) TotalSteps() int {
 	n := 0
 	for _, p := range c.phases() {
@@ -102,7 +100,7 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phase is the phase of a step, counted from 0.
+// phase returns the phase of a step, counted from 0.
 func (c Config) phase(step int) Phase {
 	phases := c.phases()
 	for _, p := range phases {
@@ -114,11 +112,11 @@ func (c Config) phase(step int) Phase {
 	return phases[len(phases)-1]
 }
 
-// Event is the worst case of a run, for the relation "add or remove one record".
+// Event returns the worst case of a run, for the relation "add or remove one record".
 func (c Config) Event() accountant.Event { return c.EventAfter(c.TotalSteps()) }
 
-// EventAfter is the worst case of the first steps of a run. It is for showing
-// what was spent so far: what is charged is Event.
+// EventAfter returns the worst case of the first steps of a run. It serves to show what was
+// spent so far. What is charged is Event.
 func (c Config) EventAfter(steps int) accountant.Event {
 	if c.NonPrivate {
 		return accountant.NonPrivate{}
@@ -136,8 +134,8 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// GaussianDraws is how many numbers a run draws from the discrete Gaussian law,
-// for a model with so many parameters; see [LatticeDelta].
+// GaussianDraws returns how many numbers a run draws from the discrete Gaussian law, for a
+// model with the given number of parameters: see [LatticeDelta].
 func (c Config) GaussianDraws(parameters int) int {
 	if c.NonPrivate || c.Laplace {
 		return 0
@@ -148,7 +146,7 @@ func (c Config) GaussianDraws(parameters int) int {
 	return c.TotalSteps() * parameters
 }
 
-// stepEvent is one step of a phase.
+// stepEvent returns the event of one step of a phase.
 func (c Config) stepEvent(p Phase) accountant.Event {
 	if c.Laplace {
 		return accountant.Laplace{NoiseMultiplier: p.NoiseMultiplier}
@@ -160,7 +158,7 @@ func (c Config) stepEvent(p Phase) accountant.Event {
 	return accountant.PoissonSampled{Probability: p.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: z}}
 }
 
-// Validate reports the first field that is missing or out of range.
+// Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
 	if err := c.validatePhases(); err != nil {
 		return err
@@ -221,7 +219,7 @@ const (
 	maxWorkers         = 1 << 16
 )
 
-// within reports a field whose value is outside [low, high].
+// within returns an error that names the field if its value is outside [low, high].
 func within(field string, v, low, high float64) error {
 	if v >= low && v <= high {
 		return nil
@@ -238,15 +236,15 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// text names everything in the Config that shapes the result.
+// text returns everything in the Config that shapes the result.
 func (c Config) text() string {
 	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
 	c.Public, c.PublicEvery, c.Observe = Data{}, 0, nil
 	return fmt.Sprintf("dpsgd 5 %+v", c)
 }
 
-// every is how often something is done that is done every n steps, or by
-// default twenty times.
+// every returns n, or a twentieth of all steps if n is not positive: the number of steps
+// between two occasions.
 func (c Config) every(n int) int {
 	if n > 0 {
 		return n

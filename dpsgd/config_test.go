@@ -128,7 +128,8 @@ func TestGroupsAreTheModels(t *testing.T) {
 	require.ErrorContains(t, err, "hold 3")
 }
 
-// Whatever shapes the result is in the text that noise derives from.
+// TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is
+// in the text that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	apart := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true}
 	base := Config{}.text()
@@ -169,7 +170,7 @@ func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	require.NotEqual(t, near.text(), further.text(), "the last bit of a number")
 }
 
-// everyKind is a configuration of each kind of state a run can have.
+// everyKind returns a configuration for each kind of state that a run can have.
 func everyKind() map[string]Config {
 	with := func(change func(*Config)) Config {
 		cfg := usual

@@ -9,12 +9,12 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// Data is the private training set: row i of X, of class Y[i], is record i.
+// Data is the private training set. Row i of X, of class Y[i], is record i.
 type Data struct {
 	X blas32.General
 	Y []int
-	// Targets, if it has rows, holds what a model with squared loss is to predict,
-	// one row a record; Y may then be empty, and is not read.
+	// Targets, if it has rows, holds what a model with squared loss is to predict, one row
+	// a record. Y may then be empty, and is not read.
 	Targets blas32.General
 }
 

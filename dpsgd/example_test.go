@@ -13,7 +13,7 @@ import (
 )
 
 func ExampleTrain() {
-	// 1,000 records with two features; the class is the larger one.
+	// Make 1,000 records with two features. The class is the larger feature.
 	data := dpsgd.Data{X: blas32.General{Rows: 1000, Cols: 2, Stride: 2}, Y: make([]int, 1000)}
 	for i := range data.Y {
 		data.Y[i] = i % 2

@@ -13,8 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// pair is a model with two parameters, two groups or one, whose gradient is the
-// record.
+// pair is a model with two parameters, in one group or two, whose gradient is the record.
 type pair struct {
 	parameters []float32
 	groups     []int
@@ -68,16 +67,15 @@ func dropPair(d Data, r int) Data {
 	return pairs(slices.Delete(slices.Clone(d.X.Data), 2*r, 2*r+2)...)
 }
 
-// plane is the exact law of a release of two numbers: Gaussians of standard
-// deviation 1 around the sums of all possible batches. They are discrete on a
-// grid with 2^32 points to a standard deviation, which no table can tell from
-// the continuous law.
+// plane is the exact law of a release of two numbers: Gaussians of standard deviation 1
+// around the sums of all possible batches. The real release is discrete, on a grid with
+// 2^32 points to a standard deviation. No table can tell that from the continuous law.
 type plane struct {
 	weights []float64
 	points  [][2]float64
 }
 
-// planeOf enumerates the batches. read takes two coordinates, in standard
+// planeOf enumerates the batches. The function read takes two coordinates, in standard
 // deviations of their noise, out of the integers that noise is added to.
 func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read func(r *release, total []int64) [2]float64) (p plane) {
 	s.probability = q
@@ -113,8 +111,8 @@ func (p plane) density(x, y float64) (d float64) {
 	return d / (2 * math.Pi)
 }
 
-// renyi integrates by the trapezoid rule, which is exact to many digits for
-// functions as smooth as these.
+// renyi integrates by the trapezoid rule, which is exact to many digits for functions as
+// smooth as these.
 func (p plane) renyi(q plane, order int) float64 {
 	const step, reach = 0.2, 14
 	sum := 0.0
@@ -129,7 +127,7 @@ func (p plane) renyi(q plane, order int) float64 {
 	return math.Log(sum) / float64(order-1)
 }
 
-// closest is the largest divergence of neighbours over the claim.
+// closest returns the largest divergence of neighbours over the claim.
 func closest(t *testing.T, model Model, worlds []Data, q float64, s setting, claimed float64, read func(*release, []int64) [2]float64) (ratio float64) {
 	for _, data := range worlds {
 		whole := planeOf(t, model, data, q, s, read)
@@ -144,10 +142,10 @@ func closest(t *testing.T, model Model, worlds []Data, q float64, s setting, cla
 	return ratio
 }
 
-// TestSmallWorldsOfAdaptiveClipping: the sum and the count of records that were
-// not clipped, together, are never farther apart than the event claims, and
-// nearly so for a record just within the clip norm. If the count were not
-// charged the claim would be broken.
+// TestSmallWorldsOfAdaptiveClipping checks the joint law of the sum and the count of
+// records that were not clipped. Neighbours are never farther apart than the event claims,
+// and nearly that far for a record just within the clip norm. The control does not charge
+// the count and exceeds the claim.
 func TestSmallWorldsOfAdaptiveClipping(t *testing.T) {
 	const q, clip, z, count = 0.25, 0.5, 1.2, 2.5
 	sumAndCount := func(r *release, total []int64) [2]float64 {
@@ -166,8 +164,8 @@ func TestSmallWorldsOfAdaptiveClipping(t *testing.T) {
 	require.Greater(t, closest(t, newPair(1, 1), worlds[:1], q, s, z, sumAndCount), 1.1, "the control: the count is free")
 }
 
-// TestSmallWorldsOfGroupClipping: groups clipped one by one; the noise is for
-// them together. The control scales the noise to the norm of one group.
+// TestSmallWorldsOfGroupClipping clips groups one by one, under noise for all of them
+// together. The control scales the noise to the norm of one group.
 func TestSmallWorldsOfGroupClipping(t *testing.T) {
 	const q, z = 0.25, 1.2
 	both := func(r *release, total []int64) [2]float64 {
@@ -192,8 +190,8 @@ func TestSmallWorldsOfGroupClipping(t *testing.T) {
 	require.Greater(t, closest(t, newPair(1, 1), worlds[:1], q, s, z, oneNormOnly), 1.1)
 }
 
-// The noise of the count is a Gaussian of CountNoise records. False-alarm rate
-// 1e-6; the seeds are fixed.
+// TestTheCountFollowsItsLaw checks that the noise of the count is a Gaussian of CountNoise
+// records. The false-alarm rate is 1e-6, and the seeds are fixed.
 func TestTheCountFollowsItsLaw(t *testing.T) {
 	const runs, bins, noise = 4000, 20, 1.5
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, Steps: 1, ClipNorm: 0.5, LearningRate: 1,
@@ -217,7 +215,7 @@ func TestTheCountFollowsItsLaw(t *testing.T) {
 	require.Less(t, statistic, distuv.ChiSquared{K: bins - 1}.Quantile(1-1e-6))
 }
 
-// The joint multiplier is rounded down, and symmetric.
+// TestJointMultiplier checks that the joint multiplier is rounded down, and symmetric.
 func TestJointMultiplier(t *testing.T) {
 	require.InDelta(t, 1/math.Sqrt(2), jointMultiplier(1, 1), 1e-12)
 	require.Less(t, jointMultiplier(1, 1), 1/math.Sqrt(2))

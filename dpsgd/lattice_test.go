@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roundedVariation is the total variation between the discrete Gaussian law of
-// sigma s and the continuous one rounded to the nearest integer, by summation.
+// roundedVariation returns, by summation, the total variation between the discrete Gaussian
+// law of sigma s and the continuous one rounded to the nearest integer.
 func roundedVariation(s float64) float64 {
 	reach := int(12 * s)
 	total := 0.0
@@ -25,9 +25,9 @@ func roundedVariation(s float64) float64 {
 	return variation / 2
 }
 
-// The allowance covers the variation of every draw, weighed by 1 + e^epsilon: a
-// pair that moves by a total variation of v each keeps a hockey-stick divergence
-// within v + e^epsilon v of what it was.
+// TestLatticeDeltaCoversTheDifferenceOfTheLaws checks that the allowance covers the
+// variation of every draw, weighed by 1 + e^epsilon. A pair whose laws each move by a total
+// variation of v keeps a hockey-stick divergence within v + e^epsilon v of what it was.
 func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 	// s^2 times the variation tends to a constant as s grows
 	constant := 0.0
@@ -46,8 +46,8 @@ func TestLatticeDeltaCoversTheDifferenceOfTheLaws(t *testing.T) {
 	}
 }
 
-// The sensitivity is at least the bound of each of the three cases in the comment of
-// grid, and the noise is made for it.
+// TestGridCoversEveryCase checks that the sensitivity is at least the bound of each of the
+// three cases in the comment of grid, and that the noise is made for it.
 func TestGridCoversEveryCase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := math.Exp2(rapid.Float64Range(-8, 12).Draw(t, "log2 noise multiplier"))
@@ -68,7 +68,8 @@ func TestGridCoversEveryCase(t *testing.T) {
 			"one above":   c*(1+gamma*limit) + (pieces+limit+1)/2*root,
 			"both above":  c + root/2,
 		} {
-			// the last digits are covered by a slack of 2^-40; roundings weigh 2^-33 or more
+			// The last digits are covered by a slack of 2^-40, and roundings weigh 2^-33 or
+			// more.
 			require.GreaterOrEqual(t, g.sensitivity, bound*(1-0x1p-50), name)
 		}
 		require.GreaterOrEqual(t, g.sigma, z*g.sensitivity*(1-0x1p-50))

@@ -44,8 +44,8 @@ func column(values ...float32) Data {
 	return Data{X: blas32.General{Rows: len(values), Cols: 1, Stride: 1, Data: values}, Y: make([]int, len(values))}
 }
 
-// mixture is the exact law of one step's release on a toy: a discrete Gaussian
-// shifted by the integer sum of every possible batch.
+// mixture is the exact law of one step's release on a toy: a discrete Gaussian shifted by
+// the integer sum of every possible batch.
 type mixture struct {
 	weights, means []float64 // in units of the grid
 	sigma          float64
@@ -70,9 +70,9 @@ func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 	return m
 }
 
-// density tabulates the law over k/sigma in steps of 1/mesh. The common standard
-// deviation is above 2^32, so a smooth sum over the integers is the sum over the
-// table to more digits than doubles have.
+// density tabulates the law over k/sigma in steps of 1/mesh. The common standard deviation
+// is above 2^32. So a smooth sum over the integers equals the sum over the table, to more
+// digits than doubles have.
 func (m mixture) density() []float64 {
 	d := make([]float64, 2*reach*mesh+1)
 	for i, w := range m.weights {
@@ -114,7 +114,7 @@ func hockeyStick(p, q []float64, epsilon float64) (s float64) {
 	return s
 }
 
-// sampledGaussian is the Renyi divergence of the Poisson-sampled Gaussian at an
+// sampledGaussian returns the Renyi divergence of the Poisson-sampled Gaussian at an
 // integer order, by the binomial sum (Mironov, Talwar, Zhang 2019).
 func sampledGaussian(q, multiplier float64, order int) float64 {
 	s := 0.0
@@ -165,8 +165,8 @@ func TestSmallWorlds(t *testing.T) {
 	}
 }
 
-// TestStepFollowsItsLaw compares 20,000 steps with the exact law. False-alarm
-// rate 1e-6; the seeds are fixed.
+// TestStepFollowsItsLaw compares 20,000 steps with the exact law. The false-alarm rate is
+// 1e-6, and the seeds are fixed.
 func TestStepFollowsItsLaw(t *testing.T) {
 	const runs, bins = 20000, 40
 	data := column(0.5, -9, 0.2)
@@ -190,9 +190,9 @@ func TestStepFollowsItsLaw(t *testing.T) {
 	require.Less(t, statistic, distuv.ChiSquared{K: bins - 1}.Quantile(1-1e-6))
 }
 
-// TestNoiseOfAnEmptyBatch: with nobody sampled the step is noise of the claimed
-// size, and the divisor is the expected batch. Relative standard error of the
-// estimate 1/sqrt(2 P) = 0.5 %, false-alarm rate 1e-6.
+// TestNoiseOfAnEmptyBatch checks a step in which no record is sampled. The step is noise of
+// the claimed size, and the divisor is the expected batch. The relative standard error of
+// the estimate is 1/sqrt(2 P) = 0.5 %, the false-alarm rate 1e-6.
 func TestNoiseOfAnEmptyBatch(t *testing.T) {
 	const cols = 10000
 	model, err := NewSoftmax(cols, 2)
@@ -244,8 +244,8 @@ func TestAnyBelow(t *testing.T) {
 	})
 }
 
-// TestSamplingCountsOfManyProbabilities: on both sides of where words are
-// skipped, with and without a rest. False-alarm rate 1e-6 in all.
+// TestSamplingCountsOfManyProbabilities uses probabilities on both sides of the one from
+// which words are skipped, with and without a rest. The false-alarm rate is 1e-6 in all.
 func TestSamplingCountsOfManyProbabilities(t *testing.T) {
 	for i, q := range []float64{1.0 / 512, 1.0 / 300, 1.0 / 60, 1.0 / 256, 0.25, 0.3, 126.5 / 256, 127.5 / 256, 0.5, 0.9, 0.999} {
 		const n = 1_000_003
@@ -255,8 +255,8 @@ func TestSamplingCountsOfManyProbabilities(t *testing.T) {
 	}
 }
 
-// TestSamplingCounts: how often each record is taken, how pairs go together,
-// and how records spread over blocks. False-alarm rate 1e-6 each.
+// TestSamplingCounts checks how often each record is taken, how pairs go together, and how
+// records spread over blocks. The false-alarm rate is 1e-6 each.
 func TestSamplingCounts(t *testing.T) {
 	const records, draws, q = 300, 5000, 0.3
 	b := newBatcher(q, records, 2)

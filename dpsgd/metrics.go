@@ -12,45 +12,43 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Metrics is where a run is. All but Private may be shown to anybody: it is
-// public, or part of the release that was charged, or computed from it and from
+// Metrics describes the progress of a run. All fields but Private may be shown to anybody.
+// They are public, or part of the release that was charged, or computed from it and from
 // public data.
 type Metrics struct {
 	Step, Steps  int // done, of
 	LearningRate float64
 	// ClipNorm is the clip norm of this step.
 	ClipNorm float64
-	// Unclipped is the noisy share of records that were not clipped, of the
-	// expected batch, where clipping is adaptive; otherwise NaN.
+	// Unclipped is the noisy number of records that were not clipped, as a share of the
+	// expected batch, if clipping is adaptive. Otherwise it is NaN.
 	Unclipped float64
-	// Event is what the steps so far amount to; see Config.EventAfter.
+	// Event is the worst case of the steps so far: see Config.EventAfter.
 	Event accountant.Event
-	// Public is the score on Config.Public after this step, or nil: it is computed
-	// every Config.PublicEvery steps and after the last.
+	// Public is the score on Config.Public after this step. It is computed every
+	// Config.PublicEvery steps and after the last step. Otherwise it is nil.
 	Public *Score
-	// Private is of this step alone.
+	// Private holds the counts of this step alone.
 	Private Diagnostics
 }
 
-// Score is how well a model does on public data.
+// Score says how well a model does on public data.
 type Score struct {
 	Loss float64 // mean over the rows, those whose gradient is not finite left out
-	// Accuracy is the share of rows whose class is predicted, or NaN for a model
-	// that is no [Predictor], or fails to predict a row, and for data without
-	// classes.
+	// Accuracy is the share of rows whose class is predicted. It is NaN for a model that is
+	// no [Predictor] or fails to predict a row, and for data without classes.
 	Accuracy float64
 }
 
-// Predictor is a [Model] that tells classes.
+// Predictor is a [Model] that predicts classes.
 type Predictor interface {
 	// Predict sets dst[i] to the class of row i of x.
 	Predict(ctx context.Context, dst []int, x blas32.General) error
 }
 
-// Diagnostics counts what happened to records, summed over steps. It is an
-// exact function of the private data, protected by nothing and charged
-// nowhere: for the data's owner, not for release. It prints redacted and has
-// no JSON form.
+// Diagnostics counts what happened to records, summed over steps. It is an exact function
+// of the private data, protected by nothing and charged nowhere. It is for the owner of the
+// data, not for release. It prints redacted and has no JSON form.
 type Diagnostics struct {
 	Sampled   int64   // records in batches
 	Clipped   int64   // of them, those whose gradient was scaled down
@@ -58,12 +56,12 @@ type Diagnostics struct {
 	Loss      float64 // sum of the losses of the others
 }
 
-// ClipFraction is the share of sampled records that were clipped, or NaN if
-// there were none.
+// ClipFraction returns the share of sampled records that were clipped, or NaN if no record
+// was sampled.
 func (d Diagnostics) ClipFraction() float64 { return float64(d.Clipped) / float64(d.Sampled) }
 
-// MeanLoss is the mean loss of the sampled records with a finite gradient, or
-// NaN if there were none.
+// MeanLoss returns the mean loss of the sampled records with a finite gradient, or NaN if
+// there were none.
 func (d Diagnostics) MeanLoss() float64 { return d.Loss / float64(d.Sampled-d.NonFinite) }
 
 func (d *Diagnostics) add(e Diagnostics) {
@@ -102,7 +100,7 @@ func allFinite(x blas32.General) error {
 	return nil
 }
 
-// observer tells the caller of Train about its steps.
+// observer reports the steps of Train to its caller.
 type observer struct {
 	cfg       Config
 	model     Model
@@ -130,7 +128,7 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 	return o, nil
 }
 
-// tell completes and delivers the metrics of a step.
+// tell completes the metrics of a step and passes them to Config.Observe.
 func (o *observer) tell(ctx context.Context, m Metrics) error {
 	if o.cfg.Observe == nil {
 		return nil

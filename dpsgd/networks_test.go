@@ -16,7 +16,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// Networks are trained by every way of clipping, and by views; the number of
+// TestNetworks trains networks by every way of clipping, and by views. The number of
 // goroutines does not matter, to the last bit.
 func TestNetworks(t *testing.T) {
 	const cols, records = 12, 400

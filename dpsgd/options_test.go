@@ -18,8 +18,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// TestWorkersDoNotMatterToAnyKind: bit for bit the same parameters, averages,
-// clip norms and counts.
+// TestWorkersDoNotMatterToAnyKind checks that parameters, averages, clip norms and counts
+// are the same bit for bit.
 func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
 	d := clouds(700, 9)
 	for name, cfg := range everyKind() {
@@ -34,7 +34,7 @@ func TestWorkersDoNotMatterToAnyKind(t *testing.T) {
 	}
 }
 
-// TestEveryKindGoesOn: a run that is interrupted after every few steps ends with
+// TestEveryKindGoesOn checks that a run that is interrupted after every few steps ends with
 // the bits of one that is not.
 func TestEveryKindGoesOn(t *testing.T) {
 	d, key := clouds(300, 4), SeedKey(5)
@@ -120,8 +120,8 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 	}
 }
 
-// TestAdaptiveClippingFindsTheQuantile: with a learning rate of zero, nearly,
-// gradients stay what they are and C settles at the median of their norms.
+// TestAdaptiveClippingFindsTheQuantile trains with a learning rate of nearly zero, so that
+// gradients stay what they are. C must settle at the median of their norms.
 func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 	var values []float32
 	for i := range 1001 {
@@ -144,7 +144,7 @@ func TestAdaptiveClippingFindsTheQuantile(t *testing.T) {
 	require.NotEqual(t, last, result.ClipNorm)
 }
 
-// TestLaplaceFollowsItsLaw: one step on one parameter. False-alarm rate 1e-6.
+// TestLaplaceFollowsItsLaw checks one step on one parameter. The false-alarm rate is 1e-6.
 func TestLaplaceFollowsItsLaw(t *testing.T) {
 	const runs, bins, clip, noise = 4000, 20, 0.5, 1.5
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: noise, Steps: 1, ClipNorm: clip, LearningRate: 1, Laplace: true}
@@ -169,10 +169,9 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 	require.ErrorContains(t, err, "one parameter")
 }
 
-// TestDiscreteLaplaceIsCovered compares hockey-stick divergences of the discrete
-// pair with those of the continuous one the event stands for, on a grid so coarse
-// that the difference shows: without the two units of laplaceScale it is not
-// covered.
+// TestDiscreteLaplaceIsCovered compares hockey-stick divergences of the discrete pair with
+// those of the continuous pair that the event stands for. The grid is so coarse that the
+// difference shows: without the two units of laplaceScale the discrete pair is not covered.
 func TestDiscreteLaplaceIsCovered(t *testing.T) {
 	discrete := func(d int, b, epsilon float64) (h float64) {
 		for k := -1500; k <= 1500; k++ {
@@ -280,8 +279,8 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, r.Begin(cfg.Event(), ledger.Use{Relation: accountant.AddRemove}), "nothing was charged for it")
 }
 
-// TestMemoryDoesNotGrowWithTheBatch: sixteen times the batch takes a few words
-// more a record, and no gradient of any.
+// TestMemoryDoesNotGrowWithTheBatch checks that a batch sixteen times as large takes a few
+// words more a record, and no memory for gradients.
 func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	const cols, records = 2000, 8192
 	data := Data{X: blas32.General{Rows: records, Cols: cols, Stride: 0, Data: make([]float32, cols)}, Y: make([]int, records)}

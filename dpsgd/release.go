@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// release is the private heart of a step, and of [Sum]: the clipped sum of a
-// Poisson sample on the grid, under exact discrete noise.
+// release computes the private part of a step, and of [Sum]: the clipped sum of a Poisson
+// sample on the grid, under exact discrete noise.
 type release struct {
 	key        Key
 	workers    int
@@ -31,30 +31,29 @@ type release struct {
 	scratch []*scratch // of goroutines
 }
 
-// setting is what a step is made with: all of it public.
+// setting holds the parameters of a step. All of them are public.
 type setting struct {
 	probability     float64 // of a record to be in the sample
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
-	// countMultiplier, if positive, asks for the number of sampled records that
-	// were not clipped, under noise of that standard deviation.
+	// countMultiplier, if positive, asks for the number of sampled records that were not
+	// clipped, under noise of that standard deviation.
 	//
-	// The count is one more coordinate of the same discrete Gaussian mechanism:
-	// a record counts as a whole number of units, the largest that leaves the
-	// noise, which has the grid's sigma S as everywhere, at countMultiplier
-	// records. So neighbours differ by at most S/noiseMultiplier in the sum and
-	// S/countMultiplier in the count, together, as both are of the same sample,
-	// by S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm: the
-	// release of both is a Gaussian mechanism with the multiplier of
-	// jointMultiplier, by the proof beside grid, with one coordinate more. Unlike
-	// a sum of floats the count is exact and adds no rounding.
+	// The count is one more coordinate of the same discrete Gaussian mechanism. A record
+	// counts as a whole number of units. That number is the largest for which the noise,
+	// which has the grid's sigma S as everywhere, has a standard deviation of at least
+	// countMultiplier records. So neighbours differ by at most S/noiseMultiplier in the sum
+	// and S/countMultiplier in the count. Both are of the same sample, so together they
+	// differ by at most S sqrt(noiseMultiplier^-2 + countMultiplier^-2) in Euclidean norm.
+	// Hence the release of both is a Gaussian mechanism with the multiplier of
+	// jointMultiplier, by the proof beside grid with one coordinate more. Unlike a sum of
+	// floats the count is exact and adds no rounding.
 	countMultiplier float64
 }
 
-// jointMultiplier is (a^-2 + b^-2)^-1/2, the noise multiplier of two Gaussian
-// releases of one sample taken together (Andrew et al. 2021, Theorem 1), rounded
-// down.
+// jointMultiplier returns (a^-2 + b^-2)^-1/2, rounded down. This is the noise multiplier of
+// two Gaussian releases of one sample taken together (Andrew et al. 2021, Theorem 1).
 func jointMultiplier(a, b float64) float64 {
 	low, high := min(a, b), max(a, b)
 	ratio := low / high
@@ -66,7 +65,7 @@ type noiseLaw interface {
 	Fill(dst []int64, s *rng.Stream)
 }
 
-// laplaceLaw fills from a sampler that makes one value at a time.
+// laplaceLaw adds Fill to a sampler that makes one value at a time.
 type laplaceLaw struct{ *rng.DiscreteLaplace }
 
 func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
@@ -75,8 +74,8 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 	}
 }
 
-// newRelease prepares releases that start with the given setting. A number of
-// records that is 0 is that of the data.
+// newRelease prepares releases that start with the given setting. If records is 0, it uses
+// the number of rows of the data.
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: records, parameters: len(model.Parameters())}
 	if records == 0 {
@@ -119,7 +118,7 @@ func (r *release) set(s setting) error {
 	return r.setNoise(s)
 }
 
-// setNoise prepares the sampler, if it is not the one of the last step.
+// setNoise prepares the sampler, unless the sampler of the last step has the same scale.
 func (r *release) setNoise(s setting) error {
 	scale := r.grid.sigma
 	if s.laplace {
@@ -170,13 +169,13 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	return tally, nil
 }
 
-// addNoise adds the step's noise to total. The noise is a pseudo-random function
-// of the run's key, the step and all integers of the sum. So a sum that is
-// computed again meets its own noise, and one that differs by a single unit
-// meets other noise, whatever made it differ: a processor that rounds in another
-// way, another version, a Worker that is not what its Fingerprint says. Noise that
-// the step alone named would leave the difference of two such sums bare. A run of
-// parameters has a stream of its own, so that goroutines share the work.
+// addNoise adds the step's noise to total. The noise is a pseudo-random function of the
+// run's key, the step and all integers of the sum. So a sum that is computed again meets
+// its own noise. A sum that differs by a single unit meets other noise, whatever made it
+// differ: a processor that rounds in another way, another version, a Worker that does not
+// match its Fingerprint. If the noise depended on the step alone, the difference of two
+// such sums would be bare. Each run of parameters has a stream of its own, so that
+// goroutines share the work.
 func (r *release) addNoise(step uint64) {
 	hashes := make([][sha256.Size]byte, spansOf(len(r.total)))
 	r.withScratch(func(s *scratch, i, low, high int) { hashes[i] = s.hash(r.total[low:high]) })
@@ -194,7 +193,7 @@ func (r *release) addNoise(step uint64) {
 	})
 }
 
-// scratch is what a goroutine needs for a span.
+// scratch is the working memory of a goroutine for one span.
 type scratch struct {
 	noise [spanLength]int64
 	bytes [8 * spanLength]byte
@@ -217,7 +216,7 @@ func (r *release) withScratch(f func(s *scratch, i, low, high int)) {
 	})
 }
 
-// read sets dst to the part from low on of the sum, divided by divisor.
+// read sets dst to a part of the sum, from element low on, divided by divisor.
 func (r *release) read(dst []float64, low int, divisor float64) {
 	if r.noise != nil {
 		scale := 1 / (r.grid.perUnit * divisor)
@@ -237,14 +236,14 @@ func (r *release) read(dst []float64, low int, divisor float64) {
 	}
 }
 
-// unclipped is the noisy number of sampled records that were not clipped.
+// unclipped returns the noisy number of sampled records that were not clipped.
 func (r *release) unclipped() float64 {
 	return float64(r.total[r.parameters]) / float64(r.units)
 }
 
-// fingerprint hashes all that a run is a function of, so that different runs under
-// one key take different samples and meet different noise. The configuration is
-// given as text.
+// fingerprint returns a hash of everything that a run is a function of. So different runs
+// under one key take different samples and meet different noise. The caller passes the
+// configuration as text.
 func fingerprint(configuration string, model Model, data Data, workers int) []byte {
 	h := sha256.New()
 	own := model.Fingerprint()

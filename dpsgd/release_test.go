@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// noiseOf is what a release adds to a sum of integers.
+// noiseOf returns what a release adds to a sum of integers.
 func noiseOf(t *testing.T, sum []int64) []int64 {
 	t.Helper()
 	r, err := newRelease(toy{parameter: make([]float32, len(sum))}, column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
@@ -24,8 +24,9 @@ func noiseOf(t *testing.T, sum []int64) []int64 {
 	return r.total
 }
 
-// TestSumsThatDifferMeetOtherNoise: under one key and step the same sum meets the same
-// noise, and one that differs by a unit, in any place, other noise in every place.
+// TestSumsThatDifferMeetOtherNoise checks, under one key and step, that the same sum meets
+// the same noise. A sum that differs by a unit, in any place, must meet other noise in
+// every place.
 func TestSumsThatDifferMeetOtherNoise(t *testing.T) {
 	sum := make([]int64, 2*spanLength+5)
 	noise := noiseOf(t, sum)
@@ -40,8 +41,8 @@ func TestSumsThatDifferMeetOtherNoise(t *testing.T) {
 	}
 }
 
-// TestBlocksComeFromThePublicNumber: with Records given, a record more or less changes
-// neither the number of blocks nor the divisor.
+// TestBlocksComeFromThePublicNumber checks that, if Records is set, a record more or less
+// changes neither the number of blocks nor the divisor.
 func TestBlocksComeFromThePublicNumber(t *testing.T) {
 	blocks := func(rows, records int) int {
 		r, err := newRelease(toy{parameter: []float32{0}}, column(make([]float32, rows)...), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, records, 1)
@@ -79,8 +80,8 @@ func (w tooMuchWorker) AddClipped(sum []float32, data Data, rows []int, clip Cli
 	return Tally{}
 }
 
-// TestAWorkerThatAddsTooMuchReleasesNothing: what the noise does not cover is not
-// released, and the model stays as it was.
+// TestAWorkerThatAddsTooMuchReleasesNothing checks that what the noise does not cover is
+// not released, and that the model stays as it was.
 func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	for _, add := range []float32{2.001, float32(math.Inf(-1)), float32(math.NaN())} {
@@ -94,7 +95,7 @@ func TestAWorkerThatAddsTooMuchReleasesNothing(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestWhatCannotBeTrainedIsNotCharged: the reservation stays unused.
+// TestWhatCannotBeTrainedIsNotCharged checks that the reservation stays unused.
 func TestWhatCannotBeTrainedIsNotCharged(t *testing.T) {
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1}
 	scored := cfg

@@ -7,10 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. A
-// uniform integer below 2^136 is compared with q 2^136, which is an integer: the
-// last bit of q is worth at least 2^-116. Its leading byte usually decides, and
-// a word has eight of them; the rest is drawn when they are equal.
+// bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a
+// uniform integer below 2^136 with q 2^136, which is an integer: the last bit of q is worth
+// at least 2^-116. The leading byte usually decides, and a word has eight of them. If it is
+// equal, the rest is drawn.
 type bernoulli struct {
 	always bool
 	first  byte
@@ -29,8 +29,7 @@ func newBernoulli(q float64) bernoulli {
 	return bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// among calls take for the numbers below n for which the event happens, each
-// by itself.
+// among calls take for each number below n for which the event happens, independently.
 func (b bernoulli) among(n int, s *rng.Stream, take func(i int)) {
 	if b.always {
 		for i := range n {
@@ -51,15 +50,15 @@ func (b bernoulli) among(n int, s *rng.Stream, take func(i int)) {
 	}
 }
 
-// rest decides where the leading byte left it open.
+// rest decides the event if the leading byte was equal.
 func (b bernoulli) rest(s *rng.Stream) bool {
 	u := s.Uint64()
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// anyBelow reports whether a byte of word is below n, at most 128: then, and
-// only then, the subtraction sets the top bit of a byte that had none, in the
-// lowest such byte at the latest.
+// anyBelow reports whether a byte of word is below n, for n at most 128. If one is, and
+// only then, the subtraction sets the top bit of a byte that had none, at the latest in the
+// lowest such byte.
 func anyBelow(word uint64, n byte) bool {
 	const ones = 0x0101010101010101
 	return (word-ones*uint64(n))&^word&(ones<<7) != 0
@@ -78,11 +77,11 @@ type batcher struct {
 
 type pick struct{ row, block int }
 
-// drawLength is how many records share a stream of random numbers, so that
-// goroutines share the work.
+// drawLength is how many records share a stream of random numbers, so that goroutines share
+// the work.
 const drawLength = 1 << 13
 
-// newBatcher is for a number of blocks that comes from public numbers.
+// newBatcher returns a batcher. The number of blocks must come from public numbers.
 func newBatcher(q float64, records, blocks int) *batcher {
 	return &batcher{
 		include: newBernoulli(q), records: records, blocks: blocks,
@@ -91,8 +90,8 @@ func newBatcher(q float64, records, blocks int) *batcher {
 	}
 }
 
-// draw makes the batch of one step. Every record takes part, or not, and finds
-// its block by draws of its own.
+// draw makes the batch of one step. Draws of its own decide whether a record takes part,
+// and which block it joins.
 func (b *batcher) draw(workers int, key Key) {
 	parallel(workers, len(b.picked), func(_, part int) {
 		picked, s := b.picked[part][:0], key.Derive("part", uint64(part)).Stream()

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Shape is how a learning rate moves.
+// Shape names how a learning rate moves.
 type Shape string
 
 // The shapes. The zero value is Constant.
@@ -16,19 +16,19 @@ const (
 	Stepwise Shape = "stepwise" // times Factor Every so many steps
 )
 
-// Schedule moves the learning rate from step to step. It is data, fixed before
-// the run. The zero value keeps the rate.
+// Schedule moves the learning rate from step to step. It is data, fixed before the run. Its
+// zero value keeps the rate constant.
 type Schedule struct {
 	Shape Shape
-	// Final is the rate of the last step, as a share of Config.LearningRate; for
+	// Final is the rate of the last step, as a share of Config.LearningRate. It is for
 	// Linear and Cosine.
 	Final float64
-	// Every is the number of steps between two drops and Factor, in (0, 1], what
-	// the rate is multiplied by; for Stepwise.
+	// Every is the number of steps between two drops. At each drop the rate is multiplied
+	// by Factor, in (0, 1]. Both are for Stepwise.
 	Every  int
 	Factor float64
-	// Warmup is a number of steps at the start in which the rate rises in a
-	// straight line to Config.LearningRate; the shape follows it.
+	// Warmup is a number of steps at the start in which the rate rises in a straight line
+	// to Config.LearningRate. The shape follows after that.
 	Warmup int
 }
 
@@ -56,7 +56,7 @@ func (s Schedule) validate(steps int) error {
 	return nil
 }
 
-// share is the rate of a step, counted from 0, over Config.LearningRate.
+// share returns the rate of a step, counted from 0, over Config.LearningRate.
 func (s Schedule) share(step, steps int) float64 {
 	if step < s.Warmup {
 		return float64(step+1) / float64(s.Warmup)
@@ -77,7 +77,7 @@ func (s Schedule) share(step, steps int) float64 {
 	return 1
 }
 
-// rate is the learning rate of a step, counted from 0.
+// rate returns the learning rate of a step, counted from 0.
 func (c Config) rate(step int) float64 {
 	return c.LearningRate * c.Schedule.share(step, c.TotalSteps())
 }

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// dealt is a batcher whose blocks are given.
+// dealt returns a batcher with the given blocks.
 func dealt(blocks [][]int) *batcher {
 	b := &batcher{blocks: len(blocks), starts: []int{0}}
 	for _, rows := range blocks {
@@ -21,8 +21,8 @@ func dealt(blocks [][]int) *batcher {
 	return b
 }
 
-// without removes row r from data, moving all later rows to other indices and
-// addresses, and from the blocks, where the others stay.
+// without removes row r from data, so that all later rows move to other indices and
+// addresses. It also removes r from its block. The other records stay in their blocks.
 func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 	x := blas32.General{Rows: data.X.Rows - 1, Cols: data.X.Cols, Stride: data.X.Cols + 1}
 	x.Data = make([]float32, x.Rows*x.Stride)
@@ -46,7 +46,7 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 	return smaller, moved
 }
 
-// sumOf is the integer vector that noise is added to.
+// sumOf returns the integer vector that noise is added to.
 func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks [][]int) []int64 {
 	s := newSummer(model, data, true, 1)
 	s.blind = true
@@ -66,8 +66,8 @@ func distance(a, b []int64) float64 {
 	return math.Sqrt(square)
 }
 
-// world is a random training set with adversarial magnitudes, dealt to blocks
-// around the size where summation changes.
+// world returns a random training set with adversarial magnitudes, dealt to blocks around
+// the size where summation changes.
 func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	cols, classes := []int{1, 7, 40}[rnd.IntN(3)], 2+rnd.IntN(3)
 	model, _ := NewSoftmax(cols, classes)
@@ -163,9 +163,9 @@ func (w brokenWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip
 	return w.f(w.Worker, sum, data, rows, clip)
 }
 
-// TestNeighboursDifferByAtMostTheSensitivity removes records from random data
-// and compares the integers that noise is added to. The bound is nearly
-// reached; every broken variant breaks it.
+// TestNeighboursDifferByAtMostTheSensitivity removes records from random data and compares
+// the integers that noise is added to. The bound is nearly reached. Every broken variant
+// exceeds it.
 func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	ratio := worst(t, 300, softmaxItself, sigmaOf)
 	require.LessOrEqual(t, ratio, 1.0)
@@ -207,8 +207,8 @@ func TestNeighboursDifferByAtMostTheSensitivity(t *testing.T) {
 	}
 }
 
-// TestRowByRowBlocks: above limit rows a block gives the sum of the
-// integers of its rows, which no company changes.
+// TestRowByRowBlocks checks that a block above limit rows gives the sum of the integers of
+// its rows, and that no other row of the block changes these integers.
 func TestRowByRowBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	for range 5 {
@@ -239,7 +239,7 @@ func TestGrid(t *testing.T) {
 				require.LessOrEqual(t, g.sigma, 0x1p40, name)
 				require.GreaterOrEqual(t, g.sigma, multiplier*g.sensitivity, name)
 				require.Zero(t, math.Float64bits(g.perUnit)&(1<<29-1), name)
-				// How much more than NoiseMultiplier ClipNorm the noise is.
+				// The noise is larger than NoiseMultiplier ClipNorm by at most this factor.
 				most := 1.0021
 				switch {
 				case multiplier > 100:
@@ -249,7 +249,7 @@ func TestGrid(t *testing.T) {
 				}
 				require.Less(t, g.sigma/(multiplier*clip*g.perUnit), most, name)
 				require.GreaterOrEqual(t, g.sigma/(multiplier*clip*g.perUnit), 1.0, name)
-				// Of the sum of a piece, and of the whole.
+				// Check the sum of a piece, and the whole sum.
 				require.Less(t, MaxRows*clip*g.perUnit, 0x1p51, name)
 			}
 		}
@@ -260,8 +260,8 @@ func TestGrid(t *testing.T) {
 	require.ErrorContains(t, err, "NoiseMultiplier")
 }
 
-// The noise has one size whatever the clip norm: a run whose clip norm moves
-// needs one sampler.
+// TestTheNoiseDoesNotDependOnTheClipNorm checks that the noise has one size for every clip
+// norm, so that a run whose clip norm moves needs one sampler.
 func TestTheNoiseDoesNotDependOnTheClipNorm(t *testing.T) {
 	first, err := newGrid(3, 1, 1000, 100)
 	require.NoError(t, err)

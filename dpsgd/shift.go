@@ -6,13 +6,13 @@ import (
 	"math/rand/v2"
 )
 
-// Shift moves images by a random number of pixels up or down and left or right,
-// and mirrors half of them if Flip is set. What enters at a border is zero.
-// A row of the data holds Planes images of Rows by Cols pixels, row-major, one
-// after the other, which move together.
+// Shift moves images by a random number of pixels up or down and left or right. It mirrors
+// half of them if Flip is set. Pixels that enter at a border are zero. A row of the data
+// holds Planes images of Rows by Cols pixels, row-major, one after the other. They move
+// together.
 type Shift struct {
 	Planes, Rows, Cols int
-	// By is the largest number of pixels, in either direction, at least 0.
+	// By is the largest number of pixels to move, in either direction, at least 0.
 	By int
 	// Flip mirrors left and right with probability one half.
 	Flip bool

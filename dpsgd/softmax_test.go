@@ -31,9 +31,8 @@ func (l layer) flat() (f []float64) {
 	return append(f, l.B...)
 }
 
-// Softmax is softmax regression as plainly as the obligations of Worker allow:
-// the model of the tests of this package, which cannot import the package of
-// models.
+// Softmax is softmax regression, as plain as the obligations of Worker allow. It is the
+// model of the tests of this package, which cannot import the package of models.
 type Softmax struct {
 	cols, classes int
 	parameters    []float32 // W row-major, classes by cols, then b
@@ -143,7 +142,7 @@ func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip Cl
 	return tally
 }
 
-// TestSoftmaxGolden: the model of the tests is right.
+// TestSoftmaxGolden checks that the model of the tests is right.
 func TestSoftmaxGolden(t *testing.T) {
 	var g struct {
 		Params  layer       `json:"params"`

@@ -10,28 +10,27 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// SumConfig says how to release the sum of everybody's contribution.
+// SumConfig says how to release the sum of the contributions of all records.
 type SumConfig struct {
 	// ClipNorm bounds the norm of a record's contribution, in [2^-40, 2^40].
 	ClipNorm float64
-	// NoiseMultiplier is the standard deviation of the noise over the clip
-	// norm, in [2^-10, 2^20].
+	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
+	// 2^20].
 	NoiseMultiplier float64
-	// Records is the public number of records, by which the work is dealt to
-	// blocks. Default: the rows of the data, whose number is then taken to be
-	// public.
+	// Records is the public number of records. The number of blocks follows from it. The
+	// default is the number of rows of the data, which is then taken to be public.
 	Records int
-	// Workers is the number of goroutines; default GOMAXPROCS. The result does
-	// not depend on it, to the last bit.
+	// Workers is the number of goroutines. The default is GOMAXPROCS. The result does not
+	// depend on it, to the last bit.
 	Workers int
 }
 
-// Event is the release of a sum, for the relation "add or remove one record".
+// Event returns the event of one sum, for the relation "add or remove one record".
 func (c SumConfig) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: c.NoiseMultiplier}
 }
 
-// Validate reports the first field that is missing or out of range.
+// Validate returns an error for the first field that is missing or out of range.
 func (c SumConfig) Validate() error {
 	return firstError(
 		within("SumConfig.ClipNorm", c.ClipNorm, minClip, maxClip),
@@ -43,8 +42,8 @@ func (c SumConfig) Validate() error {
 
 // SumResult is the release of a sum.
 type SumResult struct {
-	// Sum estimates the clipped sum, an element for each of the model's parameters.
-	// The noise of each has a standard deviation just above NoiseMultiplier times
+	// Sum estimates the clipped sum, with one element for each of the model's parameters.
+	// The noise of each element has a standard deviation just above NoiseMultiplier times
 	// ClipNorm.
 	Sum []float64
 	// Event is what the reservation was charged for.
@@ -54,14 +53,13 @@ type SumResult struct {
 	Diagnostics Diagnostics
 }
 
-// Sum releases the clipped sum of what every record contributes, under Gaussian
-// noise: one step of [Train] with everybody in the batch, and nothing trained.
-// A private mean, a matrix of second moments and a histogram are the sums of
-// models whose workers add a row, its outer product or a cell; see [Model].
+// Sum releases the clipped sum of what every record contributes, under Gaussian noise. It
+// is one step of [Train] with every record in the batch, and nothing is trained. A private
+// mean, a matrix of second moments and a histogram are the sums of models whose workers add
+// a row, its outer product or a cell: see [Model].
 //
-// The reservation must be for cfg.Event() and unused; it is used up when Sum
-// starts, whatever comes of it. The same key, data, configuration and model give
-// the same sum.
+// The reservation must be for cfg.Event() and unused. It is used up when Sum starts, even
+// if Sum then fails. The same key, data, configuration and model give the same sum.
 func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation *ledger.Reservation, key Key) (SumResult, error) {
 	if err := cfg.Validate(); err != nil {
 		return SumResult{}, err
@@ -90,7 +88,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	return result, nil
 }
 
-// checkRun reports what is missing before anything is charged.
+// checkRun returns an error for what is missing, before anything is charged.
 func checkRun(model Model, data Data, key Key) error {
 	if key.IsZero() {
 		return errors.New("dpsgd: the key is missing: make one with NewKey")
@@ -109,7 +107,7 @@ func checkRun(model Model, data Data, key Key) error {
 	return model.Check(data)
 }
 
-// begin uses the reservation, which must be for the event.
+// begin uses the reservation. It returns an error if the reservation is not for the event.
 func begin(event accountant.Event, reservation *ledger.Reservation, key Key) error {
 	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)

@@ -33,8 +33,8 @@ func TestSumIsTheClippedSum(t *testing.T) {
 	require.Zero(t, m.parameter[0], "nothing is trained")
 }
 
-// The noise of a sum has the claimed size: relative standard error of the
-// estimate 1/sqrt(2 P), false-alarm rate 1e-6.
+// TestSumNoise checks that the noise of a sum has the claimed size. The relative standard
+// error of the estimate is 1/sqrt(2 P), the false-alarm rate 1e-6.
 func TestSumNoise(t *testing.T) {
 	const cols = 10000
 	m, err := NewSoftmax(cols, 2)

@@ -10,8 +10,7 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// parallel calls f(worker, i) for all i below n from the given number of
-// goroutines.
+// parallel calls f(worker, i) for all i below n from the given number of goroutines.
 func parallel(workers, n int, f func(worker, i int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -38,7 +37,7 @@ func parallel(workers, n int, f func(worker, i int)) {
 // spanLength is how many parameters a goroutine takes at a time.
 const spanLength = 4096
 
-// spansOf is the number of spans of n parameters.
+// spansOf returns the number of spans of n parameters.
 func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
 // spans calls f for consecutive ranges of n parameters.
@@ -48,10 +47,10 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 	})
 }
 
-// summer computes the clipped sum of a batch: as integers on a grid, in any
-// order, with a sum for each goroutine, or, for training without noise, as
-// doubles, with a fixed number of sums (lanes) so that the order of additions
-// does not depend on goroutines. Its memory does not depend on the batch.
+// summer computes the clipped sum of a batch. With a grid it sums integers, in any order,
+// with one sum for each goroutine. Without noise it sums doubles, with a fixed number of
+// sums (lanes), so that the order of additions does not depend on goroutines. Its memory
+// does not depend on the batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -70,7 +69,7 @@ type summingWorker struct {
 	busy bool    // started in this step
 }
 
-// lanesFor bounds the memory of the lanes by 32 MB or so.
+// lanesFor returns the number of lanes. It keeps their memory to about 32 MB.
 func lanesFor(parameters int) int { return max(4, min(16, 1<<22/parameters)) }
 
 func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
@@ -96,8 +95,8 @@ func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
 	return s
 }
 
-// add sums the clipped gradients of the batch, in units of 1/perUnit where
-// there is a grid, or returns ctx's error.
+// add sums the clipped gradients of the batch, in units of 1/perUnit if there is a grid. It
+// returns the error of ctx if ctx ends.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
 		w.busy = false
@@ -141,8 +140,8 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
-// addBlock sums a block piece by piece: in single precision, and then by fold,
-// which takes over w.sum, of so many records, and clears it.
+// addBlock sums a block piece by piece. It sums a piece in single precision in w.sum. Then
+// fold takes over w.sum, the sum of the given number of records, and clears it.
 func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
 	if len(rows) > s.group.limit {
@@ -157,7 +156,7 @@ func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(row
 	return tally
 }
 
-// addInts adds the sums of the goroutines from low on to dst.
+// addInts adds the sums of the goroutines, from parameter low on, to dst.
 func (s *summer) addInts(dst []int64, low int) {
 	for _, w := range s.workers {
 		if w.busy {

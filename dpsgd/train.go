@@ -13,43 +13,42 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Key is the secret all randomness of a run derives from.
+// Key is the secret from which all randomness of a run derives.
 type Key = rng.Key
 
-// NewKey draws a key from the operating system; what it trains may be released.
+// NewKey draws a key from the operating system. What it trains may be released.
 func NewKey() (Key, error) { return rng.NewKey() }
 
-// SeedKey makes a repeatable key for experiments; nothing it trains may be
-// released.
+// SeedKey returns a repeatable key for experiments. Nothing it trains may be released.
 func SeedKey(seed uint64) Key { return rng.SeedKey(seed) }
 
-// Result says what a run was.
+// Result describes a finished run.
 type Result struct {
 	// Event is what the reservation was charged for.
 	Event accountant.Event
 	Steps int
-	// Average is the moving average of the iterates, with Config.AverageDecay a:
-	// started at the initial parameters, after every step a times itself plus
-	// (1 - a) times the parameters. Copy it over the model's Parameters to use
-	// it. Nil without a.
+	// Average is the moving average of the iterates, if Config.AverageDecay is a > 0, and
+	// nil otherwise. It starts at the initial parameters. After every step it becomes a
+	// times itself plus (1 - a) times the parameters. To use it, copy it over the model's
+	// Parameters.
 	Average []float32
-	// ClipNorm is the clip norm after the last step; adaptive clipping moves it.
+	// ClipNorm is the clip norm after the last step. Adaptive clipping moves it.
 	ClipNorm float64
 	// Releasable is false for a seeded key and for non-private training.
 	Releasable  bool
 	Diagnostics Diagnostics
 }
 
-// Train trains model on data in place, from the parameters it has. The
-// reservation must be for cfg.Event() and unused; it is used up when Train
-// starts, whatever comes of it. For cfg.NonPrivate it must be nil.
+// Train trains model on data in place, from the parameters it has. The reservation must be
+// for cfg.Event() and unused. It is used up when Train starts, even if Train then fails.
+// For cfg.NonPrivate it must be nil.
 //
-// Batches of any size are streamed, [MaxRows] records at most at a time: memory
-// does not grow with them but for a few words a record.
+// Batches of any size are streamed, at most [MaxRows] records at a time. So memory does not
+// grow with the batch, but for a few words a record.
 //
-// The same key, data, configuration and initial parameters give the same model,
-// bit for bit on machines of one kind. When ctx ends, Train returns its error;
-// the model then holds the iterate of a finished step, which the charge covers.
+// The same key, data, configuration and initial parameters give the same model, bit for bit
+// on machines of one kind. When ctx ends, Train returns its error. The model then holds the
+// iterate of a finished step, and the charge covers it.
 func Train(ctx context.Context, model Model, data Data, cfg Config, reservation *ledger.Reservation, key Key) (Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return Result{}, err
@@ -153,8 +152,7 @@ func (t *trainer) setting(p Phase) setting {
 	}
 }
 
-// step makes one update. Its gradient is the sum divided by the expected size
-// of a batch.
+// step makes one update. Its gradient is the sum divided by the expected size of a batch.
 func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	phase := t.cfg.phase(t.done)
 	if err := t.release.set(t.setting(phase)); err != nil {
@@ -182,8 +180,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	return m, nil
 }
 
-// descend moves the parameters and their average; it reports whether all are
-// finite.
+// descend moves the parameters and their average. It reports whether all are finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
 	finite := make([]bool, spansOf(len(parameters)))

@@ -19,7 +19,7 @@ import (
 
 func reserve(t testing.TB, cfg Config) *ledger.Reservation { return reserveEvent(t, cfg.Event()) }
 
-// clouds are records of three classes around three centres.
+// clouds returns records of three classes around three centres.
 func clouds(n, cols int) Data {
 	rnd := rand.New(rand.NewPCG(7, 1))
 	d := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
@@ -48,7 +48,7 @@ func accuracy(t *testing.T, m *Softmax, d Data) float64 {
 
 var usual = Config{SamplingProbability: 0.1, NoiseMultiplier: 1, ClipNorm: 0.5, Steps: 30, LearningRate: 1, Optimizer: optim.Config{Momentum: 0.5}}
 
-// weighted multiplies what a model adds, a setting that is in no parameter.
+// weighted multiplies what a model adds by a setting that is not among its parameters.
 type weighted struct {
 	toy
 	weight float32
@@ -73,9 +73,9 @@ func (w weightedWorker) AddClipped(sum []float32, data Data, rows []int, clip Cl
 	return tally
 }
 
-// Two models that differ in a setting meet different noise, whether their
-// fingerprints say so or not: the difference of two releases is never the bare
-// gradient.
+// TestModelsOfOtherSettingsMeetOtherNoise checks that two models that differ in a setting
+// meet different noise, whether their fingerprints say so or not. So the difference of two
+// releases is never the bare gradient.
 func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	data := column(0.25, 0.25, 0.25, 0.25)
 	cfg := Config{SamplingProbability: 1, NoiseMultiplier: 50, ClipNorm: 1, Steps: 1, LearningRate: 1}
@@ -122,7 +122,7 @@ func TestTrainingLearns(t *testing.T) {
 	require.Zero(t, result.Diagnostics.Clipped)
 }
 
-// TestWorkersDoNotMatter: bit for bit the same parameters. The control shows
+// TestWorkersDoNotMatter checks that parameters are the same bit for bit. The control shows
 // that another seed changes them.
 func TestWorkersDoNotMatter(t *testing.T) {
 	d := clouds(3000, 37)
@@ -151,9 +151,9 @@ func TestOnlyACryptographicKeyIsReleasable(t *testing.T) {
 	require.False(t, bare.Releasable)
 }
 
-// TestNoiseIsNeverMetTwice: with one key, runs that differ in data, in
-// configuration or in where they start have unrelated noise. Batches are empty,
-// so equal noise would give equal models.
+// TestNoiseIsNeverMetTwice checks that runs under one key have unrelated noise if they
+// differ in data, in configuration or in where they start. Batches are empty, so equal
+// noise would give equal models.
 func TestNoiseIsNeverMetTwice(t *testing.T) {
 	cfg := Config{SamplingProbability: 0x1p-60, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1e-10}
 	d := clouds(50, 4)

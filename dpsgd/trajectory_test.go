@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 )
 
-// network is a layer of tanh units under a softmax, with cross-entropy loss:
-// gradients written out, one record at a time.
+// network is a layer of tanh units under a softmax, with cross-entropy loss. Its gradients
+// are written out, one record at a time.
 type network struct {
 	W1 [][]float64 `json:"W1"`
 	B1 []float64   `json:"b1"`
@@ -29,7 +29,7 @@ func (n network) flat() (f []float64) {
 	return append(f, n.B2...)
 }
 
-// gradient is that of one record's loss at parameters laid out as flat does.
+// gradient returns the gradient of one record's loss at parameters laid out as flat does.
 func (n network) gradient(p, x []float64, label int) []float64 {
 	in, hidden, out := len(n.W1[0]), len(n.W1), len(n.W2)
 	w1, rest := p[:in*hidden], p[in*hidden:]
@@ -102,9 +102,8 @@ type trajectoryGolden struct {
 	} `json:"runs"`
 }
 
-// TestGoldenTrajectories follows all eight runs in double precision with the
-// rules of the trainer - Clip.Scale, Adaptive.next, optim - under the given
-// batches and noise.
+// TestGoldenTrajectories follows all eight runs in double precision with the rules of the
+// trainer (Clip.Scale, Adaptive.next, optim), under the given batches and noise.
 func TestGoldenTrajectories(t *testing.T) {
 	var g trajectoryGolden
 	readJSON(t, "trajectory.json", &g)

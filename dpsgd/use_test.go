@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// The event of DP-SGD is for a record added or removed. Replacing one costs more: a
-// ledger of that relation does not take the charge.
+// TestTrainFitsItsLedger checks the relation. The event of DP-SGD is for a record added or
+// removed. Replacing one costs more, so a ledger of that relation does not take the charge.
 func TestTrainFitsItsLedger(t *testing.T) {
 	secret, err := NewKey()
 	require.NoError(t, err)
@@ -48,9 +48,10 @@ func TestTrainFitsItsLedger(t *testing.T) {
 	}
 }
 
-// Sums and Laplace noise are for records added or removed as well. A ledger of the
-// other relation can hold their events, at half of what a replaced record costs; so
-// it is the release that refuses, before it reads a record.
+// TestReleasesRefuseReplacedRecords checks sums and Laplace noise, which are for records
+// added or removed as well. A ledger of the other relation can hold their events, at half
+// of what a replaced record costs. So it is the release that refuses, before it reads a
+// record.
 func TestReleasesRefuseReplacedRecords(t *testing.T) {
 	key, err := NewKey()
 	require.NoError(t, err)

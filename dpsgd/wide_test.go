@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// wide is a model with so many parameters that whole groups of MaxRows are summed
-// at a time: the gradient is the record's columns over and over. A depth above 64
-// additions is an obligation broken on purpose.
+// wide is a model with many parameters, so that whole groups of MaxRows are summed at a
+// time. Its gradient is the record's columns over and over. A depth above 64 additions
+// breaks an obligation on purpose.
 type wide struct {
 	parameters []float32
 	run        int
@@ -58,8 +58,8 @@ func (w wideWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) 
 	return tally
 }
 
-// TestNeighboursOfLargeModels is the sensitivity of sums with the larger groups:
-// blocks around MaxRows records, which rounding pushes in one direction.
+// TestNeighboursOfLargeModels checks the sensitivity of sums with the larger groups: blocks
+// around MaxRows records, which rounding pushes in one direction.
 func TestNeighboursOfLargeModels(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 1))
 	m := newWide(32)

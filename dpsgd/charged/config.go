@@ -11,39 +11,40 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// Config says which features are made and what they cost. A statistic whose
-// noise multiplier is 0 is not used.
+// Config says which features are made and what they cost. A statistic whose noise
+// multiplier is 0 is not used.
 type Config struct {
 	Scattering bool // features of the scattering transform
 	HOG        bool // features of oriented gradients, behind them
-	// Deskew straightens images first, each by itself: for handwriting.
+	// Deskew straightens images first, each by itself. It is for handwriting.
 	Deskew bool
-	// Gradients is how oriented gradients are made; zero is [features.StandardHOG].
+	// Gradients says how oriented gradients are made. The zero value means
+	// [features.StandardHOG].
 	Gradients features.HOG
 
-	// SecondNoise is the noise multiplier of the second moment of the scattering
-	// channels, by which they are whitened.
+	// SecondNoise is the noise multiplier of the second moment of the scattering channels.
+	// It serves to whiten them.
 	SecondNoise float64
 	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
 	// Normalised channels have a trace of at most 81.
 	SecondClip float64
-	// Ridge is what the whitening adds to every eigenvalue, as a part of the
-	// largest.
+	// Ridge is what the whitening adds to every eigenvalue, as a share of the largest.
 	Ridge float64
-	// MeanNoise is the noise multiplier of the mean of the scattering features,
-	// HOGMeanNoise that of the other. Rows are clipped to the root of their length.
+	// MeanNoise is the noise multiplier of the mean of the scattering features.
+	// HOGMeanNoise is the one for oriented gradients. Rows are clipped to the root of their
+	// length.
 	MeanNoise, HOGMeanNoise float64
 
 	// Records is the public number of training rows, by which sums are divided.
 	Records int
 	Workers int             // at least 1
 	Cache   *features.Cache // nil: features are computed every time
-	// Progress, if not nil, is told what begins.
+	// Progress, if not nil, is called with the name of each stage when it begins.
 	Progress func(stage string)
 }
 
-// Default is scattering and oriented gradients with all statistics, as used for
-// MNIST and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels
+// Default returns a Config for scattering and oriented gradients with all statistics. It is
+// used for MNIST and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels
 // privately).
 func Default(records int) Config {
 	return Config{
@@ -53,12 +54,12 @@ func Default(records int) Config {
 	}
 }
 
-// groups of a normalised scattering transform: three channels each.
+// groups is the number of groups of a normalised scattering transform: three channels each.
 const groups = features.Channels / 3
 
 var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
 
-// Validate reports the first field that is missing or out of range.
+// Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
 	if !c.Scattering && !c.HOG {
 		return errNeither
@@ -86,7 +87,7 @@ func (c Config) Validate() error {
 	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
 		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
 	}
-	// What else a release asks for is checked where it is made.
+	// What else a release requires is checked where the release is made.
 	for _, m := range c.releases() {
 		if err := m.Validate(); err != nil {
 			return fmt.Errorf("charged: %w", err)
@@ -95,7 +96,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Events is what the statistics cost, in the order in which Prepare takes their
+// Events returns what the statistics cost, in the order in which Prepare takes their
 // reservations.
 func (c Config) Events() []accountant.Event {
 	var events []accountant.Event
@@ -105,8 +106,8 @@ func (c Config) Events() []accountant.Event {
 	return events
 }
 
-// releases is the configurations of the releases, in order. Clip norms that
-// depend on the images' size are 1 here.
+// releases returns the configurations of the releases, in order. Clip norms that depend on
+// the images' size are 1 here.
 func (c Config) releases() []moments.Config {
 	var all []moments.Config
 	for _, r := range []struct {
@@ -124,7 +125,7 @@ func (c Config) release(noise, clip float64) moments.Config {
 	return moments.Config{ClipNorm: clip, NoiseMultiplier: noise, Records: c.Records, Workers: c.Workers}
 }
 
-// Name identifies the features and what shapes them, for reports.
+// Name returns a name for reports that identifies the features and what shapes them.
 func (c Config) Name() string {
 	name := ""
 	if c.Scattering {
@@ -149,15 +150,16 @@ func (c Config) gradients() features.HOG {
 	return c.Gradients
 }
 
-// Bounds of images and of every parameter of oriented gradients, far above what is of
-// use, so that the file of a transform cannot claim more than fits in memory.
+// These bound the sides of images, every parameter of oriented gradients and the columns,
+// far above what is useful. So the file of a transform cannot claim more than fits in
+// memory.
 const (
 	maxSide    = 1 << 12
 	maxHOG     = 1 << 10
 	maxColumns = 1 << 24
 )
 
-// extractors are those of the parts, in order; at least one is not nil.
+// extractors returns the extractors of the parts. On success at least one is not nil.
 func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
 	g := c.gradients()
 	switch {
@@ -187,7 +189,7 @@ func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extrac
 	return scattering, hog, nil
 }
 
-// straight lets e see straightened images, if that is asked for.
+// straight returns e on straightened images, if Deskew is set.
 func (c Config) straight(e features.Extractor) features.Extractor {
 	if c.Deskew {
 		return features.Deskew{Of: e}
@@ -195,7 +197,7 @@ func (c Config) straight(e features.Extractor) features.Extractor {
 	return e
 }
 
-// Dim is the number of features of images of this shape.
+// Dim returns the number of features of images of this shape.
 func (c Config) Dim(shape dataset.Shape) (int, error) {
 	scattering, hog, err := c.extractors(shape)
 	if err != nil {

@@ -1,11 +1,14 @@
-// Package charged makes features of images in which a few statistics of the
-// private images are used, each released once and charged.
+// Package charged makes features of images with the help of a few statistics of the private
+// images. It releases each statistic once and charges for it.
 //
-// The scattering transform of an image is normalised by itself, its 81 channels
-// are whitened with a released second moment, and a released mean is taken away. A
-// histogram of oriented gradients, standardised by itself, loses its released mean.
-// The two stand side by side, each scaled to the same norm, the row to the root of
-// its length.
+// A row of features has two blocks:
+//
+//   - The scattering transform of the image, normalised by itself. Its 81 channels are
+//     whitened with a released second moment, and a released mean is subtracted.
+//   - A histogram of oriented gradients, standardised by itself. A released mean is
+//     subtracted.
+//
+// Both blocks are scaled to the same norm, so that a row of d features has norm sqrt(d).
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training
@@ -14,14 +17,14 @@
 //
 // # Guarantee
 //
-// Everything a row of Features.Train or Features.Test depends on besides its own
-// image is in the events of the configuration, for the relation "add or remove
-// one record", a record being a row of the training set. So a mechanism that is
-// then run on the rows composes with them. The statistics themselves may be
-// released; the rows are as private as the images.
+// A row of Features.Train or Features.Test depends on its own image. Everything else it
+// depends on is in the events of the configuration, for the relation "add or remove one
+// record". A record is a row of the training set. So a mechanism that is then run on the
+// rows composes with these events. The statistics themselves may be released. The rows are
+// as private as the images.
 //
 // # Caveats
 //
-// Noise, clip norm and ridge of [Default] were found on public images. Where a
-// unit owns several rows these events do not protect it.
+// Noise, clip norm and ridge of [Default] were found on public images. If a unit owns
+// several rows, these events do not protect it.
 package charged

@@ -17,17 +17,17 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// Features is the features of a training and of a test set.
+// Features holds the features of a training set and of a test set.
 type Features struct {
 	Train, Test blas32.General
 	// Transform makes features of further images, as it made those of Test.
 	Transform *Transform
-	// Statistics is what was released, in the order of Events; nothing in it is
+	// Statistics describes what was released, in the order of Events. Nothing in it is
 	// private.
 	Statistics []moments.Source
 	Events     []accountant.Event
 	Releasable bool // false for a seeded key
-	// Stages took times that depend on the private rows: not for release.
+	// Stages took times that depend on the private rows. They are not for release.
 	Stages []Stage
 }
 
@@ -37,11 +37,11 @@ type Stage struct {
 	Took time.Duration
 }
 
-// Prepare makes the features of train and test, which must have images of one
-// shape; test may have no rows. It needs a reservation for every event of
-// cfg.Events(), in order, each unused; they are used up one by one. The same key, data and
-// configuration give the same features. The two matrices are all it allocates:
-// everything behind the extraction happens in place.
+// Prepare makes the features of train and test. Both must have images of one shape, and
+// test may have no rows. It needs an unused reservation for every event of cfg.Events(), in
+// order. It uses them up one by one. The same key, data and configuration give the same
+// features. It allocates only the two matrices: everything after the extraction happens in
+// place.
 func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
 	if err := cfg.Validate(); err != nil {
 		return Features{}, err
@@ -110,8 +110,8 @@ func (p *preparation) end() {
 	}
 }
 
-// learn makes a part of the training rows, and the statistics that it needs on the
-// way.
+// learn fills in a part of the training rows. On the way it releases the statistics that
+// the part needs.
 func (p *preparation) learn(part *part, train dataset.Set) error {
 	p.begin(part.stage)
 	if err := p.transform.extract(p.ctx, part, p.out.Train, train, p.cfg); err != nil {
@@ -136,7 +136,7 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 	return p.transform.norm(x, p.cfg.Workers)
 }
 
-// next is the reservation of the next release.
+// next returns the reservation of the next release.
 func (p *preparation) next() *ledger.Reservation {
 	r := p.reservations[0]
 	p.reservations = p.reservations[1:]
@@ -160,8 +160,8 @@ func (p *preparation) whiten(part *part, x blas32.General) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows, clipped to the root of their length, and
-// takes it away.
+// center releases the mean of the rows, clipped to the root of their length, and subtracts
+// it.
 func (p *preparation) center(part *part, x blas32.General, noise float64) error {
 	p.begin(part.stage + " mean")
 	clip := math.Sqrt(float64(x.Cols))

@@ -49,7 +49,7 @@ func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
 
 func row(x blas32.General, i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.Cols] }
 
-// faint is the recipe with hardly any noise.
+// faint returns the default configuration with hardly any noise.
 func faint(records int) Config {
 	cfg := Default(records)
 	cfg.SecondNoise, cfg.MeanNoise, cfg.HOGMeanNoise = 0x1p-10, 0x1p-10, 0x1p-10
@@ -80,7 +80,7 @@ func TestPrepare(t *testing.T) {
 		require.Equal(t, stages[i], s.Name)
 		require.Positive(t, s.Took)
 	}
-	// Rows have the norm that was promised, and the mean is gone.
+	// Rows have the norm that was promised, and their mean is zero.
 	for _, x := range []blas32.General{f.Train, f.Test} {
 		for i := range x.Rows {
 			for _, part := range [][]float32{row(x, i)[:scattering], row(x, i)[scattering:]} {
@@ -99,7 +99,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// meanNorm is the norm of the mean of columns from <= j < to.
+// meanNorm returns the norm of the mean of columns from <= j < to.
 func meanNorm(x blas32.General, from, to int) float64 {
 	mean := make([]float64, to-from)
 	for i := range x.Rows {
@@ -110,8 +110,8 @@ func meanNorm(x blas32.General, from, to int) float64 {
 	return floats.Norm(mean, 2)
 }
 
-// A test row changes nothing but itself, and what is computed does not depend
-// on the number of workers or on the cache.
+// TestPrepareOfOtherRows checks that a test row changes nothing but itself. What is
+// computed does not depend on the number of workers or on the cache.
 func TestPrepareOfOtherRows(t *testing.T) {
 	train, test := images(130, 1), images(3, 2)
 	cfg := Default(130)
@@ -137,8 +137,8 @@ func TestPrepareOfOtherRows(t *testing.T) {
 	require.Equal(t, row(want.Test, 1), row(got.Test, 1))
 }
 
-// A private row reaches other rows by the released statistics alone: with none,
-// not at all.
+// TestAPrivateRowReachesOthersByStatisticsAlone checks that a private row reaches other
+// rows by the released statistics alone. Without statistics it does not reach them at all.
 func TestAPrivateRowReachesOthersByStatisticsAlone(t *testing.T) {
 	train, test := images(50, 1), images(2, 2)
 	changed := images(50, 1)
@@ -182,7 +182,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestDeskew: everything is made of straightened images.
+// TestDeskew checks that everything is made of straightened images.
 func TestDeskew(t *testing.T) {
 	train := images(20, 1)
 	upright := train

@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// Transform is how images become features, with all statistics that were released
-// for it: what new images need before a model that was trained on [Features.Train]
-// can be asked about them. It holds nothing private and does not change.
+// Transform describes how images become features, with all statistics that were released
+// for it. New images need it before a model that was trained on [Features.Train] can
+// predict them. It holds nothing private and does not change.
 type Transform struct {
 	made  Config // what is made of an image; nothing else of a Config is set
 	image dataset.Shape
@@ -31,7 +31,7 @@ type part struct {
 	mean      *moments.Mean      // likewise
 }
 
-// ShapeError says that images are not of the size that a transform was made for.
+// ShapeError says that images do not have the size that a transform was made for.
 type ShapeError struct{ Got, Want dataset.Shape }
 
 func (e *ShapeError) Error() string {
@@ -40,7 +40,7 @@ func (e *ShapeError) Error() string {
 
 const scatteringStage = "scattering"
 
-// newTransform has no statistics yet.
+// newTransform returns a transform that has no statistics yet.
 func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
 	scattering, hog, err := cfg.extractors(image)
 	if err != nil {
@@ -57,13 +57,14 @@ func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
 	return t, nil
 }
 
-// Image is the size of the images it takes.
+// Image returns the size of the images that the transform takes.
 func (t *Transform) Image() dataset.Shape { return t.image }
 
-// Columns is the number of features.
+// Columns returns the number of features.
 func (t *Transform) Columns() int { return t.cols }
 
-// Releasable says whether all its statistics were released with cryptographic noise.
+// Releasable reports whether all statistics of the transform were released with
+// cryptographic noise.
 func (t *Transform) Releasable() bool {
 	for _, p := range t.parts {
 		if p.whitening != nil && !p.whitening.Source.Releasable || p.mean != nil && !p.mean.Source.Releasable {
@@ -73,10 +74,10 @@ func (t *Transform) Releasable() bool {
 	return true
 }
 
-// Apply makes the features of every row of set, with the given number of workers (at
-// least 1), on which they do not depend. Rows are what [Prepare] makes of them, to the
-// last bit on machines of one kind; each depends on its own image alone. Images of
-// another size are a [*ShapeError]; pixels that are not finite are an error.
+// Apply makes the features of every row of set, with the given number of workers (at least
+// 1). The features do not depend on that number. Rows are what [Prepare] makes of them, to
+// the last bit on machines of one kind. Each row depends on its own image alone. Images of
+// another size give a [*ShapeError]. Pixels that are not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
 	out := newMatrix(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
@@ -85,7 +86,7 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo uses Workers and Cache of how.
+// applyTo makes the features of set into out. Of how it reads Workers and Cache.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -106,7 +107,7 @@ func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset
 	return nil
 }
 
-// of is the part's columns of a matrix, with which it shares memory.
+// of returns the part's columns of a matrix. They share memory with the matrix.
 func (p *part) of(x blas32.General) blas32.General {
 	columns := blas32.General{Rows: x.Rows, Cols: p.to - p.from, Stride: x.Stride}
 	if x.Rows > 0 {
@@ -115,7 +116,7 @@ func (p *part) of(x blas32.General) blas32.General {
 	return columns
 }
 
-// extract computes what the part is before statistics, into its columns of out.
+// extract computes the part before statistics, into its columns of out.
 func (t *Transform) extract(ctx context.Context, p *part, out blas32.General, set dataset.Set, how Config) error {
 	if set.Image != t.image {
 		return &ShapeError{Got: set.Image, Want: t.image}
@@ -150,8 +151,8 @@ func (p *part) center(x blas32.General, workers int) error {
 	return nil
 }
 
-// norm gives every row's part its share of the norm of the row, which is the root of
-// its length: parts weigh the same, whatever their lengths.
+// norm scales the rows of a part to the part's share of the norm of the row. A row has the
+// root of its length as norm. All parts have the same share, whatever their lengths.
 func (t *Transform) norm(x blas32.General, workers int) error {
 	if err := moments.ScaleRows(x, math.Sqrt(float64(t.cols)/float64(len(t.parts))), workers); err != nil {
 		return fmt.Errorf("charged: %w", err)

@@ -15,17 +15,17 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// The bytes of a transform: a line of magic; the length of a JSON object, 4 bytes, and
-// the object; the numbers of the statistics in the order of the object, IEEE 754 double
-// precision, of a symmetric matrix the upper triangle row by row; SHA-256 of all
-// before. Integers and numbers are little-endian.
+// A transform is written as these bytes: a line of magic; the length of a JSON object, 4
+// bytes; the object; the numbers of the statistics in the order of the object; SHA-256 of
+// all before. The numbers are IEEE 754 doubles. A symmetric matrix is its upper triangle,
+// row by row. Integers and numbers are little-endian.
 const transformMagic = "pate private transform 1\n"
 
 // ErrTransform is matched by every error about bytes that are not a transform as this
 // version writes it.
 var ErrTransform = errors.New("charged: not a transform")
 
-// transformHeader is all of a transform but numbers.
+// transformHeader holds everything of a transform but the numbers.
 type transformHeader struct {
 	Image      dataset.Shape
 	Scattering bool
@@ -42,7 +42,7 @@ type partHeader struct {
 	Mean      *moments.Source `json:",omitempty"`
 }
 
-// MarshalBinary writes the transform, a few hundred kilobytes, with a checksum.
+// MarshalBinary returns the transform as bytes, a few hundred kilobytes, with a checksum.
 func (t *Transform) MarshalBinary() ([]byte, error) {
 	h := transformHeader{Image: t.image, Scattering: t.made.Scattering, HOG: t.made.HOG, Deskew: t.made.Deskew, Gradients: t.made.Gradients}
 	var numbers []float64
@@ -76,10 +76,10 @@ func (t *Transform) MarshalBinary() ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote. Anything else is an error that
-// matches [ErrTransform], and t stays as it was; so is what extractors of this version
-// compute otherwise than those that wrote it, as far as their names say so. Memory is
-// bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
+// UnmarshalBinary reads what MarshalBinary wrote. For anything else it returns an error
+// that matches [ErrTransform], and t stays as it was. Also refused is a transform whose
+// extractors compute something else in this version, as far as their names say so. Memory
+// is bounded by a small multiple of the bytes given and of tables for images of 128 x 128.
 func (t *Transform) UnmarshalBinary(b []byte) error {
 	read, err := parseTransform(b)
 	if err != nil {
@@ -118,7 +118,7 @@ func parseTransform(b []byte) (*Transform, error) {
 	return t, nil
 }
 
-// transform rebuilds what the header says.
+// transform rebuilds the transform that the header describes.
 func (h transformHeader) transform(numbers *numberReader) (*Transform, error) {
 	cfg := Config{Scattering: h.Scattering, HOG: h.HOG, Deskew: h.Deskew, Gradients: h.Gradients}
 	t, err := newTransform(cfg, h.Image)
@@ -173,7 +173,7 @@ func (h partHeader) restore(p *part, numbers *numberReader) error {
 	return nil
 }
 
-// numberReader is the numbers that are left.
+// numberReader holds the numbers that have not been read yet.
 type numberReader []byte
 
 func (r *numberReader) take(n int) ([]float64, error) {

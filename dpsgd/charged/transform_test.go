@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// variants are transforms with all and with some of their parts.
+// variants returns transforms with all and with some of their parts.
 func variants(records int) map[string]Config {
 	deskewed := Default(records)
 	deskewed.Deskew, deskewed.MeanNoise = true, 0
@@ -27,8 +27,9 @@ func variants(records int) map[string]Config {
 	}
 }
 
-// A transform, and one that was read from its bytes, makes of images what Prepare made
-// of them, to the last bit: of one that scored and of one that was trained on.
+// TestTransformMakesWhatPrepareMade checks a transform, and one that was read from its
+// bytes. Both make of images what Prepare made of them, to the last bit: of test images and
+// of training images.
 func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	ctx, train, test := context.Background(), images(150, 1), images(70, 2)
 	for name, cfg := range variants(150) {
@@ -63,7 +64,8 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 	}
 }
 
-// Statistics are in the bytes: the transform of other training rows is another one.
+// TestTransformHoldsItsStatistics checks that statistics are in the bytes: the transform of
+// other training rows is another one.
 func TestTransformHoldsItsStatistics(t *testing.T) {
 	test := images(9, 2)
 	for name, cfg := range variants(40) {
@@ -106,7 +108,7 @@ func TestTransformRefusesOtherImages(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// resealed is the bytes with their hash made right again.
+// resealed returns the bytes with their hash made right again.
 func resealed(b []byte) []byte {
 	body := append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...)
 	sum := sha256.Sum256(body)
@@ -137,8 +139,8 @@ func TestTransformRefusesDamage(t *testing.T) {
 	require.NoError(t, err, "what failed changed nothing")
 }
 
-// FuzzTransform: bytes are refused, or are a transform that works and is written again
-// as it was read.
+// FuzzTransform checks that bytes are refused, or are a transform that works and is written
+// again as it was read.
 func FuzzTransform(f *testing.F) {
 	for _, cfg := range variants(8) {
 		transform, err := newTransform(cfg, shape)

@@ -19,15 +19,15 @@ type Config struct {
 	ClipNorm float64
 	// NoiseMultiplier is the standard deviation of the noise over ClipNorm.
 	NoiseMultiplier float64
-	// Records is the public number of records that the sum is divided by. It is not
-	// read from the data, since neighbouring data differ in it.
+	// Records is the public number of records that the sum is divided by. It is not read
+	// from the data, because neighbouring data differ in it.
 	Records int
-	// Workers is the number of goroutines; default GOMAXPROCS. It does not change
+	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change
 	// the result.
 	Workers int
 }
 
-// Event is the release of one moment, for the relation "add or remove one
+// Event returns the event of one moment's release, for the relation "add or remove one
 // record".
 func (c Config) Event() accountant.Event { return c.sum().Event() }
 
@@ -35,7 +35,7 @@ func (c Config) sum() dpsgd.SumConfig {
 	return dpsgd.SumConfig{ClipNorm: c.ClipNorm, NoiseMultiplier: c.NoiseMultiplier, Records: c.Records, Workers: c.Workers}
 }
 
-// Validate reports the first field that is missing or out of range.
+// Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
 	if c.Records < 1 {
 		return fmt.Errorf("moments: Config.Records is %d, want the public number of records", c.Records)
@@ -46,8 +46,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Source says completely how a released moment was made. It holds nothing
-// private.
+// Source describes completely how a released moment was made. It holds nothing private.
 type Source struct {
 	Moment          string // "mean" or "second moment"
 	Channels        int    // rows of the matrix; for a mean, of the vector
@@ -58,12 +57,13 @@ type Source struct {
 	Releasable      bool // false for a seeded key
 }
 
-// Event is what was charged.
+// Event returns what was charged.
 func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
-// release sums what the rows of x contribute to the model and divides.
+// release sums what the rows of x contribute to the model and divides by the public number
+// of records. It also reports whether the result is releasable.
 func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) ([]float64, bool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
@@ -79,7 +79,8 @@ func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, r
 	return result.Sum, result.Releasable, nil
 }
 
-// matrixError reports a malformed matrix.
+// matrixError returns an error for a matrix that is malformed or has another number of
+// columns.
 func matrixError(x blas32.General, cols int) error {
 	if x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols {
 		return fmt.Errorf("moments: the matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))

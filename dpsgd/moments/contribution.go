@@ -7,10 +7,10 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// contributor fills dst with what a row contributes, before clipping.
+// contributor sets dst to what a row contributes, before clipping.
 type contributor func(dst, row []float32)
 
-// model is a [dpsgd.Model] of contributions that no parameters enter.
+// model is a [dpsgd.Model] whose contributions do not depend on parameters.
 type model struct {
 	cols        int
 	parameters  []float32 // zeros, as many as a contribution has entries
@@ -29,8 +29,8 @@ func (m *model) Worker() dpsgd.Worker {
 	return &worker{contribute: m.contributor(), entry: make([]float32, n), run: make([]float32, runRows*n)}
 }
 
-// runRows is how many contributions are summed before they go to the sum. With
-// at most 256 rows in a call no term passes through more than 32 + 8 additions.
+// runRows is how many contributions are summed before they are added to the sum. With at
+// most 256 rows in a call no term passes through more than 32 + 8 additions.
 const runRows = 32
 
 type worker struct {
@@ -41,9 +41,9 @@ type worker struct {
 
 func (w *worker) Start() {}
 
-// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row,
-// computed by itself. Its norm is taken in double precision and its scaled
-// entries are rounded once, so it is within C (1 + 2^-23).
+// AddClipped implements [dpsgd.Worker]. A contribution is a function of its row, computed
+// by itself. Its norm is taken in double precision and its scaled entries are rounded once.
+// So its norm is at most C (1 + 2^-23).
 func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0

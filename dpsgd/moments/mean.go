@@ -16,8 +16,8 @@ type Mean struct {
 	Source Source
 }
 
-// EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row
-// that is not finite counts as zero.
+// EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that
+// is not finite counts as zero.
 func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) (Mean, error) {
 	vector, releasable, err := release(ctx, meanModel(x.Cols), x, cfg, reservation, key)
 	if err != nil {
@@ -36,7 +36,7 @@ func meanModel(cols int) *model {
 	}
 }
 
-// Subtract takes the mean from every row of x, in place.
+// Subtract subtracts the mean from every row of x, in place.
 func (m Mean) Subtract(x blas32.General, workers int) error {
 	if err := matrixError(x, len(m.Vector)); err != nil {
 		return err

@@ -47,7 +47,8 @@ func TestEstimateMean(t *testing.T) {
 	cfg := Config{ClipNorm: 5, NoiseMultiplier: faint, Records: 4}
 	m, err := EstimateMean(context.Background(), x, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
 	require.NoError(t, err)
-	// (3, 4) as it is, (30, -40) as (3, -4), no third row, divided by four.
+	// The row (3, 4) counts as it is, (30, -40) as (3, -4) and the third row not at all.
+	// The sum is divided by four.
 	require.InDeltaSlice(t, []float64{1.5, 0}, m.Vector, 6*faint*5/4)
 	require.NotEqual(t, []float64{1.5, 0}, m.Vector, "there is noise")
 	require.Equal(t, Source{Moment: "mean", Channels: 2, Positions: 1, ClipNorm: 5, NoiseMultiplier: faint, Records: 4}, m.Source)
@@ -62,7 +63,7 @@ func TestEstimateMean(t *testing.T) {
 }
 
 func TestEstimateSecondMoment(t *testing.T) {
-	// Two channels of two positions: (1, 2) and (3, 4).
+	// Use two channels of two positions: (1, 2) and (3, 4).
 	x := matrix([]float32{1, 3, 2, 4})
 	cfg := Config{ClipNorm: 100, NoiseMultiplier: faint, Records: 1}
 	s, err := EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
@@ -73,7 +74,7 @@ func TestEstimateSecondMoment(t *testing.T) {
 	}{{0, 0, 5}, {0, 1, 7}, {1, 0, 7}, {1, 1, 10}} {
 		require.InDelta(t, e.want, s.Matrix.At(e.i, e.j), 6*faint*100)
 	}
-	// Clipped: a multiple of the same matrix, of norm one.
+	// Clipping gives a multiple of the same matrix, of norm one.
 	cfg.ClipNorm = 1
 	s, err = EstimateSecondMoment(context.Background(), x, 2, cfg, reserve(t, cfg.Event()), dpsgd.SeedKey(1))
 	require.NoError(t, err)
@@ -82,11 +83,11 @@ func TestEstimateSecondMoment(t *testing.T) {
 	require.Equal(t, 2, s.Source.Positions)
 }
 
-// Noise has the size that is claimed: of standard deviation NoiseMultiplier times
-// ClipNorm on every coordinate in which the contribution is clipped, hence less
-// by the root of 2 off the diagonal. With n values the estimate of a standard
-// deviation has relative error 1/sqrt(2n); five of them, false-alarm rate 1e-6.
-// Noise that forgets the clip norm, or the root, is caught.
+// TestNoiseIsAsClaimed checks that the noise has a standard deviation of NoiseMultiplier
+// times ClipNorm on every coordinate in which the contribution is clipped. Entries off the
+// diagonal of the matrix have less, by the root of 2. With n values the estimate of a
+// standard deviation has relative error 1/sqrt(2n). The test allows five of them,
+// false-alarm rate 1e-6. Noise that forgets the clip norm, or the root, is caught.
 func TestNoiseIsAsClaimed(t *testing.T) {
 	const channels = 60
 	x := blas32.General{Rows: 1, Cols: channels, Stride: channels, Data: make([]float32, channels)}
@@ -140,8 +141,8 @@ func TestAReservationIsNeeded(t *testing.T) {
 	}
 }
 
-// A moment is charged for records added or removed; on a ledger for replaced ones it
-// would cost half of the truth.
+// TestMomentsRefuseReplacedRecords checks the relation. A moment is charged for records
+// added or removed. On a ledger for replaced ones it would cost half of the truth.
 func TestMomentsRefuseReplacedRecords(t *testing.T) {
 	cfg := Config{ClipNorm: 1, NoiseMultiplier: 1, Records: 2}
 	x := matrix([]float32{1, 2}, []float32{3, 4})
@@ -262,7 +263,7 @@ func TestWhitening(t *testing.T) {
 			require.InDelta(t, want, after.Matrix.At(i, j), 2e-2)
 		}
 	}
-	// The ridge is on the scale of the largest eigenvalue, and W (S + r l I) W = 1.
+	// The ridge is relative to the largest eigenvalue, and W (S + r l I) W = 1.
 	w, err = s.Whitening(0.5)
 	require.NoError(t, err)
 	var eigen mat.EigenSym
@@ -319,7 +320,8 @@ func BenchmarkWhiten(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/row")
 }
 
-// A matrix that is missing, or of other channels than its source says, is an error.
+// TestWhiteningOfAnotherMatrix checks that a matrix is refused that is missing or has other
+// channels than its source says.
 func TestWhiteningOfAnotherMatrix(t *testing.T) {
 	source := Source{Channels: 3, Positions: 2}
 	for _, m := range []*mat.SymDense{nil, mat.NewSymDense(2, []float64{1, 0, 0, 1})} {

@@ -22,11 +22,11 @@ type SecondMoment struct {
 // maxChannels keeps a contribution, of channels (channels+1)/2 entries, small.
 const maxChannels = 1024
 
-// EstimateSecondMoment releases the second moments of channels. A row of x holds
-// the channels one behind the other, each with the same number of positions,
-// and contributes the mean over its positions of the outer products of the
-// channels' values, a symmetric matrix that is clipped to the Frobenius norm
-// cfg.ClipNorm. A row that is not finite counts as zero.
+// EstimateSecondMoment releases the second moments of channels. A row of x holds the
+// channels one behind the other, each with the same number of positions. A row contributes
+// the mean, over its positions, of the outer products of the channels' values. This
+// symmetric matrix is clipped to the Frobenius norm cfg.ClipNorm. A row that is not finite
+// counts as zero.
 func EstimateSecondMoment(ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) (SecondMoment, error) {
 	if channels < 1 || channels > maxChannels || x.Cols < channels || x.Cols%channels != 0 {
 		return SecondMoment{}, fmt.Errorf("moments: %d channels in rows of %d columns", channels, x.Cols)
@@ -56,10 +56,9 @@ func secondModel(channels, positions int) *model {
 	}
 }
 
-// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row,
-// times factor. What is off the diagonal stands for two entries and is taken
-// times the root of 2, so the norm of the triangle is the Frobenius norm of the
-// matrix.
+// toTriangle sets dst to the upper triangle of a symmetric matrix, row by row, times
+// factor. An entry off the diagonal stands for two entries and is multiplied by the root of
+// 2. So the norm of the triangle is the Frobenius norm of the matrix.
 func toTriangle(dst, matrix []float32, n int, factor float64) {
 	at := 0
 	for i := range n {
@@ -72,7 +71,7 @@ func toTriangle(dst, matrix []float32, n int, factor float64) {
 	}
 }
 
-// fromTriangle is the inverse of toTriangle.
+// fromTriangle inverts toTriangle.
 func fromTriangle(triangle []float64, n int) *mat.SymDense {
 	m := mat.NewSymDense(n, nil)
 	at := 0

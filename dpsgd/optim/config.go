@@ -2,46 +2,45 @@ package optim
 
 import "fmt"
 
-// Method is an update rule.
+// Method names an update rule.
 type Method string
 
-// The methods. The zero value is SGD.
+// These are the methods. The zero value means SGD.
 const (
 	// SGD is gradient descent with momentum, of Nesterov's kind or not.
 	SGD Method = "sgd"
 	// AdaGrad divides by the root of the sum of squares (Duchi et al. 2011).
 	AdaGrad Method = "adagrad"
-	// Adam divides a mean of gradients by the root of a mean of squares (Kingma,
-	// Ba 2015).
+	// Adam divides a mean of gradients by the root of a mean of squares (Kingma, Ba 2015).
 	Adam Method = "adam"
-	// AdamW is Adam with decay of the weights apart from the gradient
-	// (Loshchilov, Hutter 2019).
+	// AdamW is Adam with the decay of the weights separate from the gradient (Loshchilov,
+	// Hutter 2019).
 	AdamW Method = "adamw"
 )
 
-// Methods lists them.
+// Methods returns all methods.
 func Methods() []Method { return []Method{SGD, AdaGrad, Adam, AdamW} }
 
 // Config chooses an update rule. The zero value is plain gradient descent.
 type Config struct {
 	Method Method
-	// Momentum of SGD, in [0, 1); default none.
+	// Momentum is for SGD, in [0, 1). The default is none.
 	Momentum float64
-	// Nesterov looks ahead by the momentum; SGD with Momentum only.
+	// Nesterov looks ahead by the momentum. It is for SGD with Momentum.
 	Nesterov bool
-	// WeightDecay pulls parameters to zero: WeightDecay times a parameter is added
-	// to its gradient, or, for AdamW, the parameter shrinks by the learning rate
-	// times WeightDecay. At least 0; default none.
+	// WeightDecay pulls parameters to zero. WeightDecay times a parameter is added to its
+	// gradient. For AdamW the parameter shrinks by the learning rate times WeightDecay
+	// instead. WeightDecay must be at least 0. The default is none.
 	WeightDecay float64
-	// Beta1, Beta2 are the memories of Adam's means of gradients and of squares,
-	// in [0, 1); default 0.9 and 0.999.
+	// Beta1 and Beta2 set how much Adam's means of gradients and of squares remember, in
+	// [0, 1). The defaults are 0.9 and 0.999.
 	Beta1, Beta2 float64
-	// Epsilon is added to the root one divides by; default 1e-8 for Adam and
-	// AdamW, 1e-10 for AdaGrad.
+	// Epsilon is added to the root in the denominator. The default is 1e-8 for Adam and
+	// AdamW, and 1e-10 for AdaGrad.
 	Epsilon float64
 }
 
-// withDefaults fills in what is zero.
+// withDefaults returns c with defaults for fields that are zero.
 func (c Config) withDefaults() Config {
 	switch c.Method {
 	case "":
@@ -64,7 +63,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate reports the first field that is out of range, or that the method
+// Validate returns an error for the first field that is out of range, or that the method
 // does not read.
 func (c Config) Validate() error {
 	within := func(field string, v, low, high float64) error {

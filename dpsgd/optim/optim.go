@@ -13,21 +13,21 @@ type Optimizer struct {
 	cfg   Config
 	state State
 
-	// Of the step at hand.
+	// These belong to the step that Begin opened.
 	rate, correction1, correction2 float64
 }
 
-// State is all an Optimizer remembers.
+// State is everything that an Optimizer remembers.
 type State struct {
 	// Steps is the number of steps made.
 	Steps int64
-	// First is the velocity of SGD with momentum and Adam's mean of gradients,
-	// Second AdaGrad's sum and Adam's mean of squares. Nil where the method has
-	// none, otherwise one number a parameter.
+	// First is the velocity of SGD with momentum, or Adam's mean of gradients. Second is
+	// AdaGrad's sum, or Adam's mean of squares. Each has one number a parameter, or is nil
+	// if the method has none.
 	First, Second []float64
 }
 
-// New returns an Optimizer that remembers nothing yet, for so many parameters.
+// New returns an Optimizer for the given number of parameters. It remembers nothing yet.
 func New(cfg Config, parameters int) (*Optimizer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -47,11 +47,11 @@ func New(cfg Config, parameters int) (*Optimizer, error) {
 
 func (o *Optimizer) adam() bool { return o.cfg.Method == Adam || o.cfg.Method == AdamW }
 
-// State returns the memory, not a copy: it moves with the next step.
+// State returns the memory itself, not a copy: it changes with the next step.
 func (o *Optimizer) State() State { return o.state }
 
-// Restore puts back a State of an Optimizer of the same Config and size.
-// Nothing is changed on an error.
+// Restore puts back a State of an Optimizer of the same Config and size. On an error it
+// changes nothing.
 func (o *Optimizer) Restore(s State) error {
 	if s.Steps < 0 || len(s.First) != len(o.state.First) || len(s.Second) != len(o.state.Second) {
 		return errors.New("optim: the state is of another optimizer")
@@ -67,14 +67,14 @@ func (o *Optimizer) Restore(s State) error {
 	return nil
 }
 
-// Step moves parameters by one step against gradient at the given learning
-// rate. It reports whether all parameters are finite.
+// Step moves parameters by one step against gradient at the given learning rate. It reports
+// whether all parameters are finite.
 func Step[T kernel.Float](o *Optimizer, parameters []T, gradient []float64, rate float64) (finite bool) {
 	o.Begin(rate)
 	return Apply(o, 0, parameters, gradient)
 }
 
-// Begin opens a step at the given learning rate; Apply makes it.
+// Begin opens a step at the given learning rate. Apply makes the step.
 func (o *Optimizer) Begin(rate float64) {
 	o.state.Steps++
 	o.rate = rate
@@ -85,9 +85,9 @@ func (o *Optimizer) Begin(rate float64) {
 	}
 }
 
-// Apply makes the open step for the parameters from number low on, of which
-// parameters and gradient are the parts. Goroutines may share a step between
-// them, each parameter once. It reports whether all of the part are finite.
+// Apply makes the open step for some of the parameters, from number low on. The slices
+// parameters and gradient hold this part. Goroutines may share a step between them, each
+// parameter once. It reports whether all parameters of the part are finite.
 func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []float64) (finite bool) {
 	if len(parameters) != len(gradient) {
 		panic("optim: dimension mismatch")
@@ -129,8 +129,9 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 	})
 }
 
-// apply shrinks parameters, adds decay times them to the gradient and takes off
-// the moves that makes.
+// apply shrinks the parameters, adds decay times each parameter to its gradient, and
+// subtracts the move computed from that gradient. It reports whether all results are
+// finite.
 func apply[T kernel.Float](decay, shrink float64, parameters []T, gradient []float64, move func(j int, g float64) float64) (finite bool) {
 	finite = true
 	for j, g := range gradient {

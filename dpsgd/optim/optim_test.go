@@ -59,8 +59,7 @@ var goldenRuns = map[string]struct {
 	"sgd_automatic_clip_gamma_0.01": {Config{}, 0.5},
 }
 
-// follow returns how far the parameters, and their average, ever get from the
-// reference.
+// follow returns how far the parameters, and their average, ever get from the reference.
 func follow(t *testing.T, name string, cfg Config, rate float64) (parameters, average float64) {
 	g := readTrajectory(t)
 	p := g.Start.flat()
@@ -102,7 +101,7 @@ func TestGoldenTrajectories(t *testing.T) {
 	}
 }
 
-// AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
+// TestAdaGrad checks AdaGrad by hand: after gradients 3 and 4 the root of the sum is 5.
 func TestAdaGrad(t *testing.T) {
 	o, err := New(Config{Method: AdaGrad}, 1)
 	require.NoError(t, err)
@@ -121,7 +120,8 @@ func everyConfig() []Config {
 	}
 }
 
-// A step made part by part, or after a restored state, is the same step.
+// TestPartsAndRestoredStates checks that a step made part by part, or after a restored
+// state, is the same step.
 func TestPartsAndRestoredStates(t *testing.T) {
 	for _, cfg := range everyConfig() {
 		rnd := rand.New(rand.NewPCG(3, 1))
@@ -172,7 +172,8 @@ func TestStepReportsWhatIsNotFinite(t *testing.T) {
 	require.False(t, Step(o, []float32{math.MaxFloat32}, []float64{-math.MaxFloat32}, 1), "finite as a double only")
 }
 
-// A gradient of zero moves nothing but by decay.
+// TestNothingMovesWithoutGradient checks that a gradient of zero moves nothing but by
+// decay.
 func TestNothingMovesWithoutGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := rapid.Float64Range(-10, 10).Draw(t, "parameter")
