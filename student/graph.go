@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// graph is a symmetric weighted neighbour graph in compressed rows: the
-// neighbours of row i are to[start[i]:start[i+1]]. Weights are normalised by
-// the square roots of both ends' degrees, so the largest eigenvalue is 1.
+// graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i
+// are to[start[i]:start[i+1]]. Weights are divided by the square roots of both ends'
+// degrees, so the largest eigenvalue is 1.
 type graph struct {
 	start  []int32
 	to     []int32
@@ -17,23 +17,23 @@ type graph struct {
 	width  float64 // mean squared distance to the farthest of the neighbours
 }
 
-// localScale is the neighbour whose distance is the unit of length around a
-// row (Zelnik-Manor and Perona 2004, who use the 7th).
+// localScale says which neighbour's distance is the unit of length around a row
+// (Zelnik-Manor and Perona 2004, who use the 7th).
 const localScale = 7
 
-// candidates are as many times k rows as each row may choose its k nearest
-// from when the metric changes. On MNIST students
-// are no worse than after a search among all rows.
+// candidates times k rows are kept for each row. When the metric changes, the row chooses
+// its k nearest among them. On MNIST students are no worse than after a search among all
+// rows.
 const candidates = 4
 
-// neighbours are each row's nearest rows, ascending by distance.
+// neighbours holds each row's nearest rows, ascending by distance.
 type neighbours struct {
 	k    int // per row
 	near []int32
 	dist []float32 // squared
 }
 
-// findNeighbours compares all pairs of rows.
+// findNeighbours returns the nearest rows of every row. It compares all pairs of rows.
 func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	n := z.Rows
 	k = min(k, n-1)
@@ -74,8 +74,8 @@ func (f neighbours) rank(ctx context.Context, z Matrix) (neighbours, error) {
 	return out, err
 }
 
-// graph joins every row with the first k of its neighbours, under the weight
-// exp(-|a-b|²/(s_a s_b)) with s the distance to the localScale-th.
+// graph joins every row with the first k of its neighbours. The weight is
+// exp(-|a-b|²/(s_a s_b)), where s is the distance to the localScale-th neighbour.
 func (f neighbours) graph(k int) *graph {
 	if f.k == 0 { // a single row
 		return &graph{start: make([]int32, 2)}
@@ -101,8 +101,8 @@ func (f neighbours) graph(k int) *graph {
 	return g
 }
 
-// nearest fills near and dist with the closest rows to row self, ascending,
-// ties by index, given its products with all rows.
+// nearest fills near and dist with the closest rows to row self, ascending, ties by index.
+// The slice dots holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	k, have := len(near), 0
 	for j, dot := range dots {
@@ -124,7 +124,7 @@ func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
 	}
 }
 
-// join keeps an edge if either end named the other.
+// join keeps an edge if at least one of its ends named the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
 	type edge struct {
@@ -142,7 +142,7 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	g.start = make([]int32, n+1)
 	root := make([]float64, n)
 	for i, list := range edges {
-		// Both ends may have named each other: the two copies weigh the same.
+		// Both ends may have named each other. The two copies have the same weight.
 		slices.SortFunc(list, func(a, b edge) int { return cmp.Compare(a.to, b.to) })
 		for e, x := range list {
 			if e > 0 && x.to == list[e-1].to {
@@ -173,7 +173,7 @@ func squaredDistance(a, b []float32) float32 {
 	return sum
 }
 
-// squaredNorms returns |row|² of z.
+// squaredNorms returns |row|² for every row of z.
 func squaredNorms(z Matrix) []float32 {
 	out := make([]float32, z.Rows)
 	for i := range out {

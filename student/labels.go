@@ -18,8 +18,8 @@ const Unlabelled = -1
 // ErrNoLabels says that no label was released, so nothing can be learnt.
 var ErrNoLabels = errors.New("student: no labels were released")
 
-// released checks labels and returns the rows that have one, ascending, and
-// the classes that occur, ascending.
+// released checks labels. It returns the rows that have one, ascending, and the classes
+// that occur, ascending.
 func released(labels []int, rows, classes int) (labelled, present []int, err error) {
 	if classes < 2 || classes > votes.MaxClasses {
 		return nil, nil, fmt.Errorf("student: %d classes, want 2 to %d", classes, votes.MaxClasses)
@@ -59,7 +59,7 @@ func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
 	return out
 }
 
-// columns maps every class to its place in present, others to -1.
+// columns maps every class to its place in present, and classes that are not present to -1.
 func columns(present []int, classes int) []int {
 	at := slices.Repeat([]int{-1}, classes)
 	for k, c := range present {

@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// blockRows rows are worked on at a time: memory is bounded and a cancelled
+// blockRows is how many rows are worked on at a time. So memory is bounded, and a cancelled
 // context is noticed between blocks.
 const blockRows = 256
 
@@ -38,8 +38,8 @@ func transposed(m Matrix) Matrix {
 	return out
 }
 
-// mul sets dst to a·b. The order of the sums does not depend on addresses or on
-// the number of processors.
+// mul sets dst to a·b. The order of the sums does not depend on addresses or on the number
+// of processors.
 func mul(dst, a, b Matrix) {
 	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
 }
@@ -56,8 +56,8 @@ func checkMatrix(m Matrix) error {
 	return nil
 }
 
-// forBlocks calls do for consecutive blocks of rows, on as many goroutines as
-// there are processors, until ctx is done. do writes to its own rows only.
+// forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until
+// ctx is done. The function do must write to its own rows only.
 func forBlocks(ctx context.Context, n int, do func(from, to int)) error {
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -83,7 +83,7 @@ func cancelled(ctx context.Context) error {
 	return nil
 }
 
-// argmax returns the index of the largest value, the lowest of equals.
+// argmax returns the index of the largest value, the lowest index if several are equal.
 func argmax(v []float32) int {
 	best := 0
 	for i, x := range v {

@@ -2,15 +2,15 @@ package student
 
 import "math"
 
-// shrink is the share of isotropic variance in the within-class metric. Public
-// MNIST, development split: .3, 1 and 3 differ by less than .001.
+// shrink is the share of isotropic variance in the within-class metric. On the development
+// split of public MNIST, .3, 1 and 3 differ by less than .001.
 const shrink = 1
 
-// withinClass returns the linear map that shrinks directions in which rows of
-// one class differ, (W/mean + shrink)^-1/2 with W the within-class covariance
-// of z and mean the mean of its eigenvalues: regularised discriminant analysis
-// (Friedman 1989) with the spread labels for classes. Rows whose answer is
-// Unlabelled do not count.
+// withinClass returns the linear map that shrinks directions in which rows of one class
+// differ. The map is (W/mean + shrink)^-1/2, where W is the within-class covariance of z
+// and mean is the mean of its eigenvalues. This is regularised discriminant analysis
+// (Friedman 1989) with the spread labels as classes. Rows whose answer is Unlabelled do not
+// count.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	centred := newMatrix(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)

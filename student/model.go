@@ -16,11 +16,11 @@ type model struct {
 	present    []int // class of each of the ridge's columns
 }
 
-// absent is the score of classes that no released label named: below what
-// ridge regression on indicators gives to any that occurred.
+// absent is the score of classes that no released label named. It is below what ridge
+// regression on indicators gives to any class that occurred.
 const absent = -1e6
 
-// Predict answers the class with the largest score; see teachers.Classifier.
+// Predict answers the class with the largest score. See teachers.Classifier.
 func (m *model) Predict(dst []int, x Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
@@ -35,8 +35,7 @@ func (m *model) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores gives about 1 for the right class and 0 for others; see
-// teachers.Scorer.
+// Scores gives about 1 for the right class and 0 for others. See teachers.Scorer.
 func (m *model) Scores(dst, x Matrix) error {
 	if dst.Rows != x.Rows || dst.Cols != m.classes || dst.Stride < dst.Cols || len(dst.Data) < dst.Rows*dst.Stride-(dst.Stride-dst.Cols) {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
@@ -74,7 +73,7 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 	return m.ridge.scores(ctx, z)
 }
 
-// harden returns each row's best column, Unlabelled for rows of zeros.
+// harden returns each row's best column, or Unlabelled for rows of zeros.
 func harden(soft Matrix) []int {
 	out := make([]int, soft.Rows)
 	for i := range out {

@@ -10,22 +10,22 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Config of the public part of a student. Zero fields mean the defaults, which
-// were chosen on the development split of public MNIST (HOG features, 50 to 500
-// labels out of 9,000 rows).
+// Config configures the public part of a student. Zero fields mean the defaults, which were
+// chosen on the development split of public MNIST (HOG features, 50 to 500 labels out of
+// 9,000 rows).
 type Config struct {
 	Components int // principal directions kept, at most the features; default 128
 	Neighbours int // each row's nearest rows in the graph; default 10
-	// Landmarks is how many pool rows span the classifier; default 2,000. With
-	// 1,000 a fit is quicker and MNIST loses .0017 of accuracy.
+	// Landmarks is how many pool rows span the classifier. The default is 2,000. With 1,000
+	// a fit is quicker, and accuracy on MNIST is lower by .0017.
 	Landmarks int
-	// Rounds of learning which directions vary within classes and spreading
-	// anew; default 1, negative for none.
+	// Rounds is how often Fit learns which directions vary within classes and spreads anew.
+	// The default is 1. A negative number means none.
 	Rounds   int
 	Progress func(Progress) // called from the caller's goroutine; nil is fine
 }
 
-// Progress is where NewPool, Select or Fit is.
+// Progress says how far NewPool, Select or Fit is.
 type Progress struct {
 	Stage       string // "project", "graph", "select", "fit"
 	Done, Total int
@@ -34,8 +34,8 @@ type Progress struct {
 // MaxRows is the largest pool: comparing all pairs of rows takes rows² time.
 const MaxRows = 200_000
 
-// Pool is what can be learnt from the public rows without any label. It is
-// immutable; methods may be called concurrently if Progress allows it.
+// Pool holds what can be learnt from the public rows without any label. It is immutable.
+// Methods may be called concurrently if Progress allows it.
 type Pool struct {
 	config     Config
 	projection *projection
@@ -45,9 +45,9 @@ type Pool struct {
 	landmarks  []int
 }
 
-// NewPool learns from x, one row per public example. x is not retained. It
-// refuses an empty pool, one of more than [MaxRows] rows, and NaN and infinite
-// features. The same x and random stream give the same pool.
+// NewPool learns from x, one row per public example. It does not retain x. It refuses an
+// empty pool, a pool of more than [MaxRows] rows, and NaN and infinite features. The same x
+// and random stream give the same pool.
 func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Pool, error) {
 	if config.Components < 0 || config.Neighbours < 0 || config.Landmarks < 0 {
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d", config.Components, config.Neighbours, config.Landmarks)
@@ -97,13 +97,13 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 	return p, nil
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (p *Pool) Len() int { return p.z.Rows }
 
-// Spread carries released labels along the neighbour graph and returns one row
-// per pool row, one column per class: non-negative, summing to 1, or all zero
-// where no label is within 100 steps. labels has one entry per pool row, a class or
-// [Unlabelled]. Without any label the error is [ErrNoLabels].
+// Spread carries released labels along the neighbour graph. The argument labels has one
+// entry per pool row, a class or [Unlabelled]. Spread returns one row per pool row and one
+// column per class. A row is non-negative and sums to 1, or is all zero if no label is
+// within 100 steps. Without any label the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err
@@ -115,10 +115,9 @@ func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, e
 	return p.graph.spread(ctx, labels, all, classes)
 }
 
-// Fit trains the semi-supervised student. labels has one entry per pool row, a
-// class or [Unlabelled]. Without any label the error is [ErrNoLabels]. Only
-// classes that labels name are ever answered. The result implements
-// teachers.Scorer.
+// Fit trains the semi-supervised student. The argument labels has one entry per pool row, a
+// class or [Unlabelled]. Without any label the error is [ErrNoLabels]. The student only
+// ever answers classes that labels name. The result implements teachers.Scorer.
 func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Classifier, error) {
 	_, present, err := released(labels, p.Len(), classes)
 	if err != nil {

@@ -13,20 +13,21 @@ import (
 var errSingular = errors.New("student: kernel ridge: system is not positive definite")
 
 const (
-	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's
-	// mean squared distance to the last neighbour; ridgeLambda is the
-	// ridge in the kernel's norm, ridgeFloor one in the plain norm, relative to
-	// the mean diagonal, that covers float32 rounding of the Gram matrix. Chosen
-	// on the development split of public MNIST; a factor of 2 in either costs less than .001.
+	// The kernel is exp(-ridgeWidth·|a-b|²/width), where width is the graph's mean squared
+	// distance to the last neighbour. The constant ridgeLambda is the ridge in the kernel's
+	// norm. The constant ridgeFloor is a ridge in the plain norm, relative to the mean
+	// diagonal. It covers float32 rounding of the Gram matrix. All were chosen on the
+	// development split of public MNIST. There a factor of 2 in ridgeWidth or ridgeLambda
+	// costs less than .001.
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
 )
 
-// ridge is kernel ridge regression on the classes' indicators, restricted to
-// functions spanned by landmark rows (Nyström): with K the kernel of training
-// rows and landmarks, M of landmarks with themselves, it solves
-// (KᵀK + ridgeLambda·M) a = Kᵀ(y - mean y).
+// ridge is kernel ridge regression on the classes' indicators, restricted to functions
+// spanned by landmark rows (Nyström). Let K be the kernel of training rows and landmarks,
+// and M the kernel of landmarks with themselves. Then it solves (KᵀK + ridgeLambda·M)
+// a = Kᵀ(y - mean y).
 type ridge struct {
 	gamma     float32
 	landmarks Matrix // transposed: components x landmarks
@@ -35,8 +36,8 @@ type ridge struct {
 	mean      []float32
 }
 
-// fitRidge trains on the rows of z whose target in hard is not Unlabelled;
-// targets are columns 0..classes-1.
+// fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are
+// columns 0..classes-1.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
 	centres := newMatrix(len(landmarks), z.Cols)
 	for i, l := range landmarks {
@@ -57,8 +58,8 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 		r.mean[c] /= float32(trained)
 	}
 	m := len(landmarks)
-	// Blocks are summed in float64: in float32, sums over thousands of rows would
-	// not leave the Gram matrix positive definite.
+	// Sum blocks in float64. In float32, sums over thousands of rows would not leave the
+	// Gram matrix positive definite.
 	gram, target := make([]float64, m*m), make([]float64, m*classes)
 	gramBlock, targetBlock := newMatrix(m, m), newMatrix(m, classes)
 	for from := 0; from < z.Rows; from += blockRows {
@@ -90,7 +91,7 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	return r, err
 }
 
-// addUpperGram adds aᵀ·a to dst, tiles on and above the diagonal only.
+// addUpperGram adds aᵀ·a to dst, only in tiles on and above the diagonal.
 func addUpperGram(dst, a Matrix) {
 	const tile = 256
 	for from := 0; from < a.Cols; from += tile {
@@ -108,8 +109,8 @@ func addTo(sum []float64, part []float32) {
 	}
 }
 
-// solve reads the upper triangles and returns (gram + ridgeLambda·inner + floor)⁻¹ target. It overwrites gram
-// and target.
+// solve returns (gram + ridgeLambda·inner + floor)⁻¹ target. It reads only the upper
+// triangles. It overwrites gram and target.
 func solve(gram []float64, inner Matrix, target []float64, classes int) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.

@@ -30,7 +30,7 @@ func matrix(rows, cols int, at func(i, j int) float64) student.Matrix {
 	return m
 }
 
-// moons are two interleaved half circles with a little noise.
+// moons returns two interleaved half circles with a little noise.
 func moons(n int, r *rand.Rand) (student.Matrix, []int) {
 	y := make([]int, n)
 	points := make([][2]float64, n)
@@ -47,8 +47,8 @@ func moons(n int, r *rand.Rand) (student.Matrix, []int) {
 	return matrix(n, 2, func(i, j int) float64 { return points[i][j] }), y
 }
 
-// blobs are Gaussian clusters, one for each class, in the first classes
-// columns; the other columns are noise.
+// blobs returns Gaussian clusters, one for each class, in the first classes columns. The
+// other columns are noise.
 func blobs(n, cols, classes int, r *rand.Rand) (student.Matrix, []int) {
 	y := make([]int, n)
 	for i := range y {
@@ -119,8 +119,8 @@ func TestSpreadingBeatsTheLabelsAloneOnMoons(t *testing.T) {
 	require.Greater(t, semi, alone+.05)
 }
 
-// Shuffled labels carry nothing: a student that still did well would have seen
-// something it must not.
+// TestUselessLabelsMakeAUselessStudent shuffles the labels, so that they carry nothing. A
+// student that still did well would have seen something it must not see.
 func TestUselessLabelsMakeAUselessStudent(t *testing.T) {
 	x, y := blobs(400, 64, 4, stream(1))
 	p := newPool(t, x, student.Config{})
@@ -272,8 +272,8 @@ func TestBadInputIsRefused(t *testing.T) {
 	}
 }
 
-// Constant, repeated, huge and tiny rows, and more columns than rows, are odd
-// but finite.
+// TestDegeneratePools tries constant, repeated, huge and tiny rows, and more columns than
+// rows. All are odd but finite.
 func TestDegeneratePools(t *testing.T) {
 	r := stream(1)
 	for name, x := range map[string]student.Matrix{
@@ -342,8 +342,8 @@ func TestSelectCoversAllClusters(t *testing.T) {
 	requireDistinct(t, all, 400, 400)
 }
 
-// The same pool, labels and random stream give the same student, whatever the
-// number of processors and wherever the features lie in memory.
+// TestRepeatsItself checks that the same pool, labels and random stream give the same
+// student, for any number of processors and wherever the features lie in memory.
 func TestRepeatsItself(t *testing.T) {
 	x, y := blobs(700, 40, 4, stream(1))
 	run := func(x student.Matrix) (string, []float32) {
@@ -367,8 +367,8 @@ func TestRepeatsItself(t *testing.T) {
 	require.Equal(t, scores, scores1)
 }
 
-// Renaming classes renames answers; scaling features by a power of two changes
-// nothing at all.
+// TestInvariances checks that renaming classes renames answers, and that scaling features
+// by a power of two changes nothing at all.
 func TestInvariances(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(20, 60).Draw(t, "rows")

@@ -11,9 +11,9 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// Supervised trains learner on the rows of x that have a released label and
-// ignores the others. labels has one entry per row of x, a class or
-// [Unlabelled]. Without any label the error is [ErrNoLabels].
+// Supervised trains learner on the rows of x that have a released label and ignores the
+// others. The argument labels has one entry per row of x, a class or [Unlabelled]. Without
+// any label the error is [ErrNoLabels].
 func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 	labelled, err := check(x, labels, classes)
 	if err != nil {
@@ -26,14 +26,14 @@ func Supervised(ctx context.Context, learner teachers.Learner, x Matrix, labels 
 	return c, nil
 }
 
-// SelfTraining trains a learner on released labels and then, Rounds times, on
-// these and on its own answers for the rows that it is surest about.
+// SelfTraining trains a learner on released labels. Then, Rounds times, it trains on these
+// labels and on its own answers for the rows that it is surest about.
 type SelfTraining struct {
 	// Learner must give classifiers that implement teachers.Scorer.
 	Learner teachers.Learner
 	Rounds  int // default 5
-	// Fraction of the pool believed in the last round; it grows evenly over the
-	// rounds. Default 0.9.
+	// Fraction is the share of the pool that is believed in the last round. It grows evenly
+	// over the rounds. The default is 0.9.
 	Fraction float64
 	Progress func(Progress)
 }
@@ -78,8 +78,8 @@ func (s SelfTraining) Fit(ctx context.Context, x Matrix, labels []int, classes i
 	return model, nil
 }
 
-// believe adds to labels, for every class, the answers with the widest margin
-// over the second class, up to a fraction of the rows given that class. Working
+// believe adds answers to labels. For every class it adds the answers with the widest
+// margin over the second class, up to a fraction of the rows given that class. Working
 // class by class keeps easy classes from crowding out the rest.
 func believe(labels []int, scores Matrix, fraction float64) []int {
 	out := slices.Clone(labels)
@@ -108,7 +108,7 @@ func believe(labels []int, scores Matrix, fraction float64) []int {
 	return out
 }
 
-// check refuses bad labels and features and returns the labelled rows.
+// check refuses bad labels and features. It returns the labelled rows.
 func check(x Matrix, labels []int, classes int) ([]int, error) {
 	if err := checkMatrix(x); err != nil {
 		return nil, err

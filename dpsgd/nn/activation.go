@@ -8,10 +8,10 @@ import (
 // plain is embedded by layers without parameters.
 type plain struct{}
 
-// Tensors implements [Layer]: there are none.
+// Tensors implements [Layer]. It returns none.
 func (plain) Tensors(Shape) []int { return nil }
 
-// Init implements [Layer]: there is nothing to set.
+// Init implements [Layer]. It does nothing.
 func (plain) Init([]float64, Shape, *rand.Rand) {}
 
 // plainPass is embedded by passes without parameters.
@@ -24,15 +24,15 @@ func (plainPass[T]) AddScaled([]T, int, [][]T) {}
 // elementwise is embedded by activations.
 type elementwise struct{ plain }
 
-// Output implements [Layer]: that of the input.
+// Output implements [Layer]. It returns the shape of the input.
 func (elementwise) Output(in Shape) (Shape, error) { return in, nil }
 
-// Workspace implements [Layer]: it needs none.
+// Workspace implements [Layer]. It needs none.
 func (elementwise) Workspace(Shape) int { return 0 }
 
 func (elementwise) overwrites() {}
 
-// ReLU is max(x, 0) by element.
+// ReLU is the layer max(x, 0), element by element.
 type ReLU struct{ elementwise }
 
 // String implements [Layer].
@@ -64,7 +64,7 @@ func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	}
 }
 
-// Tanh is the hyperbolic tangent by element.
+// Tanh is the layer of hyperbolic tangents, element by element.
 type Tanh struct{ elementwise }
 
 // String implements [Layer].

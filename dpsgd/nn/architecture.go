@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Architecture is a sequence of layers with a loss at its end, checked to fit
-// together. It holds no parameters and does not change.
+// Architecture is a sequence of layers with a loss at its end, checked to fit together. It
+// holds no parameters and does not change.
 type Architecture struct {
 	shapes  []Shape // of the input, then of the output of every layer
 	layers  []Layer
@@ -22,9 +22,9 @@ type Architecture struct {
 // span is a layer's part of all parameters and of all tensors.
 type span struct{ parameters, size, tensors, count int }
 
-// NewArchitecture checks that every layer takes what the one before gives. At
-// least one layer must have parameters; the output must be a vector, of two
-// values or more for [CrossEntropy].
+// NewArchitecture checks that every layer accepts what the one before gives. At least one
+// layer must have parameters. The output must be a vector, of two values or more for
+// [CrossEntropy].
 func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error) {
 	if !in.valid() {
 		return nil, fmt.Errorf("nn: the input is %+v; all of it must be positive and the product at most 2^30", in)
@@ -75,13 +75,13 @@ func NewArchitecture(in Shape, loss Loss, layers ...Layer) (*Architecture, error
 	return a, nil
 }
 
-// Input is the shape of an example.
+// Input returns the shape of an example.
 func (a *Architecture) Input() Shape { return a.shapes[0] }
 
-// Output is the shape of the model's outputs for one example, a vector.
+// Output returns the shape of the model's outputs for one example, a vector.
 func (a *Architecture) Output() Shape { return a.shapes[len(a.shapes)-1] }
 
-// Parameters is the number of parameters.
+// Parameters returns the number of parameters.
 func (a *Architecture) Parameters() int {
 	last := a.spans[len(a.spans)-1]
 	return last.parameters + last.size
@@ -90,8 +90,8 @@ func (a *Architecture) Parameters() int {
 // Tensors returns the number of values of each tensor of parameters, in order.
 func (a *Architecture) Tensors() []int { return append([]int(nil), a.tensors...) }
 
-// String names input, layers with their settings, and loss. Two architectures
-// with the same name compute the same function of parameters and data.
+// String names input, layers with their settings, and loss. Two architectures with the same
+// name compute the same function of parameters and data.
 func (a *Architecture) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v", a.Input())
@@ -102,10 +102,10 @@ func (a *Architecture) String() string {
 	return b.String()
 }
 
-// rows is how many rows are computed together: enough to make products
-// efficient, few enough for their values to stay in the cache, or to be small
-// beside the parameters. It is a power of two from 8 to MaxRows, a function of
-// the architecture alone.
+// rows returns how many rows are computed together. It is enough to make products
+// efficient, and few enough for the values of the rows to stay in the cache, or to be small
+// beside the parameters. It is a power of two from 8 to MaxRows, a function of the
+// architecture alone.
 func (a *Architecture) rows() int {
 	const cache = 1 << 17 // values
 	limit := max(cache, 2*a.Parameters())

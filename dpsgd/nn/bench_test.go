@@ -45,10 +45,10 @@ func benchData(records, cols int) dpsgd.Data {
 	return data
 }
 
-// BenchmarkThroughput trains with batches of the given mean size, privately and
-// not, on all processors. samples/s counts records of batches per second of
-// steps: hashing the data before the first is left out. What matters is the ratio of
-// the two within one run.
+// BenchmarkThroughput trains with batches of the given mean size, privately and not, on all
+// processors. The unit samples/s counts records of batches per second of steps. It leaves
+// out the hashing of the data before the first step. What matters is the ratio of the two
+// within one run.
 func BenchmarkThroughput(b *testing.B) {
 	for _, m := range benchModels {
 		for _, batch := range []int{1024, 4096} {
@@ -74,8 +74,8 @@ func BenchmarkThroughput(b *testing.B) {
 	}
 }
 
-// timeSteps trains and returns the time from the end of the first step to the
-// end of the last.
+// timeSteps trains and returns the time from the end of the first step to the end of the
+// last.
 func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dpsgd.Data, cfg dpsgd.Config) time.Duration {
 	model, err := build(rand.New(rand.NewPCG(1, 5)))
 	require.NoError(b, err)

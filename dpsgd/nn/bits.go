@@ -5,11 +5,11 @@ import (
 	"unsafe"
 )
 
-// Comparing floating-point numbers takes a branch, which random values make the
-// processor guess wrong half of the time; comparing their bits does not.
+// This file compares floating-point numbers by their bits. A comparison of numbers takes a
+// branch, and random values make the processor guess it wrong half of the time. A
+// comparison of bits does not.
 
-// order maps v to an integer: of two numbers the larger has the larger, and +0
-// more than -0.
+// order maps v to an integer that sorts like v, with -0 below +0.
 func order[T Float](v T) int64 {
 	if unsafe.Sizeof(v) == 4 {
 		b := int32(math.Float32bits(float32(v)))
@@ -19,7 +19,7 @@ func order[T Float](v T) int64 {
 	return b ^ int64(uint64(b>>63)>>1)
 }
 
-// ofOrder is the inverse of order.
+// ofOrder inverts order.
 func ofOrder[T Float](o int64) T {
 	var v T
 	if unsafe.Sizeof(v) == 4 {
@@ -29,8 +29,8 @@ func ofOrder[T Float](o int64) T {
 	return T(math.Float64frombits(uint64(o ^ int64(uint64(o>>63)>>1))))
 }
 
-// where returns d if v is positive or NaN, otherwise 0; v is not negative and
-// not -0.
+// where returns d if v is positive or NaN, and 0 otherwise. The value v must not be
+// negative and not -0.
 func where[T Float](v, d T) T {
 	if unsafe.Sizeof(v) == 4 {
 		mask := -int32(math.Float32bits(float32(v))) >> 31 // of a positive number: all ones

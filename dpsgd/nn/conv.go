@@ -7,9 +7,9 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Conv2D is a two-dimensional convolution with square kernels (a
-// cross-correlation: kernels are not flipped). Its tensors are the kernels, laid
-// out by filter, row, column, input channel, and the intercepts.
+// Conv2D is a two-dimensional convolution with square kernels. It is a cross-correlation:
+// kernels are not flipped. Its tensors are the kernels, laid out by filter, row, column,
+// input channel, and the intercepts.
 type Conv2D struct {
 	Filters int
 	Kernel  int // positions on a side
@@ -38,7 +38,7 @@ func (c Conv2D) Output(in Shape) (Shape, error) {
 	return c.window().output(in, c.Filters)
 }
 
-// taps is the number of weights of one filter.
+// taps returns the number of weights of one filter.
 func (c Conv2D) taps(in Shape) int { return c.Kernel * c.Kernel * in.Channels }
 
 // Tensors implements [Layer].
@@ -51,7 +51,7 @@ func (c Conv2D) Init(parameters []float64, in Shape, rnd *rand.Rand) {
 	clear(parameters[weights:])
 }
 
-// Workspace implements [Layer]: the windows, and a gradient.
+// Workspace implements [Layer]. It counts the windows and a gradient.
 func (c Conv2D) Workspace(in Shape) int {
 	out, _ := c.Output(in)
 	return out.Rows*out.Cols*c.taps(in) + c.Filters*(c.taps(in)+1)
@@ -63,10 +63,10 @@ func (c Conv2D) Float32(in Shape, rows int) Pass[float32] { return newConvPass[f
 // Float64 implements [Layer].
 func (c Conv2D) Float64(in Shape, rows int) Pass[float64] { return newConvPass[float64](c, in, rows) }
 
-// convPass lays the windows of an image out as rows of a matrix, which makes
-// the convolution a product with the kernels. The gradient of a row is a sum
-// over positions: it is computed once, in a buffer, which gives its norm exactly
-// and its scaled sum without another product.
+// convPass lays out the windows of an image as rows of a matrix, so that the convolution is
+// a product with the kernels. The gradient of a row is a sum over positions. It is computed
+// once, in a buffer. The buffer gives the norm of the gradient exactly, and its scaled sum
+// without another product.
 type convPass[T Float] struct {
 	in, padded Shape
 	window     window
@@ -140,7 +140,7 @@ func (p *convPass[T]) spread(windows, x []T) {
 	}
 }
 
-// gather is the transpose of spread: it sets dx to the sums over windows.
+// gather sets dx to the sums over windows. It is the transpose of spread.
 func (p *convPass[T]) gather(dx, windows []T) {
 	image := dx
 	if p.window.padding > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W,
-// row-major with a row for each unit, and b.
+// Dense is a fully connected layer, W x + b, on vectors. Its tensors are W, row-major with
+// a row for each unit, and b.
 type Dense struct {
 	Units   int
 	Weights Weights // where W starts
@@ -48,9 +48,9 @@ func (d Dense) Float32(in Shape, rows int) Pass[float32] { return newDensePass[f
 // Float64 implements [Layer].
 func (d Dense) Float64(in Shape, rows int) Pass[float64] { return newDensePass[float64](d, in, rows) }
 
-// densePass needs no gradient per row: that of W is the outer product of dy and
-// x, of squared norm |dy|^2 |x|^2, and that of b is dy (Goodfellow 2015); the
-// scaled sum is one product of matrices.
+// densePass needs no gradient per row (Goodfellow 2015). The gradient by W is the outer
+// product of dy and x, with squared norm |dy|^2 |x|^2. The gradient by b is dy. The scaled
+// sum is one product of matrices.
 type densePass[T Float] struct {
 	in, out int
 	w, b    []T
@@ -95,12 +95,12 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	}
 }
 
-// steep is the largest squared norm of inputs, and of deltas, at which a
-// gradient is scaled without loss. Clipped to C, a row of deltas is of size
-// C/|x|, and where that is below the normal float32 numbers it rounds by 2^-150
-// an element: by less than 2^-21 C of the product for |x| <= 2^64, C >= 2^-40 and
-// 2^46 units. Where x is short or zero, W's gradient may be scaled up: a row of
-// deltas no longer than 2^64 stays finite under scales up to 2^60.
+// steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled
+// without loss. Clipped to C, a row of deltas has size C/|x|. Where that is below the
+// normal float32 numbers, it rounds by 2^-150 an element. For |x| <= 2^64, C >= 2^-40 and
+// 2^46 units that is less than 2^-21 C of the product. Where x is short or zero, the
+// gradient by W may be scaled up. A row of deltas no longer than 2^64 stays finite under
+// scales up to 2^60.
 const steep = 0x1p128
 
 func (p *densePass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
@@ -140,7 +140,7 @@ func (p *densePass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 	kernel.AddRows(b, g, p.out, rows, p.out)
 }
 
-// scaleRows sets every row of dst, of n values, to that of src times its scale.
+// scaleRows sets every row of dst, of n values, to the row of src times its scale.
 func scaleRows[T Float](dst, src []T, n, rows int, scales []T) {
 	for i := range rows {
 		kernel.Scale(dst[i*n:(i+1)*n], scales[i], src[i*n:(i+1)*n])

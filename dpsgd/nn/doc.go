@@ -1,36 +1,36 @@
-// Package nn builds models for DP-SGD out of layers: dense, convolution,
-// pooling, activations, group normalisation. A [Model] is a [dpsgd.Model]; one
-// backward pass gives every example's gradient norm and the clipped sum.
+// Package nn builds models for DP-SGD out of layers: dense, convolution, pooling,
+// activations, group normalisation. A [Model] is a [dpsgd.Model]. One backward pass gives
+// every example's gradient norm and the clipped sum.
 //
-// What a batch of n examples and p parameters costs is close to plain SGD, and
-// no layer keeps n x p values: a dense layer needs no gradient per example
-// (squared norm |g|^2 (|x|^2 + 1), then one product of matrices with scaled
-// rows), a convolution computes each in a buffer of the worker, a few examples
-// at a time, and uses it for the norm and for the sum.
+// A batch of n examples and p parameters costs nearly as little as in plain SGD, and no
+// layer keeps n x p values. A dense layer needs no gradient per example: the squared norm
+// is |g|^2 (|x|^2 + 1), and the sum is one product of matrices with scaled rows. A
+// convolution computes each gradient in a buffer of the worker, a few examples at a time,
+// and uses it for the norm and for the sum.
 //
 // # Guarantee
 //
-// Workers meet the three obligations of [dpsgd.Worker]. A layer of one's own
-// does if it passes the tests of package nntest: see [Layer] and [Pass].
+// Workers meet the three obligations of [dpsgd.Worker]. Your own layer does so if it passes
+// the tests of package nntest: see [Layer] and [Pass].
 //
 // # Caveats
 //
-//   - Pictures are laid out by row, column, channel. For data by channel, row,
-//     column, put [FromChannels] first.
-//   - Where training starts is up to Init, or the caller: parameters of a new
-//     model are zero, from which only models linear in them learn. Parameters
+//   - Pictures are laid out by row, column, channel. For data by channel, row, column, put
+//     [FromChannels] first.
+//   - Init, or the caller, decides where training starts. Parameters of a new model are
+//     zero, and from zero only models that are linear in their parameters learn. Parameters
 //     learned from private data are private.
-//   - An example whose values exceed 2^64 in norm, at the input or between
-//     layers, or whose gradients by them do, may count as not finite.
-//   - Clipping by group bounds every layer by itself, weights and intercepts
-//     together: Groups of [Model] has one group for each layer with parameters.
-//   - Predictions, and losses outside training, are exact: evaluate on public
-//     data.
+//   - An example may count as not finite if its values exceed 2^64 in norm, at the input or
+//     between layers, or if its gradients by these values do.
+//   - Clipping by group bounds every layer by itself, weights and intercepts together:
+//     Groups of [Model] has one group for each layer with parameters.
+//   - Predictions, and losses outside training, are exact: evaluate on public data.
 //
 // # Use
 //
 //	model, err := nn.New(nn.Image(28, 28, 1), nn.CrossEntropy,
-//		nn.Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, nn.ReLU{}, nn.MaxPool{Kernel: 2, Stride: 2},
+//		nn.Conv2D{Filters: 16, Kernel: 8, Stride: 2, Padding: 3}, nn.ReLU{},
+//		nn.MaxPool{Kernel: 2, Stride: 2},
 //		nn.Flatten{}, nn.Dense{Units: 10, Weights: nn.Glorot})
 //	model.Init(rand.New(rand.NewPCG(1, 2)))
 //	result, err := dpsgd.Train(ctx, model, data, cfg, reservation, key)

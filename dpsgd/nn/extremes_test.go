@@ -35,8 +35,8 @@ func randomArchitecture(rnd *rand.Rand) *Architecture {
 	}
 }
 
-// extremeBatch has rows of sizes from denormal to overflowing, zeros, and
-// elements that are not finite, among inputs and targets.
+// extremeBatch returns rows of sizes from denormal to overflowing, zeros, and elements that
+// are not finite, among inputs and targets.
 func extremeBatch(a *Architecture, rows int, rnd *rand.Rand) Batch[float32] {
 	size, out := a.Input().Size(), a.Output().Size()
 	b := Batch[float32]{Stride: size, TargetStride: out}
@@ -72,8 +72,8 @@ func extremeBatch(a *Architecture, rows int, rnd *rand.Rand) Batch[float32] {
 	return b
 }
 
-// TestObligationsAtExtremes holds random networks, on data of every size, to the
-// obligations of dpsgd.Worker, clipped as a whole, by layer and by tensor.
+// TestObligationsAtExtremes checks the obligations of dpsgd.Worker for random networks, on
+// data of every size, clipped as a whole, by layer and by tensor.
 func TestObligationsAtExtremes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(78, 3))
 	finite := 0
@@ -136,7 +136,7 @@ func TestObligationsAtExtremes(t *testing.T) {
 			require.LessOrEqual(t, math.Sqrt(square), 64*0x1p-24*norms[k], "trial %d, group %d: %v", trial, k, a)
 			at += n
 		}
-		// What other rows left in the worker does not show.
+		// What other rows left in the worker must not show.
 		for range min(rows, 5) {
 			i := rnd.IntN(rows)
 			g := make([]float32, len(p))

@@ -10,10 +10,9 @@ import (
 	"math"
 )
 
-// The file of a model: a line of magic; the length of the architecture's name,
-// 4 bytes, and the name; the number of parameters, 8 bytes; the parameters, IEEE
-// 754 single precision; SHA-256 of all before. Integers and numbers are
-// little-endian.
+// A model's file holds, in this order: a line of magic; the length of the architecture's
+// name, 4 bytes; the name; the number of parameters, 8 bytes; the parameters, IEEE 754
+// single precision; SHA-256 of all before. Integers and numbers are little-endian.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 // maxName bounds the name of an architecture in a file.
@@ -40,10 +39,10 @@ func (m *Model) Save(w io.Writer) error {
 	return nil
 }
 
-// Load reads parameters that Save wrote for a model of the same architecture.
-// Another architecture, a parameter that is not finite, or a damaged file is an
-// error, and the model stays as it was. It reads no more than the file of this
-// model takes, so r may hold more.
+// Load reads parameters that Save wrote for a model of the same architecture. Another
+// architecture, a parameter that is not finite, or a damaged file is an error, and the
+// model stays as it was. Load reads no more than the file of this model takes, so r may
+// hold more.
 func (m *Model) Load(r io.Reader) error {
 	name := m.arch.String()
 	hash := sha256.New()

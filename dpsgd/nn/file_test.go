@@ -49,7 +49,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.ErrorContains(t, into.Load(&b), "not finite")
 }
 
-// FuzzLoad: no input makes Load panic, or leaves a parameter that is not finite.
+// FuzzLoad checks that no input makes Load panic, or leaves a parameter that is not finite.
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer
 	require.NoError(f, small(f, 1).Save(&b))
@@ -59,7 +59,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m := small(t, 2)
 		err := m.Load(bytes.NewReader(raw))
-		// With the hash put right, what is behind it is reached.
+		// Put the hash right, so that the checks after the hash are reached.
 		if err != nil && len(raw) > sha256.Size+len(fileMagic)+4 {
 			body := slices.Clone(raw[:len(raw)-sha256.Size])
 			copy(body, fileMagic)

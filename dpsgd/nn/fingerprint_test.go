@@ -8,8 +8,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// twin and other have the name of the layer they hold, and may compute
-// something else.
+// twin and other have the name of the layer that they hold, and may compute something else.
 type (
 	twin  struct{ nn.Dense }
 	other struct{ nn.Dense }

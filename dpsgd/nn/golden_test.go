@@ -81,8 +81,8 @@ func byChannelLast(x numbers, m, channels, rows, cols int) numbers {
 	return y
 }
 
-// golden networks, with the order of their tensors and what the layout of
-// positions before channels asks of each.
+// goldenNets lists the golden networks, with the order of their tensors and what the layout
+// of positions before channels requires for each.
 var goldenNets = []struct {
 	name   string
 	in     Shape
@@ -182,7 +182,7 @@ func checkGolden[T Float](t *testing.T, n int, tolerance float64) {
 			sum, tally := add(all[i:i+1], dpsgd.FlatClip(inf))
 			near(flat(g.Grads[i]), sum)
 			require.InDelta(t, g.Losses[i], tally.Loss, tolerance)
-			// Norms: what a clip norm of 1e-3 divides by.
+			// Norms: a clip norm of 1e-3 divides by them.
 			add(all[i:i+1], dpsgd.FlatClip(1e-3))
 			total := 0.0
 			for k, s := range w.squares {

@@ -23,9 +23,8 @@ func newGrouping[T Float](ends []int, rows int) grouping[T] {
 	return g
 }
 
-// scale sets the scales of n rows from the squared norms of every tensor's
-// gradients. It returns the number of rows clipped, which are those with a group
-// that is.
+// scale sets the scales of n rows from the squared norms of every tensor's gradients. It
+// returns the number of rows clipped. A row is clipped if one of its groups is.
 func (g grouping[T]) scale(squares [][]float64, n int, clip dpsgd.Clip) (clipped int64) {
 	for i := range n {
 		row, tensor := false, 0

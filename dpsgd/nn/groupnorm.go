@@ -8,11 +8,11 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// GroupNorm brings the values of every group of consecutive channels, over all
-// positions of one example, to mean zero and variance one, then scales and
-// shifts every channel (Wu and He 2018). No other example is looked at, as DP-SGD
-// needs it; batch normalisation has no gradient for a single example. Its
-// tensors are the scales and the shifts, a value for each channel.
+// GroupNorm normalises the values of every group of consecutive channels, over all
+// positions of one example, to mean zero and variance one. Then it scales and shifts every
+// channel (Wu and He 2018). It does not look at other examples, as DP-SGD requires. Batch
+// normalisation has no gradient for a single example. The tensors of GroupNorm are the
+// scales and the shifts, a value for each channel.
 type GroupNorm struct {
 	Groups int // divides the number of channels
 }
@@ -37,7 +37,7 @@ func (g GroupNorm) Output(in Shape) (Shape, error) {
 // Tensors implements [Layer].
 func (g GroupNorm) Tensors(in Shape) []int { return []int{in.Channels, in.Channels} }
 
-// Init implements [Layer]: scales of one, shifts of zero.
+// Init implements [Layer]. It sets scales to one and shifts to zero.
 func (g GroupNorm) Init(parameters []float64, in Shape, _ *rand.Rand) {
 	for i := range parameters {
 		parameters[i] = 0
@@ -83,8 +83,8 @@ func newGroupPass[T Float](g GroupNorm, in Shape, rows int) *groupPass[T] {
 
 func (p *groupPass[T]) Start(parameters []T) { p.parameters = parameters }
 
-// each calls f for the values of row i in group g: a run of consecutive
-// channels for every position, from channel first, at offset at.
+// each calls f for the values of row i in group g. For every position these are a run of n
+// consecutive channels, starting at channel first, at offset at.
 func (p *groupPass[T]) each(i, g int, f func(at, first, n int)) {
 	n := p.channels / p.groups
 	at := i*p.positions*p.channels + g*n
@@ -131,8 +131,8 @@ func (p *groupPass[T]) Backward(dx, dy []T, rows int, squares [][]float64) {
 		clear(p.sums)
 		dscale, dshift := p.sums[:p.channels], p.sums[p.channels:]
 		for g := range p.groups {
-			// With h the normal values and d = dy scale:
-			// dx = (d - mean d - h mean(d h))/deviation.
+			// With h the normal values and d = dy scale, dx = (d - mean d - h
+			// mean(d h))/deviation.
 			mean, slope := 0.0, 0.0
 			p.each(i, g, func(at, first, n int) {
 				for k, h := range p.normal[at : at+n] {

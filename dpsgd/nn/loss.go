@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// Loss is what training minimises, a number for each example, without
-// averaging.
+// Loss is what training minimises: a number for each example, without averaging.
 type Loss int
 
 const (
-	// CrossEntropy is log sum exp of the outputs minus that of the label: the
-	// outputs are logits.
+	// CrossEntropy is log sum exp of the outputs minus the output of the label. The outputs
+	// are logits.
 	CrossEntropy Loss = iota + 1
-	// SquaredError is half the squared distance of the outputs from the targets,
-	// or from the one-hot code of the label where the data has no targets.
+	// SquaredError is half the squared distance of the outputs from the targets. If the
+	// data has no targets, it is the distance from the one-hot code of the label.
 	SquaredError
 )
 
@@ -29,8 +28,8 @@ func (l Loss) String() string {
 	return fmt.Sprintf("loss %d", int(l))
 }
 
-// crossEntropy sets delta to the gradient of the loss by the logits, softmax
-// minus one-hot, and returns the loss. It is NaN if a logit is NaN or +Inf.
+// crossEntropy sets delta to the gradient of the loss by the logits, softmax minus one-hot,
+// and returns the loss. The loss is NaN if a logit is NaN or +Inf.
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
@@ -50,8 +49,8 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	return top + math.Log(total) - float64(logits[label])
 }
 
-// squaredError sets delta to the gradient, outputs minus target, and returns
-// the loss. Without a target it is the one-hot code of the label.
+// squaredError sets delta to the gradient, outputs minus target, and returns the loss. If
+// target is nil, it uses the one-hot code of the label.
 func squaredError[T Float](delta, outputs, target []T, label int) (loss float64) {
 	copy(delta, outputs)
 	if target == nil {
@@ -66,7 +65,7 @@ func squaredError[T Float](delta, outputs, target []T, label int) (loss float64)
 	return loss / 2
 }
 
-// target is row i of the batch's targets, nil if it has none.
+// target returns row i of the batch's targets, or nil if it has none.
 func (b Batch[T]) target(i, outputs int) []T {
 	if len(b.Targets) == 0 {
 		return nil
@@ -74,8 +73,8 @@ func (b Batch[T]) target(i, outputs int) []T {
 	return b.Targets[i*b.TargetStride:][:outputs]
 }
 
-// lossAt sets delta to the gradient of the loss by the outputs of row i of the
-// batch, and returns the loss.
+// lossAt sets delta to the gradient of the loss by the outputs of row i of the batch, and
+// returns the loss.
 func lossAt[T Float](l Loss, delta, outputs []T, batch Batch[T], i int) float64 {
 	if l == CrossEntropy {
 		return crossEntropy(delta, outputs, batch.Y[i])

@@ -11,8 +11,7 @@ import (
 )
 
 // Model is an architecture with parameters, in single precision. It implements
-// [dpsgd.Grouped]: a layer's parameters, weights and intercepts together, are a
-// group.
+// [dpsgd.Grouped]. The parameters of a layer, weights and intercepts together, are a group.
 type Model struct {
 	arch       *Architecture
 	parameters []float32
@@ -20,8 +19,8 @@ type Model struct {
 
 var _ dpsgd.Grouped = (*Model)(nil)
 
-// New returns a model with all parameters zero: see [NewArchitecture] for what
-// fits together, and Init for where to start.
+// New returns a model with all parameters zero. See [NewArchitecture] for what fits
+// together, and Init for where to start.
 func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	a, err := NewArchitecture(in, loss, layers...)
 	if err != nil {
@@ -30,7 +29,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	return &Model{arch: a, parameters: make([]float32, a.Parameters())}, nil
 }
 
-// Init sets the parameters to where training starts from, as the layers say: a
+// Init sets the parameters to where training starts, as the layers say. The result is a
 // function of the random numbers alone.
 func (m *Model) Init(rnd *rand.Rand) {
 	for l, s := range m.arch.spans {
@@ -42,13 +41,13 @@ func (m *Model) Init(rnd *rand.Rand) {
 	}
 }
 
-// Architecture is what the model computes.
+// Architecture returns the architecture of the model.
 func (m *Model) Architecture() *Architecture { return m.arch }
 
-// Parameters implements [dpsgd.Model]: the tensors of all layers, in order.
+// Parameters implements [dpsgd.Model]. It returns the tensors of all layers, in order.
 func (m *Model) Parameters() []float32 { return m.parameters }
 
-// Groups implements [dpsgd.Grouped]: one for every layer with parameters.
+// Groups implements [dpsgd.Grouped]. It returns one group for every layer with parameters.
 func (m *Model) Groups() []int {
 	var sizes []int
 	for _, s := range m.arch.spans {
@@ -59,8 +58,8 @@ func (m *Model) Groups() []int {
 	return sizes
 }
 
-// Fingerprint implements [dpsgd.Model]: the name of the architecture, and the
-// types of layers from elsewhere, which may have any name.
+// Fingerprint implements [dpsgd.Model]. It names the architecture, and the types of layers
+// from other packages, which may have any name.
 func (m *Model) Fingerprint() []byte {
 	b := []byte("nn 1 " + m.arch.String())
 	ours := reflect.TypeFor[Model]().PkgPath()

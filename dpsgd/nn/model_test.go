@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 )
 
-// nets are small networks that between them put every kind of layer after
-// every other that shares memory with it.
+// nets returns small networks. Among them every kind of layer follows every other kind that
+// shares memory with it.
 func nets(t testing.TB) map[string]*Architecture {
 	nets := map[string]*Architecture{}
 	add := func(name string, in Shape, loss Loss, layers ...Layer) {
@@ -97,9 +97,9 @@ func TestGradientIsThatOfTheLoss(t *testing.T) {
 	}
 }
 
-// TestOnePassIsExplicitIsMicroBatched: clipped sums from norms that no layer
-// holds a gradient for, from gradients one by one clipped here, and from groups
-// of every size agree to 1e-10.
+// TestOnePassIsExplicitIsMicroBatched compares three ways to get clipped sums: from norms
+// without a stored gradient, from gradients that the test clips one by one, and from groups
+// of every size. They agree to 1e-10.
 func TestOnePassIsExplicitIsMicroBatched(t *testing.T) {
 	const rows = 40
 	for name, a := range nets(t) {
@@ -153,8 +153,8 @@ func splitNorm(norm float64, parts int) []float64 {
 	return norms
 }
 
-// TestObligationsOfAWorker checks the three obligations of dpsgd.Worker in
-// single precision, on rows of very different sizes.
+// TestObligationsOfAWorker checks the three obligations of dpsgd.Worker in single
+// precision, on rows of very different sizes.
 func TestObligationsOfAWorker(t *testing.T) {
 	for name, a := range nets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestObligationsOfAWorker(t *testing.T) {
 				}
 				require.LessOrEqual(t, math.Sqrt(square), 64*0x1p-24*total)
 				require.Positive(t, total)
-				// A copy of the data elsewhere, in another order, of another worker.
+				// Use a copy of the data elsewhere, in another order, with another worker.
 				for range 20 {
 					i := rnd.IntN(rows)
 					moved := Batch[float32]{X: make([]float32, 5*batch.Stride+1), Stride: batch.Stride, Y: []int{0, 0, 0, batch.Y[i]}}
@@ -210,8 +210,8 @@ func TestObligationsOfAWorker(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreNotFinite count as zero, are counted, and change nothing else
-// to the last bit, clipped or not.
+// TestRowsThatAreNotFinite checks that rows that are not finite count as zero, are counted,
+// and change nothing else to the last bit, clipped or not.
 func TestRowsThatAreNotFinite(t *testing.T) {
 	for name, a := range nets(t) {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestRowsThatAreNotFinite(t *testing.T) {
 				tally := w.AddClipped(all, batch, upTo(rows), dpsgd.FlatClip(norm))
 				require.EqualValues(t, rows-len(good), tally.NonFinite)
 				require.False(t, math.IsNaN(tally.Loss))
-				// The same groups without them: rows from 8 on are in the second.
+				// Form the same groups without them: rows from 8 on are in the second.
 				var kept dpsgd.Tally
 				for from := 0; from < rows; from += w.rows {
 					var group []int
@@ -339,8 +339,8 @@ func TestPredict(t *testing.T) {
 	require.NoError(t, m.Predict(stopped, nil, blas32.General{Cols: 2, Stride: 2}))
 }
 
-// TestPredictionsAreRowExact: a row's outputs do not depend on how many are
-// asked for.
+// TestPredictionsAreRowExact checks that a row's outputs do not depend on how many rows are
+// computed.
 func TestPredictionsAreRowExact(t *testing.T) {
 	m, err := NewTutorialCNN(Image(28, 28, 1), 10, rand.New(rand.NewPCG(1, 1)))
 	require.NoError(t, err)

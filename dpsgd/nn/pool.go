@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// MaxPool takes the largest value of each channel in a square window; the first
-// of them by row, then column, where several are equal.
+// MaxPool takes the largest value of each channel in a square window. If several values are
+// equal, it takes the first of them by row, then column.
 type MaxPool struct {
 	plain
 	Kernel, Stride int // positions; Kernel at most 16
@@ -76,9 +76,9 @@ func (p *maxPass[T]) Forward(y, x []T, rows int) {
 	}
 }
 
-// coded sets best and winner for a run of windows in single precision: a tap's
-// code stands below the 32 bits of a value's order, higher for earlier taps, so
-// that one comparison finds both.
+// coded sets best and winner for a run of windows in single precision. The code of a tap
+// stands below the 32 bits of a value's order and is higher for earlier taps. So one
+// comparison finds both.
 func (p *maxPass[T]) coded(best []T, winner []uint8, orders []int64) {
 	const first = math.MaxUint8
 	top, last := p.top[:len(best)], len(p.taps)-1
@@ -106,9 +106,8 @@ func duel(top, a, b []int64) {
 	}
 }
 
-// challenge replaces every value of top that is below one of two rivals, coded
-// by code and the next. It is a function of its own, as duel is, to have the
-// registers for itself.
+// challenge replaces every value of top that is below one of two rivals, coded by code and
+// the next code. Like duel it is a separate function, to have all registers for itself.
 //
 //go:noinline
 func challenge(top, a, b []int64, code int64) {
@@ -118,8 +117,7 @@ func challenge(top, a, b []int64, code int64) {
 	}
 }
 
-// plain does what coded does in double precision, where there is no room for
-// codes.
+// plain does what coded does in double precision, where there is no room for codes.
 func (p *maxPass[T]) plain(best []T, winner []uint8, orders []int64) {
 	for c := range best {
 		top, code := orders[c], 0
@@ -163,7 +161,7 @@ func (a AveragePool) Output(in Shape) (Shape, error) {
 	return window{kernel: a.Kernel, stride: a.Stride}.output(in, in.Channels)
 }
 
-// Workspace implements [Layer]: it needs none.
+// Workspace implements [Layer]. It needs none.
 func (AveragePool) Workspace(Shape) int { return 0 }
 
 // Float32 implements [Layer].

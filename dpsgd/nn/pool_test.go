@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMaxPoolTakesTheFirstOfEqual: in both precisions, where many values of a
-// window are equal, also with more than a hundred taps and an odd number.
+// TestMaxPoolTakesTheFirstOfEqual checks both precisions where many values of a window are
+// equal, also with more than a hundred taps and an odd number of taps.
 func TestMaxPoolTakesTheFirstOfEqual(t *testing.T) {
 	for _, pool := range []MaxPool{{Kernel: 1, Stride: 1}, {Kernel: 2, Stride: 1}, {Kernel: 2, Stride: 2}, {Kernel: 3, Stride: 1}, {Kernel: 16, Stride: 3}} {
 		in := Image(19, 17, 2)

@@ -12,9 +12,8 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 )
 
-// Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i
-// of x. It uses all processors; when ctx ends it returns ctx's error, and dst is
-// then part done.
+// Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It
+// uses all processors. When ctx ends, it returns ctx's error, and dst is only partly done.
 func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -30,9 +29,9 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	})
 }
 
-// Predict sets dst[i] to the largest output at row i of x, the lowest where
-// outputs are equal. A row that gives an output which is not finite is an error.
-// It uses all processors; when ctx ends it returns ctx's error.
+// Predict sets dst[i] to the index of the largest output at row i of x, the lowest index if
+// outputs are equal. A row with an output that is not finite is an error. Predict uses all
+// processors. When ctx ends, it returns ctx's error.
 func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
@@ -65,14 +64,14 @@ func largest(outputs []float32) (int, error) {
 	return best, nil
 }
 
-// Evaluation is how well a model does on data.
+// Evaluation says how well a model does on data.
 type Evaluation struct {
 	Accuracy float64 // share of rows whose largest output is that of the label
 	Loss     float64 // mean
 }
 
-// Evaluate scores the model on labelled data, which must not be private: the
-// numbers are exact and protected by nothing.
+// Evaluate scores the model on labelled data. The data must not be private: the scores are
+// exact and protected by nothing.
 func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, error) {
 	if err := m.Check(data); err != nil {
 		return Evaluation{}, err
@@ -108,8 +107,8 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 	return e, nil
 }
 
-// each computes the outputs of all rows of x and calls f, from several
-// goroutines, with the outputs of consecutive ones: dense, n values for each.
+// each computes the outputs of all rows of x. It calls f, from several goroutines, with the
+// outputs of consecutive rows: dense, n values for each.
 func (m *Model) each(ctx context.Context, x blas32.General, f func(first int, outputs []float32, n int) error) error {
 	per := m.arch.rows()
 	groups := (x.Rows + per - 1) / per

@@ -11,7 +11,7 @@ func (Flatten) String() string { return "flatten" }
 // Output implements [Layer].
 func (Flatten) Output(in Shape) (Shape, error) { return Vector(in.Size()), nil }
 
-// Workspace implements [Layer]: it needs none.
+// Workspace implements [Layer]. It needs none.
 func (Flatten) Workspace(Shape) int { return 0 }
 
 // Float32 implements [Layer].
@@ -20,7 +20,7 @@ func (Flatten) Float32(in Shape, _ int) Pass[float32] { return flattenPass[float
 // Float64 implements [Layer].
 func (Flatten) Float64(in Shape, _ int) Pass[float64] { return flattenPass[float64]{size: in.Size()} }
 
-// flattenPass copies; a model shares the memory instead, and calls nothing.
+// flattenPass copies. A model shares the memory instead, and calls nothing.
 type flattenPass[T Float] struct {
 	plainPass[T]
 	size int
@@ -30,8 +30,8 @@ func (p flattenPass[T]) Forward(y, x []T, rows int) { copy(y[:rows*p.size], x) }
 
 func (p flattenPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) { copy(dx[:rows*p.size], dy) }
 
-// FromChannels is for data laid out by channel, then row, then column: its
-// input is a vector, its output an image. It stands first, if at all.
+// FromChannels accepts data laid out by channel, then row, then column. Its input is a
+// vector, its output an image. It is the first layer, if it is used.
 type FromChannels struct {
 	plain
 	Shape Shape // of the image
@@ -48,7 +48,7 @@ func (c FromChannels) Output(in Shape) (Shape, error) {
 	return c.Shape, nil
 }
 
-// Workspace implements [Layer]: it needs none.
+// Workspace implements [Layer]. It needs none.
 func (FromChannels) Workspace(Shape) int { return 0 }
 
 // Float32 implements [Layer].
@@ -74,7 +74,7 @@ func (p channelsPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
 	p.transpose(dx, dy, rows, p.positions, p.channels)
 }
 
-// transpose turns every row of src, an m x n matrix, into the n x m one.
+// transpose turns every row of src, an m x n matrix, into its n x m transpose.
 func (p channelsPass[T]) transpose(dst, src []T, rows, m, n int) {
 	size := m * n
 	for i := range rows {

@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestTrainingDoesNotDependOnTheNumberOfWorkers: to the last bit, clipped as a
+// TestTrainingDoesNotDependOnTheNumberOfWorkers compares to the last bit, clipped as a
 // whole and layer by layer.
 func TestTrainingDoesNotDependOnTheNumberOfWorkers(t *testing.T) {
 	data := benchData(300, 144)

@@ -10,14 +10,14 @@ import (
 type Weights int
 
 const (
-	// He draws normal weights of variance 2/fan-in, for layers before a ReLU (He
-	// et al. 2015).
+	// He draws normal weights of variance 2/fan-in, for layers before a ReLU
+	// (He et al. 2015).
 	He Weights = iota
-	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or
-	// no activation (Glorot and Bengio 2010).
+	// Glorot draws uniform weights of variance 2/(fan-in + fan-out), for tanh or no
+	// activation (Glorot and Bengio 2010).
 	Glorot
-	// Zero is for models that are linear in their parameters; any other would
-	// keep its units alike for ever.
+	// Zero is for models that are linear in their parameters. Any other model would keep
+	// its units alike for ever.
 	Zero
 )
 

@@ -2,8 +2,8 @@ package nn
 
 import "fmt"
 
-// window is a square that moves over an image: Kernel positions on a side,
-// Stride from one to the next, over an image with Padding zeros on every side.
+// window is a square that moves over an image. It has Kernel positions on a side and moves
+// by Stride positions. The image has Padding zeros on every side.
 type window struct{ kernel, stride, padding int }
 
 func (w window) output(in Shape, channels int) (Shape, error) {
@@ -20,11 +20,11 @@ func (w window) output(in Shape, channels int) (Shape, error) {
 	return Image(w.count(in.Rows), w.count(in.Cols), channels), nil
 }
 
-// count is the number of places along a side of n.
+// count returns the number of places along a side of n.
 func (w window) count(n int) int { return (n+2*w.padding-w.kernel)/w.stride + 1 }
 
-// origins returns, for every place of the window over an image without
-// padding, the offset of its first value.
+// origins returns the offset of the window's first value for every place of the window over
+// an image without padding.
 func (w window) origins(in Shape) []int {
 	var offsets []int
 	for r := range w.count(in.Rows) {
@@ -35,8 +35,8 @@ func (w window) origins(in Shape) []int {
 	return offsets
 }
 
-// runs returns origins and the number of values that follow each at the same
-// tap of consecutive windows: the channels of one, or, at stride 1, of a line.
+// runs returns origins, and the number of values that follow each origin at the same tap of
+// consecutive windows. These are the channels of one window, or, at stride 1, of a line.
 func (w window) runs(in Shape) (origins []int, n int) {
 	if w.stride > 1 {
 		return w.origins(in), in.Channels

@@ -19,9 +19,8 @@ type Batch[T Float] struct {
 	TargetStride int
 }
 
-// Worker computes an architecture forwards and backwards, for one goroutine.
-// With float32 it is what a [Model] trains by; with float64 it checks the same
-// code.
+// Worker computes an architecture forwards and backwards, for one goroutine. A [Model]
+// trains with float32. Tests check the same code with float64.
 type Worker[T Float] struct {
 	arch    *Architecture
 	passes  []Pass[T]
@@ -93,8 +92,8 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start says that the parameters have changed. They stay fixed and valid until
-// the next Start.
+// Start says that the parameters have changed. They stay fixed and valid until the next
+// Start.
 func (w *Worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.Parameters() {
 		panic(fmt.Sprintf("nn: %d parameters for %d", len(parameters), w.arch.Parameters()))
@@ -104,8 +103,7 @@ func (w *Worker[T]) Start(parameters []T) {
 	}
 }
 
-// Outputs sets dst, len(rows) x outputs, to the model's values at those rows of
-// the batch.
+// Outputs sets dst, len(rows) x outputs, to the model's values at those rows of the batch.
 func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 	size := w.arch.Output().Size()
 	for len(rows) > 0 {
@@ -116,18 +114,17 @@ func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 	}
 }
 
-// AddClipped adds the clipped gradients of rows to sum, which is zero: see
-// [dpsgd.Worker], whose obligations it meets in the precision T. clip has one
-// norm, or one for every layer with parameters.
+// AddClipped adds the clipped gradients of rows to sum, which is zero. It meets the
+// obligations of [dpsgd.Worker] in the precision T. The argument clip has one norm, or one
+// for every layer with parameters.
 //
-// Rows are taken in groups of a size that depends on the architecture. A row's
-// contribution does not depend on its group, because layers are row exact. The
-// chain of additions of a term is at most 32 rows, their runs, and 32 groups
-// long.
+// Rows are taken in groups of a size that depends on the architecture. A row's contribution
+// does not depend on its group, because layers are row exact. The chain of additions of a
+// term is at most 32 rows, their runs, and 32 groups long.
 //
-// Norms are those of the gradients that layers hold, or bounds above them; scales
-// are rounded towards zero, and a scaled gradient rounds up by at most two parts
-// in 2^24: together less than 2^-20.
+// Norms are those of the gradients that layers hold, or bounds above them. Scales are
+// rounded towards zero, and a scaled gradient rounds up by at most two parts in 2^24.
+// Together that is less than 2^-20.
 func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip) dpsgd.Tally {
 	if n := len(clip.Norms); n != 1 && n != len(w.layers.ends) {
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
@@ -141,7 +138,7 @@ func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.C
 	return tally
 }
 
-// addGroup is AddClipped for at most w.rows rows. If some have gradients that
+// addGroup does the work of AddClipped for at most w.rows rows. If some have gradients that
 // are not finite, it starts again without them.
 func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Clip, tally *dpsgd.Tally) {
 	w.kept = append(w.kept[:0], rows...)
@@ -211,8 +208,8 @@ func (w *Worker[T]) lossOf(batch Batch[T], rows []int) {
 	}
 }
 
-// backward takes the gradients by the outputs to all layers with parameters.
-// Losses of rows with a gradient that is not finite become NaN.
+// backward takes the gradients by the outputs to all layers with parameters. The loss of a
+// row becomes NaN if a gradient of the row is not finite.
 func (w *Worker[T]) backward(rows int, squares [][]float64) {
 	for _, s := range squares {
 		clear(s)
@@ -240,9 +237,9 @@ func (w *Worker[T]) backward(rows int, squares [][]float64) {
 	}
 }
 
-// screen stands in for backward where nothing is clipped: losses become NaN of
-// rows whose input is not finite. With clipping, such a row passes if the first
-// layer forgets the value, as a ReLU does -Inf.
+// screen replaces backward where nothing is clipped. It sets the loss of a row to NaN if
+// the row's input is not finite. With clipping, such a row passes if the first layer
+// forgets the value, as a ReLU forgets -Inf.
 func (w *Worker[T]) screen(rows int) {
 	size := w.arch.Input().Size()
 	for i := range w.losses[:rows] {
@@ -250,7 +247,7 @@ func (w *Worker[T]) screen(rows int) {
 	}
 }
 
-// drop removes rows whose loss is not finite from kept, and counts them.
+// drop removes rows whose loss is not finite from kept, and returns how many.
 func (w *Worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {

@@ -114,8 +114,8 @@ func fails(check func(t require.TestingT)) (failed bool) {
 	return v.failed
 }
 
-// TestBrokenLayersFail: every check refuses the layer that breaks what it is
-// for, and passes the sound one.
+// TestBrokenLayersFail checks that every check refuses the layer that breaks its promise,
+// and passes the sound layer.
 func TestBrokenLayersFail(t *testing.T) {
 	in := nn.Vector(5)
 	checks := map[string]func(t require.TestingT, layer nn.Layer){

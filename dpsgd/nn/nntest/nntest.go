@@ -1,15 +1,19 @@
-// Package nntest checks that a layer keeps what [nn.Layer] and [nn.Pass]
-// promise, on which the guarantee of DP-SGD rests. Call it from the test of a
-// layer of your own:
+// Package nntest checks that a layer keeps what [nn.Layer] and [nn.Pass] promise. The
+// guarantee of DP-SGD rests on these promises. Call it from the test of your own layer:
 //
 //	func TestMyLayer(t *testing.T) { nntest.TestLayer(t, MyLayer{Units: 3}, nn.Vector(5)) }
 //
-// It compares gradients with finite differences in double precision, norms and
-// sums with explicit gradients for each example, checks to the last bit that no
-// example depends on its company, bounds the rounding of sums on the input
-// that is worst for a long chain of additions, and clips gradients of inputs from
-// 2^-100 to 2^100. What a layer may not read again is overwritten, as it is in a
-// model. Inputs are random with a fixed seed, so a run repeats itself.
+// It checks the following, on random inputs with a fixed seed, so that a run repeats
+// itself:
+//
+//   - Gradients agree with finite differences in double precision.
+//   - Norms and sums agree with explicit gradients for each example.
+//   - No example depends on the others in its batch, to the last bit.
+//   - The rounding of sums stays within its bound on the input that is worst for a long
+//     chain of additions.
+//   - Gradients of inputs from 2^-100 to 2^100 are clipped correctly.
+//
+// Memory that the layer may not read again is overwritten, as it is in a model.
 package nntest
 
 import (
@@ -25,8 +29,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// TestLayer runs all checks on a layer for inputs of the given shape. Small
-// shapes do: the time is of the order of parameters plus inputs, times outputs.
+// TestLayer runs all checks on a layer for inputs of the given shape. Small shapes are
+// enough: the time is of the order of parameters plus inputs, times outputs.
 func TestLayer(t *testing.T, layer nn.Layer, in nn.Shape) {
 	t.Run("description", func(t *testing.T) { describe(t, layer, in) })
 	t.Run("finite differences", func(t *testing.T) { differences(t, layer, in) })
@@ -53,7 +57,7 @@ func normal[T nn.Float](rnd *rand.Rand, n int) []T {
 	return x
 }
 
-// parameters are those of Init plus noise, so that none is zero.
+// parameters returns the parameters of Init plus noise, so that none is zero.
 func parameters[T nn.Float](layer nn.Layer, in nn.Shape) []T {
 	initial := make([]float64, total(layer.Tensors(in)))
 	layer.Init(initial, in, random(1))
@@ -102,8 +106,8 @@ func newBench[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, rows 
 	return b
 }
 
-// run computes forwards and backwards with squares. The layer's y and dx are
-// overwritten at once, as the next layer and the one before do in a model.
+// run computes forwards and backwards with squares. It overwrites the layer's y and dx at
+// once, as the next layer and the one before do in a model.
 func (b *bench[T]) run(rows int) {
 	for _, s := range b.squares {
 		clear(s)
@@ -124,7 +128,7 @@ func scribble[T nn.Float](x []T) {
 	}
 }
 
-// sum returns the sum of all rows' gradients, tensor k scaled by scales[k].
+// sum returns the sum of all rows' gradients, with tensor k scaled by scales[k].
 func (b *bench[T]) sum(rows int, scales [][]T) []T {
 	s := make([]T, b.parameters)
 	b.AddScaled(s, rows, scales)
@@ -151,9 +155,8 @@ func describe(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// differences compares the derivatives of <dy, y>, by input and parameters, with
-// central differences. Points where the function has a kink are met with
-// probability zero.
+// differences compares the derivatives of <dy, y>, by input and parameters, with central
+// differences. It meets points where the function has a kink with probability zero.
 func differences(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const h, tolerance = 1e-5, 1e-6
 	b := newBench(t, layer, in, 1, layer.Float64)
@@ -204,8 +207,8 @@ func norm[T nn.Float](x []T) float64 {
 	return math.Sqrt(s)
 }
 
-// sums compares squared norms and scaled sums with explicit gradients, one row
-// in a call with scale one. unit is the relative rounding error of T.
+// sums compares squared norms and scaled sums with explicit gradients, one row in a call
+// with scale one. The argument unit is the relative rounding error of T.
 func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T], unit float64) {
 	const largest = 4 // scale
 	sizes := layer.Tensors(in)
@@ -268,8 +271,8 @@ func sums[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build fun
 	}
 }
 
-// exactness computes rows alone and in company, in passes of several sizes,
-// forwards and backwards, and wants the same bits.
+// exactness computes rows alone and together with others, in passes of several sizes,
+// forwards and backwards. It requires the same bits.
 func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[T]) {
 	tensors := len(layer.Tensors(in))
 	single := newBench(t, layer, in, 1, build)
@@ -303,9 +306,9 @@ func exactness[T nn.Float](t require.TestingT, layer nn.Layer, in nn.Shape, buil
 	}
 }
 
-// depth sums 256 equal rows, the first with scale one and the others with a
-// scale so small that one of them changes nothing: what is lost is as many of
-// them as one chain of additions holds.
+// depth sums 256 equal rows. The first has scale one. The others have a scale so small that
+// a single one of them changes nothing. So the sum loses as many of them as one chain of
+// additions holds.
 func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	tensors := len(layer.Tensors(in))
 	if tensors == 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// notFinite puts NaN, and infinities, into one row, into all of its input or of
-// its gradient by the output or into single elements: other rows must not
-// notice, and the row's norm must say so if its gradient is not finite.
+// notFinite puts NaN, and infinities, into one row: into all of its input or of its
+// gradient by the output, or into single elements. Other rows must not change. If the row's
+// gradient is not finite, its norm must not be finite.
 func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	const rows, bad = 6, 2
 	tensors := len(layer.Tensors(in))
@@ -65,7 +65,7 @@ func notFinite(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	}
 }
 
-// finite says whether the squares of row i are, of all tensors.
+// finite reports whether the squares of row i are finite, for all tensors.
 func finite(squares [][]float64, i int) bool {
 	sum := 0.0
 	for _, s := range squares {
@@ -74,9 +74,9 @@ func finite(squares [][]float64, i int) bool {
 	return sum-sum == 0
 }
 
-// extremes clips gradients of inputs and of gradients by the output from 2^-100
-// to 2^100, as a whole and tensor by tensor, with scales up to 2^60: every row
-// stays within the clip norm, or its squared norm is not finite.
+// extremes clips gradients of inputs and of gradients by the output from 2^-100 to 2^100,
+// as a whole and tensor by tensor, with scales up to 2^60. Every row must stay within the
+// clip norm, or its squared norm must not be finite.
 func extremes(t require.TestingT, layer nn.Layer, in nn.Shape, build func(nn.Shape, int) nn.Pass[float32]) {
 	sizes := layer.Tensors(in)
 	if len(sizes) == 0 {
