@@ -1,27 +1,33 @@
 // Package stability releases answers that one record could not have changed.
 //
-// A function of the private data has, on each data set, a distance to instability:
-// how many records would have to change before the answer could. Nobody may see the
-// distance, but a noisy comparison of it with a threshold is private, and if it is
-// passed the answer itself may leave, with no noise on it at all ([MStab]). For the
-// plurality of votes the distance is a formula ([Plurality]):
+// Take a function of the private data. On each data set it has a distance to instability:
+// the number of records that would have to change before the answer could change. Nobody
+// may see the distance. But a noisy comparison of the distance with a threshold is private.
+// If the distance passes it, the answer itself may leave, with no noise on it at all
+// ([MStab]). For the plurality of votes the distance is a formula ([Plurality]):
 //
-//	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1})
-//	session, err := stability.Start[int](m, reservation, key) // reservation, err := ledger.Reserve(m.Event())
+//	cfg := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 1}
+//	m, err := stability.NewMStab(cfg)
+//	reservation, err := ledger.Reserve(m.Event())
+//	session, err := stability.Start[int](m, reservation, key)
 //	winner, distance, err := stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
 //	answer, err := session.Ask(question, winner, distance)
 //
-// The same idea in other places: [SubsampleAggregate] makes any function stable by
-// asking it of many small parts of the data; [Gate] runs any mechanism whose cost
-// happens to be small at these data, and [PTR] adds noise for a local sensitivity;
-// [SmoothMedian] never refuses and scales the noise instead. [Mean] is what there is
-// without any of it: clip, add up, add noise.
+// The same idea in other places:
+//
+//   - [SubsampleAggregate] makes any function stable, by asking it of many small parts of
+//     the data.
+//   - [Gate] runs any mechanism whose cost happens to be small at these data.
+//   - [PTR] adds noise for a local sensitivity.
+//   - [SmoothMedian] never refuses and scales the noise instead.
+//   - [Mean] is what there is without any of it: clip, add up, add noise.
 //
 // # Guarantee
 //
-// A mechanism is charged for its worst case before it touches anything private:
-// Event says what that is, Start and Release take the reservation. Then, between any two
-// neighbours, with T the threshold, r = e^(-Epsilon) and per question,
+// A mechanism is charged for its worst case before it touches anything private. Its Event
+// says what the worst case is. Start and Release take the reservation. Then the following
+// holds between any two neighbours, per question, where T is the threshold and
+// r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
 //	MStab, Gaussian    Rényi divergence a/(2 Sigma^2), except with probability P[noise > T] <= Delta
@@ -30,22 +36,24 @@
 //	SmoothMedian       (Epsilon, Delta)
 //	Mean               discrete Laplace or Gaussian noise on a sum of known sensitivity
 //
-// In the first four the two parts are for two kinds of neighbours, and are both charged
-// for each. Proofs stand beside the types. What a neighbour is, votes that move, records
-// that are replaced, units that come and go, is said there too, and must be the relation
-// of the ledger: with a public number of records it is accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and compare exact
-// hockey-stick divergences with the claims.
+// The first four rows name two parts. Each part is for one kind of neighbours, and both
+// parts are charged for each. Proofs stand beside the types. The types also say what a
+// neighbour is: votes that move, records that are replaced, units that come and go. That
+// must be the relation of the ledger. With a public number of records it is
+// accountant.ReplaceOne. All noise is exact integer noise. Tests enumerate small worlds and
+// compare exact hockey-stick divergences with the claims.
 //
 // # Caveats
 //
-// The distance, its noisy value, the votes and the gap are private; releasing one
-// of them, "since the answer is out anyway", is another question at another price.
-// A refusal costs as much as an answer. Many questions are dear: at epsilon 1 and
-// delta 1e-6, 1000 questions need a gap of thousands of votes where a noisy argmax
-// needs 471. Package svt charges for refusals instead.
-//
-// A key must not be used for two data sets, or the same noise would cover both:
-// derive it from a hash of the data ([Key].DeriveBytes). Answers under a key from
-// [SeedKey] are for experiments. Laws are functions of private numbers: for tests,
-// planning and teaching. The time a private function takes is not hidden.
+//   - The distance, its noisy value, the votes and the gap are private. Releasing one of
+//     them, "since the answer is out anyway", is another question at another price.
+//   - A refusal costs as much as an answer.
+//   - Many questions are expensive. At epsilon 1 and delta 1e-6, 1000 questions need a gap
+//     of thousands of votes where a noisy argmax needs 471. Package svt charges for
+//     refusals instead.
+//   - A key must not be used for two data sets, because the same noise would cover both.
+//     Derive it from a hash of the data ([Key].DeriveBytes).
+//   - Answers under a key from [SeedKey] are for experiments.
+//   - Laws are functions of private numbers. They are for tests, planning and teaching.
+//   - The time a private function takes is not hidden.
 package stability

@@ -25,7 +25,7 @@ func reserve(e accountant.Event) *ledger.Reservation {
 	return r
 }
 
-// A landslide leaves without noise; a close vote does not leave.
+// A landslide leaves without noise. A close vote does not leave.
 func Example() {
 	m, err := stability.NewMStab(stability.MStabConfig{
 		Noise: stability.Laplace, Epsilon: 1, Delta: 1e-6, Questions: 2,
@@ -33,7 +33,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// SeedKey repeats itself for this example; what is released needs NewKey.
+	// SeedKey repeats itself for this example. For a release use NewKey.
 	session, err := stability.Start[int](m, reserve(m.Event()), stability.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
@@ -51,7 +51,7 @@ func Example() {
 	// false 0 <nil>
 }
 
-// How large a lead is needed? The distance is about half of it.
+// This prints how large a lead must be. The distance is about half of the lead.
 func ExampleMStab_DistanceFor() {
 	for _, noise := range []stability.Noise{stability.Laplace, stability.OneShot} {
 		m, err := stability.NewMStab(stability.MStabConfig{
@@ -68,8 +68,8 @@ func ExampleMStab_DistanceFor() {
 	// 17 <nil>
 }
 
-// Which of three suppliers delivers late most often? Any function of any data:
-// here, of orders.
+// This asks which of three suppliers delivers late most often. Any function of any data
+// will do, here a function of orders.
 func ExampleSubsampleAggregate() {
 	type order struct {
 		supplier string
@@ -115,7 +115,8 @@ func ExampleSubsampleAggregate() {
 	// Output: true south <nil>
 }
 
-// The median salary, with noise for the sensitivity it has at these data.
+// This releases the median salary, with noise for the sensitivity that it has at these
+// data.
 func ExamplePropose() {
 	salaries := make([]float64, 2001)
 	for i := range salaries {
@@ -133,7 +134,7 @@ func ExamplePropose() {
 	// Output: true 49515
 }
 
-// The first lesson: clip, add up, add noise, divide.
+// This is the first lesson: clip, add up, add noise, divide.
 func ExampleMean() {
 	ages := make([]float64, 1000)
 	for i := range ages {

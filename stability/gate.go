@@ -8,38 +8,38 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// GateConfig are the parameters of a [Gate]; none has a default.
+// GateConfig holds the parameters of a [Gate]. None has a default.
 type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
 	Cost    accountant.Event // what the mechanism behind the gate costs where the gate may be passed
 }
 
-// Gate runs a mechanism whose cost depends on the data only where that cost is
-// small, and charges that small cost lawfully: generalised propose-test-release
+// Gate runs a mechanism whose cost depends on the data, only where that cost is small. It
+// charges that small cost, and the charge is valid: generalised propose-test-release
 // (Redberg, Zhu, Wang 2023).
 //
-// Take a mechanism M, with all its parameters fixed, and call a data set D good if
-// M(D) costs no more than Cost against every neighbour: D_a(M(D)||M(D')) is at most
-// the curve of Cost, for all D'. The distance of D is the number of records that must
-// change to reach a data set that is not good, 0 if D is none. M runs if the distance
-// passes a private test, that of [MStab] with Laplace noise.
+// Take a mechanism M, with all its parameters fixed. Call a data set D good if M(D) costs
+// no more than Cost against every neighbour: D_a(M(D)||M(D')) is at most the curve of Cost,
+// for all D'. The distance of D is the number of records that must change to reach a data
+// set that is not good. It is 0 if D itself is not good. M runs if the distance passes a
+// private test: the test of [MStab] with Laplace noise.
 //
-// Proof, for each order (D, D') of two neighbours. The outcome of the test costs
-// Epsilon. If D is good, M adds at most Cost. If it is not, its distance is 0, and the
-// gate stays shut except with probability Delta. So the whole costs Epsilon and Cost,
-// and fails with the exact tail, at most Delta. As the pair is taken in both orders,
-// the one direction D_a(M(D)||M(D')) is enough in what good means, and bounds like
-// that of Papernot et al. (2018, Theorem 6), which are about this direction only and
-// no guarantee by themselves, become one behind a gate.
+// Proof, for each order (D, D') of two neighbours. The outcome of the test costs Epsilon.
+// If D is good, M adds at most Cost. If D is not good, its distance is 0, and the gate
+// stays shut except with probability Delta. So the whole costs Epsilon and Cost, and fails
+// with the exact tail, at most Delta. The pair is taken in both orders. So the one
+// direction D_a(M(D)||M(D')) is enough in the definition of good. Bounds like that of
+// Papernot et al. (2018, Theorem 6) are about this direction only and no guarantee by
+// themselves. Behind a gate they become one.
 //
-// A Rényi bound says nothing of loss distributions: where the event is accounted by
-// those (accountant.PLD), good must mean that M(D) is dominated by Cost, in every
+// A Rényi bound says nothing of loss distributions. If loss distributions account for the
+// event (accountant.PLD), good must mean that M(D) is dominated by Cost, in every
 // hockey-stick divergence. Ledgers account by Rényi divergence.
 //
-// The distance is what makes it lawful: a test of whether D itself is good, however
-// noisy, has no bounded sensitivity. Nor may Cost be chosen by looking: proposing
-// another after a refusal is a second mechanism with a second charge.
+// Testing the distance is what makes the charge valid. A test of whether D itself is good,
+// however noisy, has no bounded sensitivity. Nor may Cost be chosen by looking at the data.
+// Proposing another Cost after a refusal is a second mechanism with a second charge.
 type Gate struct {
 	test *MStab
 	cost accountant.Event
@@ -60,23 +60,24 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	return &Gate{test: test, cost: cfg.Cost}, nil
 }
 
-// Event is the worst case: the test, and what is behind it.
+// Event returns the worst case: the test, and the mechanism behind the gate.
 func (g *Gate) Event() accountant.Event {
 	return accountant.Composed{Events: []accountant.Event{g.test.Event(), g.cost}}
 }
 
-// Law is that of the test: [MStab.Law].
+// Law returns the law of the test: see [MStab.Law].
 func (g *Gate) Law(distance int64) (passed, shut float64) { return g.test.Law(distance) }
 
-// Pass runs mechanism, with a key of its own, if the distance passes the test. It
-// fails, with nothing touched, unless r charges exactly g.Event() and was not used
-// before. An error of either function is returned as it is and must not be shown to
-// those who may see only what is released.
+// Pass runs mechanism, with a key of its own, if the distance passes the test. It fails,
+// with nothing touched, unless r charges exactly g.Event() and was not used before. It
+// returns an error of either function as it is. Such an error must not be shown to those
+// who may see only what is released.
 func Pass[T any](g *Gate, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
 	return pass(g, 0, r, key, distance, mechanism)
 }
 
-// pass is Pass for a distance that is one for that relation only, or either if it is 0.
+// pass does the work of Pass. If relation is not 0, the distance is valid for that relation
+// only.
 func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
 	key, err := begin(g.Event(), relation, r, key)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// A mechanism that answers 1 with a probability that varies with the number of
-// votes, slowly at the ends and fast between them, behind a gate that lets it
-// answer where it varies slowly; enumerated, with both meanings of slowly.
+// TestSmallWorldGate enumerates a mechanism that answers 1 with a probability that varies
+// with the number of votes, slowly at the ends and fast between them. The gate lets it
+// answer where the probability varies slowly. The test uses both meanings of slowly.
 func TestSmallWorldGate(t *testing.T) {
 	const cost = 0.25
 	chance := []float64{0.20, 0.21, 0.22, 0.20, 0.19, 0.18, 0.18, 0.17, 0.001, 0.18, 0.2, 0.22, 0.5, 0.8, 0.82, 0.83, 0.84, 0.84, 0.84, 0.84, 0.84, 0.84}

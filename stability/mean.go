@@ -9,8 +9,8 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// MeanConfig are the parameters of a [Mean]; none has a default. Noise says which
-// of Epsilon and NoiseMultiplier is used; the other must be 0.
+// MeanConfig holds the parameters of a [Mean]. None has a default. Noise says which of
+// Epsilon and NoiseMultiplier is used. The other must be 0.
 type MeanConfig struct {
 	Records         int     // number of records, which is public; [1, 2^40]
 	Dimension       int     // of a record; [1, 2^24]
@@ -20,18 +20,19 @@ type MeanConfig struct {
 	NoiseMultiplier float64 // Gaussian: standard deviation of the noise over 2 Clip; [2^-10, 2^20]
 }
 
-// Mean is the simplest private mechanism: clip every record, add up, add noise,
-// divide. One record can move a clipped sum by twice the clip norm, whatever the
-// data are; without clipping there is no bound and no privacy. Neighbours differ in
-// one record, accountant.ReplaceOne, and the number of records is public. For
-// (epsilon, delta) by Gaussian noise, take NoiseMultiplier from
-// accountant.GaussianNoise, which is the analytic Gaussian mechanism (Balle, Wang
-// 2018): the textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
+// Mean is the simplest private mechanism: clip every record, add up, add noise, divide. One
+// record can move a clipped sum by twice the clip norm, whatever the data are. Without
+// clipping there is no bound and no privacy. Neighbours differ in one record
+// (accountant.ReplaceOne), and the number of records is public.
 //
-// Clipping is around 0: subtract a public guess of the mean first. The clipped
-// records are rounded to a grid whose unit is 2^-30 of the noise or less; one
-// coordinate of a record then differs by up to a unit more, which the sensitivity
-// counts, and the noise is exact integer noise.
+// For (epsilon, delta) by Gaussian noise, take NoiseMultiplier from
+// accountant.GaussianNoise. That is the analytic Gaussian mechanism (Balle, Wang 2018). The
+// textbook sqrt(2 log(1.25/delta))/epsilon is not private at large epsilon.
+//
+// Clipping is around 0: subtract a public guess of the mean first. The clipped records are
+// rounded to a grid whose unit is 2^-30 of the noise or less. One coordinate of a record
+// then differs by up to a unit more. The sensitivity counts that. The noise is exact
+// integer noise.
 type Mean struct {
 	cfg      MeanConfig
 	grid     grid
@@ -66,7 +67,7 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 		return nil, fmt.Errorf("stability: the noise of a mean is Laplace or Gaussian, not %d", cfg.Noise)
 	}
 	m := &Mean{cfg: cfg, grid: gridFor(2*cfg.Clip*multiplier, meanBits)}
-	// the clip norm as computed in float64, in units
+	// This is the clip norm as computed in float64, in units.
 	clip := cfg.Clip / m.grid.unit * (1 + float64(cfg.Dimension+8)*0x1p-52)
 	if float64(cfg.Records)*(clip+1) > 0x1p61 {
 		return nil, fmt.Errorf("stability: %d records with so little noise do not fit the grid", cfg.Records)
@@ -94,10 +95,10 @@ func NewMean(cfg MeanConfig) (*Mean, error) {
 // meanBits is log2 of the least number of units to the noise.
 const meanBits = 30
 
-// Event is the cost of one release.
+// Event returns the cost of one release.
 func (m *Mean) Event() accountant.Event { return m.event }
 
-// Release is [Mean.ReleaseVector] for one dimension.
+// Release does what [Mean.ReleaseVector] does, for one dimension.
 func (m *Mean) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
 	rows := make([][]float64, len(data))
 	for i := range data {
@@ -110,9 +111,9 @@ func (m *Mean) Release(r *ledger.Reservation, key Key, data []float64) (float64,
 	return mean[0], nil
 }
 
-// ReleaseVector releases the mean of the records, each with Dimension coordinates.
-// A coordinate that is no finite number counts as 0. It fails unless r charges
-// exactly m.Event(), for accountant.ReplaceOne, and was not used before.
+// ReleaseVector releases the mean of the records, each with Dimension coordinates. A
+// coordinate that is not a finite number counts as 0. It fails unless r charges exactly
+// m.Event(), for accountant.ReplaceOne, and was not used before.
 func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) ([]float64, error) {
 	if len(data) != m.cfg.Records {
 		return nil, fmt.Errorf("stability: %d records, and Records is %d", len(data), m.cfg.Records)
@@ -129,7 +130,7 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) (
 	return m.release(key, data), nil
 }
 
-// release is ReleaseVector of records of the right shape that are charged for.
+// release releases the mean of records that have the right shape and are charged for.
 func (m *Mean) release(key Key, data [][]float64) []float64 {
 	stream := key.Derive("mean", uint64(m.cfg.Records), uint64(m.cfg.Dimension), math.Float64bits(m.cfg.Clip),
 		uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.NoiseMultiplier)).Stream()
@@ -176,18 +177,19 @@ func (m *Mean) addClipped(sum []int64, row []float64) {
 	}
 }
 
-// LaplaceClip is the clip for a private mean of numbers with E[x^2] <= rootMoment^2
-// that balances the two errors it has, and a bound on the mean squared error it leads to.
+// LaplaceClip returns a clip for a private mean of numbers with E[x^2] <= rootMoment^2, and
+// a bound on the mean squared error that this clip leads to. The clip balances the two
+// errors of the mean.
 //
-// Clipping at c moves the mean by at most E|x| 1{|x|>c} <= s^2/c, and Laplace noise
-// of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2, so the error is at most
-// s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2. At c = s sqrt(n epsilon/2) that is
+// Write s for rootMoment. Clipping at c moves the mean by at most E|x| 1{|x|>c} <= s^2/c.
+// Laplace noise of scale 2c/(n epsilon) has variance 8 c^2/(n epsilon)^2. So the error is
+// at most s^2/n + s^4/c^2 + 8 c^2/(n epsilon)^2. At c = s sqrt(n epsilon/2) that is
 //
 //	s^2/n + 6 s^2/(n epsilon).
 //
-// Lecture notes print 4 for the 6: they take the noise to have the variance of its
-// scale squared, half of what it has. Data exist that exceed the printed bound. As
-// (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6; the larger clip is kept
+// Lecture notes print 4 for the 6. They take the variance of the noise to be its scale
+// squared, half of what it is. Data exist that exceed the printed bound. As
+// (|x|-c)_+ <= x^2/(4c), half of that clip has 3/2 for the 6. The larger clip is kept
 // because it is the one in the literature.
 func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, squaredError float64, err error) {
 	if err := checkClip(rootMoment, records, epsilon); err != nil {
@@ -198,16 +200,16 @@ func LaplaceClip(rootMoment float64, records int, epsilon float64) (clip, square
 	return rootMoment * math.Sqrt(n*epsilon/2), s2/n + 6*s2/(n*epsilon), nil
 }
 
-// GaussianClip is LaplaceClip for vectors with E|x|^2 <= rootMoment^2 and Gaussian
-// noise: the error is at most s^2/n + s^4/c^2 + 4 d c^2 z^2/n^2 with z the noise
-// multiplier, and least at c = s sqrt(n/(2 z sqrt(d))):
+// GaussianClip returns what [LaplaceClip] returns, for vectors with E|x|^2 <= rootMoment^2
+// and Gaussian noise. The error is at most s^2/n + s^4/c^2 + 4 d c^2 z^2/n^2, where z is
+// the noise multiplier. It is least at c = s sqrt(n/(2 z sqrt(d))):
 //
 //	s^2/n + 4 s^2 z sqrt(d)/n.
 //
-// With z of order sqrt(log 1/delta)/epsilon the clip is of order
-// s sqrt(n epsilon)/(d^(1/4) (log 1/delta)^(1/4)). Lecture notes print
-// s sqrt(n epsilon/d^(1/4)), with an eighth root of d: records are then clipped too
-// little, and the noise has an error of order d^(3/4) in place of d^(1/2).
+// With z of order sqrt(log 1/delta)/epsilon the clip is of order s sqrt(n epsilon)/(d^(1/4)
+// (log 1/delta)^(1/4)). Lecture notes print s sqrt(n epsilon/d^(1/4)), with an eighth root
+// of d. Records are then clipped too little, and the noise has an error of order d^(3/4) in
+// place of d^(1/2).
 func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier float64) (clip, squaredError float64, err error) {
 	if err := checkClip(rootMoment, min(records, dimension), noiseMultiplier); err != nil {
 		return 0, 0, err
@@ -217,7 +219,7 @@ func GaussianClip(rootMoment float64, records, dimension int, noiseMultiplier fl
 	return rootMoment * math.Sqrt(n/(2*noiseMultiplier*root)), s2/n + 4*s2*noiseMultiplier*root/n, nil
 }
 
-// checkClip refuses what no clip can be computed from.
+// checkClip returns an error for arguments from which no clip can be computed.
 func checkClip(rootMoment float64, count int, noise float64) error {
 	if !within(rootMoment, 0x1p-400, 0x1p400) || count < 1 || !within(noise, 0x1p-40, 0x1p40) {
 		return fmt.Errorf("stability: no clip for root of the second moment %g, count %d and epsilon or noise multiplier %g", rootMoment, count, noise)

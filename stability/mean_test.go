@@ -16,7 +16,8 @@ func newMean(t require.TestingT, cfg MeanConfig) *Mean {
 	return m
 }
 
-// The integers that one record adds never differ by more than is charged for.
+// TestMeanSensitivity checks that the integers that one record adds never differ by more
+// than is charged for.
 func TestMeanSensitivity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 6).Draw(t, "dimension")
@@ -51,8 +52,8 @@ func TestMeanSensitivity(t *testing.T) {
 	})
 }
 
-// A clip norm so far below a record that their quotient is subnormal: the sum used
-// to move by twice what is charged.
+// TestMeanOfRecordsFarBeyondTheClip uses a clip norm so far below a record that their
+// quotient is subnormal. The sum used to move by twice what is charged.
 func TestMeanOfRecordsFarBeyondTheClip(t *testing.T) {
 	for _, c := range []struct{ clip, x float64 }{{0x1p-400, 0x1p674 / 0.51}, {1e-10, 1.7e308}, {1e-12, 1.21e308}, {1e-12, 1e280}} {
 		m, err := NewMean(MeanConfig{Noise: Laplace, Records: 1, Dimension: 1, Clip: c.clip, Epsilon: 1})
@@ -64,7 +65,7 @@ func TestMeanOfRecordsFarBeyondTheClip(t *testing.T) {
 	}
 }
 
-// The charge is that of the mechanism in the books.
+// TestMeanCost checks that the charge is that of the textbook mechanism.
 func TestMeanCost(t *testing.T) {
 	laplace := newMean(t, MeanConfig{Records: 100, Dimension: 1, Clip: 3, Noise: Laplace, Epsilon: 0.5})
 	require.InDelta(t, 0, deltaOf(t, laplace.Event(), 0.5*(1+1e-9)), 1e-15)
@@ -76,8 +77,9 @@ func TestMeanCost(t *testing.T) {
 	require.InEpsilon(t, z, e.Sigma/e.Sensitivity, 1e-7)
 }
 
-// What is released is the clipped mean plus noise of the stated law: chi-square over
-// sixteen cells that are equally probable under it.
+// TestMeanFollowsItsLaw checks that what is released is the clipped mean plus noise of the
+// stated law. It runs a chi-square test over sixteen cells that are equally probable under
+// that law.
 func TestMeanFollowsItsLaw(t *testing.T) {
 	data := [][]float64{{1, 0}, {-3, 4}, {30, 40}, {0, 0}}
 	clipped := map[Noise][2]float64{
@@ -126,9 +128,9 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 	}
 }
 
-// The error formulas hold, by simulation, for data of bounded second moment that
-// are as bad as can be: rare values twice as far out as the clip. The printed
-// formula does not.
+// TestMeanErrorFormulas checks by simulation that the error formulas hold for the worst
+// data of bounded second moment: rare values twice as far out as the clip. The printed
+// formula does not hold.
 func TestMeanErrorFormulas(t *testing.T) {
 	const n = 2000
 	runs := 3000
@@ -199,8 +201,8 @@ func TestGaussianClip(t *testing.T) {
 	require.Greater(t, squares/runs, bound/4)
 }
 
-// Clip first and divide: a mean of unclipped records has no sensitivity. One record
-// in a thousand is enough to tell.
+// TestMeanWithoutClipping checks that a mean of unclipped records has no sensitivity. One
+// record in a thousand is enough to tell.
 func TestMeanWithoutClipping(t *testing.T) {
 	m := newMean(t, MeanConfig{Records: 2, Dimension: 1, Clip: 1, Noise: Laplace, Epsilon: 1})
 	a, err := m.Release(reserve(t, m.Event()), SeedKey(1), []float64{0, 1e300})

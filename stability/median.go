@@ -10,17 +10,17 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// Median is the median of an odd number of values, each clamped to [low, high],
-// for [Propose]. The number of values is public: neighbours differ in one value,
-// which is accountant.ReplaceOne.
+// Median returns the median of an odd number of values, each clamped to [low, high], for
+// [Propose]. The number of values is public: neighbours differ in one value
+// (accountant.ReplaceOne).
 //
-// With the values sorted, x_i = low before the first and high behind the last, and
-// m the index of the median, the largest local sensitivity within k changes is
+// Sort the values, with x_i = low before the first and x_i = high after the last, and let m
+// be the index of the median. The largest local sensitivity within k changes is
 //
 //	A(k) = max over 0 <= t <= k+1 of x_(m+t) - x_(m+t-k-1)
 //
-// (Nissim, Raskhodnikova, Smith 2007), and the distance to data at which it exceeds
-// a bound is the least k with A(k) > bound.
+// (Nissim, Raskhodnikova, Smith 2007). The distance to data at which it exceeds a bound is
+// the least k with A(k) > bound.
 func Median(low, high float64) Function[[]float64] {
 	return Function[[]float64]{
 		Relation: accountant.ReplaceOne,
@@ -44,7 +44,7 @@ func Median(low, high float64) Function[[]float64] {
 	}
 }
 
-// sample is sorted values between two ends.
+// sample holds sorted values between two ends.
 type sample struct {
 	values    []float64
 	low, high float64
@@ -69,7 +69,7 @@ func sorted(data []float64, low, high float64) (sample, error) {
 	return sample{clamped, low, high, len(data) / 2}, nil
 }
 
-// at is x_i.
+// at returns x_i.
 func (s sample) at(i int) float64 {
 	switch {
 	case i < 0:
@@ -80,7 +80,7 @@ func (s sample) at(i int) float64 {
 	return s.values[i]
 }
 
-// sensitivityWithin is A(k).
+// sensitivityWithin returns A(k).
 func (s sample) sensitivityWithin(k int) (most float64) {
 	for t := range k + 2 {
 		most = max(most, s.at(s.median+t)-s.at(s.median+t-k-1))
@@ -88,13 +88,13 @@ func (s sample) sensitivityWithin(k int) (most float64) {
 	return most
 }
 
-// smoothSensitivity is the least function above the local sensitivity that changes
-// by a factor of at most e^beta between neighbours,
+// smoothSensitivity returns the least function above the local sensitivity that changes by
+// a factor of at most e^beta between neighbours,
 //
 //	S = max over k of e^(-beta k) A(k) = max over i <= m <= j of (x_j - x_i) e^(-beta (j-i-1)).
 //
-// The best j for an i does not fall as i rises, since (x_j - x_i) e^(-beta j) gains
-// more on its value at a smaller j the larger x_i is; so the search halves.
+// The best j for an i does not fall as i rises, so the search halves. The reason: the
+// larger x_i is, the more (x_j - x_i) e^(-beta j) gains on its value at a smaller j.
 func (s sample) smoothSensitivity(beta float64) (most float64) {
 	var search func(iLow, iHigh, jLow, jHigh int)
 	search = func(iLow, iHigh, jLow, jHigh int) {

@@ -42,7 +42,8 @@ func TestMedianReference(t *testing.T) {
 	}
 }
 
-// The search in halves finds what the definition says.
+// TestSmoothSensitivityIsItsDefinition checks that the search in halves finds what the
+// definition says.
 func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(0, 10), 1, 15).Draw(t, "x")
@@ -58,7 +59,7 @@ func TestSmoothSensitivityIsItsDefinition(t *testing.T) {
 	})
 }
 
-// samples lists all data of three or five records on {0..top}, sorted.
+// samples lists all data of the given number of records on {0..top}, sorted.
 func samples(records, top int) (all [][]float64) {
 	if records == 0 {
 		return [][]float64{nil}
@@ -84,8 +85,9 @@ func replaced(a, b []float64) bool { // sorted, differ in at most one record
 	return false
 }
 
-// Dwork and Lei's test on the median of every small data set: the distance is that
-// of a search, and the exact hockey-stick divergence is within the claim.
+// TestSmallWorldPTR tries Dwork and Lei's test on the median of every small data set. The
+// distance is the one that a search finds, and the exact hockey-stick divergence is within
+// the claim.
 func TestSmallWorldPTR(t *testing.T) {
 	all := samples(5, 4)
 	f := Median(0, 4)
@@ -144,7 +146,7 @@ func TestSmallWorldPTR(t *testing.T) {
 	}
 }
 
-// changes is the number of records in which multisets differ.
+// changes returns the number of records in which two multisets differ.
 func changes(a, b []float64) int64 {
 	left := slices.Clone(b)
 	for _, x := range a {
@@ -170,7 +172,7 @@ func TestProposeMedian(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, a, again)
 
-	// the noise is Laplace of scale 1/2: eight cells of equal probability
+	// The noise is Laplace of scale 1/2: eight cells of equal probability.
 	observed := make([]float64, 8)
 	for seed := range uint64(200) {
 		a, err := Propose(p, reserve(t, p.Event()), SeedKey(seed), data, Median(0, 100))
@@ -207,8 +209,9 @@ func TestProposeMedian(t *testing.T) {
 	}
 }
 
-// Median with smooth sensitivity on every small data set. Noise for the local
-// sensitivity, which changes abruptly between neighbours, is the broken variant.
+// TestSmallWorldSmoothMedian tries the median with smooth sensitivity on every small data
+// set. The broken variant has noise for the local sensitivity, which changes abruptly
+// between neighbours.
 func TestSmallWorldSmoothMedian(t *testing.T) {
 	all := samples(5, 4)
 	for _, cfg := range []SmoothMedianConfig{

@@ -9,22 +9,22 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Noise is how the test of a distance to instability is made private.
+// Noise names how the test of a distance to instability is made private.
 type Noise int
 
 const (
-	// Laplace is discrete Laplace noise on the distance: release if and only if
-	// distance + noise > threshold. Epsilon is spent.
+	// Laplace adds discrete Laplace noise to the distance. The answer is released if and
+	// only if distance + noise > threshold. Epsilon is spent.
 	Laplace Noise = iota + 1
-	// Gaussian is the same with discrete Gaussian noise, for many questions.
+	// Gaussian does the same with discrete Gaussian noise, for many questions.
 	Gaussian
-	// OneShot releases with the largest probability that any (Epsilon, Delta)
-	// mechanism which looks at nothing but the distance can have.
+	// OneShot releases with the largest probability that any (Epsilon, Delta) mechanism can
+	// have that looks at nothing but the distance.
 	OneShot
 )
 
-// MStabConfig are the parameters of an [MStab]; none has a default. Noise says
-// which of Epsilon and Sigma is used; the other must be 0.
+// MStabConfig holds the parameters of an [MStab]. None has a default. Noise says which of
+// Epsilon and Sigma is used. The other must be 0.
 type MStabConfig struct {
 	Noise     Noise
 	Epsilon   float64 // of one question, Laplace and OneShot; [2^-20, 2^9]
@@ -33,21 +33,21 @@ type MStabConfig struct {
 	Questions int     // cap on questions, all of which are charged; >= 1
 }
 
-// MStab releases an answer if it is far from changing, and otherwise says that it
-// is not: propose-test-release (Dwork, Lei 2009), with the distance to
-// instability as the test (Smith, Thakurta 2013). Both outcomes cost the same.
+// MStab releases an answer if it is far from changing. Otherwise it says that it does not.
+// This is propose-test-release (Dwork, Lei 2009), with the distance to instability as the
+// test (Smith, Thakurta 2013). Both outcomes cost the same.
 //
-// For neighbours with one answer the test is that of the noise, on a number of
-// sensitivity 1. For neighbours with two answers both distances are 0: unless the
-// test fails, which it does with probability 1 - Delta, the outcome tells them
-// apart. So a question costs Epsilon, or that of the Gaussian, and Delta once. The
-// threshold is the least integer whose tail probability P[noise > threshold] is at
-// most Delta, and that tail, not Delta, is charged.
+// If both neighbours have the same answer, the test is the noise mechanism on a distance of
+// sensitivity 1. If their answers differ, both distances are 0, and the test refuses both
+// with probability at least 1 - Delta. Otherwise the outcome tells the neighbours apart. So
+// a question costs Epsilon, or the cost of the Gaussian, and Delta once. The threshold is
+// the least integer whose tail probability P[noise > threshold] is at most Delta. That
+// tail, not Delta, is charged.
 //
-// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace
-// noise. It is valid and wastes half of delta ([ContinuousLaplace] has the law).
-// They also pass the threshold in and compute it again inside, which leaves open
-// which of the two protects; here it follows from Delta and nothing else.
+// Lecture notes print the threshold log(1/delta)/epsilon for continuous Laplace noise. It
+// is valid and wastes half of delta ([ContinuousLaplace] has the law). They also pass the
+// threshold in and compute it again inside. That leaves open which of the two protects.
+// Here the threshold follows from Delta and nothing else.
 type MStab struct {
 	cfg       MStabConfig
 	threshold int64
@@ -129,7 +129,7 @@ func (m *MStab) useGaussian() (err error) {
 	}
 }
 
-// atLeastInverse is the least float64 b with epsilon b >= 1.
+// atLeastInverse returns the least float64 b with epsilon b >= 1.
 func atLeastInverse(epsilon float64) float64 {
 	b := 1 / epsilon
 	if math.FMA(epsilon, b, -1) < 0 {
@@ -138,7 +138,7 @@ func atLeastInverse(epsilon float64) float64 {
 	return b
 }
 
-// Event is the worst case of a whole session, all questions asked.
+// Event returns the worst case of a whole session, with all questions asked.
 func (m *MStab) Event() accountant.Event {
 	var test accountant.Event = accountant.PureDP{Epsilon: m.cfg.Epsilon}
 	if m.cfg.Noise == Gaussian {
@@ -150,12 +150,12 @@ func (m *MStab) Event() accountant.Event {
 	}
 }
 
-// Threshold is what the distance and its noise have to exceed; 0 for OneShot,
-// which has none.
+// Threshold returns what the sum of the distance and its noise must exceed. It returns 0
+// for OneShot, which has no threshold.
 func (m *MStab) Threshold() int64 { return m.threshold }
 
-// Law is the exact probability that an answer at this distance is released, and
-// that it is not, as natural logarithms.
+// Law returns the exact probability that an answer at this distance is released, and that
+// it is not, as natural logarithms.
 func (m *MStab) Law(distance int64) (released, failed float64) {
 	distance = clampDistance(distance)
 	switch m.cfg.Noise {
@@ -168,8 +168,8 @@ func (m *MStab) Law(distance int64) (released, failed float64) {
 	return m.oneShot.law(distance)
 }
 
-// DistanceFor is the least distance that is released with at least the given
-// probability: the agreement that a question needs to be worth asking.
+// DistanceFor returns the least distance that is released with at least the given
+// probability. A question needs that much agreement to be worth asking.
 func (m *MStab) DistanceFor(probability float64) (int64, error) {
 	return distanceFor(probability, m.Law)
 }
@@ -182,12 +182,12 @@ func distanceFor(probability float64, law func(int64) (released, failed float64)
 	return mathx.Least(enough), nil
 }
 
-// derive makes the key of the noise: other parameters, other noise.
+// derive returns the key of the noise, so that other parameters meet other noise.
 func (m *MStab) derive(key Key) Key {
 	return key.Derive("mstab", uint64(m.cfg.Noise), math.Float64bits(m.cfg.Epsilon), math.Float64bits(m.cfg.Sigma), math.Float64bits(m.cfg.Delta))
 }
 
-// draw draws the noise of one question, and returns the test it makes.
+// draw draws the noise of one question, and returns the test that uses it.
 func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	var noise int64
 	switch m.cfg.Noise {
@@ -202,12 +202,12 @@ func (m *MStab) draw(s *rng.Stream) (passes func(distance int64) bool) {
 	return func(d int64) bool { return clampDistance(d)+noise > m.threshold }
 }
 
-// clampDistance keeps sums with noise inside int64. It changes no difference by
-// more than it was.
+// clampDistance keeps sums with noise inside int64. It makes no difference of two distances
+// larger.
 func clampDistance(d int64) int64 { return min(max(d, -1<<60), 1<<60) }
 
-// laplaceTail is log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1,
-// and the complement of the other tail for m <= 0.
+// laplaceTail returns log P[Z >= m] for discrete Laplace noise: r^m/(1+r) for m >= 1, and
+// the complement of the other tail for m <= 0.
 func laplaceTail(scale float64, m int64) float64 {
 	log1pr := math.Log1p(math.Exp(-1 / scale))
 	if m >= 1 {
@@ -216,7 +216,7 @@ func laplaceTail(scale float64, m int64) float64 {
 	return math.Log1p(-math.Exp(-float64(1-m)/scale - log1pr))
 }
 
-// gaussianTail is log P[Z >= m], by summation.
+// gaussianTail returns log P[Z >= m], by summation.
 func gaussianTail(d *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return math.Log1p(-math.Exp(gaussianTail(d, 1-m)))

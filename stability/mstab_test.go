@@ -43,8 +43,8 @@ type mstabReference struct {
 	}
 }
 
-// worstDelta is the largest hockey-stick divergence over all neighbours: equal
-// answers at distances d and d+1, other answers at distance 0.
+// worstDelta returns the largest hockey-stick divergence over all neighbours: equal answers
+// at distances d and d+1, and different answers at distance 0.
 func worstDelta(law func(d int64) (float64, float64), upTo int64, eps float64) float64 {
 	at := func(d int64) []float64 {
 		released, failed := law(d)
@@ -79,7 +79,8 @@ func TestMStabReference(t *testing.T) {
 		require.InEpsilon(t, e.Printed.T, printed.Threshold, exact)
 		compare("printed", e.Printed.Release, onReals(printed.Law), exact)
 		require.InEpsilon(t, e.Printed.Exact, worstDelta(onReals(printed.Law), 200, e.Eps), exact)
-		// between integers the log-ratio is the same, but half of epsilon is reached at other places
+		// Between integers the log-ratio is the same, but half of epsilon is reached at
+		// other places.
 		require.InEpsilon(t, e.Printed.HalfEps, worstDelta(onReals(printed.Law), 200, e.Eps/2), 0.03)
 		require.InEpsilon(t, e.Delta/2, e.Printed.Exact, exact, "half of delta is not used")
 
@@ -120,8 +121,9 @@ func TestMStabReference(t *testing.T) {
 	}
 }
 
-// Both inequalities hold for the table of integers, in exact arithmetic as far as
-// 2^-64 goes, and no distance could be released more often by the same rule.
+// TestOneShotIsPrivateAndOptimal checks that both inequalities hold for the table of
+// integers, in exact arithmetic as far as 2^-64 goes. No distance could be released more
+// often by the same rule.
 func TestOneShotIsPrivateAndOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		eps := math.Exp2(rapid.Float64Range(-6, 5).Draw(t, "log2 epsilon"))
@@ -158,7 +160,8 @@ func TestOneShotNeedsLess(t *testing.T) {
 	}
 }
 
-// The thresholds are the least that keep Delta, and what is charged is the tail.
+// TestThresholds checks that the thresholds are the least that keep Delta, and that the
+// tail is charged.
 func TestThresholds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		delta := math.Exp2(rapid.Float64Range(-45, -2).Draw(t, "log2 delta"))
@@ -198,7 +201,7 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 	} {
 		cfg.Questions = questions
 		m := newMStab(t, cfg)
-		// not charged: so many false releases no ledger would allow
+		// This is not charged: no ledger would allow as many false releases.
 		session := &Session[int]{test: m, key: m.derive(SeedKey(3)), given: map[uint64]Answer[int]{}}
 		require.False(t, session.Releasable())
 		distances := []int64{0, 2, 4, 5, 6, 7, 8, 12}
@@ -240,7 +243,7 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 	}
 }
 
-// mstabWorld is every pair of neighbouring histograms under a statistic.
+// mstabWorld enumerates every pair of neighbouring histograms under a statistic.
 func mstabWorld(t *testing.T, m *MStab, statistic func(h []int) (int, int64)) (worst func(eps float64) float64) {
 	var pairs [][2][]float64
 	for _, classes := range []int{2, 3} {
@@ -274,8 +277,8 @@ func exactDistance(t *testing.T) func(h []int) (int, int64) {
 	}
 }
 
-// Every histogram of at most six votes and every neighbour: what an adversary can
-// gain is at most what is charged.
+// TestSmallWorldMStab tries every histogram of at most six votes and every neighbour. What
+// an adversary can gain is at most what is charged.
 func TestSmallWorldMStab(t *testing.T) {
 	for _, cfg := range []MStabConfig{
 		{Noise: Laplace, Epsilon: 0.5, Delta: 0.1},
@@ -298,7 +301,7 @@ func TestSmallWorldMStab(t *testing.T) {
 	}
 }
 
-// Broken variants on the same world.
+// TestSmallWorldControls tries broken variants on the same world.
 func TestSmallWorldControls(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
 	for name, statistic := range map[string]func(h []int) (int, int64){
@@ -314,7 +317,7 @@ func TestSmallWorldControls(t *testing.T) {
 		require.Greater(t, mstabWorld(t, m, statistic)(1), 1.5*m.failure, name)
 	}
 	t.Run("lowest index for ties at random", func(t *testing.T) {
-		// (1, 1) may go to class 1, while class 0 has distance 0 + ... at (2, 1)
+		// (1, 1) may go to class 1, while class 0 has distance 0 + ... at (2, 1).
 		_, d, err := Plurality([]int{2, 0}, VoteMoves, LowestIndex)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, d)
@@ -323,7 +326,7 @@ func TestSmallWorldControls(t *testing.T) {
 		require.EqualValues(t, 0, d, "its neighbour (1, 1) may have another winner")
 	})
 	t.Run("the gap - 1 of lecture notes", func(t *testing.T) {
-		// continuous noise, threshold log(1/delta)/eps, (epsilon, delta) = (1, 0.01)
+		// Continuous noise, threshold log(1/delta)/eps, (epsilon, delta) = (1, 0.01).
 		law := ContinuousLaplace{Epsilon: 1, Threshold: math.Log(100)}
 		low, _ := law.Law(-1 + 2) // (0, 2): gap 2
 		require.InEpsilon(t, 0.01359140914229522, math.Exp(low), 1e-12, "false release, whose neighbour (1, 1) has another winner")
@@ -345,8 +348,8 @@ func margin(h []int) (int, int64) {
 	return winner, int64(h[winner] - second)
 }
 
-// Five questions on both kinds of neighbours at once, and an exponential mechanism
-// beside them, enumerated: the account covers it.
+// TestComposition enumerates five questions on both kinds of neighbours at once, and an
+// exponential mechanism beside them. The account covers it.
 func TestComposition(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 0.5, Delta: 0.02, Questions: 5})
 	claim := accountant.Composed{Events: []accountant.Event{m.Event(), accountant.ExponentialMechanism{Epsilon: 0.8}}}
@@ -414,8 +417,8 @@ func TestNewMStabRefuses(t *testing.T) {
 	}
 }
 
-// The same key gives the same answers in any order and from many goroutines;
-// other parameters give other noise.
+// TestSessionsRepeat checks that the same key gives the same answers in any order and from
+// many goroutines, and that other parameters give other noise.
 func TestSessionsRepeat(t *testing.T) {
 	answers := func(key Key, cfg MStabConfig, order func(i int) int) string {
 		m := newMStab(t, cfg)

@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// oneShot is the optimal release from a distance alone, as a table of exact
-// probabilities pi(d) in units of 2^-64. The largest solution of
+// oneShot is the optimal release from a distance alone: a table of exact probabilities
+// pi(d) in units of 2^-64. Consider the largest solution of
 //
 //	pi(0) = delta,  pi(d+1) = min(e^eps pi(d) + delta, 1 - e^-eps (1 - pi(d) - delta), 1)
 //
-// is that of optimal partition selection (Desfontaines et al. 2022): both
-// inequalities of (eps, delta)-privacy between d and d+1, as equalities. Every
-// step is rounded down, to an integer that both inequalities allow after the
-// integer before it, so the table satisfies them exactly.
+// It takes both inequalities of (eps, delta)-privacy between d and d+1 as equalities, as in
+// optimal partition selection (Desfontaines et al. 2022). The table rounds every step down,
+// to an integer that both inequalities allow after the integer before it. So the table
+// satisfies them exactly.
 type oneShot struct {
 	release []uint64 // pi(d); it is 1 beyond the end
 }
 
-// maxTable bounds the distances that are uncertain.
+// maxTable bounds the number of distances whose release is uncertain.
 const maxTable = 1 << 22
 
 func newOneShot(epsilon, delta float64) (oneShot, error) {
@@ -46,7 +46,7 @@ func newOneShot(epsilon, delta float64) (oneShot, error) {
 	}
 }
 
-// releases says whether the uniform word u is below pi(distance).
+// releases reports whether the uniform word u is below pi(distance).
 func (o oneShot) releases(u uint64, distance int64) bool {
 	d := max(0, distance)
 	return d >= int64(len(o.release)) || u < o.release[d]

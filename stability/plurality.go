@@ -9,17 +9,16 @@ import (
 type Change int
 
 const (
-	// VoteMoves: one teacher changes its vote arbitrarily, also to or from an
-	// abstention. It is right for teachers that are trained again without the
-	// record.
+	// VoteMoves says that one teacher changes its vote arbitrarily, also to or from an
+	// abstention. It is right for teachers that are trained again without the record.
 	VoteMoves Change = iota + 1
-	// VoteAppears: one vote is cast or withheld, and never changes its class. It
-	// is right only where a record's absence silences a teacher.
+	// VoteAppears says that one vote is cast or withheld, and never changes its class. It
+	// is right only if a record's absence silences a teacher.
 	VoteAppears
 )
 
-// Ties says who wins when the largest counts are equal. It is part of what is
-// released, so the distance depends on it.
+// Ties says who wins when the largest counts are equal. It is part of what is released, so
+// the distance depends on it.
 type Ties int
 
 const (
@@ -30,24 +29,24 @@ const (
 // maxCount bounds one vote count, far from the ends of int64.
 const maxCount = 1 << 40
 
-// Plurality returns the class with the most votes, the lowest index among equals,
-// and its distance to instability: the largest k such that no k changes give
-// another winner. Abstentions are in no count. With a the winner and g_j = counts[a] - counts[j],
+// Plurality returns the class with the most votes, the lowest index if several are equal,
+// and its distance to instability. The distance is the largest k such that no k changes
+// give another winner. Abstentions are in no count. Let a be the winner, g_j = counts[a] -
+// counts[j], and g the least g_j over j != a. The distance is
 //
 //	               LowestIndex                       AnyTies
 //	VoteMoves      min_j floor((g_j - [j < a])/2)    max(0, floor((g - 1)/2))
 //	VoteAppears    min_j (g_j - [j < a])             max(0, g - 1)
 //
-// over j != a, where g is the least g_j. A vote moved from a to j lowers g_j by 2,
-// every other change by at most 1, and j wins when g_j <= -1, or g_j <= 0 if it
-// comes first. A test in this package compares with a search through all
-// histograms of up to 8 votes and 4 classes.
+// with minima over j != a. A vote moved from a to j lowers g_j by 2, and every other change
+// lowers it by at most 1. Class j wins when g_j <= -1, or when g_j <= 0 if j comes first. A
+// test in this package compares with a search through all histograms of up to 8 votes and 4
+// classes.
 //
-// Between neighbours the distance differs by at most 1, and is 0 for both if
-// their winners differ. The gap itself and half of it, rounded either way, lack
-// the second property, and "gap - 1" lacks both: with noise made for a
-// sensitivity of 1 it costs twice the epsilon claimed, and releases an unstable
-// answer e^epsilon times as often.
+// Between neighbours the distance differs by at most 1. It is 0 for both if their winners
+// differ. The gap itself and half of it, rounded either way, lack the second property. The
+// number "gap - 1" lacks both: with noise made for a sensitivity of 1 it costs twice the
+// epsilon claimed, and releases an unstable answer e^epsilon times as often.
 func Plurality(counts []int, change Change, ties Ties) (winner int, distance int64, err error) {
 	if len(counts) < 2 {
 		return 0, 0, fmt.Errorf("stability: a plurality needs at least 2 classes, not %d", len(counts))

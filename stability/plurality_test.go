@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The histograms of at most total votes, in classes.
+// histograms returns the histograms of at most total votes, in classes.
 func histograms(total, classes int) [][]int {
 	if classes == 0 {
 		return [][]int{nil}
@@ -30,8 +30,8 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// graph lists, for each histogram of at most n votes, the histograms that one
-// change leads to.
+// graph lists, for each histogram of at most n votes, the histograms that one change leads
+// to.
 func graph(n, classes int, change Change) (nodes [][]int, edges [][]int) {
 	nodes = histograms(n, classes)
 	index := map[string]int{}
@@ -83,9 +83,9 @@ func winners(h []int, ties Ties) (set []int) {
 	return set
 }
 
-// radii is, for every node, the number of changes that surely leave the same
-// winner, by search from all unstable nodes at once: a node is at radius 0 if it
-// is tied or next to one with another winner.
+// radii returns, for every node, the number of changes that certainly leave the same
+// winner. It searches from all unstable nodes at once. A node is at radius 0 if it is tied
+// or next to a node with another winner.
 func radii(nodes, edges [][]int, ties Ties) []int64 {
 	radius := make([]int64, len(nodes))
 	var queue []int
@@ -115,8 +115,8 @@ func radii(nodes, edges [][]int, ties Ties) []int64 {
 	return radius
 }
 
-// Every histogram of eight teachers, some of whom may abstain, and up to four
-// classes: the closed form is what breadth-first search finds.
+// TestPluralityIsBreadthFirstSearch tries every histogram of eight teachers, of whom some
+// may abstain, and up to four classes. The closed form is what breadth-first search finds.
 func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 	for _, change := range []Change{VoteMoves, VoteAppears} {
 		for _, ties := range []Ties{LowestIndex, AnyTies} {
@@ -147,8 +147,9 @@ func TestPluralityIsBreadthFirstSearch(t *testing.T) {
 	}
 }
 
-// The statistics that look like a distance and are not are found out on the same
-// graph: sensitivity above 1, or a positive value next to another winner.
+// TestOtherStatisticsAreNotAdmissible tries statistics that look like a distance and are
+// not. The same graph finds a sensitivity above 1, or a positive value next to another
+// winner.
 func TestOtherStatisticsAreNotAdmissible(t *testing.T) {
 	type verdict struct{ sensitivity, atChange float64 }
 	lead := func(h []int) float64 {
@@ -240,8 +241,8 @@ func TestPluralityReference(t *testing.T) {
 	}
 }
 
-// Large elections, of which the search is not capable: neighbours are 1 apart and
-// 0 where winners differ, and the distance is attained.
+// TestPluralityProperties tries elections that are too large for the search. Distances of
+// neighbours are at most 1 apart, and 0 where winners differ, and the distance is attained.
 func TestPluralityProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		change := Change(rapid.IntRange(1, 2).Draw(t, "change"))

@@ -10,20 +10,21 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Function is a real function of private data whose local sensitivity, the most
-// that one record can change it at these data, may be much smaller than the most
-// it can change anywhere. [Median] is one.
+// Function is a real function of private data. Its local sensitivity is the most that one
+// record can change it at these data. That may be much smaller than the most that one
+// record can change it anywhere. [Median] returns such a function.
 type Function[D any] struct {
 	Value func(data D) (float64, error)
-	// Distance is how many records must change to reach data at which the local
-	// sensitivity exceeds bound; 0 if it does already. Any smaller number that
-	// changes by at most 1 between neighbours will do.
+	// Distance returns how many records must change to reach data at which the local
+	// sensitivity exceeds bound, or 0 if it does already. Any smaller number that changes
+	// by at most 1 between neighbours will do.
 	Distance func(data D, bound float64) (int64, error)
-	// Relation is the only one for which Distance is one; 0 if it is for both.
+	// Relation is the only relation for which Distance is valid, or 0 if it is valid for
+	// both.
 	Relation accountant.Relation
 }
 
-// PTRConfig are the parameters of a [PTR]; none has a default.
+// PTRConfig holds the parameters of a [PTR]. None has a default.
 type PTRConfig struct {
 	Bound       float64 // the local sensitivity proposed, chosen without the data; [2^-500, 2^500]
 	Epsilon     float64 // of the value; [2^-18, 2^9]
@@ -31,15 +32,14 @@ type PTRConfig struct {
 	Delta       float64 // probability that the test passes where it should not; [1e-15, 1/4]
 }
 
-// PTR releases a real function with noise for a local sensitivity that was
-// proposed in advance, if the data are far from any where that would be too little
-// (Dwork, Lei 2009): a [Gate] with a Laplace mechanism behind it. With both
-// epsilons equal it is (2 Epsilon, Delta)-differentially private. Data are good where
-// the local sensitivity is at most Bound: there the value is that close to the value
-// of any neighbour.
+// PTR releases a real function with noise for a local sensitivity that was proposed in
+// advance, if the data are far from any data where that noise would be too little (Dwork,
+// Lei 2009). It is a [Gate] with a Laplace mechanism behind it. With both epsilons equal it
+// is (2 Epsilon, Delta)-differentially private. Data are good if the local sensitivity is
+// at most Bound: then the value is that close to the value of any neighbour.
 //
-// The value is rounded to a grid of at least 2^20 units to Bound, and the noise is
-// discrete Laplace on that grid, for floor(Bound) + 1 units: rounding may add one.
+// The value is rounded to a grid of at least 2^20 units to Bound. The noise is discrete
+// Laplace on that grid, for floor(Bound) + 1 units, because rounding may add one.
 type PTR struct {
 	cfg         PTRConfig
 	gate        *Gate
@@ -75,15 +75,15 @@ func newPTR(cfg PTRConfig, bits int) (*PTR, error) {
 	return p, nil
 }
 
-// mathUp is above x by more than the rounding that led to x.
+// mathUp returns a number above x by more than the rounding that led to x.
 func mathUp(x float64) float64 { return x * (1 + 0x1p-50) }
 
-// Event is the worst case: the test, and the value.
+// Event returns the worst case: the test, and the value.
 func (p *PTR) Event() accountant.Event { return p.gate.Event() }
 
-// Propose tests whether the bound proposed holds around the data, and releases
-// f of them with noise if it does. It fails unless r charges exactly p.Event()
-// and was not used before.
+// Propose tests whether the proposed bound holds around the data. If it does, Propose
+// releases f of the data with noise. It fails unless r charges exactly p.Event() and was
+// not used before.
 func Propose[D any](p *PTR, r *ledger.Reservation, key Key, data D, f Function[D]) (Answer[float64], error) {
 	distance := func() (int64, error) { return f.Distance(data, p.cfg.Bound) }
 	return pass(p.gate, f.Relation, r, key, distance, func(key Key) (float64, error) {

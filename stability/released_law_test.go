@@ -10,9 +10,10 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// SubsampleAggregate releases with the probability that the law has at the distance
-// in records: votes that one record holds in several parts count once. Every part
-// here is one record, in three parts, so that k records vote 3k times.
+// TestSubsampleAggregateReleasesByRecords checks that the probability of a release is the
+// one that the law has at the distance in records: votes that one record holds in several
+// parts count once. Every part here is one record, in three parts, so that k records vote
+// 3k times.
 func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 	const records, repetitions, sessions, questions = 20, 3, 80, 50
 	split, err := Repeated(records, records, repetitions, SeedKey(1).Derive("split"))
@@ -40,15 +41,16 @@ func TestSubsampleAggregateReleasesByRecords(t *testing.T) {
 		lead := repetitions * (2*yes - records)
 		logp, _ := m.Law(int64((lead - 1) / 2 / repetitions))
 		p := math.Exp(logp)
-		// false alarm below 1e-8 by Hoeffding's inequality
+		// The false-alarm rate is below 1e-8 by Hoeffding's inequality.
 		require.InDelta(t, p, float64(released)/(sessions*questions), math.Sqrt(math.Log(2e8)/(2*sessions*questions)), "%d votes lead", lead)
 		perVote, _ := m.Law(int64((lead - 1) / 2)) // the mistake is far from that
 		require.Greater(t, math.Abs(math.Exp(perVote)-p), 0.1)
 	}
 }
 
-// Records exist whose integers differ by nearly all that the rounding is charged:
-// every coordinate of one is rounded up, and of the other down.
+// TestMeanChargesTheRoundingOfEveryCoordinate uses two records whose integers differ by
+// nearly all that the rounding is charged: every coordinate of one is rounded up, and of
+// the other down.
 func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	const d = 6
 	spread := func(x float64) []float64 {
@@ -90,8 +92,8 @@ func TestMeanChargesTheRoundingOfEveryCoordinate(t *testing.T) {
 	}
 }
 
-// Two values that differ by the bound proposed may differ by a unit more when they
-// are rounded, and that is charged.
+// TestPTRChargesItsRounding uses two values that differ by the proposed bound. When they
+// are rounded they may differ by a unit more, and that is charged.
 func TestPTRChargesItsRounding(t *testing.T) {
 	p, err := NewPTR(PTRConfig{Bound: 1<<20 + 0.75, Epsilon: 1, TestEpsilon: 1, Delta: 1e-6})
 	require.NoError(t, err)

@@ -18,9 +18,9 @@ type Answer[T any] struct {
 // ErrExhausted is returned by Session.Ask when everything charged for was used.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is touched. The
-// relation is the one that the event is for, 0 if either. The key it returns is that of
-// the charge: two charges never meet the same noise.
+// begin checks the key and the charge before anything private is touched. The argument
+// relation is the one that the event is for, or 0 if either will do. The key that it
+// returns belongs to the charge: two charges never meet the same noise.
 func begin(event accountant.Event, relation accountant.Relation, r *ledger.Reservation, key Key) (Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
@@ -35,8 +35,8 @@ func begin(event accountant.Event, relation accountant.Relation, r *ledger.Reser
 }
 
 // Session releases stable answers on budget that has been charged. It is safe for
-// concurrent use, and its answers do not depend on the order of the questions,
-// except for which of them come after the cap.
+// concurrent use. Its answers do not depend on the order of the questions, except that the
+// order decides which questions come after the cap.
 type Session[T any] struct {
 	test     *MStab
 	key      Key
@@ -46,8 +46,8 @@ type Session[T any] struct {
 	given map[uint64]Answer[T]
 }
 
-// Start begins a session of m. It fails unless r charges exactly m.Event() and
-// was not used before.
+// Start begins a session of m. It fails unless r charges exactly m.Event() and was not used
+// before.
 func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error) {
 	key, err := begin(m.Event(), 0, r, key)
 	if err != nil {
@@ -59,11 +59,11 @@ func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error)
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *Session[T]) Releasable() bool { return s.key.Releasable() }
 
-// Ask releases value if its distance to instability, plus noise, exceeds the
-// threshold. The distance must change by at most 1 between neighbours, and must
-// be at most 0 for both if their values differ: the exact distance does, see
-// [Plurality]. Question numbers are public and unique in the run; one that was
-// asked before gets the stored answer, whatever value is, and uses up nothing.
+// Ask releases value if its distance to instability, plus noise, exceeds the threshold. The
+// distance must change by at most 1 between neighbours. It must be at most 0 for both if
+// their values differ. The exact distance has both properties: see [Plurality]. Question
+// numbers are public and unique in the run. A question that was asked before gets the
+// stored answer, whatever value is, and uses up nothing.
 func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], error) {
 	passes := s.test.draw(s.key.Derive("question", question).Stream()) // noise first
 

@@ -9,32 +9,35 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// SmoothMedianConfig are the parameters of a [SmoothMedian]; none has a default,
-// but Low or High may be 0.
+// SmoothMedianConfig holds the parameters of a [SmoothMedian]. None has a default, but Low
+// or High may be 0.
 type SmoothMedianConfig struct {
 	Low, High float64 // the interval to which values are clamped
 	Epsilon   float64 // [2^-10, 2^9]
 	Delta     float64 // [1e-15, 1/4]
 }
 
-// SmoothMedian releases the median of an odd, public number of values, with noise
-// for its smooth sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours
-// differ in one value: accountant.ReplaceOne.
+// SmoothMedian releases the median of an odd, public number of values, with noise for its
+// smooth sensitivity (Nissim, Raskhodnikova, Smith 2007). Neighbours differ in one value:
+// accountant.ReplaceOne.
 //
-// Values are rounded to a grid of at least 2^24 units to the interval, so the
-// median F is an integer. The noise Z is discrete Laplace of scale t = 2 S/Epsilon,
-// S the smooth sensitivity in units with
+// Values are rounded to a grid of at least 2^24 units to the interval, so the median F is
+// an integer. The noise Z is discrete Laplace of scale t = 2 S/Epsilon. Here S is the
+// smooth sensitivity in units with
 //
 //	beta = log(1 + (Epsilon/2)/log(2/Delta)),
 //
-// a little below the Epsilon/(2 log(2/Delta)) of the paper, for which constants are
-// proved with continuous noise. Proof for integers, t and t' the scales of two
-// neighbours: |F - F'| <= min(S, S'), so shifting by F - F' costs at most Epsilon/2
-// at either scale. If t < t' the change of scale costs at most
-// log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2. If t > t' it costs
-// |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1), which is at most Epsilon/2 unless
-// |Z|/t > log(2/Delta), and that has probability 2 r^m/(1+r) <= Delta for
-// r = e^(-1/t) and m > t log(2/Delta).
+// a little below the Epsilon/(2 log(2/Delta)) of the paper. The paper's constants are
+// proved for continuous noise.
+//
+// Proof for integers. Let t and t' be the scales of two neighbours. As |F -
+// F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
+//
+//   - If t < t', the change of scale costs at most
+//     log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.
+//   - If t > t', it costs |Z|(1/t' - 1/t) <= (|Z|/t)(e^beta - 1). This is at most Epsilon/2
+//     unless |Z|/t > log(2/Delta). That has probability 2 r^m/(1+r) <= Delta for
+//     r = e^(-1/t) and m > t log(2/Delta).
 type SmoothMedian struct {
 	cfg       SmoothMedianConfig
 	grid      grid
@@ -66,17 +69,17 @@ func newSmoothMedian(cfg SmoothMedianConfig, bits int) (*SmoothMedian, error) {
 	return m, nil
 }
 
-// smoothSlack covers the rounding of a smooth sensitivity, relative to it; beta is
-// a million times as large.
+// smoothSlack covers the rounding of a smooth sensitivity, relative to it. The parameter
+// beta is a million times as large.
 const smoothSlack = 1e-11
 
-// Event is the worst case: (Epsilon, Delta).
+// Event returns the worst case: (Epsilon, Delta).
 func (m *SmoothMedian) Event() accountant.Event {
 	return accountant.WithFailure{Event: accountant.PureDP{Epsilon: m.cfg.Epsilon}, Delta: m.cfg.Delta}
 }
 
-// Release releases the median of the data. It fails unless r charges exactly
-// m.Event(), for accountant.ReplaceOne, and was not used before.
+// Release releases the median of the data. It fails unless r charges exactly m.Event(), for
+// accountant.ReplaceOne, and was not used before.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
 	key, err := begin(m.Event(), accountant.ReplaceOne, r, key)
 	if err != nil {
@@ -85,7 +88,7 @@ func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (
 	return m.release(key, data)
 }
 
-// release is Release, charged for.
+// release releases the median once it is charged for.
 func (m *SmoothMedian) release(key Key, data []float64) (float64, error) {
 	median, noise, err := m.law(data)
 	if err != nil {
@@ -95,7 +98,7 @@ func (m *SmoothMedian) release(key Key, data []float64) (float64, error) {
 	return m.grid.value(median + noise.Sample(key.Derive("smooth median", params...).Stream())), nil
 }
 
-// law is the median in units and the noise that is added to it.
+// law returns the median in units and the noise that is added to it.
 func (m *SmoothMedian) law(data []float64) (median int64, noise *rng.DiscreteLaplace, err error) {
 	units := make([]float64, len(data))
 	for i, x := range data {

@@ -44,7 +44,7 @@ func TestSampPlanReference(t *testing.T) {
 		fails := func(m int) float64 {
 			return float64(e.N) * distuv.Binomial{N: float64(m), P: p.Gamma}.Survival(math.Floor(2*p.Gamma*float64(m)))
 		}
-		// the law has steps: the reference is one number that will do, ours the least
+		// The law has steps. The reference is one number that will do, ours the least.
 		require.LessOrEqual(t, fails(e.Scan), e.Delta)
 		require.LessOrEqual(t, fails(p.Scanned), e.Delta)
 		for m := p.Scanned - 50; m < p.Scanned; m++ {
@@ -52,7 +52,8 @@ func TestSampPlanReference(t *testing.T) {
 		}
 		require.LessOrEqual(t, p.Scanned, e.Scan)
 		require.InEpsilon(t, e.Scan, p.Scanned, 0.02)
-		// the distance of the source at two gaps, gap/(4 gamma m) - 1; ours is at least that
+		// This is the distance of the source at two gaps, gap/(4 gamma m) - 1. Ours is at
+		// least that.
 		require.InEpsilon(t, e.Quarter, 1/(16*p.Gamma)-1, 1e-9)
 		require.InEpsilon(t, e.Half, 1/(8*p.Gamma)-1, 1e-9)
 		require.Equal(t, int(2*p.Gamma*float64(p.Models)), p.MaxNumber)
@@ -66,7 +67,8 @@ func TestSampPlanReference(t *testing.T) {
 	}
 }
 
-// Every record is in as many models as it should be, and nowhere twice.
+// TestSplits checks that every record is in as many models as it should be, and nowhere
+// twice.
 func TestSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(1, 200).Draw(t, "records")
@@ -102,7 +104,8 @@ func TestSplits(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Where a unit's records go does not depend on who else is there.
+// TestByUnitIgnoresOthers checks that where a unit's records go does not depend on the
+// other units.
 func TestByUnitIgnoresOthers(t *testing.T) {
 	var units []string
 	for i := range 300 {
@@ -130,7 +133,7 @@ func TestByUnitIgnoresOthers(t *testing.T) {
 	for _, part := range s.models {
 		require.NotEmpty(t, part)
 	}
-	// the broken variant: by position, one record less moves the others
+	// The broken variant splits by position, and one record less moves the others.
 	byPosition := func(units []string) map[string]int {
 		s, err := Disjoint(len(units), 7, SeedKey(4))
 		require.NoError(t, err)
@@ -162,7 +165,7 @@ func TestIndependent(t *testing.T) {
 	require.LessOrEqual(t, slices.Max(in), s.Overlap())
 	mean := plan.Gamma * 200 * float64(plan.Models)
 	require.InDelta(t, mean, total, 7*math.Sqrt(mean)) // false alarm below 1e-11
-	// and in how many samples each record is has the binomial law
+	// The number of samples that a record is in has the binomial law.
 	law, observed, expected := distuv.Binomial{N: float64(plan.Models), P: plan.Gamma}, make([]float64, plan.MaxNumber+1), make([]float64, plan.MaxNumber+1)
 	for k := range expected {
 		expected[k] = 200 * law.Prob(float64(k))
@@ -180,8 +183,8 @@ func TestIndependent(t *testing.T) {
 	require.Error(t, err)
 }
 
-// One record changes the tested distance by at most 1, and where winners differ it
-// is 0, whatever the function answers.
+// TestSubsampleDistance checks that one record changes the tested distance by at most 1,
+// and that it is 0 where winners differ, whatever the function answers.
 func TestSubsampleDistance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		records := rapid.IntRange(4, 40).Draw(t, "records")
@@ -297,7 +300,8 @@ func TestSubsampleMedian(t *testing.T) {
 	}
 }
 
-// Charging one change of a vote for a record that is in r models is found out.
+// TestOverlapMustBeCharged checks that it is noticed if one change of a vote is charged for
+// a record that is in r models.
 func TestOverlapMustBeCharged(t *testing.T) {
 	m := newMStab(t, MStabConfig{Noise: Laplace, Epsilon: 1, Delta: 0.01})
 	const models, overlap = 20, 3
@@ -323,7 +327,8 @@ func TestOverlapMustBeCharged(t *testing.T) {
 	require.Greater(t, worst(1), 2*m.failure)
 }
 
-// One record used to choose the sign of the zero that was released.
+// TestAnswersWithTwoZerosAreRefused covers a defect: one record used to choose the sign of
+// the zero that was released.
 func TestAnswersWithTwoZerosAreRefused(t *testing.T) {
 	type place struct{ X, Y float64 }
 	type named struct {

@@ -43,6 +43,7 @@
 //
 //	pool, err := student.NewPool(ctx, features, student.Config{}, rnd)
 //	queries, err := pool.Select(ctx, 200, rnd) // ask the teachers about these
-//	model, err := pool.Fit(ctx, labels, classes) // labels[i] = student.Unlabelled where none was released
+//	// labels[i] = student.Unlabelled where none was released
+//	model, err := pool.Fit(ctx, labels, classes)
 //	err = model.Predict(answers, unseen)
 package student
