@@ -65,7 +65,8 @@ func TestAccountingReference(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, tight.Lambda, e.RDP*(1+1e-7), "the account knows more orders than the reference")
 		require.GreaterOrEqual(t, tight.Lambda, e.Optimal*(1-1e-7), "no account can do better")
-		// the closed form of the false release, and what a union over stretches in place of queries saves
+		// These check the closed form of the false release, and what a union over stretches
+		// in place of queries saves.
 		require.InEpsilon(t, e.PerQuery, math.Exp(-e.Laplace/(2*e.RDP))*2/3-math.Exp(-e.Laplace/e.RDP)/6, 1e-9)
 		require.InDelta(t, math.Log(e.PerQuery), sumTail(e.RDP*1024, 2*e.RDP*1024, int64(math.Round(e.Laplace*1024))), 0.01, "discrete noise of a fine grid")
 		require.Less(t, float64(tight.Threshold), e.Laplace, "with fewer refusals than queries the threshold is lower")
@@ -137,7 +138,8 @@ func TestStoppingTimeReference(t *testing.T) {
 	readReference(t, "stopping_time_rdp.json", &ref)
 	require.Len(t, ref.Entries, 16)
 	for _, e := range ref.Entries {
-		// the reference is a scan that ends short of the supremum, which a bound must not
+		// The reference is a scan that ends short of the supremum. A bound must not end
+		// short.
 		require.GreaterOrEqual(t, logStopping(e.B2, e.Alpha), e.LogS)
 		require.InEpsilon(t, e.LogS, logStopping(e.B2, e.Alpha), 2e-7)
 		for c, want := range map[int]float64{1: e.C1, 5: e.C5} {
@@ -153,7 +155,8 @@ func TestStoppingTimeReference(t *testing.T) {
 	}
 }
 
-// No point and no smaller shift exceeds the supremum that was found.
+// TestStoppingSupremum checks that no point and no smaller shift exceeds the supremum that
+// was found.
 func TestStoppingSupremum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := math.Exp2(rapid.Float64Range(-3, 9).Draw(t, "log2 b"))
@@ -178,8 +181,9 @@ func renyi(p, q []float64, a float64) float64 {
 	return math.Log(sum) / (a - 1)
 }
 
-// Exact divergences of small runs are below all bounds; with a sensitivity of 1 taken
-// for the 2 that comparisons have, the stopping-time bound would be exceeded.
+// TestRDPBoundsAgainstLaws checks that exact divergences of small runs are below all
+// bounds. The control takes a sensitivity of 1 for the 2 that comparisons have, and exceeds
+// the stopping-time bound.
 func TestRDPBoundsAgainstLaws(t *testing.T) {
 	largest := map[string]float64{}
 	for _, pair := range [][2][]float64{
@@ -225,7 +229,8 @@ func TestRDPBoundsAgainstLaws(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A false release is never charged as impossible, however small its probability.
+// TestMSvecFailureIsNeverZero checks that a false release is never charged as impossible,
+// however small its probability.
 func TestMSvecFailureIsNeverZero(t *testing.T) {
 	for _, threshold := range []int64{1 << 12, 1 << 40, 1 << 50} {
 		m, err := NewMSvec(MSvecConfig{Lambda: 1, Threshold: threshold, Failures: 3})

@@ -25,7 +25,7 @@ func reserve(e accountant.Event) *ledger.Reservation {
 	return r
 }
 
-// Thousands of unanimous queries are free; contested ones are refused, and paid for.
+// Thousands of unanimous queries are free. Contested ones are refused, and paid for.
 func Example() {
 	const queries, refusals = 10_000, 5
 	cfg, err := svt.CalibrateStableSVT(2, 1e-6, refusals, refusals/(2.0*queries))
@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// SeedKey repeats itself for this example; what is released needs NewKey.
+	// SeedKey repeats itself for this example. For a release use NewKey.
 	session, err := svt.Start[string](m, reserve(m.Event()), svt.SeedKey(1))
 	if err != nil {
 		log.Fatal(err)
@@ -59,8 +59,8 @@ func Example() {
 	// Output: 9997 released, 2 more refusals to go
 }
 
-// Which of the days had a thousand visits or more? The first one found is paid for, the
-// days before it are free.
+// This asks which of the days had a thousand visits or more. The first one found is paid
+// for, and the days before it are free.
 func ExampleSparseVector() {
 	m, err := svt.NewSparseVector(svt.SparseVectorConfig{
 		Noise: svt.Geometric, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1000, Monotone: true,
@@ -84,8 +84,8 @@ func ExampleSparseVector() {
 	// 4 false true
 }
 
-// The agreement each needs, at the same price: the printed one, the same algorithm
-// calibrated, and one-sided noise. In votes the lead is twice that.
+// This prints the agreement that each mechanism needs at the same price: the printed one,
+// the same algorithm calibrated, and one-sided noise. In votes the lead is twice that.
 func ExampleDistanceFor() {
 	printed, err := svt.PrintedMSvec(1, 1e-6, 1000, 20)
 	if err != nil {
@@ -112,7 +112,8 @@ func ExampleDistanceFor() {
 	// 212 <nil>
 }
 
-// How likely is each first day above? With the values, which only the curator knows.
+// This prints how likely each day is the first above. It uses the values, which only the
+// curator knows.
 func ExampleLaw_FirstAbove() {
 	l := svt.Law{
 		Threshold:      3,

@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// falseAlarm is the probability that a correct mechanism fails one of the
-// chi-square tests. Seeds are fixed, so a test fails always or never.
+// falseAlarm is the probability that a correct mechanism fails one of the chi-square tests.
+// Seeds are fixed, so a test fails always or never.
 const falseAlarm = 1e-9
 
 func readReference(t *testing.T, name string, v any) {
@@ -32,7 +32,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return r
 }
 
-// hockeyStick is sum (p - e^eps q)_+.
+// hockeyStick returns sum (p - e^eps q)_+.
 func hockeyStick(p, q []float64, eps float64) float64 {
 	sum := 0.0
 	for i := range p {
@@ -41,12 +41,12 @@ func hockeyStick(p, q []float64, eps float64) float64 {
 	return sum
 }
 
-// either is the larger hockey-stick divergence of the two orders.
+// either returns the larger hockey-stick divergence of the two orders.
 func either(p, q []float64, eps float64) float64 {
 	return max(hockeyStick(p, q, eps), hockeyStick(q, p, eps))
 }
 
-// deltaOf is what an account claims for one event.
+// deltaOf returns what an account claims for one event.
 func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
 	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
 	require.NoError(t, err)
@@ -56,8 +56,8 @@ func deltaOf(t require.TestingT, e accountant.Event, eps float64) float64 {
 	return b.Upper
 }
 
-// chiSquare is the p-value of Pearson's test; cells with fewer than 20 expected
-// are put together.
+// chiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are
+// merged.
 func chiSquare(observed, expected []float64) float64 {
 	chi2, rest, restExpected, cells := 0.0, 0.0, 0.0, 0
 	add := func(o, e float64) {

@@ -9,15 +9,15 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Law is the exact law of a sparse vector: query i is above if
+// Law is the exact law of a sparse vector. Query i is above if
 //
 //	value_i + query noise_i >= Threshold + threshold noise,
 //
-// and the run stops after so many that are above. All mechanisms of this package, and
-// the broken variants of the literature, have such a law; one of stable answers is
-// read with value = -distance, Threshold = -(its threshold) and above = refused.
-// Both noises are of continuous kinds, or both discrete, or the query noise is none. A
-// law is a function of private numbers: for tests, planning and teaching.
+// and the run stops after Stop queries that are above. All mechanisms of this package, and
+// the broken variants of the literature, have such a law. A mechanism of stable answers is
+// read with value = -distance, Threshold = -(its threshold) and above = refused. Both
+// noises are of continuous kinds, or both are discrete, or there is no query noise. A law
+// is a function of private numbers. It is for tests, planning and teaching.
 type Law struct {
 	Threshold      float64
 	ThresholdNoise Noise
@@ -32,8 +32,8 @@ type Outcome struct {
 	Prob  float64
 }
 
-// Outcomes lists all transcripts on these values; there are up to 2^len(values). The
-// probabilities have a relative accuracy of 1e-9 unless they are tiny.
+// Outcomes returns all transcripts on these values. There are up to 2^len(values) of them.
+// The probabilities have a relative accuracy of 1e-9 unless they are tiny.
 func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	if n := l.outcomes(len(values)); n > maxOutcomes {
 		return nil, fmt.Errorf("svt: %d values have %.3g outcomes, the limit is %d", len(values), n, maxOutcomes)
@@ -61,11 +61,11 @@ func (l Law) Outcomes(values []float64) ([]Outcome, error) {
 	return all, nil
 }
 
-// maxOutcomes bounds the transcripts that are listed.
+// maxOutcomes bounds the number of transcripts that are listed.
 const maxOutcomes = 1 << 20
 
-// outcomes is how many transcripts so many values have: those that stop at some place,
-// by where the others above are, and those that do not.
+// outcomes returns how many transcripts the given number of values has. Some transcripts
+// stop at a place, counted by where the other queries above are. The others do not stop.
 func (l Law) outcomes(values int) (total float64) {
 	stop := l.Stop
 	if stop == 0 {
@@ -79,8 +79,8 @@ func (l Law) outcomes(values int) (total float64) {
 	return total
 }
 
-// FirstAbove is the probability that each query is the first that is above, and that
-// none is.
+// FirstAbove returns the probability that each query is the first that is above, and the
+// probability that none is above.
 func (l Law) FirstAbove(values []float64) (first []float64, none float64, err error) {
 	s, err := l.states(values)
 	if err != nil {
@@ -101,15 +101,15 @@ func sum(xs []float64) (total float64) {
 	return total
 }
 
-// states is a rule of summation over the threshold noise: weights at points, and at
-// each point the two probabilities of every value.
+// states is a rule of summation over the threshold noise: weights at points, and at each
+// point the two probabilities of every value.
 type states struct {
 	weights []float64
 	below   [][]float64 // [value][point]
 	above   [][]float64
 }
 
-// maxPoints bounds the points a law is summed over.
+// maxPoints bounds the number of points that a law is summed over.
 const maxPoints = 1 << 20
 
 func (l Law) states(values []float64) (*states, error) {
@@ -152,7 +152,7 @@ func (l Law) states(values []float64) (*states, error) {
 	return s, nil
 }
 
-// lattice is every integer that matters.
+// lattice returns every integer that matters, with its weight.
 func (l Law) lattice(span float64) (points, weights []float64) {
 	reach := l.ThresholdNoise.reach()
 	if l.ThresholdNoise.Kind != DiscreteGaussian {
@@ -172,9 +172,9 @@ func (l Law) lattice(span float64) (points, weights []float64) {
 	return points, weights
 }
 
-// quadrature is Gauss-Legendre on panels between the kinks: those of the threshold
-// noise at 0, and of the query noise where a value meets the threshold. In between
-// everything is analytic on the scale of the noise.
+// quadrature returns Gauss-Legendre points and weights on panels between the kinks. The
+// threshold noise has a kink at 0. The query noise has one where a value meets the
+// threshold. In between everything is analytic on the scale of the noise.
 func (l Law) quadrature(values []float64, span float64) (points, weights []float64) {
 	const order = 16
 	low, high := -l.ThresholdNoise.reach(), l.ThresholdNoise.reach()

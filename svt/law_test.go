@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// name of a transcript: 1 for above.
+// name returns the name of a transcript, with 1 for above.
 func name(above []bool) string {
 	var b strings.Builder
 	for _, a := range above {
@@ -29,7 +29,7 @@ func transcripts(t require.TestingT, l Law, values []float64) map[string]float64
 	return out
 }
 
-// aligned lists two laws over all their outcomes.
+// aligned lists the probabilities of two laws over all their outcomes.
 func aligned(p, q map[string]float64) (a, b []float64) {
 	for k := range p {
 		a, b = append(a, p[k]), append(b, q[k])
@@ -90,7 +90,7 @@ func TestAboveThresholdReference(t *testing.T) {
 	for _, e := range ref.Discrete {
 		check(Law{Threshold: e.Threshold, ThresholdNoise: Noise{DiscreteLaplace, e.T1}, QueryNoise: Noise{DiscreteLaplace, e.T2}}, e.Queries, e.First, e.None)
 	}
-	// D = (0^m, 1), D' = (1^m, 0): the bound is attained as m grows
+	// With D = (0^m, 1) and D' = (1^m, 0) the bound is attained as m grows.
 	for _, e := range ref.Tightness {
 		kind := kinds[e.Noise]
 		l := Law{Threshold: e.T, ThresholdNoise: Noise{kind, 2}, QueryNoise: Noise{kind, 4}}
@@ -110,7 +110,7 @@ func TestAboveThresholdReference(t *testing.T) {
 	}
 }
 
-// Outcomes add up to 1, whatever the law.
+// TestLawsAddUp checks that the probabilities of outcomes add up to 1 for any law.
 func TestLawsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.Float64Range(0.3, 20)
@@ -153,7 +153,8 @@ func TestLawsAddUp(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The broken variants of the literature, exactly, and the ones that are right.
+// TestBrokenVariantsReference checks the broken variants of the literature exactly, and the
+// ones that are right.
 func TestBrokenVariantsReference(t *testing.T) {
 	type law [2]any
 	var ref struct {
@@ -270,10 +271,10 @@ func TestBrokenVariantsReference(t *testing.T) {
 	require.Equal(t, 6, refuted)
 }
 
-// valueReleased is the probability that so many queries of value low are below, one of
-// value top is above, and top plus its noise, released, lies in the window; threshold 0.
-// Given the threshold noise z, each is below independently, and top + nu is in
-// [max(z, a), b].
+// valueReleased returns the probability of this outcome, at threshold 0: the given number
+// of queries of value low are below, one query of value top is above, and top plus its
+// noise is released and lies in the window. Given the threshold noise z, each low query is
+// below independently, and top + nu is in [max(z, a), b].
 func valueReleased(b1, b2, low, top float64, bottoms int, window [2]float64) (p float64) {
 	l := Law{ThresholdNoise: Noise{Laplace, b1}, QueryNoise: Noise{Laplace, b2}}
 	values := []float64{low, top, window[0], window[1]}
@@ -286,7 +287,7 @@ func valueReleased(b1, b2, low, top float64, bottoms int, window [2]float64) (p 
 			continue
 		}
 		below, _ := l.QueryNoise.split(z-low, nil)
-		// P[max(z, a) <= top + nu <= b]
+		// Compute P[max(z, a) <= top + nu <= b].
 		from := max(z, window[0]) - top
 		to := window[1] - top
 		_, tail := l.QueryNoise.split(from, nil)

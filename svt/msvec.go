@@ -9,45 +9,49 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// MSvecConfig are the parameters of an [MSvec]; none has a default.
-// [CalibrateMSvec] and, for comparison, [PrintedMSvec] find them.
+// MSvecConfig holds the parameters of an [MSvec]. None has a default. [CalibrateMSvec]
+// finds them, and, for comparison, so does [PrintedMSvec].
 type MSvecConfig struct {
 	Lambda    float64 // scale of the threshold noise, in records; queries get twice that; [2^-8, 2^39]
 	Threshold int64   // of the distance, in records; [0, 2^50]
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// MSvec releases stable answers free of charge and pays for each refusal, after which
-// it draws its threshold anew (Bassily, Thakkar, Thakurta 2018):
+// MSvec releases stable answers free of charge and pays for each refusal. After a refusal
+// it draws its threshold noise anew (Bassily, Thakkar, Thakurta 2018):
 //
 //	rho = noise of scale Lambda
 //	for each query:  release f_i  iff  d_i + nu_i > Threshold + rho, nu_i = noise of scale 2 Lambda
 //	                 otherwise refuse, and draw rho again;  stop at refusal Q = Failures
 //
 // Each stretch that ends with a refusal is one AboveThreshold on the distances, of cost
-// 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without
-// a release where the answers of the neighbours differ, which are at distance 0. On G
-// the run is the composition of Q stretches. Off G some query at distance 0 was
-// released. Until then each such query was refused, which ended a stretch; so at most
-// one is tried per stretch, at a place that earlier stretches determine, and there it is
-// released with probability at most
+// 1/Lambda + 2/(2 Lambda) = 2/Lambda. As in [StableSVT] let G be the transcripts without a
+// release where the answers of the neighbours differ. Such queries are at distance 0. On G
+// the run is the composition of Q stretches. Off G some query at distance 0 was released.
+// Until then each such query was refused, and the refusal ended a stretch. So at most one
+// is tried per stretch, at a place that earlier stretches determine. There it is released
+// with probability at most
 //
 //	p = P[noise of scale 2 Lambda + noise of scale Lambda > Threshold].
 //
-// So Q p is charged, for any number of queries. The literature has m p for m queries, by
-// a union over them, each with the unconditional p. But in a stretch that has lasted rho
-// is likely low and a release likelier than p: that union needs the argument above too,
-// and then it is over stretches. This step is derived here and was checked like that of
-// [StableSVT]: docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
+// So Q p is charged, for any number of queries. The literature has m p for m queries, by a
+// union over them, each with the unconditional p. But in a stretch that has lasted, rho is
+// likely low and a release likelier than p. So that union needs the argument above too, and
+// then it is over stretches. This step is derived here and was checked like that of
+// [StableSVT]: see docs/claims.md. The least delta at this epsilon is 1-(1-p)^Q.
 //
-// Lecture notes misprint more: lambda multiplied by epsilon in place of divided, which
-// at epsilon 1/4 loses 3.0 instead of 1/4; log(1/delta) though half of delta is
-// used elsewhere; a loop that goes on while the count is at most Q, which is Q + 1
-// stretches; noise of scale Lambda on queries, which is not AboveThreshold's; the
-// threshold computed again inside M_stab; and only the last answer returned.
+// Lecture notes misprint more:
 //
-// [StableSVT] needs a distance several times smaller at the same price; MSvec is here
-// for comparison.
+//   - Lambda is multiplied by epsilon in place of divided. At epsilon 1/4 that loses 3.0
+//     instead of 1/4.
+//   - They write log(1/delta), though half of delta is used elsewhere.
+//   - Their loop goes on while the count is at most Q, and that is Q + 1 stretches.
+//   - Their noise on queries has scale Lambda, unlike the noise of AboveThreshold.
+//   - The threshold is computed again inside M_stab.
+//   - Only the last answer is returned.
+//
+// [StableSVT] needs a distance several times smaller at the same price. MSvec is here for
+// comparison.
 type MSvec struct {
 	cfg            MSvecConfig
 	law            Law
@@ -79,11 +83,11 @@ func NewMSvec(cfg MSvecConfig) (*MSvec, error) {
 	return m, nil
 }
 
-// PrintedMSvec is the calibration as printed, with epsilon where it belongs:
+// PrintedMSvec returns the calibration as printed, with epsilon where it belongs:
 // Lambda = sqrt(32 Q log(2/delta))/epsilon and Threshold = 2 Lambda log(2 m/delta) for m
-// queries. It is for comparison. Below Q = 8 log(2/delta), which is 116 at delta = 1e-6,
-// its noise exceeds the 2 Q/epsilon of plain composition; at epsilon 1 and Q = 5 it
-// spends a fifth of the epsilon it was given.
+// queries. It is for comparison. Below Q = 8 log(2/delta), namely 116 at delta = 1e-6, its
+// noise exceeds the 2 Q/epsilon of plain composition. At epsilon 1 and Q = 5 it spends a
+// fifth of the epsilon it was given.
 func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -95,9 +99,9 @@ func PrintedMSvec(epsilon, delta float64, queries, failures int) (MSvecConfig, e
 	return MSvecConfig{Lambda: lambda, Threshold: int64(math.Ceil(2 * lambda * math.Log(2*float64(queries)/delta))), Failures: failures}, nil
 }
 
-// CalibrateMSvec is the config with the least noise, and then the least threshold,
-// for which a Rényi account of a whole run stays within (epsilon, delta): half of
-// delta is for the composition of the stretches, half for releases that must not be.
+// CalibrateMSvec returns the config with the least noise, and then the least threshold, for
+// which a Rényi account of a whole run stays within (epsilon, delta). Half of delta is for
+// the composition of the stretches, and half for releases that must not happen.
 func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (MSvecConfig, error) {
 	if err := checkMSvec(epsilon, delta, failures); err != nil {
 		return MSvecConfig{}, err
@@ -132,7 +136,7 @@ func checkMSvec(epsilon, delta float64, failures int) error {
 	return checkStop("failures", failures)
 }
 
-// stretches is what the comparisons of a run cost.
+// stretches returns what the comparisons of a run cost.
 func stretches(lambda float64, failures int) accountant.Event {
 	return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / lambda * (1 + 0x1p-50)}, Count: int64(failures)}
 }
@@ -159,12 +163,13 @@ func (m *MSvec) LawAt(distance int64) (released, refused float64) {
 	return sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, need), sumTail(m.cfg.Lambda, 2*m.cfg.Lambda, 1-need)
 }
 
-// sumTail is log P[X + Y >= m] for discrete Laplace noises of two different scales. With
-// r_i = e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i), the law of the sum is
+// sumTail returns log P[X + Y >= m] for discrete Laplace noises of two different scales.
+// Let r_i = e^(-1/b_i), u_i = r_i + 1/r_i = 2 cosh(1/b_i) and c_i = tanh(1/(2 b_i)). The
+// law of the sum is
 //
 //	P[X + Y = k] = c_1 c_2 (2 sinh(1/b_1) r_2^|k| - 2 sinh(1/b_2) r_1^|k|)/(u_1 - u_2)
 //
-// with c_i = tanh(1/(2 b_i)), by partial fractions of the generating function.
+// by partial fractions of the generating function.
 func sumTail(b1, b2 float64, m int64) float64 {
 	if m <= 0 {
 		return math.Log1p(-math.Exp(sumTail(b1, b2, 1-m)))
@@ -173,7 +178,7 @@ func sumTail(b1, b2 float64, m int64) float64 {
 		b1, b2 = b2, b1
 	}
 	t1, t2 := 1/b1, 1/b2
-	// sum of r^k for k >= m is r^m/(1-r); the wider law dominates, so factor it out
+	// The sum of r^k for k >= m is r^m/(1-r). The wider law dominates, so factor it out.
 	wide := math.Sinh(t1) / -math.Expm1(-t2)
 	narrow := math.Sinh(t2) / -math.Expm1(-t1) * math.Exp(-float64(m)*(t1-t2))
 	u := 2 * math.Sinh((t1+t2)/2) * math.Sinh((t1-t2)/2) // (u_1 - u_2)/2

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Kind is a law of noise. Mechanisms draw the discrete ones; the continuous ones are
+// Kind names a law of noise. Mechanisms draw the discrete ones. The continuous ones are
 // those of the literature, for laws and bounds.
 type Kind int
 
@@ -21,8 +21,8 @@ const (
 	DiscreteGaussian                 // mass proportional to exp(-k^2/(2 b^2))
 )
 
-// Noise is a law and its scale b. The zero Noise is none at all, which only broken
-// variants have.
+// Noise is a law and its scale b. The zero Noise means no noise at all. Only broken
+// variants have it.
 type Noise struct {
 	Kind  Kind
 	Scale float64
@@ -42,7 +42,7 @@ func (n Noise) check() error {
 	return nil
 }
 
-// density is of the law at x, or the mass of the integer x.
+// density returns the density of the law at x, or the mass of the integer x.
 func (n Noise) density(x float64) float64 {
 	z, t := x/n.Scale, 1/n.Scale
 	switch {
@@ -62,8 +62,8 @@ func (n Noise) density(x float64) float64 {
 	return -math.Expm1(-t) * math.Exp(-z)
 }
 
-// split is P[noise < x] and P[noise >= x], each to its own relative accuracy; tails
-// is a table for discrete Gaussian noise.
+// split returns P[noise < x] and P[noise >= x], each to its own relative accuracy. The
+// argument tails is a table for discrete Gaussian noise.
 func (n Noise) split(x float64, tails gaussianTails) (below, above float64) {
 	if n.discrete() {
 		x = math.Ceil(x)
@@ -98,7 +98,7 @@ func (n Noise) split(x float64, tails gaussianTails) (below, above float64) {
 	return 0, 1
 }
 
-// reach is how far from 0 the noise has any probability to speak of.
+// reach returns how far from 0 the noise has any probability that matters.
 func (n Noise) reach() float64 {
 	if n.Kind == Gaussian || n.Kind == DiscreteGaussian {
 		return 14*n.Scale + 2
@@ -106,7 +106,7 @@ func (n Noise) reach() float64 {
 	return 45*n.Scale + 2
 }
 
-// gaussianTails is P[noise >= m] for m = 0, 1, ...
+// gaussianTails holds P[noise >= m] for m = 0, 1, ...
 type gaussianTails []float64
 
 func newGaussianTails(n Noise) gaussianTails {

@@ -2,6 +2,6 @@
 
 package svt
 
-// The race detector slows a single goroutine tenfold and learns nothing from it:
-// fewer draws, smaller worlds, and no controls that need them all.
+// The race detector slows a single goroutine tenfold and learns nothing from it. Under it,
+// tests draw less, use smaller worlds and skip the controls that need all draws.
 const raceDetector = true

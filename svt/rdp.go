@@ -22,27 +22,28 @@ type RDPBound struct {
 	RDP   float64
 }
 
-// LaplaceBounds are the bounds known for the Rényi divergence of order a > 1 of a
-// sparse vector with continuous Laplace noise, threshold scale b1 and query scale b2,
-// queries of sensitivity 1 that are not monotone, and so many answers; the least of them
-// holds. With e1 = 1/b1, e2 = 2 answers/b2:
+// LaplaceBounds returns the known bounds on the Rényi divergence of order a > 1 of a sparse
+// vector with continuous Laplace noise of threshold scale b1 and query scale b2. The
+// queries have sensitivity 1 and are not monotone, and the run gives the given number of
+// answers. All bounds hold, so the least of them does. With e1 = 1/b1 and e2 = 2
+// answers/b2:
 //
-//   - "pure" (cited): that of any mechanism that is (e1 + e2)-private.
+//   - "pure" (cited): the bound of any mechanism that is (e1 + e2)-private.
 //   - "threshold" (cited, Zhu, Wang 2020): the curve of Laplace noise at e1, plus e2. Put
 //     between the two laws the run on the one data set with the threshold of the other.
-//   - "stopping time" (proved): the curve of Laplace noise at e1, plus
-//     answers log S(a)/(a-1), where S is the supremum over real x and 0 <= s <= 2 of
-//     h^a h'^(1-a)/(1 - (1-h)^a (1-h')^(1-a)), h = P[nu >= x], h' = P[nu >= x + s].
+//   - "stopping time" (proved): the curve of Laplace noise at e1, plus answers log
+//     S(a)/(a-1). Here S is the supremum over real x and 0 <= s <= 2 of h^a h'^(1-a)/(1 -
+//     (1-h)^a (1-h')^(1-a)), with h = P[nu >= x] and h' = P[nu >= x + s].
 //
 // Proof of the last. Reveal the threshold noise as well, z on one side with z + 1 on the
-// other: by joint convexity of u^a v^(1-a) this only increases the sum, and z contributes
+// other. By joint convexity of u^a v^(1-a) this only increases the sum, and z contributes
 // the first term. Given z, query i is above with chances h_i, h'_i, whose points differ by
-// at most 2, and the sum over all continuations from query i on satisfies
-// G_i = f + g G_(i+1), f = h^a h'^(1-a), g = (1-h)^a (1-h')^(1-a). As f <= (1-g) S, G <= S
-// by induction from the end, where G = 1 <= S; every further answer multiplies by S.
+// at most 2. Let G_i be the sum over all continuations from query i on. It satisfies
+// G_i = f + g G_(i+1) with f = h^a h'^(1-a) and g = (1-h)^a (1-h')^(1-a). As f <= (1-g) S,
+// G <= S by induction from the end, where G = 1 <= S. Every further answer multiplies by S.
 // The supremum was at s = 2 wherever it was looked for.
 //
-// No mechanism is charged by them: the noise drawn is discrete.
+// These bounds charge no mechanism, because the noise that is drawn is discrete.
 func LaplaceBounds(b1, b2 float64, answers int, a float64) ([]RDPBound, error) {
 	if err := checkOrder(a, b1, b2); err != nil {
 		return nil, err
@@ -68,17 +69,17 @@ func LaplaceBounds(b1, b2 float64, answers int, a float64) ([]RDPBound, error) {
 }
 
 // GaussianBound bounds the divergence of AboveThreshold, one answer, with continuous
-// Gaussian noise of standard deviation sigma1 on the threshold and sigma2 on the
-// queries, sensitivity 1, at most so many comparisons:
+// Gaussian noise of standard deviation sigma1 on the threshold and sigma2 on the queries.
+// The sensitivity is 1, and there are at most the given number of comparisons:
 //
 //	a/(2 sigma1^2) + log(1 + comparisons e^((a-1) 4a/(2 sigma2^2)))/(a-1).
 //
-// As for [LaplaceBounds] reveal the threshold noise. Then the sum over where the run
-// stops has one term for each comparison, at most e^((a-1) times the divergence of a
-// Gaussian shifted by 2), since what went before contributes a factor of at most 1; and
-// one term, at most 1, for not stopping. Zhu and Wang (2020, Theorem 8) replace
+// As for [LaplaceBounds] reveal the threshold noise. Then consider the sum over where the
+// run stops. It has one term for each comparison, at most e^((a-1) times the divergence of
+// a Gaussian shifted by 2), because what went before contributes a factor of at most 1. It
+// has one more term, at most 1, for not stopping. Zhu and Wang (2020, Theorem 8) replace
 // log(comparisons) by a moment of the stopping time. The same steps hold for discrete
-// Gaussian noise on integer queries; no account has an event for it yet, so it is not
+// Gaussian noise on integer queries. No account has an event for it yet, so it is not
 // drawn.
 func GaussianBound(sigma1, sigma2 float64, comparisons int64, a float64) (RDPBound, error) {
 	if err := checkOrder(a, sigma1, sigma2); err != nil {
@@ -99,7 +100,7 @@ func checkOrder(a, b1, b2 float64) error {
 	return nil
 }
 
-// curve is the divergence that an account has for an event.
+// curve returns the divergence that an account has for an event.
 func curve(e accountant.Event, a float64) (float64, error) {
 	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
 	if err != nil {
@@ -115,8 +116,8 @@ func curve(e accountant.Event, a float64) (float64, error) {
 	return divergence[0], nil
 }
 
-// logStopping is log S(a) for Laplace noise of scale b: a scan over x at s = 2, and a
-// search by golden sections around its best point.
+// logStopping returns log S(a) for Laplace noise of scale b. It scans over x at s = 2, and
+// searches by golden sections around the best point.
 func logStopping(b, a float64) float64 {
 	value := func(x float64) float64 {
 		h, miss := logLaplaceTails(x / b)
@@ -139,7 +140,7 @@ func logStopping(b, a float64) float64 {
 			best, at = v, kink
 		}
 	}
-	// the kinks bound the pieces on which the ratio is smooth
+	// The kinks bound the pieces on which the ratio is smooth.
 	for _, piece := range [][2]float64{{at - width, at}, {at, at + width}} {
 		l, r := piece[0], piece[1]
 		const phi = 0.6180339887498949
@@ -156,7 +157,7 @@ func logStopping(b, a float64) float64 {
 	return best
 }
 
-// logLaplaceTails is log P[Lap(1) >= x] and log P[Lap(1) < x].
+// logLaplaceTails returns log P[Lap(1) >= x] and log P[Lap(1) < x].
 func logLaplaceTails(x float64) (above, below float64) {
 	if x >= 0 {
 		return -x - math.Ln2, math.Log1p(-math.Exp(-x) / 2)

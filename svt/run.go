@@ -12,8 +12,8 @@ import (
 // ErrExhausted is returned when a run has stopped.
 var ErrExhausted = errors.New("svt: exhausted")
 
-// run is what the sessions of this package have in common: Law, drawn. Answers of
-// type A are kept, so that a query asked again gets the same.
+// run draws from a Law. The sessions of this package share it. It keeps answers of type A,
+// so that a query asked again gets the same answer.
 type run[A any] struct {
 	key            Key
 	threshold      int64
@@ -28,8 +28,8 @@ type run[A any] struct {
 	given map[uint64]A
 }
 
-// start checks the key and the charge, and only then draws the threshold noise: the
-// first comparison uses it already, whatever comes out.
+// start checks the key and the charge, and only then draws the threshold noise. The first
+// comparison already uses that noise, whatever comes out.
 func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, name string, params ...uint64) error {
 	if key.IsZero() {
 		return errors.New("svt: zero Key: make one with NewKey or SeedKey")
@@ -78,7 +78,7 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 	return a, nil
 }
 
-// left is how many above are left.
+// left returns how many queries may still be above.
 func (u *run[A]) left() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -37,7 +37,7 @@ var runs = func() int {
 	return 100_000
 }()
 
-// fits is the chi-square test of observed transcripts against a law.
+// fits returns the p-value of a chi-square test of observed transcripts against a law.
 func fits(t *testing.T, observed map[string]float64, l Law, values []float64) float64 {
 	expected := transcripts(t, l, values)
 	var o, e []float64
@@ -179,8 +179,8 @@ func TestSessions(t *testing.T) {
 	require.ErrorIs(t, err, ErrExhausted)
 }
 
-// Many goroutines, one run: never more refusals than charged for, and stored answers
-// that everyone agrees on.
+// TestSessionsAreSafe lets many goroutines use one run. There must never be more refusals
+// than were charged for, and all goroutines must see the same stored answers.
 func TestSessionsAreSafe(t *testing.T) {
 	m := newStable(t, StableSVTConfig{B1: 2, B2: 10, Threshold: 20, Failures: 30})
 	s, err := Start[uint64](m, reserve(t, m.Event()), SeedKey(1))

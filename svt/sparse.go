@@ -8,8 +8,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// SparseVectorConfig are the parameters of a [SparseVector]. Threshold may be 0 and
-// Monotone false; nothing else has a default.
+// SparseVectorConfig holds the parameters of a [SparseVector]. Threshold may be 0 and
+// Monotone false. Nothing else has a default.
 type SparseVectorConfig struct {
 	Noise       Kind    // DiscreteLaplace, or Geometric: one-sided, with half the variance
 	Epsilon     float64 // of the whole run, whatever is asked; [2^-20, 2^9]
@@ -19,36 +19,34 @@ type SparseVectorConfig struct {
 	Monotone    bool    // one record changes all queries in the same direction, as counts do under add and remove
 }
 
-// SparseVector tells of any number of integer queries whether they reach a public
-// threshold, and pays only for those found above (AboveThreshold of Dwork, Roth 2014,
-// Algorithm 1, for one answer; Lyu, Su, Li 2017, Algorithm 7, for c of them):
+// SparseVector says of any number of integer queries whether they reach a public threshold.
+// It pays only for those found above. For one answer it is AboveThreshold of Dwork, Roth
+// 2014, Algorithm 1. For c answers it is Algorithm 7 of Lyu, Su, Li 2017:
 //
 //	rho = noise of scale Sensitivity/e1, once;  nu_i = noise of scale 2 c Sensitivity/e2, each
 //	query i is above iff  value_i + nu_i >= Threshold + rho;  stop after c above
 //
-// is e1 + e2 = Epsilon private: couple rho with rho + Sensitivity. Then each
-// comparison moves by 0 to 2 Sensitivity against being above, so that all "below" get
-// likelier together, however many, and only the c above and rho itself pay. Monotone
-// queries move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise
-// by up to Sensitivity rho moves with them, and where they fall rho stays. All shifts go up,
-// which is why noise that is never negative does as well. The split of Epsilon is
-// that of the least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li
-// 2017, section 4.2).
+// It is e1 + e2 = Epsilon private. Proof: couple rho with rho + Sensitivity. Then each
+// comparison moves by 0 to 2 Sensitivity against being above. So all "below" get likelier
+// together, however many there are. Only the c above and rho itself pay. Monotone queries
+// move by Sensitivity at most, and c Sensitivity/e2 is enough: where they rise by up to
+// Sensitivity, rho moves with them, and where they fall, rho stays. All shifts go up. This
+// is why noise that is never negative does as well. The split of Epsilon is the one of
+// least variance, e1 : e2 = 1 : (2c)^(2/3), or 1 : c^(2/3) (Lyu, Su, Li 2017, section 4.2).
 //
-// What the literature got wrong is refuted in the tests: no noise on the queries, no
-// stop, noise that does not grow with c, noise scaled by epsilon in place of
-// 1/epsilon, the noisy value released after the comparison. A distance to instability
-// is not a monotone query.
+// The tests refute what the literature got wrong: no noise on the queries, no stop, noise
+// that does not grow with c, noise scaled by epsilon in place of 1/epsilon, the noisy value
+// released after the comparison. A distance to instability is not a monotone query.
 //
-// A real query is made an integer one by rounding it to a multiple of some unit u, of
-// sensitivity floor(s/u) + 1 then.
+// To ask a real query, round it to a multiple of some unit u. The rounded query has
+// sensitivity floor(s/u) + 1.
 type SparseVector struct {
 	cfg                        SparseVectorConfig
 	law                        Law
 	thresholdNoise, queryNoise sampler
 }
 
-// ThresholdShare is the part of epsilon that the threshold should get.
+// ThresholdShare returns the part of epsilon that the threshold should get.
 func ThresholdShare(answers int, monotone bool) float64 {
 	c := float64(answers)
 	if !monotone {
@@ -108,17 +106,16 @@ func (l Law) samplers() (threshold, query sampler, err error) {
 	return threshold, query, err
 }
 
-// Event is the cost of a run.
+// Event returns the cost of a run.
 func (m *SparseVector) Event() accountant.Event { return accountant.PureDP{Epsilon: m.cfg.Epsilon} }
 
-// Law is the law of a run.
+// Law returns the law of a run.
 func (m *SparseVector) Law() Law { return m.law }
 
 // Session is a run of a [SparseVector]. It is safe for concurrent use.
 type Session struct{ run run[bool] }
 
-// Start begins a run. It fails unless r charges exactly m.Event() and was not used
-// before.
+// Start begins a run. It fails unless r charges exactly m.Event() and was not used before.
 func (m *SparseVector) Start(r *ledger.Reservation, key Key) (*Session, error) {
 	s := &Session{run[bool]{
 		threshold: m.cfg.Threshold, thresholdNoise: m.thresholdNoise, queryNoise: m.queryNoise, stop: m.cfg.Answers,
@@ -127,15 +124,15 @@ func (m *SparseVector) Start(r *ledger.Reservation, key Key) (*Session, error) {
 		math.Float64bits(m.law.ThresholdNoise.Scale), math.Float64bits(m.law.QueryNoise.Scale))
 }
 
-// Ask tells whether the query's value reaches the threshold. Query numbers are
-// public and unique in the run; one that was asked before gets the stored answer. When
-// the run has stopped the error is [ErrExhausted]. The noisy value of a query found
-// above is another query, with noise and a price of its own.
+// Ask reports whether the query's value reaches the threshold. Query numbers are public and
+// unique in the run. A query that was asked before gets the stored answer. When the run has
+// stopped, the error is [ErrExhausted]. The noisy value of a query found above is another
+// query, with noise and a price of its own.
 func (s *Session) Ask(query uint64, value int64) (above bool, err error) {
 	return s.run.ask(query, value, func(above bool) bool { return above })
 }
 
-// Left is how many more queries may be found above.
+// Left returns how many more queries may be found above.
 func (s *Session) Left() int { return s.run.left() }
 
 // Releasable reports whether the noise is secret, so that answers may leave.

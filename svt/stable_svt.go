@@ -7,8 +7,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// StableSVTConfig are the parameters of a [StableSVT]; none has a default but
-// Threshold, which may be 0. [CalibrateStableSVT] finds them.
+// StableSVTConfig holds the parameters of a [StableSVT]. None has a default but Threshold,
+// which may be 0. [CalibrateStableSVT] finds them.
 type StableSVTConfig struct {
 	B1        float64 // scale of the threshold noise, in records; [2^-10, 2^40]
 	B2        float64 // scale of the query noise, in records; [2^-10, 2^40]
@@ -16,36 +16,37 @@ type StableSVTConfig struct {
 	Failures  int     // refusals after which the run stops; [1, 2^30]
 }
 
-// StableSVT releases any number of stable answers, and stops after so many refusals.
-// With one-sided integer noise, P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2)
-// for each query, k >= 0,
+// StableSVT releases any number of stable answers, and stops after Failures refusals. It
+// uses one-sided integer noise: P[rho = k] ~ e^(-k/B1) once and P[nu = k] ~ e^(-k/B2) for
+// each query, k >= 0. The rule
 //
 //	release f_i  iff  d_i - nu_i > Threshold - rho;  otherwise refuse;  stop at refusal Q = Failures
 //
-// is (epsilon, delta)-differentially private for any number of adaptively chosen
-// queries, with
+// is (epsilon, delta)-differentially private for any number of adaptively chosen queries,
+// with
 //
 //	epsilon = 1/B1 + 2 Q/B2,   delta = P[rho > Threshold] = e^(-(Threshold+1)/B1).
 //
-// Proof. Fix neighbours D, D', and let G be the transcripts without a release at a
-// query where f_i(D) != f_i(D'). Off G some query with d_i = 0 was released, so
-// rho > Threshold + nu_i >= Threshold: as nu is never negative, the chance of that is
-// P[rho > Threshold] for all queries together, with no union over them. On G all
-// released answers agree. Couple rho = z under D with z + 1 under D'. A release, nu <
-// d_i - Threshold + z, becomes nu < d'_i - Threshold + z + 1, whose right side is 0 to 2
-// larger: no less likely. A refusal is less likely by at most e^(2/B2), and there are at
-// most Q. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon
-// P_D'(S and G) for every S; all of it is per transcript, so adaptivity is harmless.
+// Proof. Fix neighbours D, D', and let G be the transcripts without a release at a query
+// where f_i(D) != f_i(D'). Off G some query with d_i = 0 was released, so rho > Threshold +
+// nu_i >= Threshold. As nu is never negative, the chance of that is P[rho > Threshold] for
+// all queries together, with no union over them. On G all released answers agree. Couple
+// rho = z under D with z + 1 under D'. A release, nu < d_i - Threshold + z, becomes
+// nu < d'_i - Threshold + z + 1. The right side of this is 0 to 2 larger, so a release is
+// no less likely. A refusal is less likely by at most e^(2/B2), and there are at most Q
+// refusals. With P[rho = z] = e^(1/B1) P[rho = z + 1] this gives P_D(S and G) <= e^epsilon
+// P_D'(S and G) for every S. All of it is per transcript, so adaptivity is harmless.
 //
-// At most Q queries with d_i = 0 are ever tried before one is released, since each try
-// that fails is a refusal. So delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
+// At most Q queries with d_i = 0 are ever tried before one is released, since each try that
+// fails is a refusal. So delta is in fact P[rho > Threshold + min(nu_1..nu_Q)],
 //
 //	r1^(Threshold+1) (1 - r2^Q)/(1 - r1 r2^Q),   r = e^(-1/B),
 //
-// which all-unstable queries attain; what is charged, accountant.StableSVT, is the
-// simpler bound. Sparse vector with exponential noise is known (Liu et al. 2024). That
-// no union over queries is needed for releases is derived here. It is checked by
-// enumeration, and by an adversarial review that did not write it: docs/claims.md.
+// and runs in which all queries are unstable attain it. What is charged,
+// accountant.StableSVT, is the simpler bound. Sparse vector with exponential noise is known
+// (Liu et al. 2024). That no union over queries is needed for releases is derived here. It
+// is checked by enumeration, and by an adversarial review that did not write it: see
+// docs/claims.md.
 type StableSVT struct {
 	cfg            StableSVTConfig
 	law            Law
@@ -73,10 +74,10 @@ func NewStableSVT(cfg StableSVTConfig) (*StableSVT, error) {
 	return m, nil
 }
 
-// CalibrateStableSVT is the config for a whole run at (epsilon, delta) that releases
-// answers at the least distance with probability 1 - refusal. It balances the threshold
-// B1 log(1/delta) against the noise B2 log(1/refusal) of a query: that distance is
-// about (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
+// CalibrateStableSVT returns the config for a whole run at (epsilon, delta) that releases
+// answers at the least distance with probability 1 - refusal. It balances the threshold B1
+// log(1/delta) against the noise B2 log(1/refusal) of a query. The distance is about
+// (sqrt(log 1/delta) + sqrt(2 failures log 1/refusal))^2/epsilon.
 func CalibrateStableSVT(epsilon, delta float64, failures int, refusal float64) (StableSVTConfig, error) {
 	if !(epsilon >= 0x1p-20 && epsilon <= 0x1p9 && delta >= 1e-300 && delta < 1 && refusal >= 1e-12 && refusal < 1) {
 		return StableSVTConfig{}, fmt.Errorf("svt: no stable sparse vector at epsilon %g, delta %g and refusal %g", epsilon, delta, refusal)
@@ -100,8 +101,8 @@ func (m *StableSVT) Event() accountant.Event {
 // Law implements [StableMechanism].
 func (m *StableSVT) Law() Law { return m.law }
 
-// LawAt implements [StableMechanism], in closed form: below the threshold
-// P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2), from it on the refusal
+// LawAt implements [StableMechanism], in closed form. Below the threshold w the release has
+// P[rho - nu > w - d] = r1^(w-d+1) (1-r2)/(1-r1 r2). From the threshold on the refusal has
 // P[nu - rho >= d - w] = r2^(d-w) (1-r1)/(1-r1 r2).
 func (m *StableSVT) LawAt(distance int64) (released, refused float64) {
 	above := float64(distance - m.cfg.Threshold)

@@ -9,8 +9,9 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// A seed is refused where the ledger says that noise is secret; the relation is that
-// of the distances, which are the caller's. Charges under one key meet other noise each.
+// TestRunsFitTheirLedger checks that a seed is refused where the ledger says that noise is
+// secret. The relation is that of the distances, and the caller provides those. Each of
+// several charges under one key meets other noise.
 func TestRunsFitTheirLedger(t *testing.T) {
 	m, err := NewStableSVT(StableSVTConfig{B1: 4, B2: 4, Threshold: 40, Failures: 1})
 	require.NoError(t, err)

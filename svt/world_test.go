@@ -12,13 +12,13 @@ import (
 )
 
 // A world is a sequence of queries as two neighbours see it: distances, and whether the
-// answers differ, which they do only at distance 0 on both sides.
+// answers differ. Answers differ only at distance 0 on both sides.
 type world struct {
 	d, e  []int64
 	other []bool
 }
 
-// worlds lists all sequences of so many queries from a few kinds of each sort.
+// worlds lists all sequences of the given number of queries from a few kinds of each sort.
 func worlds(queries int, distances ...int64) (all []world) {
 	type kind struct {
 		d, e  int64
@@ -42,8 +42,8 @@ func worlds(queries int, distances ...int64) (all []world) {
 	return all
 }
 
-// stableLaw is the law of released labels: A for all but the answers that differ, which
-// are B on the other side; x for a refusal.
+// stableLaw returns the law of released labels. The label is A, or B on the other side for
+// answers that differ. A refusal is x.
 func stableLaw(t *testing.T, l Law, distances []int64, other []bool) map[string]float64 {
 	values := make([]float64, len(distances))
 	for i, d := range distances {
@@ -73,7 +73,8 @@ func (w world) laws(t *testing.T, l Law) (p, q []float64) {
 	return aligned(stableLaw(t, l, w.d, nil), stableLaw(t, l, w.e, w.other))
 }
 
-// All transcripts of all sequences of up to four queries: within what is charged.
+// TestSmallWorldStable checks that all transcripts of all sequences of up to four queries
+// are within what is charged.
 func TestSmallWorldStable(t *testing.T) {
 	for _, m := range []StableMechanism{
 		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 4, Failures: 1}),
@@ -108,9 +109,10 @@ func TestSmallWorldStable(t *testing.T) {
 	}
 }
 
-// The probability of a false release: all queries unstable and all answers different.
-// It is the closed form in the stable run, which is charged a little more, and
-// 1 - (1-p)^Q in M_svec, for any number of queries; distances between that tell the threshold is low do not help.
+// TestFalseReleases checks the probability of a false release, when all queries are
+// unstable and all answers differ. In the stable run it is the closed form, and a little
+// more is charged. In M_svec it is 1 - (1-p)^Q, for any number of queries. Distances in
+// between, which tell that the threshold is low, do not help.
 func TestFalseReleases(t *testing.T) {
 	anyFalse := func(l Law, distances []int64) (p float64) {
 		for k, prob := range stableLaw(t, l, distances, unstable(distances)) {
@@ -133,7 +135,7 @@ func TestFalseReleases(t *testing.T) {
 		failure := m.Event().(accountant.WithFailure).Delta
 		require.InEpsilon(t, float64(q)*single, failure, 1e-8)
 
-		// every sequence of seven queries from three distances
+		// This tries every sequence of seven queries from three distances.
 		worst, worstM := 0.0, 0.0
 		var walk func(d []int64)
 		walk = func(d []int64) {
@@ -153,8 +155,8 @@ func TestFalseReleases(t *testing.T) {
 			t.Logf("%d refusals: M_svec false releases up to %.4f of the charge", q, worstM/failure)
 		}
 	}
-	// a release right after one at distance 5 is likelier than one out of the blue: why a
-	// union over queries with the unconditional p is not enough by itself
+	// A release right after one at distance 5 is likelier than one out of the blue. This is
+	// why a union over queries with the unconditional p is not enough by itself.
 	m := newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: 1})
 	law := stableLaw(t, m.Law(), []int64{7, 7, 7, 0}, []bool{false, false, false, true})
 	released := law["AAAB"] + law["AAAx"]
@@ -223,8 +225,8 @@ func TestStableReference(t *testing.T) {
 	require.Positive(t, laws)
 }
 
-// Exact divergences of one stretch of M_svec in continuous noise, and of exponential
-// noise on both.
+// TestStretchReference checks exact divergences of one stretch of M_svec in continuous
+// noise, and of exponential noise on both.
 func TestStretchReference(t *testing.T) {
 	var ref struct {
 		Check struct {
@@ -257,7 +259,7 @@ func TestStretchReference(t *testing.T) {
 	}
 }
 
-// The closed forms of one query are the law.
+// TestLawAtIsTheLaw checks that the closed forms of one query agree with the law.
 func TestLawAtIsTheLaw(t *testing.T) {
 	for _, m := range []StableMechanism{
 		newStable(t, StableSVTConfig{B1: 1.5, B2: 4, Threshold: 5, Failures: 2}),
@@ -281,8 +283,9 @@ func TestLawAtIsTheLaw(t *testing.T) {
 	}
 }
 
-// Sparse vector on every small pair of neighbours, moved by the sensitivity in every
-// direction: pure epsilon, and how much of it is used.
+// TestSmallWorldSparseVector tries a sparse vector on every small pair of neighbours, moved
+// by the sensitivity in every direction. It checks pure epsilon, and how much of it is
+// used.
 func TestSmallWorldSparseVector(t *testing.T) {
 	worst := func(l Law, queries int, sensitivity float64, monotone bool) (ratio float64) {
 		var walk func(a, b []float64)
@@ -325,7 +328,8 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		require.LessOrEqual(t, got, cfg.Epsilon*(1+1e-9))
 		require.Greater(t, got, cfg.Epsilon/4)
 	}
-	// controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no stop
+	// Controls: the noise of monotone queries on others, sensitivity 1 noise for 2, and no
+	// stop.
 	m := newSparse(t, SparseVectorConfig{Noise: Geometric, Epsilon: 2, Answers: 2, Sensitivity: 1, Threshold: 0, Monotone: true})
 	require.Greater(t, worst(m.Law(), queries, 1, false), 2.0*1.01, "monotone")
 	m = newSparse(t, SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1})
@@ -337,7 +341,7 @@ func TestSmallWorldSparseVector(t *testing.T) {
 	}
 }
 
-// Broken stable runs on the same worlds.
+// TestSmallWorldControls tries broken stable runs on the same worlds.
 func TestSmallWorldControls(t *testing.T) {
 	worst := func(l Law, worlds []world, eps float64) (delta float64) {
 		for _, w := range worlds {
@@ -380,7 +384,8 @@ func TestSmallWorldControls(t *testing.T) {
 	require.Greater(t, worst(l, all, 0.25), 0.05, "lambda multiplied by epsilon")
 }
 
-// The calibration is what its formula says, close to the best, and never above target.
+// TestCalibrateStableSVT checks that the calibration is what its formula says, close to the
+// best, and never above target.
 func TestCalibrateStableSVT(t *testing.T) {
 	for _, c := range []struct {
 		eps, delta float64
@@ -412,8 +417,8 @@ func TestCalibrateStableSVT(t *testing.T) {
 	}
 }
 
-// The gap of votes that a query needs: ours is that of the table, and the printed
-// M_svec is as bad.
+// TestRegimeReference checks the gap of votes that a query needs. Ours is that of the
+// table, and the printed M_svec is as bad as the table says.
 func TestRegimeReference(t *testing.T) {
 	var ref struct {
 		Entries []map[string]float64
@@ -442,7 +447,8 @@ func TestRegimeReference(t *testing.T) {
 			require.InDelta(t, e[fmt.Sprintf("svt_paper_Q%d", q)], gap(newMSvec(t, printed), 0.05), 6)
 			tight, err := CalibrateMSvec(t.Context(), eps, delta, q)
 			require.NoError(t, err)
-			// the reference has a union over queries, which needs more the more they are
+			// The reference has a union over queries, so it needs a larger gap for more
+			// queries.
 			got, want := gap(newMSvec(t, tight), 0.05), e[fmt.Sprintf("svt_laplace_rdp_Q%d", q)]
 			if queries > q {
 				require.Less(t, got, want)
