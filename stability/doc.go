@@ -30,7 +30,8 @@
 // r = e^(-Epsilon):
 //
 //	MStab, Laplace     pure Epsilon, except with probability r^(T+1)/(1+r) <= Delta
-//	MStab, Gaussian    Rényi divergence a/(2 Sigma^2), except with probability P[noise > T] <= Delta
+//	MStab, Gaussian    Rényi divergence a/(2 Sigma^2),
+//	                   except with probability P[noise > T] <= Delta
 //	MStab, OneShot     (Epsilon, Delta)
 //	Gate, PTR          pure Epsilon of the test and the Cost behind it, except as MStab, Laplace
 //	SmoothMedian       (Epsilon, Delta)

@@ -6,9 +6,11 @@
 // stability measures how far), and it is free. A contested answer is refused. Use
 // [StableSVT] for this. [MSvec] is the mechanism of the literature.
 //
-//	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01) // epsilon, delta, refusals, chance to refuse
+//	// epsilon, delta, refusals, chance to refuse
+//	cfg, err := svt.CalibrateStableSVT(1, 1e-6, 20, 0.01)
 //	m, err := svt.NewStableSVT(cfg)
-//	session, err := svt.Start[int](m, reservation, key) // reservation, err := ledger.Reserve(m.Event())
+//	reservation, err := ledger.Reserve(m.Event())
+//	session, err := svt.Start[int](m, reservation, key)
 //	answer, err := session.Ask(query, winner, distance) // of stability.Plurality
 //
 // All of them compare "value + noise" with "threshold + noise". So they share one [Law]. It

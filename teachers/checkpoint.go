@@ -17,8 +17,8 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// ErrForeignCheckpoint says that a checkpoint folder holds teachers of another
-// run: another fingerprint, number of teachers, of queries or of classes.
+// ErrForeignCheckpoint says that a checkpoint folder holds teachers of another run: another
+// fingerprint, or another number of teachers, of queries or of classes.
 var ErrForeignCheckpoint = errors.New("teachers: checkpoint belongs to another run")
 
 // checkpoint is a folder with one file per finished teacher:
@@ -74,7 +74,7 @@ func (c *checkpoint) path(t int) string {
 	return filepath.Join(c.cfg.Checkpoint, fmt.Sprintf("teacher-%07d.votes", t))
 }
 
-// head is the part of the file that must agree for the folder to be this run's.
+// head returns the part of the file that must agree for the folder to be this run's.
 func (c *checkpoint) head(t int) []byte {
 	b := make([]byte, 0, checkpointHead)
 	b = append(b, checkpointMagic...)
@@ -85,10 +85,10 @@ func (c *checkpoint) head(t int) []byte {
 	return b
 }
 
-// bind is the keyed hash of everything that teacher t's votes were made from
-// and that is seen here. Being keyed, it tells nothing about the share. It does
-// not cover other teachers' shares: a record that came or went elsewhere leaves
-// these votes as they are.
+// bind returns the keyed hash of everything that teacher t's votes were made from and that
+// is seen here. Because it is keyed, it tells nothing about the share. It does not cover
+// the shares of other teachers: a record that came or went elsewhere leaves these votes as
+// they are.
 func (c *checkpoint) bind(t int, share Dataset) []byte {
 	h := sha256.New()
 	h.Write(c.head(t))
@@ -103,8 +103,8 @@ func (c *checkpoint) bind(t int, share Dataset) []byte {
 	return binding
 }
 
-// load fills column with the votes that an earlier run left for teacher t, and
-// says whether there were any that still hold.
+// load fills column with the votes that an earlier run left for teacher t. It reports
+// whether there were any that are still valid.
 func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	f, err := os.Open(c.path(t))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	if !bytes.Equal(head, want) {
 		return false, c.foreignOrDamaged(f, head, t)
 	}
-	// One byte more than there should be shows a file that is too long.
+	// Read one byte more than there should be, to detect a file that is too long.
 	rest, err := io.ReadAll(io.LimitReader(f, int64(checkpointTail(c.queries)+1)))
 	if err != nil {
 		return false, fmt.Errorf("checkpoint: %w", err)
@@ -143,8 +143,9 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged tells a whole file of another run, which is refused, from
-// one whose first bytes were damaged, which is trained again.
+// foreignOrDamaged tells a whole file of another run from one whose first bytes were
+// damaged. It returns an error for the former, which is refused. It returns nil for the
+// latter, whose teacher is trained again.
 func (c *checkpoint) foreignOrDamaged(f io.Reader, head []byte, t int) error {
 	if !bytes.HasPrefix(head, []byte(checkpointMagic)) {
 		return nil
@@ -189,7 +190,7 @@ func (c *checkpoint) save(t int, share Dataset, column []int) error {
 	return nil
 }
 
-// checkpointTail is the number of bytes after the head.
+// checkpointTail returns the number of bytes after the head.
 func checkpointTail(queries int) int { return sha256.Size + 2*queries + sha256.Size }
 
 func intact(head, rest []byte) bool {
@@ -200,7 +201,7 @@ func intact(head, rest []byte) bool {
 	return bytes.Equal(rest[end:], h.Sum(nil))
 }
 
-// hashMatrix adds shape and values, row by row.
+// hashMatrix adds shape and values to h, row by row.
 func hashMatrix(h hash.Hash, m Matrix) {
 	hashInts(h, []int{m.Rows, m.Cols})
 	buf := make([]byte, 0, 4*m.Cols)

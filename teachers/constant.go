@@ -1,7 +1,7 @@
 package teachers
 
-// constant answers one class on everything: what is left to say for a share
-// that is empty or holds a single class.
+// constant answers one class on everything. It serves shares that are empty or hold a
+// single class.
 type constant struct {
 	class, classes, features int
 }
@@ -28,9 +28,8 @@ func (c constant) Scores(dst, x Matrix) error {
 	return nil
 }
 
-// Constant returns the classifier that Learner demands for shares without
-// examples or with examples of one class, and ok false for all other shares.
-// The data must be valid.
+// Constant returns the classifier that Learner demands for shares without examples or with
+// examples of one class. For all other shares ok is false. The data must be valid.
 func Constant(data Dataset) (c Classifier, ok bool) {
 	class := 0
 	if len(data.Y) > 0 {
@@ -44,8 +43,8 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
 }
 
-// classesOf returns the classes that occur, ascending, and for every example
-// the index of its class among them.
+// classesOf returns the classes that occur, ascending, and for every example the index of
+// its class among them.
 func classesOf(data Dataset) (present, index []int) {
 	at := make([]int, data.Classes)
 	for _, y := range data.Y {

@@ -11,29 +11,28 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// DPSGD is softmax regression trained by DP-SGD, for teachers that are
-// themselves noised, such as silos that trust nobody with a model. Every teacher
-// runs its own ledger, in memory, with the budget given here: its share is no
-// other teacher's.
+// DPSGD is softmax regression trained by DP-SGD. It is for teachers that are themselves
+// noised, such as silos that trust nobody with a model. Every teacher runs its own ledger,
+// in memory, with the budget given here, because its share is no other teacher's.
 //
-// The votes of such an ensemble are charged like those of any other: this is no
-// discount on the aggregation, and no claim about one teacher's model, which is
-// dropped. A share that is empty or has one class is answered without training.
+// The votes of such an ensemble are charged like those of any other. The noise gives no
+// discount on the aggregation. It makes no claim about one teacher's model, because that
+// model is dropped. A share that is empty or has one class is answered without training.
 // Keys come from the teacher's stream, so the learner is Reproducible.
 type DPSGD struct {
-	// Config of the training; Workers 0 means 1 here, as teachers train beside
+	// Config configures the training. Workers 0 means 1 here, because teachers train beside
 	// each other.
 	Config dpsgd.Config
-	// Epsilon, Delta are the budget of one teacher, for adding or removing a
-	// record; training whose event does not fit is refused. Not used when
-	// Config.NonPrivate is set.
+	// Epsilon and Delta are the budget of one teacher, for adding or removing a record.
+	// Training whose event does not fit is refused. They are not used if Config.NonPrivate
+	// is set.
 	Epsilon, Delta float64
 }
 
-// Reproducible says that fits repeat themselves.
+// Reproducible returns true: fits repeat themselves.
 func (DPSGD) Reproducible() bool { return true }
 
-// Fit trains; see [Learner].
+// Fit trains the model. See [Learner].
 func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (l DPSGD) Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifie
 	if err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
 	}
-	// The seeded key is fit for a model that nobody releases.
+	// A seeded key is good enough for a model that nobody releases.
 	key := dpsgd.SeedKey(rnd.Uint64())
 	if _, err := dpsgd.Train(ctx, model, dpsgd.Data{X: data.X, Y: data.Y}, cfg, reservation, key); err != nil {
 		return nil, fmt.Errorf("teachers: DP-SGD: %w", err)
@@ -84,7 +83,7 @@ type dpsgdModel struct {
 	features, classes int
 }
 
-// Predict answers the class with the largest logit; see [Classifier].
+// Predict answers the class with the largest logit. See [Classifier].
 func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	if err := ValidateQueries(dst, x, m.features); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	return m.model.Predict(context.Background(), dst, x)
 }
 
-// Scores gives the logits; see [Scorer].
+// Scores gives the logits. See [Scorer].
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes, m.features); err != nil {
 		return err

@@ -11,29 +11,27 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// MaxKernelRows is the largest share that KernelRidge takes: its float64 Gram
-// matrix needs 8·rows² bytes, 1.2 GB there.
+// MaxKernelRows is the largest share that KernelRidge takes. Its float64 Gram matrix needs
+// 8·rows² bytes, 1.2 GB for that share.
 const MaxKernelRows = 12_000
 
-// KernelRidge is ridge regression on the Gaussian kernel
-// exp(-Gamma |x-z|²), one class against all others: per class it solves
-// (K + Lambda·1) a = y with targets y of +1 and -1 in closed form and answers
-// the class with the largest sum over the share of aᵢ K(x, xᵢ). Classes that
-// the share does not have are never answered.
+// KernelRidge is ridge regression on the Gaussian kernel exp(-Gamma |x-z|²), one class
+// against all others. For each class it solves (K + Lambda·1) a = y in closed form, with
+// targets y of +1 and -1. It answers the class with the largest sum over the share of aᵢ
+// K(x, xᵢ). It never answers classes that the share does not have.
 //
-// It suits small shares: a fit takes rows³/3 + rows²·(features + 2·classes)
-// multiplications and needs no iterations and no random numbers, so it is
-// Reproducible. Training data stays in the model, which is therefore as secret
-// as they are.
+// It suits small shares. A fit takes rows³/3 + rows²·(features + 2·classes)
+// multiplications. It needs no iterations and no random numbers, so it is Reproducible. The
+// training data stay in the model, so the model is as secret as they are.
 type KernelRidge struct {
 	Gamma  float64 // inverse squared width of the kernel, 1/(squared feature unit); positive, no default
 	Lambda float64 // ridge, in units of the kernel, whose diagonal is 1; positive, no default
 }
 
-// Reproducible says that fits repeat themselves.
+// Reproducible returns true: fits repeat themselves.
 func (KernelRidge) Reproducible() bool { return true }
 
-// Fit solves for the coefficients. rnd is not used. See [Learner].
+// Fit solves for the coefficients. It does not use the random stream. See [Learner].
 func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
 	for _, field := range []struct {
 		name  string
@@ -105,11 +103,11 @@ type kernelModel struct {
 	coef Matrix    // classes present x examples
 }
 
-// gramRows rows of the Gram matrix are computed at a time.
+// gramRows is how many rows of the Gram matrix are computed at a time.
 const gramRows = 64
 
-// gram returns K + lambda·1 in float64. The diagonal is set to what it is,
-// 1 + lambda, and not to what rounding made of |x-x|².
+// gram returns K + lambda·1 in float64. It sets the diagonal to its true value, 1 + lambda,
+// and not to what rounding made of |x-x|².
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
@@ -118,7 +116,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		if err := ctx.Err(); err != nil {
 			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
 		}
-		// Columns from `from` on: the rest is the mirror image.
+		// Compute the columns from `from` on. The rest is the mirror image.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
 		m.rbf.block(block, rows(m.x, from, to), m.norm[from:to], rows(m.x, from, n), m.norm[from:])
@@ -141,8 +139,8 @@ func (m *kernelModel) score(dst, x Matrix) {
 	multiply(dst, k, m.coef)
 }
 
-// Predict answers the class with the largest regression value; see [Classifier].
+// Predict answers the class with the largest regression value. See [Classifier].
 func (m *kernelModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
 
-// Scores gives the regression values, about -1 to 1; see [Scorer].
+// Scores gives the regression values, about -1 to 1. See [Scorer].
 func (m *kernelModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

@@ -14,60 +14,58 @@ import (
 // Matrix is a row-major float32 matrix, one row per example.
 type Matrix = blas32.General
 
-// Dataset is labelled data, usually one teacher's private share. It may be
-// empty (no rows): shares are as large as the keyed hash makes them.
+// Dataset is labelled data, usually one teacher's private share. It may have no rows:
+// shares are as large as the keyed hash makes them.
 type Dataset struct {
 	X       Matrix // Rows x Cols features, finite
 	Y       []int  // len X.Rows, each in [0, Classes)
 	Classes int    // number of classes, at least 2
 }
 
-// Learner trains a model on one share. It is called from several goroutines
-// at once, with different data, and obeys the following; the kit in
-// teachers/teachertest checks it.
+// Learner trains a model on one share. It is called from several goroutines at once, with
+// different data. It must obey the following, and the kit in teachers/teachertest checks
+// it.
 //
-//   - Data that [Dataset.Validate] refuses is refused.
-//   - data is neither modified nor retained: the model owns copies of what it
-//     needs.
-//   - All randomness comes from rnd, so that a teacher depends on its share and
-//     its own stream and on nothing else. rnd must not be used after Fit
-//     returns. A learner that draws from elsewhere must not say that it is
-//     [Reproducible].
+//   - It refuses data that [Dataset.Validate] refuses.
+//   - It neither modifies nor retains data: the model owns copies of what it needs.
+//   - All randomness comes from rnd, so that a teacher depends on its share and its own
+//     stream and on nothing else. It must not use rnd after Fit returns. A learner that
+//     draws from elsewhere must not say that it is [Reproducible].
 //   - Fit returns soon after ctx is done, with an error that wraps ctx.Err().
-//   - An empty share is no error: the model answers class 0 on everything.
-//     A share of a single class gives a model that answers that class.
+//   - An empty share is no error: the model answers class 0 on everything. A share of a
+//     single class gives a model that answers that class.
 type Learner interface {
 	Fit(ctx context.Context, data Dataset, rnd *rand.Rand) (Classifier, error)
 }
 
 // Classifier is a trained model.
 type Classifier interface {
-	// Predict writes the class of row i of x to dst[i]. It refuses, before
-	// writing, what [ValidateQueries] refuses. x is neither modified nor
-	// retained. Calls may be concurrent. A class of -1 is an abstention.
+	// Predict writes the class of row i of x to dst[i]. It refuses, before it writes, what
+	// [ValidateQueries] refuses. It neither modifies nor retains x. Calls may be
+	// concurrent. A class of -1 is an abstention.
 	Predict(dst []int, x Matrix) error
 }
 
-// Scorer is the optional ability of a [Classifier] to say how strongly it holds
-// for every class; the class with the largest score is what Predict answers.
+// Scorer is the optional ability of a [Classifier] to say how strongly it supports every
+// class. Predict answers the class with the largest score.
 type Scorer interface {
-	// Scores writes a row of scores, one per class, for every row of x. dst is
+	// Scores writes a row of scores, one per class, for every row of x. The matrix dst is
 	// x.Rows x Classes. The scale of scores is the classifier's own.
 	Scores(dst Matrix, x Matrix) error
 }
 
-// Reproducible is the optional ability of a [Learner] to repeat itself: when
-// Reproducible returns true, the same data and the same random stream give a
-// model with the same answers, on the same machine and build.
+// Reproducible is the optional ability of a [Learner] to repeat itself. If Reproducible
+// returns true, the same data and the same random stream give a model with the same
+// answers, on the same machine and build.
 type Reproducible interface {
 	Reproducible() bool
 }
 
 var errNonFinite = errors.New("teachers: feature is NaN or infinite")
 
-// Validate refuses a malformed matrix, features that are NaN or infinite, a
-// label outside [0, Classes), fewer than 2 or more than [votes.MaxClasses] classes
-// and a number of labels that differs from the number of rows.
+// Validate returns an error for a malformed matrix, features that are NaN or infinite, a
+// label outside [0, Classes), fewer than 2 or more than [votes.MaxClasses] classes, and a
+// number of labels that differs from the number of rows.
 func (d Dataset) Validate() error {
 	if d.Classes < 2 || d.Classes > votes.MaxClasses {
 		return fmt.Errorf("teachers: Classes is %d, want 2 to %d", d.Classes, votes.MaxClasses)
@@ -86,9 +84,9 @@ func (d Dataset) Validate() error {
 	return nil
 }
 
-// ValidateQueries refuses what no [Classifier] trained on the given number of
-// features may accept: another number of columns, another length of dst than x
-// has rows, a malformed matrix, NaN and infinite features.
+// ValidateQueries returns an error for what no [Classifier] trained on the given number of
+// features may accept: another number of columns, another length of dst than x has rows, a
+// malformed matrix, NaN and infinite features.
 func ValidateQueries(dst []int, x Matrix, features int) error {
 	if len(dst) != x.Rows {
 		return fmt.Errorf("teachers: %d places for the classes of %d rows", len(dst), x.Rows)
@@ -103,13 +101,14 @@ func checkQueries(x Matrix, features int) error {
 	return CheckMatrix(x)
 }
 
-// CheckMatrix refuses a matrix without columns, one whose data are too few for its
-// rows and stride, and features that are NaN or infinite. No rows are allowed.
+// CheckMatrix returns an error for a matrix without columns, for one whose data are too few
+// for its rows and stride, and for features that are NaN or infinite. A matrix may have no
+// rows.
 func CheckMatrix(m Matrix) error {
 	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols {
 		return fmt.Errorf("teachers: malformed matrix of %d rows, %d columns, stride %d", m.Rows, m.Cols, m.Stride)
 	}
-	// Written without products that could overflow.
+	// This avoids products that could overflow.
 	if m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
 		return fmt.Errorf("teachers: %d values are too few for %d rows of %d columns, stride %d", len(m.Data), m.Rows, m.Cols, m.Stride)
 	}
@@ -121,7 +120,8 @@ func CheckMatrix(m Matrix) error {
 	return nil
 }
 
-// allFinite uses that v-v is 0 for finite v and NaN otherwise.
+// allFinite reports whether all values are finite. It uses that v-v is 0 for finite v and
+// NaN otherwise.
 func allFinite(v []float32) bool {
 	var a, b, c, d float32
 	for ; len(v) >= 4; v = v[4:] {
@@ -152,7 +152,7 @@ func newMatrix(rows, cols int) Matrix {
 	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
 }
 
-// argmax returns the index of the largest value, the lowest of equals.
+// argmax returns the index of the largest value, the lowest index if several are equal.
 func argmax(v []float32) int {
 	best := 0
 	for i, x := range v {

@@ -26,8 +26,8 @@ func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 	return d
 }
 
-// TestKernelRidgeSolvesItsSystem puts the coefficients back into the equations
-// they solve, with the kernel computed from its definition.
+// TestKernelRidgeSolvesItsSystem puts the coefficients back into the equations that they
+// solve, with the kernel computed from its definition.
 func TestKernelRidgeSolvesItsSystem(t *testing.T) {
 	const gamma, lambda = 0.3, 0.2
 	d := blobs(150, 7, 3, 0.5, 1)
@@ -87,7 +87,7 @@ func TestSoftmaxReachesItsMinimum(t *testing.T) {
 }
 
 func TestMinimiseFindsTheMinimumOfAQuadratic(t *testing.T) {
-	// f = Σ i (x_i - i)²/2, condition number 50.
+	// Minimise f = Σ i (x_i - i)²/2, with condition number 50.
 	f := func(g, x []float64) float64 {
 		v := 0.0
 		for i := range x {
@@ -120,7 +120,7 @@ func TestLearnersRefuseParameters(t *testing.T) {
 	}
 }
 
-// TestClassesThatAreMissingAreNeverAnswered, however far a query is.
+// TestClassesThatAreMissingAreNeverAnswered tries queries however far from the share.
 func TestClassesThatAreMissingAreNeverAnswered(t *testing.T) {
 	d := blobs(30, 4, 2, 0.1, 6)
 	for i := range d.Y {

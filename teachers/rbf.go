@@ -9,10 +9,10 @@ import (
 // rbf computes the Gaussian kernel exp(-gamma |x-z|²).
 type rbf struct{ gamma float32 }
 
-// block fills dst, x.Rows x z.Rows, with the kernel of every row of x with
-// every row of z, given the squared norms of both. The squared distance is
-// |x|² + |z|² - 2xz, so one matrix product does nearly all the work; rounding
-// errs by a few 1e-7 of |x|² + |z|² and a negative result counts as zero.
+// block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z.
+// It takes the squared norms of both. The squared distance is |x|² + |z|² - 2xz, so one
+// matrix product does nearly all the work. Rounding errs by a few 1e-7 of |x|² + |z|², and
+// a negative result counts as zero.
 func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	multiply(dst, x, z)
 	for i := range dst.Rows {
@@ -23,23 +23,21 @@ func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
-// multiply sets dst to a times the transpose of b: the inner products of all
-// pairs of rows.
+// multiply sets dst to a times the transpose of b: the inner products of all pairs of rows.
 func multiply(dst, a, b Matrix) {
 	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
 }
 
-// squaredNorms fills dst with |row|² of x.
+// squaredNorms sets dst to |row|² of every row of x.
 func squaredNorms(dst []float32, x Matrix) {
 	for i := range dst {
 		dst[i] = float32(kernel.SquaredNorm(row(x, i)))
 	}
 }
 
-// exp32 is eˣ for x <= 0 with a relative error below 1e-6 (a test goes over
-// the domain); below -87 it is 0. x = n ln 2 + r with |r| <= ln 2 / 2, and eʳ
-// is its Taylor polynomial of degree 6, whose remainder is below
-// |r|⁷/7! = 1.2e-7.
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-6 (a test goes over the
+// domain). Below -87 it returns 0. It writes x = n ln 2 + r with |r| <= ln 2 / 2, and takes
+// eʳ as its Taylor polynomial of degree 6, whose remainder is below |r|⁷/7! = 1.2e-7.
 func exp32(x float32) float32 {
 	if !(x > -87) {
 		return 0

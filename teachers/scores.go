@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// scorer is the part shared by models that score the classes of their share
-// and answer the best: it checks, goes block by block and picks.
+// scorer is the shared part of models that score the classes of their share and answer the
+// best class. It checks the queries, goes block by block and picks the class.
 type scorer struct {
 	features int
 	classes  int
@@ -14,11 +14,11 @@ type scorer struct {
 	absent   float32 // score of classes that the share did not have
 }
 
-// predictRows rows are scored at a time, which bounds the working memory.
+// predictRows is how many rows are scored at a time. This bounds the working memory.
 const predictRows = 256
 
-// predict calls score on blocks of x; score fills a row per query, one score
-// for each class present. Ties go to the lowest class.
+// predict calls score on blocks of x. The function score fills a row per query, with one
+// score for each class present. Ties go to the lowest class.
 func (s scorer) predict(dst []int, x Matrix, score func(dst, x Matrix)) error {
 	if err := ValidateQueries(dst, x, s.features); err != nil {
 		return err

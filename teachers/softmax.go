@@ -9,27 +9,26 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// Softmax is multinomial logistic regression: it minimises
+// Softmax is multinomial logistic regression. It minimises
 //
 //	(1/n) Σ -log p(yᵢ | xᵢ) + L2/2 (|W|² + |b|²),  p(c | x) ∝ exp(W_c x + b_c)
 //
-// over the whole share by L-BFGS from zero. The problem is strictly convex, so
-// the model is determined by the data; there are no random numbers and the
-// learner is Reproducible. Classes that the share does not have are never
-// answered.
+// over the whole share by L-BFGS from zero. The problem is strictly convex, so the data
+// determine the model. There are no random numbers, and the learner is Reproducible. It
+// never answers classes that the share does not have.
 type Softmax struct {
 	L2         float64 // weight of the penalty per example; positive, 0 means 1e-3
 	Iterations int     // at most this many steps, 0 means 100
 }
 
-// gradientTolerance relative to the gradient at zero ends the descent: beyond
-// it answers no longer change, and float32 products are exact to about 1e-6.
+// gradientTolerance, relative to the gradient at zero, ends the descent. Beyond it answers
+// no longer change, and float32 products are exact to about 1e-6.
 const gradientTolerance = 1e-4
 
-// Reproducible says that fits repeat themselves.
+// Reproducible returns true: fits repeat themselves.
 func (Softmax) Reproducible() bool { return true }
 
-// Fit minimises the penalised loss. rnd is not used. See [Learner].
+// Fit minimises the penalised loss. It does not use the random stream. See [Learner].
 func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifier, error) {
 	if l.L2 == 0 {
 		l.L2 = 1e-3
@@ -65,8 +64,8 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	}, nil
 }
 
-// softmaxLoss evaluates the loss and its gradient. Products are float32, sums
-// over parameters and examples float64. Parameters are the rows of W, then b.
+// softmaxLoss evaluates the loss and its gradient. Products are float32, and sums over
+// parameters and examples are float64. Parameters are the rows of W, then b.
 type softmaxLoss struct {
 	x     Matrix
 	y     []int
@@ -109,7 +108,8 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		top := d[argmax(d)]
 		own := float64(d[y] - top)
 		softmaxRow(d)
-		// log Σ exp(d - top) = own - log p_y, safe when p_y underflows.
+		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is
+		// safe.
 		if d[y] > 0 {
 			loss -= math.Log(float64(d[y]))
 		} else {
@@ -156,8 +156,8 @@ func (m *softmaxModel) score(dst, x Matrix) {
 	}
 }
 
-// Predict answers the most probable class; see [Classifier].
+// Predict answers the most probable class. See [Classifier].
 func (m *softmaxModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
 
-// Scores gives the model's probabilities; see [Scorer].
+// Scores gives the model's probabilities. See [Scorer].
 func (m *softmaxModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

@@ -102,8 +102,8 @@ func TestTrainDoesNotDependOnWorkers(t *testing.T) {
 	require.NotEqual(t, want, w.mustTrain(t).Hash())
 }
 
-// TestOneRecordMovesOneColumn is the promise that every bound rests on: with
-// one record gone, the votes of all teachers but its own stay as they are.
+// TestOneRecordMovesOneColumn checks the promise that every bound rests on. With one record
+// gone, the votes of all teachers but its own stay as they are.
 func TestOneRecordMovesOneColumn(t *testing.T) {
 	w := newWorld(t)
 	before := w.mustTrain(t)
@@ -245,8 +245,8 @@ func TestForeignCheckpointIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedCheckpointIsTrainedAgain flips every byte and cuts at every
-// length: the answers stay right and nothing panics.
+// TestDamagedCheckpointIsTrainedAgain flips every byte and cuts at every length. The
+// answers stay right and nothing panics.
 func TestDamagedCheckpointIsTrainedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.cfg.Checkpoint = t.TempDir()
@@ -283,7 +283,7 @@ func TestTrainNamesTheTeacherThatFails(t *testing.T) {
 		"error": func(_ context.Context, d teachers.Dataset) error { return errors.New("out of luck") },
 		"panic": func(_ context.Context, d teachers.Dataset) error { panic("out of luck") },
 	} {
-		// The teacher of record 42 alone fails.
+		// Only the teacher of record 42 fails.
 		w.cfg.Learner = noisy{hook: func(ctx context.Context, d teachers.Dataset) error {
 			for i := range d.Y {
 				if d.X.Data[i*d.X.Stride] == 42 {

@@ -12,14 +12,15 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BernoulliNB is naive Bayes on features that are present or absent, with
-// Laplace smoothing and class frequencies of the share as prior.
+// BernoulliNB is naive Bayes on features that are present or absent. It uses Laplace
+// smoothing, and the class frequencies of the share as prior.
 type BernoulliNB struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
 }
 
-// Fit counts. rnd is not used. See [teachers.Learner].
+// Fit counts features and classes. It does not use the random stream. See
+// [teachers.Learner].
 func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Rand) (teachers.Classifier, error) {
 	if err := checkThreshold("BernoulliNB", l.Threshold); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ type bernoulliModel struct {
 	features, pooled int
 }
 
-// Predict answers the most probable class; see [teachers.Classifier].
+// Predict answers the most probable class. See [teachers.Classifier].
 func (m *bernoulliModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
 		return err

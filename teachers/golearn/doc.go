@@ -1,34 +1,32 @@
-// Package golearn offers models of the golearn library
-// (github.com/sjwhitworth/golearn) as teachers: Bernoulli naive Bayes, bagged
-// ID3 trees and nearest neighbours.
+// Package golearn offers models of the golearn library (github.com/sjwhitworth/golearn) as
+// teachers: Bernoulli naive Bayes, bagged ID3 trees and nearest neighbours.
 //
-// Features become golearn instances by public constants only: a threshold given
-// in the configuration says which features count as present, and [Pooling]
-// averages squares of pixels, each image by itself. Nothing is fitted on
-// private data outside the model.
+// Features become golearn instances by public constants only. A threshold in the
+// configuration says which features count as present, and [Pooling] averages squares of
+// pixels, each image by itself. Nothing is fitted on private data outside the model.
 //
 //   - [BernoulliNB] is golearn's naive Bayes.
-//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples that we draw.
-//     golearn's own forests run in goroutines whose panics nobody can catch, and
-//     draw from the global random source.
-//   - [NewKNN] is golearn's nearest neighbours, whose distances are in C. In a
-//     build without cgo it returns [ErrNeedsCgo].
+//   - [BaggedID3] grows golearn's ID3 trees on bootstrap samples that this package draws.
+//     golearn's own forests run in goroutines whose panics nobody can catch, and draw from
+//     the global random source.
+//   - [NewKNN] returns golearn's nearest neighbours, whose distances are in C. In a build
+//     without cgo it returns [ErrNeedsCgo].
 //
-// golearn's logistic regression cannot be fitted in the pinned version and is
-// not offered; teachers.Softmax is that model.
+// golearn's logistic regression cannot be fitted in the pinned version, so it is not
+// offered. Use teachers.Softmax, which is the same model.
 //
 // # Caveats
 //
-// golearn decides ties by the order of Go maps, which is random. So no model
-// here says that it is teachers.Reproducible, and asking a model twice may give
-// two answers: keep votes, never ask again.
-// A panic in golearn becomes an error. golearn looks up every feature by a
-// search over all features: hundreds of features are fine, thousands are not,
-// and pooling images to a quarter makes trees and naive Bayes several times
-// faster at little cost.
+//   - golearn decides ties by the order of Go maps, which is random. So no model here says
+//     that it is teachers.Reproducible, and asking a model twice may give two answers. Keep
+//     votes, and never ask again.
+//   - A panic in golearn becomes an error.
+//   - golearn looks up every feature by a search over all features. Hundreds of features
+//     are fine, thousands are not. Pooling images to a quarter makes trees and naive Bayes
+//     several times faster at little cost.
 //
 // # Use
 //
-//	learner := golearn.BernoulliNB{Threshold: 0.5}
-//	votes, err := teachers.Train(ctx, teachers.Config{Learner: learner, ...}, private, share, queries)
+//	cfg := teachers.Config{Learner: golearn.BernoulliNB{Threshold: 0.5}, ...}
+//	votes, err := teachers.Train(ctx, cfg, private, share, queries)
 package golearn

@@ -11,12 +11,11 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// ErrNeedsCgo is returned for models that golearn implements in C by builds
-// without cgo.
+// ErrNeedsCgo is returned by builds without cgo, for models that golearn implements in C.
 var ErrNeedsCgo = errors.New("golearn: this model needs a build with cgo")
 
-// fit does what all learners here share: refuse, answer for shares that need no
-// model, pool, and turn golearn's panics into errors.
+// fit does the work that all learners here share. It refuses bad data, answers for shares
+// that need no model, pools features, and turns golearn's panics into errors.
 func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, train func(pooled teachers.Dataset) (teachers.Classifier, error)) (_ teachers.Classifier, err error) {
 	if err := data.Validate(); err != nil {
 		return nil, err
@@ -43,15 +42,15 @@ func fit(ctx context.Context, name string, data teachers.Dataset, pool Pooling, 
 	return model, nil
 }
 
-// catch turns a panic into an error; to be deferred.
+// catch turns a panic into an error. Call it by defer.
 func catch(name string, err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("golearn: %s panicked: %v", name, p)
 	}
 }
 
-// labels returns an attribute that knows all classes. golearn adds labels on
-// first sight, unguarded, so all are registered before anybody shares it.
+// labels returns an attribute that knows all classes. golearn adds labels at first sight,
+// without a lock. So all labels are registered before goroutines share the attribute.
 func labels(classes int) *base.CategoricalAttribute {
 	attribute := base.NewCategoricalAttribute()
 	attribute.SetName("class")
@@ -61,16 +60,15 @@ func labels(classes int) *base.CategoricalAttribute {
 	return attribute
 }
 
-// alwaysOn names an attribute that is present in every row. golearn's naive
-// Bayes panics on a class without a present feature, and its ID3 does not split
-// on a feature that is alone; with this one neither happens, and it tells
-// classes from each other in neither.
+// alwaysOn names an attribute that is present in every row. golearn's naive Bayes panics on
+// a class without a present feature, and its ID3 does not split on a feature that is alone.
+// With this attribute neither happens, and it tells classes apart in neither model.
 const alwaysOn = "on"
 
-// binary builds instances with one binary attribute for each of the chosen
-// pooled features, named by the feature's index and present where it exceeds
-// threshold, and alwaysOn. pooled has a row per example; row i of the result is
-// its row record[i].
+// binary builds instances with alwaysOn and one binary attribute for each of the chosen
+// pooled features. An attribute is named by the feature's index and present where the
+// feature exceeds threshold. The data set pooled has a row per example. Row i of the result
+// is row record[i] of pooled.
 func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*base.DenseInstances, error) {
 	instances := base.NewDenseInstances()
 	class := labels(pooled.Classes)

@@ -59,8 +59,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A class in which no feature is present, and data of a single feature: both
-// are cases on which golearn itself panics or gives up.
+// TestDegenerateFeatures tries a class in which no feature is present, and data of a single
+// feature. On both golearn itself panics or gives up.
 func TestDegenerateFeatures(t *testing.T) {
 	for _, l := range []teachers.Learner{golearn.BernoulliNB{Threshold: 0.5}, golearn.BaggedID3{Threshold: 0.5}} {
 		x := teachers.Matrix{Rows: 40, Cols: 1, Stride: 1, Data: make([]float32, 40)}
@@ -75,7 +75,7 @@ func TestDegenerateFeatures(t *testing.T) {
 		require.NoError(t, model.Predict(dst, x))
 		require.Equal(t, y, dst)
 
-		// The same example under two labels: nothing to split on.
+		// The same example has two labels: there is nothing to split on.
 		clear(x.Data)
 		model, err = l.Fit(context.Background(), teachers.Dataset{X: x, Y: y, Classes: 2}, rand.New(rand.NewPCG(1, 1)))
 		require.NoError(t, err)

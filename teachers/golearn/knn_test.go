@@ -13,7 +13,8 @@ import (
 	"github.com/pate-go/pate/teachers/golearn"
 )
 
-// One neighbour leaves no ties, so golearn must agree with the definition.
+// TestKNNFindsTheNearest uses one neighbour. That leaves no ties, so golearn must agree
+// with the definition.
 func TestKNNFindsTheNearest(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	random := func(n int) teachers.Matrix {

@@ -13,11 +13,11 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// BaggedID3 is a vote of ID3 trees. Each is grown on a bootstrap sample of the
-// share and a random choice of 4·Features features (random subspaces, Ho 1998;
-// golearn's cost grows with the square of what a tree sees), and tries a fresh
-// choice of Features of them at every node. Features are binary: golearn does
-// not stop splitting on numeric features that are constant.
+// BaggedID3 is a vote of ID3 trees. Each tree is grown on a bootstrap sample of the share
+// and a random choice of 4·Features features (random subspaces, Ho 1998). golearn's cost
+// grows with the square of what a tree sees. At every node a tree tries a fresh choice of
+// Features of its features. Features are binary, because golearn does not stop splitting on
+// numeric features that are constant.
 type BaggedID3 struct {
 	Threshold float64 // a feature is present where it exceeds this public constant, in feature units; may be 0
 	Pool      Pooling // applied before the threshold
@@ -65,8 +65,8 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	})
 }
 
-// someFeatures picks, among a random choice of features, the one with most
-// information. Once ctx is done it picks none, which ends the tree.
+// someFeatures picks, among a random choice of features, the one with most information.
+// Once ctx is done it picks none, and that ends the tree.
 type someFeatures struct {
 	ctx   context.Context
 	rnd   *rand.Rand
@@ -87,8 +87,8 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 	return s.rule.GetSplitRuleFromSelection(candidates[:count], f)
 }
 
-// forest holds golearn's trees in a form that is quick and safe to read from
-// several goroutines.
+// forest holds golearn's trees in a form that is quick and safe to read from several
+// goroutines.
 type forest struct {
 	pool             Pooling
 	threshold        float64
@@ -98,15 +98,14 @@ type forest struct {
 	roots            []int
 }
 
-// node asks for one feature; a leaf has feature -1 and answers class.
+// node tests one feature. A leaf has feature -1 and answers class.
 type node struct {
 	feature         int
 	absent, present int // next node
 	class           int
 }
 
-// add copies a tree and returns its root. Where no example went, the node above
-// answers.
+// add copies a tree and returns its root. Where no example went, the node above answers.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	class, err := strconv.Atoi(from.Class)
 	if err != nil {
@@ -140,8 +139,8 @@ func (f *forest) leaf(class int) int {
 	return len(f.nodes) - 1
 }
 
-// Predict answers the class that most trees answer, the lowest of equals; see
-// [teachers.Classifier].
+// Predict answers the class that most trees answer, the lowest class if several are equal.
+// See [teachers.Classifier].
 func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	if err := teachers.ValidateQueries(dst, x, f.features); err != nil {
 		return err

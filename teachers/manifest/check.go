@@ -15,19 +15,19 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Report is what [Check] found.
+// Report holds what [Check] found.
 type Report struct {
 	Head  Head // what the manifests say together
 	Silos []SiloInfo
 	Units int64
-	// Shared is how many units stand in more than one silo.
+	// Shared is how many units are in more than one silo.
 	Shared int64
-	// Overlaps are the pairs of silos that share units, by their places in Silos,
-	// at most [MaxOverlaps].
+	// Overlaps are the pairs of silos that share units, at most [MaxOverlaps]. Pairs with
+	// most units come first, then the order is that of Silos.
 	Overlaps []Overlap
 }
 
-// Overlap is two silos that share units.
+// Overlap names two silos that share units.
 type Overlap struct {
 	A, B  string
 	Units int64
@@ -36,14 +36,14 @@ type Overlap struct {
 // MaxOverlaps bounds how many pairs of silos a report names.
 const MaxOverlaps = 1000
 
-// passUnits is how many units are held at a time, 24 bytes each. There are as
-// many passes over the files as that makes necessary.
+// passUnits is how many units are held at a time, 24 bytes each. Check reads the files as
+// often as that makes necessary.
 const passUnits = 1 << 22
 
-// Check reads one manifest or several that together are one, for instance one of
-// each silo, and tells which silos share units. Manifests of different units or
-// salts cannot be compared and are refused, as is a silo named twice. Memory is
-// bounded below 150 MB, apart from the names of silos. An error is a [*Error], or ctx is done.
+// Check reads one manifest, or several that together are one, for instance one of each
+// silo. It finds which silos share units. It refuses manifests of different units or salts,
+// which cannot be compared, and a silo named twice. Memory is bounded below 150 MB, apart
+// from the names of silos. The error is a [*Error], or says that ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
 	return check(ctx, paths, passUnits)
 }
@@ -76,7 +76,8 @@ func check(ctx context.Context, paths []string, room int) (*Report, error) {
 	return r, r.compare(ctx, paths, room)
 }
 
-// join takes in what another manifest says of the whole.
+// join adds what another manifest says of the whole. It returns an error if the two do not
+// agree.
 func (h *Head) join(other Head) error {
 	switch {
 	case other.SaltID != h.SaltID:
@@ -93,7 +94,7 @@ func (h *Head) join(other Head) error {
 	return agree("votes", &h.Votes, other.Votes)
 }
 
-// agree sets what was not stated yet.
+// agree sets what was not stated yet. It returns an error if both state different values.
 func agree[T comparable](what string, have *T, other T) error {
 	var unstated T
 	if *have == unstated {
@@ -118,8 +119,8 @@ func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.silo, b.silo))
 }
 
-// compare finds units that stand in more than one silo. Hashes are evenly
-// spread, so the k-th of p passes takes those in the k-th of p equal ranges.
+// compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th
+// of p passes takes those in the k-th of p equal ranges.
 func (r *Report) compare(ctx context.Context, paths []string, room int) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
@@ -213,10 +214,10 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.r.Read(p)
 }
 
-// Join writes manifests that [Check] found to be fine as one, and binds it to
-// the votes of the report given: their number of teachers and classes and, under
-// the salt of the manifests, their hash. Without a salt, which is the zero one, no hash
-// is stated, since a bare one would tell small votes.
+// Join writes manifests in which [Check] found no fault as one manifest. It binds that
+// manifest to the votes of the report checked: to their number of teachers and classes and,
+// under the salt of the manifests, to their hash. If salt is the zero Salt, no hash is
+// stated, because a bare hash would reveal small votes.
 func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *votes.Report, salt Salt) error {
 	head := r.Head
 	head.Teachers, head.Classes, head.Votes = checked.Teachers, checked.Classes, ""
@@ -248,9 +249,9 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
-// Findings says in words whether the silos are disjoint, and whether the
-// manifest belongs to the votes, which may be nil. That it was bound to these can
-// be told with its salt only; without, salt is the zero one.
+// Findings says in words whether the silos are disjoint, and whether the manifest belongs
+// to the votes of the report checked, which may be nil. Only the salt can tell whether the
+// manifest was bound to these votes. Without it, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	out := []votes.Finding{r.disjoint()}
 	if checked == nil {
@@ -264,7 +265,7 @@ func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
 	return append(out, r.sameVotes(checked, salt))
 }
 
-// sameVotes tells whether the manifest was bound to the votes.
+// sameVotes finds whether the manifest was bound to the votes.
 func (r *Report) sameVotes(checked *votes.Report, salt Salt) votes.Finding {
 	f := votes.Finding{Check: "manifest votes", Level: votes.LevelNote}
 	switch {

@@ -22,13 +22,13 @@ type origin struct{}
 
 func (origin) Package() string { return "manifest" }
 
-// Head is what a manifest says of the whole. It is one JSON object:
+// Head is what a manifest says of the whole. A manifest is one JSON object:
 //
 //	{"schema":"pate.manifest/1","unit":"patient","salt_id":"0123456789abcdef",
 //	 "teachers":4,"classes":10,"votes":"64 hexadecimal digits",
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
-// Each silo is one teacher; its units ascend and each stands there once.
+// Each silo is one teacher. Its units are in ascending order, each once.
 type Head struct {
 	Unit     string // what one id is: "patient", "record"
 	SaltID   string // [Salt.ID]
@@ -53,7 +53,7 @@ func (h Head) check() error {
 	return nil
 }
 
-// isHex says whether text is so many bytes in lower-case hexadecimal.
+// isHex reports whether text is size bytes in lower-case hexadecimal.
 func isHex(text string, size int) bool {
 	raw, err := hex.DecodeString(text)
 	return err == nil && len(raw) == size && hex.EncodeToString(raw) == text
@@ -79,7 +79,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 	return out.end()
 }
 
-// writer writes a manifest as it comes. Errors of writing show at the end.
+// writer writes a manifest piece by piece. It reports errors of writing at the end.
 type writer struct {
 	w     *bufio.Writer
 	silos int
@@ -140,16 +140,15 @@ func quote(text string) string {
 	return string(b)
 }
 
-// SiloInfo is what a manifest says of one silo, but for its units.
+// SiloInfo is what a manifest says of one silo, except for its units.
 type SiloInfo struct {
 	Name  string
 	Units int
 }
 
-// Read reads a manifest and visits the units of its silos in order. Memory is
-// bounded, but for the names of silos; whatever is not as [Head] has it is
-// refused: an unknown, repeated or missing key, anything after the end, hashes
-// that do not ascend.
+// Read reads a manifest and visits the units of its silos in order. Memory is bounded,
+// apart from the names of silos. Read refuses everything that does not match [Head]: an
+// unknown, repeated or missing key, anything after the end, hashes that do not ascend.
 func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []SiloInfo, error) {
 	p := newParser(r)
 	var head Head
@@ -203,7 +202,7 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	return head, silos, nil
 }
 
-// silo reads one silo; its name stands before its units.
+// silo reads one silo. The name of a silo must come before its units.
 func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 	seen := p.object(func(key string) {
 		switch key {

@@ -71,8 +71,8 @@ func TestSaltKeepsItsSecret(t *testing.T) {
 	}
 }
 
-// TestCheckFindsWhatIsShared compares with a count by hand, with so little room
-// that it takes several passes.
+// TestCheckFindsWhatIsShared compares with a count by hand. It leaves so little room that
+// Check takes several passes.
 func TestCheckFindsWhatIsShared(t *testing.T) {
 	dir := t.TempDir()
 	salt := newSalt(t)
@@ -270,7 +270,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestLongTextIsNotKept reads what would fill the memory of a decoder.
+// TestLongTextIsNotKept reads text that would fill the memory of a decoder.
 func TestLongTextIsNotKept(t *testing.T) {
 	for _, e := range []*endless{
 		{`{"schema":"`, "a"}, {`{"schema":"`, " "}, {`{"schema":"`, `\"`}, {`{"teachers":`, "1"}, {``, "["}, {`{"silos":[`, `{"name":"a",`}, {`{"unit":[`, `"",`},
@@ -293,8 +293,7 @@ func TestIDsThatCannotBeHashed(t *testing.T) {
 	require.Error(t, Write(&bytes.Buffer{}, Head{}, Silo{}))
 }
 
-// FuzzManifest demands that what is read comes back as it was from what is
-// written of it.
+// FuzzManifest checks that what is read stays the same when it is written and read again.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(sound))
 	f.Add([]byte(strings.Replace(sound, `"teachers":2,"classes":10,`, ``, 1)))

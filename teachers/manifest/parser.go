@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// parser reads the JSON of manifests: objects, arrays, strings and whole
-// numbers, token by token, each at most maxToken bytes. The first error stays;
-// after it all calls return at once. On millions of short strings it takes a
-// fraction of the time of a json.Decoder, and it never holds more than a token.
+// parser reads the JSON of manifests token by token: objects, arrays, strings and whole
+// numbers. A token has at most maxToken bytes. The first error stays, and after it all
+// calls return at once. On millions of short strings it takes a fraction of the time of a
+// json.Decoder, and it never holds more than a token.
 type parser struct {
 	r   *bufio.Reader
 	buf []byte
@@ -26,14 +26,14 @@ func newParser(r io.Reader) *parser {
 	return &parser{r: bufio.NewReaderSize(r, 1<<16), buf: make([]byte, 0, maxToken)}
 }
 
-// fail keeps the first error; nil is none.
+// fail keeps the first error. It ignores nil.
 func (p *parser) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
 }
 
-// next is the next byte that is no white space, 0 after an error.
+// next returns the next byte that is not white space, or 0 after an error.
 func (p *parser) next() byte {
 	for p.err == nil {
 		c, err := p.r.ReadByte()
@@ -48,7 +48,7 @@ func (p *parser) next() byte {
 	return 0
 }
 
-// back gives the last byte back.
+// back puts the last byte back.
 func (p *parser) back() {
 	if p.err == nil {
 		p.fail(p.r.UnreadByte())
@@ -61,7 +61,7 @@ func (p *parser) expect(want byte) {
 	}
 }
 
-// list reads what stands between two brackets, separated by commas.
+// list reads elements between two brackets, separated by commas.
 func (p *parser) list(open, end byte, element func()) {
 	p.expect(open)
 	if c := p.next(); c == end {
@@ -80,7 +80,7 @@ func (p *parser) list(open, end byte, element func()) {
 	}
 }
 
-// object reads an object; value must read the value of each key.
+// object reads an object. The function value must read the value of each key.
 func (p *parser) object(value func(key string)) (seen map[string]bool) {
 	seen = map[string]bool{}
 	p.list('{', '}', func() {
@@ -97,11 +97,11 @@ func (p *parser) object(value func(key string)) (seen map[string]bool) {
 	return seen
 }
 
-// array reads an array; element must read each element.
+// array reads an array. The function element must read each element.
 func (p *parser) array(element func()) { p.list('[', ']', element) }
 
-// raw reads a string and returns it as it stands, with its quotes, until the
-// next call. What is between them need not be valid.
+// raw reads a string and returns it unchanged, with its quotes. The result is valid until
+// the next call. The bytes between the quotes need not be valid JSON.
 func (p *parser) raw() (quoted []byte) {
 	p.expect('"')
 	b := append(p.buf[:0], '"')

@@ -19,7 +19,7 @@ import (
 // Salt is the 256-bit secret that the silos share. It prints as a redacted word.
 type Salt struct{ sealed *sealed }
 
-// sealed keeps the secret two pointers away from fmt, which prints addresses.
+// sealed keeps the secret two pointers away from fmt, so that fmt prints addresses.
 type sealed struct{ bytes *[sha256.Size]byte }
 
 const (
@@ -44,8 +44,8 @@ func (s Salt) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode([]byte(saltText), s.sealed.bytes[:]), nil
 }
 
-// UnmarshalText decodes what MarshalText wrote; white space around it is
-// allowed. Errors never quote the input.
+// UnmarshalText decodes what MarshalText wrote. It allows white space around the text. Its
+// errors never quote the input.
 func (s *Salt) UnmarshalText(text []byte) error {
 	body, ok := strings.CutPrefix(string(bytes.TrimSpace(text)), saltText)
 	if !ok {
@@ -60,8 +60,8 @@ func (s *Salt) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON always fails: a salt in a log or results file would otherwise be
-// written out by accident.
+// MarshalJSON always fails: a salt in a log or results file would otherwise be written out
+// by accident.
 func (s Salt) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("manifest: a Salt is secret and has no JSON form; use MarshalText on purpose")
 }
@@ -72,33 +72,33 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // LogValue returns a redacted word.
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// What a MAC input starts with, so that the inputs of ID, Hash and Votes are
-// never equal.
+// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash and
+// Votes are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
 	domainVotes  = 2
 )
 
-// ID names the salt without telling it: 16 hexadecimal digits. Hashes compare
-// only under one salt.
+// ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be
+// compared only under one salt.
 func (s Salt) ID() string {
 	return hex.EncodeToString(s.mac(domainID, "")[:8])
 }
 
-// Hash is the keyed hash of the id of one unit.
+// Hash returns the keyed hash of the id of one unit.
 func (s Salt) Hash(id string) Hash {
 	return Hash(s.mac(domainRecord, id)[:len(Hash{})])
 }
 
-// Votes is the keyed hash of votes with the hash given, in hexadecimal. The bare hash
-// is no name for votes: there are so few small matrices that whoever sees it can
-// try them all.
+// Votes returns, in hexadecimal, the keyed hash of the votes that have the given hash. The
+// bare hash would reveal small votes: there are few small matrices, and anyone who sees the
+// hash could try them all.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
 }
 
-// IsZero says whether s is no salt.
+// IsZero reports whether s is the zero Salt.
 func (s Salt) IsZero() bool { return s.sealed == nil }
 
 func (s Salt) mac(domain byte, text string) []byte {
@@ -114,7 +114,7 @@ func (s Salt) mac(domain byte, text string) []byte {
 // Hash is a keyed hash of the id of one unit of privacy.
 type Hash [16]byte
 
-// Silo is the units of one teacher: hashes, ascending, each once.
+// Silo holds the units of one teacher: hashes, ascending, each once.
 type Silo struct {
 	Name   string
 	Hashes []Hash
@@ -127,9 +127,8 @@ const (
 	maxName  = 200 // bytes
 )
 
-// HashIDs reads ids, one a line, and hashes them. White space around an id is
-// not part of it, empty lines are skipped, and an id that stands there twice
-// counts once: a unit may have many records.
+// HashIDs reads ids, one a line, and hashes them. It strips white space around an id and
+// skips empty lines. An id that occurs twice counts once: a unit may have many records.
 func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	if err := checkName("silo", name); err != nil {
 		return Silo{}, err
@@ -163,7 +162,7 @@ func HashIDs(ids io.Reader, name string, salt Salt) (Silo, error) {
 	return silo, nil
 }
 
-// checkName refuses what could not be printed in one line.
+// checkName returns an error for a name that could not be printed in one line.
 func checkName(what, name string) error {
 	if name == "" || len(name) > maxName {
 		return fmt.Errorf("manifest: the name of the %s has %d bytes, want 1 to %d", what, len(name), maxName)

@@ -145,7 +145,7 @@ func brokenLearners() map[string]teachers.Learner {
 
 const brokenVariable = "TEACHERTEST_BROKEN"
 
-// TestBrokenLearner is what the next test runs in processes of its own.
+// TestBrokenLearner checks one broken learner. The next test runs it in processes of its own.
 func TestBrokenLearner(t *testing.T) {
 	name := os.Getenv(brokenVariable)
 	if name == "" {

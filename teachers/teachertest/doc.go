@@ -1,22 +1,27 @@
-// Package teachertest checks that a teachers.Learner keeps the promises of its
-// interface, as testing/slogtest does for handlers.
+// Package teachertest checks that a teachers.Learner keeps the promises of its interface,
+// as testing/slogtest does for handlers.
 //
-// The obligations are those in the comments of teachers.Learner,
-// teachers.Classifier and teachers.Reproducible: that it learns at all, refuses
-// what is malformed, keeps its hands off its inputs, answers on shares that are
-// empty or have one class, stops when told to and depends on nothing but its
-// share and its random stream. Run it under the race detector, since one part
-// fits several teachers at once.
+// The promises are in the comments of teachers.Learner, teachers.Classifier and
+// teachers.Reproducible:
+//
+//   - The learner learns at all and refuses malformed data.
+//   - It leaves its inputs alone.
+//   - It answers on shares that are empty or have one class.
+//   - It stops when told to.
+//   - It depends on nothing but its share and its random stream.
+//
+// Run the kit under the race detector, because one part fits several teachers at once.
 //
 // # Caveats
 //
-// All data are synthetic and small: what passes is well-behaved, not good.
-// That a learner draws no randomness but from the stream it is given can be
-// seen for learners that say they are reproducible only.
+//   - All data are synthetic and small: a learner that passes is well-behaved, not good.
+//   - The kit can see whether a learner draws randomness from elsewhere only if the learner
+//     says that it is reproducible.
 //
 // # Use
 //
 //	func TestLearner(t *testing.T) {
-//		teachertest.TestLearner(t, func() teachers.Learner { return MyLearner{} }, teachertest.Options{})
+//		newLearner := func() teachers.Learner { return MyLearner{} }
+//		teachertest.TestLearner(t, newLearner, teachertest.Options{})
 //	}
 package teachertest
