@@ -78,7 +78,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	for _, row := range r.Rows {
 		r.Releasable = r.Releasable && row.Releasable
 	}
-	r.Seconds = time.Since(start).Seconds()
+	r.Seconds = math.Ceil(time.Since(start).Seconds())
 	return r, nil
 }
 
@@ -139,7 +139,7 @@ func mean(runs []Row) Row {
 		asked += float64(r.Asked) / n
 		labels += r.LabelAccuracy / n
 	}
-	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, seconds, labels
+	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, math.Ceil(seconds), labels
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {
 		sum := 0.0

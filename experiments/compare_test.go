@@ -15,9 +15,11 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // blobs is an easy task: three Gaussian clouds in six dimensions.
@@ -317,4 +319,38 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// asked is a session that answers nothing.
+type asked struct{}
+
+func (asked) Ask(uint64, aggregate.Histogram) (aggregate.Answer, error) {
+	return aggregate.Answer{}, nil
+}
+func (asked) Releasable() bool { return false }
+
+// Noise is that of the votes: were it the same for two vote matrices under one key, the
+// difference of two answers would be that of the counts, without noise.
+func TestOtherVotesHaveOtherNoise(t *testing.T) {
+	keyOf := func(vote int, seed int) aggregate.Key {
+		cfg, err := config(t, t.TempDir()).withDefaults()
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "ledger"), 0o700))
+		m, err := votes.New(1, 3, 3)
+		require.NoError(t, err)
+		for teacher, label := range []int{0, 1, vote} {
+			m.Set(0, teacher, label)
+		}
+		var key aggregate.Key
+		v := voting{accountant.GNMax{Sigma: 100, Discrete: true}, func(_ *ledger.Reservation, k aggregate.Key) (session, error) {
+			key = k
+			return asked{}, nil
+		}}
+		_, err = cfg.release(v, prepared{}, poll{queries: []int{0}, votes: m}, GNMax, seed)
+		require.NoError(t, err)
+		return key
+	}
+	require.Equal(t, keyOf(1, 0), keyOf(1, 0))
+	require.NotEqual(t, keyOf(1, 0), keyOf(2, 0))
+	require.NotEqual(t, keyOf(1, 0), keyOf(1, 1))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -133,8 +135,7 @@ func (c Config) release(m voting, p prepared, v poll, method string, seed int) (
 		return nil, fmt.Errorf("experiments: %s: %w", method, err)
 	}
 	answers := make([]aggregate.Answer, 0, len(v.queries))
-	var file bytes.Buffer
-	file.WriteString("query,label\n")
+	file := table.Table{Header: []string{"query", "label"}}
 	for q, pool := range v.queries {
 		h, err := v.votes.Histogram(q)
 		if err != nil {
@@ -152,16 +153,21 @@ func (c Config) release(m voting, p prepared, v poll, method string, seed int) (
 		if answer.Answered {
 			label = c.Task.Classes[answer.Label]
 		}
-		fmt.Fprintf(&file, "%s,%s\n", csvCell(c.Task.Pool.IDs[pool]), csvCell(label))
+		file.Rows = append(file.Rows, []string{c.Task.Pool.IDs[pool], label})
 	}
-	if err := book.Commit(reservation, file.Bytes()); err != nil {
+	var text bytes.Buffer
+	if err := file.Write(&text, table.CSV); err != nil {
+		return nil, err
+	}
+	if err := book.Commit(reservation, text.Bytes()); err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed)
+	mode := os.FileMode(0o644)
 	if !session.Releasable() {
-		name = "seeded-" + name // not releasable
+		name, mode = "seeded-"+name, 0o600
 	}
-	if err := durable.WriteBytes(filepath.Join(c.Dir, name), 0o644, file.Bytes()); err != nil {
+	if err := durable.WriteBytes(filepath.Join(c.Dir, name), mode, text.Bytes()); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	return answers, nil
@@ -254,12 +260,4 @@ func noLabels(n int) []int {
 		labels[i] = aggregate.NoLabel
 	}
 	return labels
-}
-
-// csvCell quotes a cell if it must be.
-func csvCell(s string) string {
-	if !strings.ContainsAny(s, ",\"\n\r") {
-		return s
-	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }

@@ -1,6 +1,8 @@
 package experiments
 
 import (
+	"slices"
+
 	"github.com/pate-go/pate/accountant"
 )
 
@@ -32,8 +34,8 @@ type Result struct {
 	// Releasable says whether the whole result may leave: it is false as soon
 	// as it holds a row that protects nothing, diagnostics, or seeded noise.
 	Releasable bool    `json:"releasable"`
-	Seeded     bool    `json:"seeded"` // all noise can be removed by whoever knows the seed
-	Seconds    float64 `json:"seconds"`
+	Seeded     bool    `json:"seeded"`            // all noise can be removed by whoever knows the seed
+	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
 	Rows       []Row   `json:"rows"`
 
 	// EpsilonAll is what the outputs of all private methods and all seeds cost
@@ -43,6 +45,17 @@ type Result struct {
 	// Diagnostics are functions of the private data that nobody paid for.
 	// They explain a result to its owner and must not be published.
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
+}
+
+// WithoutTimes returns a copy without running times: how long work on private rows took
+// may depend on them.
+func (r *Result) WithoutTimes() *Result {
+	out := *r
+	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
+	for i := range out.Rows {
+		out.Rows[i].Seconds = 0
+	}
+	return &out
 }
 
 // AllDeclined says whether private votes were asked and not one was answered.
@@ -71,7 +84,7 @@ type Row struct {
 	Steps           int      `json:"steps,omitempty"`
 	Probability     float64  `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	Seconds         float64  `json:"seconds"`
+	Seconds         float64  `json:"seconds,omitempty"` // whole, rounded up
 	Note            string   `json:"note,omitempty"`
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`

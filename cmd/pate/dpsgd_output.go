@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
@@ -50,8 +51,8 @@ func printDPSGD(g *globals, r *recipe.Result) error {
 func dpsgdHeading(r *recipe.Result) string {
 	row := r.Rows[0]
 	return fmt.Sprintf("%s: %d classes; %d private, %d test rows\n%s on %s: %d columns, %d parameters\nprivacy of one %s, %s, δ = %s\n\n",
-		r.Data, r.Classes, r.Private, r.Test, row.Model, row.Features, row.Dimensions, row.Parameters,
-		r.Unit, r.Relation, number.Exact(r.Delta))
+		table.Printable(r.Data), r.Classes, r.Private, r.Test, row.Model, row.Features, row.Dimensions, row.Parameters,
+		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 }
 
 // dpsgdTable is the result for people.
@@ -74,7 +75,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 		t.Rows = append(t.Rows, []string{
 			epsilon, strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
 			fmt.Sprintf("%.3g", row.Probability), optional(row.ClipNorm, "%.3g"), fmt.Sprintf("%.3g", row.LearningRate),
-			strconv.FormatFloat(row.Seconds, 'f', 0, 64),
+			optional(row.Seconds, "%.0f"),
 		})
 	}
 	return t
@@ -91,7 +92,10 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 		return number.Exact(*x)
 	}
 	for _, row := range r.Rows {
-		noise, clip := "", ""
+		noise, clip, seconds := "", "", ""
+		if row.Seconds != 0 {
+			seconds = number.Exact(row.Seconds)
+		}
 		if row.Noise != 0 {
 			noise = number.Exact(row.Noise)
 		}
@@ -101,7 +105,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 		t.Rows = append(t.Rows, []string{
 			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), optional(row.SD),
 			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
-			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), number.Exact(row.Seconds), strconv.FormatBool(row.Releasable),
+			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), seconds, strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t
@@ -109,14 +113,14 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 
 // dpsgdCurve is accuracy as the budget is spent.
 func dpsgdCurve(r *recipe.Result) table.Table {
-	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy"}}
+	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
 	for _, row := range r.Rows {
 		for _, p := range row.Curve {
 			epsilon := ""
 			if row.Epsilon != nil {
 				epsilon = number.Exact(p.Epsilon)
 			}
-			t.Rows = append(t.Rows, []string{row.Name, strconv.Itoa(p.Step), epsilon, number.Exact(p.Accuracy)})
+			t.Rows = append(t.Rows, []string{row.Name, strconv.Itoa(p.Step), epsilon, number.Exact(p.Accuracy), strconv.FormatBool(row.Releasable)})
 		}
 	}
 	return t
@@ -160,8 +164,17 @@ func dpsgdFootnotes(r *recipe.Result) string {
 }
 
 // writeDPSGD puts results.json, results.csv, curve.csv and, for every private row,
-// what `pate account` reads into dir.
+// what `pate account` reads into dir. Running times go into its folder private, where
+// readDPSGD finds them.
 func writeDPSGD(dir string, r *recipe.Result) error {
+	times := []float64{r.Seconds}
+	for _, row := range r.Rows {
+		times = append(times, row.Seconds)
+	}
+	if err := report.WriteTimes(dir, times); err != nil {
+		return err
+	}
+	r = r.WithoutTimes()
 	mode := os.FileMode(0o600)
 	if r.Releasable {
 		mode = 0o644
@@ -174,7 +187,8 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 		if row.Account == nil {
 			continue
 		}
-		if err := durable.WriteFile(filepath.Join(accounts, row.Name+".json"), 0o644, func(w io.Writer) error { return writeJSON(w, row.Account) }); err != nil {
+		name, mode := report.AccountFile(row.Name, r.Seeded)
+		if err := durable.WriteFile(filepath.Join(accounts, name), mode, func(w io.Writer) error { return writeJSON(w, row.Account) }); err != nil {
 			return err
 		}
 	}
@@ -206,6 +220,16 @@ func readDPSGD(dir string) (*recipe.Result, error) {
 	}
 	if r.Schema != recipe.Schema || len(r.Rows) == 0 {
 		return nil, fmt.Errorf("%s has schema %q, not %q", path, r.Schema, recipe.Schema)
+	}
+	times, err := report.ReadTimes(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(times) == 1+len(r.Rows) {
+		r.Seconds = times[0]
+		for i := range r.Rows {
+			r.Rows[i].Seconds = times[i+1]
+		}
 	}
 	return &r, nil
 }

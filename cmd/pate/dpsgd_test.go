@@ -81,7 +81,7 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 
 	// Anybody can compute epsilon again, and read the ledger.
 	// A thousandth of delta is kept for the noise being discrete.
-	account, _ := typed(t, exitDone, "account", filepath.Join(out, "accounts", "epsilon-2.json"), "--delta", fmt.Sprint(1e-4*(1-1e-3)), "--accountant", "pld", "--format", "csv")
+	account, _ := typed(t, exitDone, "account", filepath.Join(out, "accounts", "seeded-epsilon-2.json"), "--delta", fmt.Sprint(1e-4*(1-1e-3)), "--accountant", "pld", "--format", "csv")
 	require.Contains(t, account, fmt.Sprint(*r.Rows[1].Epsilon))
 	statement, _ := typed(t, exitDone, "statement", filepath.Join(out, "ledger", "epsilon-2-run-1.jsonl"))
 	require.Contains(t, statement, "NOT FOR RELEASE")
@@ -294,5 +294,41 @@ func TestDPSGDFlagsIdentifyARun(t *testing.T) {
 	require.Greater(t, len(lines), 15)
 	for _, line := range lines {
 		require.True(t, known[line[1]], line[1])
+	}
+}
+
+// Every file of a seeded run says so, and is for its owner alone; no file that may leave
+// tells how long work on private rows took.
+func TestDPSGDMarksItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "blobs.csv")
+	blobs(t, data, 300)
+	for _, seeded := range []bool{true, false} {
+		out := filepath.Join(dir, fmt.Sprint(seeded))
+		args := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--steps", "5", "--out", out, "--format", "json"}
+		mode, account, mark := os.FileMode(0o644), "epsilon-2.json", "true"
+		if seeded {
+			args = append(args, "--seed", "3")
+			mode, account, mark = 0o600, "seeded-epsilon-2.json", "false"
+		}
+		text, _ := typed(t, exitDone, args...)
+		require.Regexp(t, regexp.MustCompile(`"seconds": \d+[,\n]`), text, "whole seconds on stdout")
+		for _, name := range []string{"results.json", "results.csv", "curve.csv", filepath.Join("accounts", account), filepath.Join("models", "epsilon-2-run-0.model")} {
+			info, err := os.Stat(filepath.Join(out, name))
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), name)
+			text, err := os.ReadFile(filepath.Join(out, name))
+			require.NoError(t, err)
+			require.NotContains(t, string(text), `"seconds"`, name)
+		}
+		for _, name := range []string{"results.csv", "curve.csv"} {
+			text, err := os.ReadFile(filepath.Join(out, name))
+			require.NoError(t, err)
+			for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+				require.True(t, i == 0 || strings.HasSuffix(line, ","+mark), line)
+			}
+		}
+		again, _ := typed(t, exitDone, args...)
+		require.Equal(t, text, again, "times are kept apart")
 	}
 }

@@ -64,13 +64,29 @@ func (m *Model) bytes() ([]byte, error) {
 // damaged, is an error that matches [ErrModelFile]; one that cannot be read is the
 // operating system's. Memory is bounded by a small multiple of the file's size.
 func OpenModel(path string) (*Model, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	refuse := func(err error) (*Model, error) { return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err) }
+	switch {
+	case !info.Mode().IsRegular(): // opening a pipe would wait for a writer
+		return refuse(errors.New("it is no regular file"))
+	case info.Size() > maxModelFile:
+		return refuse(errors.New("it is too long"))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxModelFile+1))
-	if err != nil {
+	magic := make([]byte, len(modelMagic))
+	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != modelMagic {
+		return refuse(errOtherKind)
+	}
+	b := make([]byte, info.Size())
+	copy(b, magic)
+	if _, err := io.ReadFull(f, b[len(magic):]); err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
 	m, err := parseModel(b)
@@ -80,13 +96,15 @@ func OpenModel(path string) (*Model, error) {
 	return m, nil
 }
 
+var errOtherKind = errors.New("it is of another kind or version")
+
 func parseModel(b []byte) (*Model, error) {
 	const fixed = len(modelMagic) + modelParts*8
 	switch {
 	case len(b) > maxModelFile:
 		return nil, errors.New("it is too long")
 	case len(b) < fixed+sha256.Size || string(b[:len(modelMagic)]) != modelMagic:
-		return nil, errors.New("it is of another kind or version")
+		return nil, errOtherKind
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {

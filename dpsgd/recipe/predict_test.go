@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -275,4 +276,27 @@ func FuzzModel(f *testing.F) {
 			t.Fatal(classes)
 		}
 	})
+}
+
+// What is no model is refused by its first bytes, however large it is.
+func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
+	dir := t.TempDir()
+	sparse := filepath.Join(dir, "sparse")
+	require.NoError(t, os.WriteFile(sparse, []byte("no model"), 0o600))
+	require.NoError(t, os.Truncate(sparse, 1<<31))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := OpenModel(sparse)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, err, ErrModelFile)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+	require.NoError(t, os.Truncate(sparse, maxModelFile+1))
+	_, err = OpenModel(sparse)
+	require.ErrorIs(t, err, ErrModelFile)
+	require.NoError(t, os.WriteFile(sparse, nil, 0o600))
+	_, err = OpenModel(sparse)
+	require.ErrorIs(t, err, ErrModelFile)
+	_, err = OpenModel(dir)
+	require.ErrorIs(t, err, ErrModelFile)
+	require.ErrorContains(t, err, "no regular file")
 }

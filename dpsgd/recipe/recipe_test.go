@@ -315,3 +315,28 @@ func TestDataThatChangedAreNotMixed(t *testing.T) {
 	_, err = Run(context.Background(), c)
 	require.ErrorIs(t, err, ErrOtherRun)
 }
+
+// EpsilonAll is for publishing every model: of every plan, and of every seed.
+func TestAllSeedsAreCountedTogether(t *testing.T) {
+	task := strokes(t, 240, 20)
+	r := Default(ShapeOf(task), features.NamePixels, "", 4)
+	r.Train.Steps = 3
+	c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 4}, Plan{Recipe: r, NoiseMultiplier: 6})
+	c.Seeds = 3
+	result, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	for _, row := range result.Rows {
+		for _, e := range row.Account.Events {
+			require.NoError(t, account.Compose(e, 3))
+		}
+	}
+	b, err := account.Epsilon(1e-4 * (1 - latticeShare))
+	require.NoError(t, err)
+	require.InDelta(t, b.Lower, result.EpsilonAll, 0.01*b.Upper)
+	require.GreaterOrEqual(t, result.EpsilonAll, b.Lower)
+	for _, row := range result.Rows {
+		require.Greater(t, result.EpsilonAll, 1.5**row.Epsilon)
+	}
+}

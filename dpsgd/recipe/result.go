@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -12,7 +13,7 @@ const Schema = "pate.dpsgd/1"
 
 // Result is what a run made, one row a plan. Its JSON form is a contract of the
 // command line. Nothing in it but running times is a function of the private data that
-// was not charged.
+// was not charged; [Result.WithoutTimes] is what may be published.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -30,11 +31,22 @@ type Result struct {
 	Seeded     bool    `json:"seeded"`
 	Seeds      int     `json:"seeds"`
 	Rows       []Row   `json:"rows"`
-	Seconds    float64 `json:"seconds"`
+	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
 	// EpsilonAll is what all rows and all seeds cost together.
 	EpsilonAll float64      `json:"epsilon_all,omitempty"`
 	Ledger     *LedgerState `json:"ledger,omitempty"` // if it is a shared one
 	Note       string       `json:"note,omitempty"`
+}
+
+// WithoutTimes returns a copy without running times: how long work on private rows took
+// may depend on them.
+func (r *Result) WithoutTimes() *Result {
+	out := *r
+	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
+	for i := range out.Rows {
+		out.Rows[i].Seconds = 0
+	}
+	return &out
 }
 
 // LedgerState is a shared ledger as a whole, after the run.
@@ -68,7 +80,7 @@ type Row struct {
 	LearningRate float64 `json:"learning_rate"`
 	// Statistics are the charges before the training.
 	Statistics []json.RawMessage `json:"statistics"`
-	Seconds    float64           `json:"seconds"` // of one seed
+	Seconds    float64           `json:"seconds,omitempty"` // of one seed, whole, rounded up
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Curve is accuracy as the budget is spent, first seed.

@@ -87,9 +87,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		}
 		result.EpsilonAll = b.Upper
 	}
-	result.Seconds = time.Since(start).Seconds()
+	result.Seconds = wholeSeconds(start)
 	return result, nil
 }
+
+// wholeSeconds returns the time since start, rounded up.
+func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
 // plan runs a plan with every seed.
 func (r *runner) plan(ctx context.Context, p Plan, result *Result) (Row, error) {
@@ -113,6 +116,7 @@ func mean(runs []Row) Row {
 		row.Accuracy += r.Accuracy / n
 		row.Seconds += r.Seconds / n
 	}
+	row.Seconds = math.Ceil(row.Seconds)
 	if len(runs) > 1 {
 		sum := 0.0
 		for _, r := range runs {

@@ -146,7 +146,7 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 		}
 		row.Curve = append(watch.curve, last)
 	}
-	row.Seconds = time.Since(start).Seconds()
+	row.Seconds = wholeSeconds(start)
 	whole := Model{Card: j.card(row), transform: p.transform, fixed: p.fixed, network: m}
 	if p.fixed != nil {
 		whole.Extractor = p.fixed.Name()

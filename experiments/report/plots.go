@@ -23,7 +23,10 @@ type drawn struct {
 	png     []byte
 }
 
-func drawFigure(name, caption string, p *plot.Plot) (drawn, error) {
+// drawFigure draws a plot in both formats. The mark, if there is one, stands above it: a
+// picture is passed on by itself.
+func drawFigure(name, caption, mark string, p *plot.Plot) (drawn, error) {
+	p.Title.Text = mark
 	f := drawn{name: name, caption: caption}
 	var err error
 	if f.svg, err = figure.SVG(p); err != nil {
@@ -37,7 +40,7 @@ func drawFigure(name, caption string, p *plot.Plot) (drawn, error) {
 
 // accuracyFigure draws accuracy as each method spends its budget, and the
 // methods that protect nothing as level lines.
-func accuracyFigure(r *experiments.Result) (drawn, error) {
+func accuracyFigure(r *experiments.Result, mark string) (drawn, error) {
 	p := figure.New("ε spent (δ = "+number.Exact(r.Delta)+", upper bound)", "test accuracy, %")
 	p.Legend.Top = false
 	p.Legend.XOffs, p.Legend.YOffs = -4, 6
@@ -94,12 +97,12 @@ func accuracyFigure(r *experiments.Result) (drawn, error) {
 	margin := math.Max(0.5, 0.12*(high-low))
 	p.X.Min, p.X.Max = 0, right*1.05
 	p.Y.Min, p.Y.Max = math.Max(0, low-4*margin), math.Min(100, high+margin)
-	return drawFigure("accuracy", "Accuracy as the budget is spent (first seed). Grey lines protect nothing: they show where accuracy is lost.", p)
+	return drawFigure("accuracy", "Accuracy as the budget is spent (first seed). Grey lines protect nothing: they show where accuracy is lost.", mark, p)
 }
 
 // gapFigure draws how clearly the teachers agreed. It is a function of the
 // private data that nobody paid for.
-func gapFigure(d *experiments.Diagnostics, teachers int) (drawn, error) {
+func gapFigure(d *experiments.Diagnostics, teachers int, mark string) (drawn, error) {
 	p := figure.New("votes between the first and the second class, of "+fmt.Sprint(teachers), "queries")
 	bars := make(plotter.XYs, len(d.Gaps))
 	for i, n := range d.Gaps {
@@ -113,12 +116,12 @@ func gapFigure(d *experiments.Diagnostics, teachers int) (drawn, error) {
 	p.Add(h)
 	p.X.Min, p.X.Max = 0, float64(len(d.Gaps)*d.GapWidth)
 	p.Y.Min = 0
-	return drawFigure("vote-gaps", "How clearly the teachers agree on the queries. Not for release: this picture looks at the votes and nobody paid for it.", p)
+	return drawFigure("vote-gaps", "How clearly the teachers agree on the queries. Not for release: this picture looks at the votes and nobody paid for it.", mark, p)
 }
 
 // chargedFigure draws how each private method's privacy cost divides among the
 // kinds of releases it made.
-func chargedFigure(r *experiments.Result) (drawn, error) {
+func chargedFigure(r *experiments.Result, mark string) (drawn, error) {
 	p := figure.New("share of the privacy cost (RDP at the order that gives ε), %", "")
 	var charged []experiments.Row
 	for _, row := range r.Rows {
@@ -155,7 +158,7 @@ func chargedFigure(r *experiments.Result) (drawn, error) {
 	p.X.Min, p.X.Max = 0, 100
 	p.Y.Min, p.Y.Max = -0.6, float64(len(charged))+0.5
 	p.Legend.Top = true
-	return drawFigure("charged", "What was charged: how each method's cost divides among the releases it made.", p)
+	return drawFigure("charged", "What was charged: how each method's cost divides among the releases it made.", mark, p)
 }
 
 func trim(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -126,3 +126,65 @@ func TestClaimsReadNoLessThanTheyAre(t *testing.T) {
 	above := math.Nextafter(0.0265, 1)
 	require.Equal(t, "0.0266", epsilonCell(experiments.Row{Epsilon: &above}))
 }
+
+// What may be published tells no running time: that is of work on private rows.
+func TestPublishedFilesTellNoTimes(t *testing.T) {
+	dir := t.TempDir()
+	r := sample()
+	r.Diagnostics, r.Rows, r.Releasable = nil, r.Rows[:2], true
+	r.Seconds, r.Rows[0].Seconds, r.Rows[1].Seconds = 31337, 31337, 31337
+	require.NoError(t, Write(dir, r, "pate compare"))
+	require.Equal(t, 31337.0, r.Seconds, "what is printed keeps them")
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		require.NoError(t, err)
+		if e.IsDir() {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		info, err := e.Info()
+		require.NoError(t, err)
+		if filepath.Base(filepath.Dir(path)) == "private" {
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+			return nil
+		}
+		require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+		require.NotContains(t, string(text), "31337", path)
+		require.NotContains(t, string(text), `"seconds"`, path)
+		return nil
+	}))
+	again, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
+}
+
+// Every file of a seeded run says that it is not releasable, and is for its owner alone.
+func TestFilesOfASeededRunAreMarked(t *testing.T) {
+	dir := t.TempDir()
+	r := sample()
+	r.Diagnostics, r.Seeded, r.Seconds = nil, true, 1
+	require.NoError(t, Write(dir, r, "pate compare --seed 1"))
+	mark := regexp.MustCompile(`(?i)not releasable|"releasable": false|,false\n`)
+	marked := 0
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		require.NoError(t, err)
+		if e.IsDir() {
+			return nil
+		}
+		info, err := e.Info()
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), path)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		switch {
+		case strings.Contains(path, "private"), filepath.Ext(path) == ".png":
+		case strings.HasPrefix(filepath.Base(path), "seeded-"):
+			marked++
+		default:
+			require.Regexp(t, mark, string(text), path)
+			marked++
+		}
+		return nil
+	}))
+	require.GreaterOrEqual(t, marked, 6)
+}

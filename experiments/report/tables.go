@@ -18,7 +18,7 @@ func Table(r *experiments.Result) table.Table {
 	for _, row := range r.Rows {
 		t.Rows = append(t.Rows, []string{
 			row.Method, epsilonCell(row), percent(row.Accuracy), sdCell(row), labelsCell(row),
-			labelAccuracyCell(row), noiseCell(row), strconv.FormatFloat(row.Seconds, 'f', 0, 64),
+			labelAccuracyCell(row), noiseCell(row), secondsCell(row),
 		})
 	}
 	return t
@@ -63,6 +63,14 @@ func epsilonCell(row experiments.Row) string {
 
 // claim prints an epsilon with four decimals, rounded up.
 func claim(x float64) string { return number.DecimalsUp(x, 4) }
+
+// secondsCell is empty in files, which keep no running times.
+func secondsCell(row experiments.Row) string {
+	if row.Seconds == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(row.Seconds, 'f', 0, 64)
+}
 
 func sdCell(row experiments.Row) string {
 	if row.SD == nil {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/table"
 )
 
 // Heading says, for a terminal of 80 columns, what was compared.
 func Heading(r *experiments.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", r.Data, r.Classes, r.Private, r.Pool, r.Test)
-	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, r.Unit, r.Relation, number.Exact(r.Delta))
+	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", table.Printable(r.Data), r.Classes, r.Private, r.Pool, r.Test)
+	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 	return b.String()
 }
 
@@ -40,7 +41,7 @@ func Footnotes(r *experiments.Result) string {
 	}
 	for _, row := range r.Rows {
 		if row.Note != "" {
-			fmt.Fprintf(&b, "%s: %s.\n", row.Method, row.Note)
+			fmt.Fprintf(&b, "%s: %s.\n", row.Method, table.Printable(row.Note))
 		}
 	}
 	b.WriteString(Warning(r) + "\n")

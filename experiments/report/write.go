@@ -15,9 +15,20 @@ import (
 
 // Write puts results.json, results.csv, the figures as SVG and PNG, one
 // accounts/METHOD.json per private method (what `pate account` reads) and
-// report.html into dir, which must exist. Each file is wholly there or not
-// there, and readable by its owner alone unless all in it was charged. repeat is the command line that repeats the run; the page shows it.
+// report.html into dir, which must exist. Each file is wholly there or not there. Unless
+// all in it was charged it is readable by its owner alone, and it says that it is not
+// releasable, an account of a seeded run by a name that begins with "seeded-". Running
+// times go into private/, where [Read] finds them. repeat is the command line that repeats
+// the run; the page shows it.
 func Write(dir string, r *experiments.Result, repeat string) error {
+	times := []float64{r.Seconds}
+	for _, row := range r.Rows {
+		times = append(times, row.Seconds)
+	}
+	if err := WriteTimes(dir, times); err != nil {
+		return err
+	}
+	r = r.WithoutTimes()
 	public, private, err := figures(r)
 	if err != nil {
 		return err
@@ -73,6 +84,16 @@ func Read(dir string) (*experiments.Result, error) {
 	if r.Schema != experiments.Schema {
 		return nil, fmt.Errorf("report: %s has schema %q, not %q", filepath.Join(dir, "results.json"), r.Schema, experiments.Schema)
 	}
+	times, err := ReadTimes(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(times) == 1+len(r.Rows) {
+		r.Seconds = times[0]
+		for i := range r.Rows {
+			r.Rows[i].Seconds = times[i+1]
+		}
+	}
 	return &r, nil
 }
 
@@ -88,30 +109,43 @@ func writeAccounts(dir string, r *experiments.Result) error {
 		if err != nil {
 			return fmt.Errorf("report: %s: %w", row.Method, err)
 		}
-		name := strings.ReplaceAll(row.Method, "/", "-") + ".json"
-		if err := durable.WriteBytes(filepath.Join(dir, name), 0o644, append(data, '\n')); err != nil {
+		name, mode := AccountFile(strings.ReplaceAll(row.Method, "/", "-"), r.Seeded)
+		if err := durable.WriteBytes(filepath.Join(dir, name), mode, append(data, '\n')); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 	}
 	return nil
 }
 
+// AccountFile returns the name and mode of the file with a row's account. An account has
+// no room for a mark that the run was seeded, so its name has it.
+func AccountFile(name string, seeded bool) (string, os.FileMode) {
+	if seeded {
+		return "seeded-" + name + ".json", 0o600
+	}
+	return name + ".json", 0o644
+}
+
 // figures draws what can be published and what cannot.
 func figures(r *experiments.Result) (public, private []drawn, err error) {
+	mark := ""
+	if !r.Releasable {
+		mark = Warning(r)
+	}
 	add := func(to *[]drawn, f drawn, err error) error {
 		*to = append(*to, f)
 		return err
 	}
-	f, err := accuracyFigure(r)
+	f, err := accuracyFigure(r, mark)
 	if err := add(&public, f, err); err != nil {
 		return nil, nil, err
 	}
-	f, err = chargedFigure(r)
+	f, err = chargedFigure(r, mark)
 	if err := add(&public, f, err); err != nil {
 		return nil, nil, err
 	}
 	if r.Diagnostics != nil {
-		f, err = gapFigure(r.Diagnostics, r.Teachers)
+		f, err = gapFigure(r.Diagnostics, r.Teachers, mark)
 		if err := add(&private, f, err); err != nil {
 			return nil, nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -37,7 +38,9 @@ func ParseFormat(name string) (Format, error) {
 	return "", fmt.Errorf("table: format %q is not one of %s", name, strings.Join(Formats(), ", "))
 }
 
-// Table holds a header and rows of equal length. Cells are rendered as they are.
+// Table holds a header and rows of equal length. Cells may come from anybody's data: control
+// characters are shown as escapes in every format, CSV cells that a spreadsheet would take
+// for a formula begin with an apostrophe, and Markdown shows HTML as text.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -53,14 +56,22 @@ func (t Table) Write(w io.Writer, f Format) error {
 		}
 	}
 	var b strings.Builder
+	t = t.printable()
 	switch f {
 	case Text:
 		t.text(&b)
 	case CSV:
 		c := csv.NewWriter(&b)
-		if err := c.WriteAll(append([][]string{t.Header}, t.Rows...)); err != nil {
-			return fmt.Errorf("table: %w", err)
+		for _, row := range append([][]string{t.Header}, t.Rows...) {
+			cells := make([]string, len(row))
+			for j, cell := range row {
+				cells[j] = inert(cell)
+			}
+			if err := c.Write(cells); err != nil {
+				return fmt.Errorf("table: %w", err)
+			}
 		}
+		c.Flush() // into memory
 	case Markdown:
 		t.markdown(&b)
 	case LaTeX:
@@ -99,11 +110,13 @@ func (t Table) text(b *strings.Builder) {
 	}
 }
 
+// tag finds where HTML would begin in Markdown.
+var tag = regexp.MustCompile(`<([A-Za-z/!?])`)
+
 func (t Table) markdown(b *strings.Builder) {
-	escape := strings.NewReplacer("|", `\|`, "\n", " ")
 	line := func(cells []string) {
 		for _, c := range cells {
-			b.WriteString("| " + escape.Replace(c) + " ")
+			b.WriteString("| " + strings.ReplaceAll(tag.ReplaceAllString(c, "&lt;$1"), "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 	}
