@@ -131,13 +131,13 @@ func TestGroupsAreTheModels(t *testing.T) {
 // TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is
 // in the text that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
-	apart := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true}
+	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true}
 	base := Config{}.text()
 	var visit func(v reflect.Value, path string, whole func() string)
 	visit = func(v reflect.Value, path string, whole func() string) {
 		for i := range v.NumField() {
 			f, name := v.Field(i), v.Type().Field(i).Name
-			if path == "" && apart[name] {
+			if path == "" && ignored[name] {
 				continue
 			}
 			switch f.Kind() {

@@ -63,8 +63,8 @@ type grid struct {
 // grouping says how the records of a block are summed. It depends on the number of
 // parameters alone.
 type grouping struct {
-	rows  int // at most so many at a time in single precision
-	limit int // above so many one at a time
+	rows  int // at most this many at a time in single precision
+	limit int // above this many one at a time
 }
 
 // groupingOf returns the grouping for a number of parameters. Where rounding sums to the

@@ -13,7 +13,7 @@ const (
 	Constant Shape = "constant"
 	Linear   Shape = "linear"   // in a straight line to Final
 	Cosine   Shape = "cosine"   // along half a wave to Final
-	Stepwise Shape = "stepwise" // times Factor Every so many steps
+	Stepwise Shape = "stepwise" // times Factor, once in Every steps
 )
 
 // Schedule moves the learning rate from step to step. It is data, fixed before the run. Its

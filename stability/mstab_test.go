@@ -202,7 +202,7 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 		cfg.Questions = questions
 		m := newMStab(t, cfg)
 		// This is not charged: no ledger would allow as many false releases.
-		session := &Session[int]{test: m, key: m.derive(SeedKey(3)), given: map[uint64]Answer[int]{}}
+		session := &Session[int]{test: m, key: m.derive(SeedKey(3)), answers: map[uint64]Answer[int]{}}
 		require.False(t, session.Releasable())
 		distances := []int64{0, 2, 4, 5, 6, 7, 8, 12}
 		observed := make([]float64, 2*len(distances))

@@ -42,8 +42,8 @@ type Session[T any] struct {
 	key      Key
 	relation accountant.Relation // of the ledger
 
-	mu    sync.Mutex
-	given map[uint64]Answer[T]
+	mu      sync.Mutex
+	answers map[uint64]Answer[T]
 }
 
 // Start begins a session of m. It fails unless r charges exactly m.Event() and was not used
@@ -53,7 +53,7 @@ func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error)
 	if err != nil {
 		return nil, err
 	}
-	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), given: make(map[uint64]Answer[T])}, nil
+	return &Session[T]{test: m, key: m.derive(key), relation: r.Relation(), answers: make(map[uint64]Answer[T])}, nil
 }
 
 // Releasable reports whether the noise is secret, so that answers may leave.
@@ -69,16 +69,16 @@ func (s *Session[T]) Ask(question uint64, value T, distance int64) (Answer[T], e
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, done := s.given[question]; done {
+	if a, done := s.answers[question]; done {
 		return a, nil
 	}
-	if len(s.given) == s.test.cfg.Questions {
+	if len(s.answers) == s.test.cfg.Questions {
 		return Answer[T]{}, fmt.Errorf("%w: all %d questions charged for were asked", ErrExhausted, s.test.cfg.Questions)
 	}
 	var a Answer[T]
 	if passes(distance) {
 		a = Answer[T]{Value: value, Released: true}
 	}
-	s.given[question] = a
+	s.answers[question] = a
 	return a, nil
 }

@@ -22,10 +22,10 @@ type run[A any] struct {
 	stop           int
 	refresh        bool
 
-	mu    sync.Mutex
-	above int   // so far
-	rho   int64 // the threshold noise in use
-	given map[uint64]A
+	mu      sync.Mutex
+	above   int   // so far
+	rho     int64 // the threshold noise in use
+	answers map[uint64]A
 }
 
 // start checks the key and the charge, and only then draws the threshold noise. The first
@@ -49,7 +49,7 @@ func (u *run[A]) start(event accountant.Event, r *ledger.Reservation, key Key, n
 func (u *run[A]) charged(key Key) {
 	u.key = key
 	u.rho = u.thresholdNoise(u.key.Derive("threshold", 0).Stream())
-	u.given = make(map[uint64]A)
+	u.answers = make(map[uint64]A)
 }
 
 // ask compares a value with the threshold, or finds the answer given before.
@@ -59,7 +59,7 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if a, done := u.given[query]; done {
+	if a, done := u.answers[query]; done {
 		return a, nil
 	}
 	if u.above == u.stop {
@@ -74,7 +74,7 @@ func (u *run[A]) ask(query uint64, value int64, answer func(above bool) A) (A, e
 		}
 	}
 	a := answer(above)
-	u.given[query] = a
+	u.answers[query] = a
 	return a, nil
 }
 

@@ -29,9 +29,9 @@ type DiscreteGaussian struct {
 }
 
 // Up to sigma = 2^8 a cell is one integer. Above 2^8 the cell width is the power of two for
-// which sigma spans 32 to 63 cells. Wider cells would mean more rejections within a cell.
-// Narrower cells would mean more slots of the table that two cells share. With this width,
-// 96 draws in 100 cost one word and no search.
+// which sigma spans at least 32 and less than 64 cells. Wider cells would mean more
+// rejections within a cell. Narrower cells would mean more slots of the table that two
+// cells share. With this width, 96 draws in 100 cost one word and no search.
 const (
 	gaussianCells  = 5
 	oneToACellBits = 8

@@ -28,7 +28,8 @@ type DiscreteLaplace struct {
 	slack uint64    // of exponent
 }
 
-// The cell width is the power of two for which the scale spans 16 to 31 cells.
+// The cell width is the power of two for which the scale spans at least 16 and less than 32
+// cells.
 const laplaceCells = 4
 
 // NewDiscreteLaplace returns a sampler for a scale in [2^-10, 2^40]. It takes the scale as
