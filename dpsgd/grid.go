@@ -11,8 +11,8 @@ import (
 // the configured one. That takes two facts. Integer vectors computed from neighbouring data
 // differ by at most sensitivity in Euclidean norm. And the noise is discrete Gaussian with
 // sigma >= NoiseMultiplier sensitivity on every coordinate. Here is the bound, with C the
-// norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u = 2^-24 and gamma = 64
-// u/(1 - 64 u).
+// norm of [Clip], P the number of parameters, c = C (1 + 2^-20), u = 2^-24 and
+// gamma = 64 u/(1 - 64 u).
 //
 // Coupling. Every record of the batch is dealt to one of B blocks by a uniform draw of its
 // own. Couple the runs on D and on D plus record r so that all other records have the same

@@ -14,10 +14,10 @@ import "math"
 //
 // Between two such values of epsilon the discrete divergence is a straight line in
 // e^epsilon, hence at most its value 1 - x^(k+1) at the left end. The continuous divergence
-// for d + 2 is at least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2) = 1 -
-// x^(k+1). Above d/b the discrete divergence is 0. Below -d/b it is 1 - e^epsilon, and no
-// divergence is smaller than that. The reverse pair is the same by symmetry. Smaller d
-// follow, because both sides are monotone.
+// for d + 2 is at least its value at the right end, 1 - exp(((d-2k)/b - (d+2)/b)/2)
+// = 1 - x^(k+1). Above d/b the discrete divergence is 0. Below -d/b it is 1 - e^epsilon,
+// and no divergence is smaller than that. The reverse pair is the same by symmetry. Smaller
+// d follow, because both sides are monotone.
 func laplaceScale(noiseMultiplier float64, g grid) float64 {
 	return math.Ceil(noiseMultiplier * (g.sensitivity + 2) * (1 + 0x1p-40))
 }

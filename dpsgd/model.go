@@ -34,8 +34,8 @@ type Worker interface {
 	//     their order, and on nothing else, to the last bit. It does not depend on a row's
 	//     index or address, nor on earlier calls. Whether a row counts as clipped or as not
 	//     finite depends on parameters, clip and that row alone.
-	//  2. In no group does a row's contribution have a norm above the clip norm times 1 +
-	//     2^-20. If the gradient is not finite, the contribution is zero, and counted.
+	//  2. In no group does a row's contribution have a norm above the clip norm times
+	//     1 + 2^-20. If the gradient is not finite, the contribution is zero, and counted.
 	//  3. The rows together give the sum of their single contributions up to an error of
 	//     norm at most gamma_64 times the sum of their norms, where gamma_n = n u/(1 - n u)
 	//     and u = 2^-24. Single-precision sums do this if no term passes through more than

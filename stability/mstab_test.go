@@ -444,8 +444,8 @@ func TestSessionsRepeat(t *testing.T) {
 	require.NotEqual(t, first, answers(SeedKey(1), cfg, forward))
 }
 
-// The scale is never below 1/Epsilon, to the last bit: noise that is narrower costs
-// more than Epsilon.
+// TestLaplaceScaleIsNotBelowTheInverse checks that the scale is never below 1/Epsilon, to the
+// last bit: narrower noise costs more than Epsilon.
 func TestLaplaceScaleIsNotBelowTheInverse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	above := 0

@@ -30,8 +30,8 @@ type SmoothMedianConfig struct {
 // a little below the Epsilon/(2 log(2/Delta)) of the paper. The paper's constants are
 // proved for continuous noise.
 //
-// Proof for integers. Let t and t' be the scales of two neighbours. As |F -
-// F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
+// Proof for integers. Let t and t' be the scales of two neighbours. As
+// |F - F'| <= min(S, S'), shifting by F - F' costs at most Epsilon/2 at either scale.
 //
 //   - If t < t', the change of scale costs at most
 //     log(tanh(1/2t)/tanh(1/2t')) <= log(t'/t) <= beta <= Epsilon/2.

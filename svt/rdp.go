@@ -25,15 +25,15 @@ type RDPBound struct {
 // LaplaceBounds returns the known bounds on the Rényi divergence of order a > 1 of a sparse
 // vector with continuous Laplace noise of threshold scale b1 and query scale b2. The
 // queries have sensitivity 1 and are not monotone, and the run gives the given number of
-// answers. All bounds hold, so the least of them does. With e1 = 1/b1 and e2 = 2
-// answers/b2:
+// answers. All bounds hold, so the least of them does. With e1 = 1/b1 and
+// e2 = 2 answers/b2:
 //
 //   - "pure" (cited): the bound of any mechanism that is (e1 + e2)-private.
 //   - "threshold" (cited, Zhu, Wang 2020): the curve of Laplace noise at e1, plus e2. Put
 //     between the two laws the run on the one data set with the threshold of the other.
-//   - "stopping time" (proved): the curve of Laplace noise at e1, plus answers log
-//     S(a)/(a-1). Here S is the supremum over real x and 0 <= s <= 2 of h^a h'^(1-a)/(1 -
-//     (1-h)^a (1-h')^(1-a)), with h = P[nu >= x] and h' = P[nu >= x + s].
+//   - "stopping time" (proved): the curve of Laplace noise at e1, plus
+//     answers log S(a)/(a-1). Here S is the supremum over real x and 0 <= s <= 2 of
+//     h^a h'^(1-a)/(1 - (1-h)^a (1-h')^(1-a)), with h = P[nu >= x] and h' = P[nu >= x + s].
 //
 // Proof of the last. Reveal the threshold noise as well, z on one side with z + 1 on the
 // other. By joint convexity of u^a v^(1-a) this only increases the sum, and z contributes

@@ -33,8 +33,8 @@ type exponent struct{ whole, frac, slack uint64 }
 // integers, p/q = x. It does so in the middle of the loop and without losing a word. So it
 // always reads the same words and gives the same answers as bernoulliExpBig.
 //
-// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in [k u, k u +
-// k).
+// Trial k succeeds if and only if k U < x. The word u says that 2^64 k U is in
+// [k u, k u + k).
 func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 	for range x.whole {
 		if !bernoulliExp1(s) {
