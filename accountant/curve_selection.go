@@ -9,8 +9,23 @@ type selected struct {
 	inner            string
 }
 
-func (selected) event()          {}
+// Validate implements Event.
 func (selected) Validate() error { return nil }
+
+type selectedRow struct {
+	leaf
+	selected
+}
+
+func (e selected) row() row { return selectedRow{leafOf(e), e} }
+
+func (selectedRow) name() string                   { return "selection" }
+func (selectedRow) words(printer) (string, string) { return "", "" }
+func (r selectedRow) curve() curve                 { return r.selected.curve() }
+
+func (r selectedRow) pair(*schedule, int64) error {
+	return &UnsupportedEventError{r.event, "a selection has a divergence bound, but no known dominating pair"}
+}
 
 // selection adds count selections. The rule needs a divergence without a
 // failure probability: failures of the inner runs would have to be charged for

@@ -1,5 +1,10 @@
 package accountant
 
+import (
+	"math"
+	"slices"
+)
+
 // An Event says completely what was run on the private data: which mechanism,
 // with which parameters, how often. It is data, never behaviour: an accountant
 // interprets it, and an auditor can re-interpret it later. The set is closed;
@@ -17,74 +22,112 @@ package accountant
 type Event interface {
 	// Validate reports the first parameter that is out of range.
 	Validate() error
-	event()
+	row() row
 }
 
-// Gaussian is one release of a function plus Gaussian noise.
-type Gaussian struct {
-	NoiseMultiplier float64 `json:"noise_multiplier"` // noise standard deviation / L2 sensitivity, > 0
+// A row is all that the accountants know about one event. Each is written beside its
+// type and embeds unsupported, so that what it does not say is refused, by every
+// accountant. A new event is a type with its row, and a line in allEvents.
+type row interface {
+	// name returns the type in JSON.
+	name() string
+	// words names the mechanism and its parameters for people. Those of an event
+	// around another one are added to the words of that one.
+	words(p printer) (mechanism, parameters string)
+	// check reports the first parameter of its own that is out of range.
+	check() error
+	// children returns the events inside.
+	children() []Event
+
+	// relation returns the only relation that the event is defined for, 0 if any.
+	relation() Relation
+	// flatten adds count runs to t, as one leaf or as whatever the event is made of.
+	flatten(t *terms, count int64, rel Relation) error
+	// curve returns the divergence of a leaf, infinite if nothing is known.
+	curve() curve
+	// sampledAs returns the Gaussian, DiscreteGaussian or PureDP event that
+	// dominates a leaf on a Poisson sample too, and whether it is the leaf
+	// itself; nil if there is none.
+	sampledAs() (inner Event, same bool)
+	// guarantee returns the (epsilon, delta) of one run.
+	guarantee() (guarantee, bool)
+	// rho returns the zCDP parameter of a leaf, rounded up, NaN if it has none but
+	// that of its guarantee.
+	rho() float64
+	// twice returns the event of which two runs, adaptively, cost no less; nil if
+	// there is none.
+	twice() Event
+	// group returns the event as n records see it, n > 1; nil if only its guarantee
+	// can be scaled.
+	group(n int64) (Event, error)
+
+	// pair adds a pair of laws that dominates n runs of a leaf.
+	pair(s *schedule, n int64) error
+	// attained adds a pair that some mechanism described by the leaf attains. It
+	// reports whether that is the dominating pair itself, which it then does not
+	// add. A row that says nothing adds nothing: no lower bound follows from it.
+	attained(s *schedule, n int64) (dominating bool)
 }
 
-// PoissonSampled runs Event on a sample in which every record takes part
-// independently with the given probability. Only Poisson sampling is meant:
-// shuffled or fixed-size batches are other events.
-type PoissonSampled struct {
-	Probability float64 `json:"probability"` // in [0, 1]
-	Event       Event   `json:"event"`
+// printer shows the numbers of words: parameters, and parts of a claim, which are
+// rounded up.
+type printer struct{ number, claim func(x float64) string }
+
+// unsupported is the row that knows nothing. Rows embed it with their event.
+type unsupported struct{ event Event }
+
+func (unsupported) check() error       { return nil }
+func (unsupported) children() []Event  { return nil }
+func (unsupported) relation() Relation { return 0 }
+func (unsupported) curve() curve       { return infiniteCurve }
+func (unsupported) rho() float64       { return math.NaN() }
+func (unsupported) twice() Event       { return nil }
+
+func (u unsupported) flatten(*terms, int64, Relation) error {
+	return &UnsupportedEventError{u.event, "no Rényi curve is known for it"}
 }
 
-// Composed is the adaptive composition of events, in order.
-type Composed struct {
-	Events []Event `json:"events"`
+func (unsupported) sampledAs() (inner Event, same bool) { return nil, false }
+func (unsupported) guarantee() (guarantee, bool)        { return guarantee{}, false }
+func (unsupported) group(int64) (Event, error)          { return nil, nil }
+
+func (u unsupported) pair(*schedule, int64) error {
+	return &UnsupportedEventError{u.event, "no dominating pair is known for it"}
 }
 
-// Repeated is Event run Count times, adaptively.
-type Repeated struct {
-	Event Event `json:"event"`
-	Count int64 `json:"count"` // >= 0
+func (unsupported) attained(*schedule, int64) (dominating bool) { return false }
+
+// leaf is the base of rows whose event is a single mechanism with a curve.
+type leaf struct{ unsupported }
+
+func leafOf(e Event) leaf { return leaf{unsupported{e}} }
+
+func (l leaf) flatten(t *terms, count int64, rel Relation) error {
+	return t.curves.add(l.event, count)
 }
 
-// WithFailure is Event, except with probability at most Delta, when anything
-// may be revealed. It holds a mechanism whose laws on any two neighbouring data
-// sets, given what was answered before, are
-//
-//	P = (1-Delta) P' + Delta B   and   Q = (1-Delta) Q' + Delta C
-//
-// with P' and Q' within the curve of Event in both orders, and any B and C. Then
-// P(S) <= Delta + (1-Delta) (e^epsilon Q'(S) + delta') <= e^epsilon Q(S) + delta' + Delta
-// wherever Event is (epsilon, delta')-private, and failures of several mechanisms add
-// up, because the coins that choose between the parts are independent of P' and Q'.
-//
-// Every mechanism that is (epsilon, Delta)-private in both directions is one, with
-// Event PureDP{epsilon}: its two laws are one randomised function of the pair
-// that reveals the data with probability Delta and else is the randomised response of
-// epsilon (Kairouz, Oh, Viswanath 2015). No set of outputs needs to be the failure:
-// a mechanism may put the mass Delta on an output that it also gives otherwise.
-type WithFailure struct {
-	Event Event   `json:"event"`
-	Delta float64 `json:"delta"` // in [0, 1)
+// allEvents returns the zero value of every event that JSON knows.
+func allEvents() []Event {
+	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
+		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
+		GNSS{}, MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
+		TruncatedPoisson{}, Selection{}, PoissonSelection{}, Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
 }
 
-// NonPrivate reveals its input. Accountants answer an infinite epsilon; a sample
-// of it is refused.
-type NonPrivate struct{}
+// zeroEvent returns the zero value of the event of a JSON type name.
+func zeroEvent(name string) (Event, bool) {
+	events := allEvents()
+	i := slices.IndexFunc(events, func(e Event) bool { return typeName(e) == name })
+	if i < 0 {
+		return nil, false
+	}
+	return events[i], true
+}
 
-func (Gaussian) event()             {}
-func (Laplace) event()              {}
-func (DiscreteGaussian) event()     {}
-func (DiscreteLaplace) event()      {}
-func (ExponentialMechanism) event() {}
-func (PureDP) event()               {}
-func (RandomizedResponse) event()   {}
-func (ZCDP) event()                 {}
-func (GNMax) event()                {}
-func (Threshold) event()            {}
-func (LNMax) event()                {}
-func (MStab) event()                {}
-func (AboveThreshold) event()       {}
-func (StableSVT) event()            {}
-func (PoissonSampled) event()       {}
-func (Composed) event()             {}
-func (Repeated) event()             {}
-func (WithFailure) event()          {}
-func (NonPrivate) event()           {}
+// typeName returns the JSON type of an event.
+func typeName(e Event) string {
+	if e == nil {
+		return "<nil>"
+	}
+	return e.row().name()
+}

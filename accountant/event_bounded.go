@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"errors"
+	"math"
+	"slices"
+)
 
 // bounded is a leaf that was rewritten: by is an event that costs no less. Of,
 // if not nil, is another that costs no less, of which only the Rényi curve
@@ -8,8 +12,35 @@ import "math"
 // neither lends it a lower bound.
 type bounded struct{ by, of Event }
 
-func (bounded) event()          {}
+// Validate implements Event.
 func (bounded) Validate() error { return nil }
+
+type boundedRow struct {
+	leaf
+	bounded
+}
+
+func (e bounded) row() row { return boundedRow{leafOf(e), e} }
+
+func (r boundedRow) name() string {
+	if _, sampled := r.by.(PoissonSampled); sampled {
+		return "poisson_sampled"
+	}
+	return "group"
+}
+
+func (boundedRow) words(printer) (string, string) { return "", "" }
+func (r boundedRow) curve() curve                 { return r.bounded.curve() }
+func (r boundedRow) rho() float64                 { return rhoOf(r.by) }
+
+func (r boundedRow) pair(s *schedule, n int64) error {
+	err := r.by.row().pair(s, n)
+	var unsupported *UnsupportedEventError
+	if errors.As(err, &unsupported) {
+		return &UnsupportedEventError{r.event, "its divergence is bounded, but no dominating pair is known"}
+	}
+	return err
+}
 
 func (e bounded) curve() curve {
 	by := curveOf(e.by)
@@ -33,7 +64,7 @@ func (t *terms) group(e Group, count int64, rel Relation) error {
 	}
 	for i, leaf := range seen.curves.keys {
 		switch leaf.(type) {
-		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, bounded:
+		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, bounded: // scaled, or bounded already
 		default:
 			leaf = bounded{by: leaf}
 		}
@@ -49,26 +80,13 @@ func (t *terms) group(e Group, count int64, rel Relation) error {
 	return nil
 }
 
-// holdsGroup tells whether a Group stands somewhere in an event. Inside a sample
+// holdsGroup reports whether a Group stands somewhere in an event. Inside a sample
 // it would be a group that is drawn, or not, as one.
 func holdsGroup(e Event) bool {
-	switch e := e.(type) {
-	case Group:
+	if _, ok := e.(Group); ok {
 		return true
-	case Composed:
-		for _, inner := range e.Events {
-			if holdsGroup(inner) {
-				return true
-			}
-		}
-	case Repeated:
-		return holdsGroup(e.Event)
-	case WithFailure:
-		return holdsGroup(e.Event)
-	case PoissonSampled:
-		return holdsGroup(e.Event)
 	}
-	return false
+	return slices.ContainsFunc(e.row().children(), holdsGroup)
 }
 
 const groupInSample = "a group inside a sample would be drawn as one: write the group around the sample"

@@ -19,10 +19,35 @@ type Group struct {
 	Event Event `json:"event"`
 }
 
-func (Group) event() {}
-
 // Validate implements Event.
 func (e Group) Validate() error { return validTree(e, 0) }
+
+type groupRow struct {
+	unsupported
+	Group
+}
+
+func (e Group) row() row { return groupRow{unsupported{e}, e} }
+
+func (groupRow) name() string        { return "group" }
+func (r groupRow) children() []Event { return []Event{r.Event} }
+func (r groupRow) check() error      { return atLeast("group", "size", r.Size, 1) }
+
+func (r groupRow) words(printer) (mechanism, parameters string) {
+	return "for groups", fmt.Sprintf("of %d", r.Size)
+}
+
+func (r groupRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.group(r.Group, count, rel)
+}
+
+func (r groupRow) group(n int64) (Event, error) {
+	m, err := mul(n, r.Size)
+	if err != nil {
+		return nil, err
+	}
+	return grouped(r.Event, m)
+}
 
 // groupedSample is a Poisson sampled Gaussian seen by a group. No exact law is
 // used: a group of 2^c records costs 3^c times the divergence at the 2^c-fold
@@ -32,8 +57,30 @@ type groupedSample struct {
 	size                         int64
 }
 
-func (groupedSample) event()          {}
+// Validate implements Event.
 func (groupedSample) Validate() error { return nil }
+
+type groupedSampleRow struct {
+	leaf
+	groupedSample
+}
+
+func (e groupedSample) row() row { return groupedSampleRow{leafOf(e), e} }
+
+func (groupedSampleRow) name() string                   { return "group of poisson_sampled" }
+func (groupedSampleRow) words(printer) (string, string) { return "", "" }
+func (r groupedSampleRow) curve() curve                 { return r.groupedSample.curve() }
+
+func (r groupedSampleRow) flatten(t *terms, count int64, rel Relation) error {
+	if rel == ReplaceOne {
+		return &UnsupportedEventError{PoissonSampled{r.probability, Gaussian{r.noiseMultiplier}}, poissonNeedsAddRemove}
+	}
+	return t.curves.add(r.event, count)
+}
+
+func (r groupedSampleRow) pair(*schedule, int64) error {
+	return &UnsupportedEventError{r.event, "a Poisson sample seen by a group has a divergence bound, but its pair is not known to be the worst"}
+}
 
 func (e groupedSample) curve() curve {
 	doublings := float64(bits.Len64(uint64(e.size - 1)))
@@ -48,6 +95,7 @@ func (e groupedSample) curve() curve {
 // expand returns the event as it is seen by a group, without Group in it.
 func (e Group) expand() (Event, error) { return grouped(e.Event, e.Size) }
 
+// grouped returns e as n records see it.
 func grouped(e Event, n int64) (Event, error) {
 	if n == 1 {
 		if inner, ok := e.(Group); ok {
@@ -55,64 +103,11 @@ func grouped(e Event, n int64) (Event, error) {
 		}
 		return e, nil
 	}
-	g := float64(n)
-	switch e := e.(type) {
-	case Group:
-		m, err := mul(n, e.Size)
-		if err != nil {
-			return nil, err
-		}
-		return grouped(e.Event, m)
-	case Composed:
-		out := Composed{make([]Event, len(e.Events))}
-		for i, inner := range e.Events {
-			var err error
-			if out.Events[i], err = grouped(inner, n); err != nil {
-				return nil, err
-			}
-		}
-		return out, nil
-	case Repeated:
-		inner, err := grouped(e.Event, n)
-		return Repeated{inner, e.Count}, err
-	case Selection: // its theorem compares runs, at whatever distance
-		return Selection{e.Eta, e.Gamma, Group{n, e.Event}}, nil
-	case PoissonSelection:
-		return PoissonSelection{e.Mean, Group{n, e.Event}}, nil
-	case Gaussian:
-		return Gaussian{downBy(e.NoiseMultiplier, g)}, nil
-	case Laplace:
-		return Laplace{downBy(e.NoiseMultiplier, g)}, nil
-	case GNMax:
-		if e.Discrete { // a shift by n is not a shift by one at sigma/n; the curve is the same
-			return ZCDP{e.rho() * g * g * (1 + 1e-15)}, nil
-		}
-		return GNMax{Sigma: downBy(e.Sigma, g)}, nil
-	case Threshold:
-		if e.Discrete {
-			return ZCDP{e.rho() * g * g * (1 + 1e-15)}, nil
-		}
-		return Threshold{Sigma: downBy(e.Sigma, g)}, nil
-	case DiscreteGaussian:
-		return DiscreteGaussian{e.Sigma, mathx.Up(e.Sensitivity * g)}, nil
-	case DiscreteLaplace:
-		s, err := mul(e.Sensitivity, n)
-		return DiscreteLaplace{e.Scale, s}, err
-	case ExponentialMechanism:
-		return ExponentialMechanism{mathx.Up(e.Epsilon * g)}, nil
-	case AboveThreshold:
-		return AboveThreshold{mathx.Up(e.Epsilon1 * g), mathx.Up(e.Epsilon2 * g), e.Answers}, nil
-	case ZCDP:
-		return ZCDP{mathx.Up(e.Rho * g * g * (1 + 2e-16))}, nil
-	case NonPrivate:
-		return e, nil
-	case PoissonSampled:
-		if inner, ok := e.Event.(Gaussian); ok && e.Probability > 0 && e.Probability < 1 {
-			return groupedSample{e.Probability, inner.NoiseMultiplier, n}, nil
-		}
+	if out, err := e.row().group(n); out != nil || err != nil {
+		return out, err
 	}
-	if one, ok := guaranteeOf(e); ok {
-		return one.group(g)
+	if one, ok := guaranteeAnywhere(e); ok {
+		return one.group(float64(n))
 	}
 	return nil, &UnsupportedEventError{e, fmt.Sprintf("its cost for groups of %d records is not known", n)}
 }

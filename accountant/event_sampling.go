@@ -1,10 +1,75 @@
 package accountant
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
+
+// PoissonSampled runs Event on a sample in which every record takes part
+// independently with the given probability. Only Poisson sampling is meant:
+// shuffled or fixed-size batches are other events.
+type PoissonSampled struct {
+	Probability float64 `json:"probability"` // in [0, 1]
+	Event       Event   `json:"event"`
+}
+
+// Validate implements Event.
+func (e PoissonSampled) Validate() error { return validTree(e, 0) }
+
+type poissonSampledRow struct {
+	unsupported
+	PoissonSampled
+}
+
+func (e PoissonSampled) row() row { return poissonSampledRow{unsupported{e}, e} }
+
+func (poissonSampledRow) name() string        { return "poisson_sampled" }
+func (r poissonSampledRow) children() []Event { return []Event{r.Event} }
+
+func (r poissonSampledRow) words(p printer) (mechanism, parameters string) {
+	return "on a Poisson sample", "q " + p.number(r.Probability)
+}
+
+func (r poissonSampledRow) check() error { return isProbability("poisson_sampled", r.Probability) }
+
+func (r poissonSampledRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.sampled(r.PoissonSampled, count, rel)
+}
+
+// curve and pair are those of the leaves that sampledForm makes.
+func (r poissonSampledRow) curve() curve {
+	switch inner := r.Event.(type) {
+	case PureDP:
+		return sampledPureCurve(r.Probability, inner.Epsilon)
+	case DiscreteGaussian:
+		return sampledDiscreteGaussianCurve(r.Probability, inner.Sigma/inner.Sensitivity)
+	case Gaussian:
+		return sampledGaussianCurve(r.Probability, inner.NoiseMultiplier)
+	}
+	return infiniteCurve
+}
+
+func (r poissonSampledRow) pair(s *schedule, n int64) error {
+	switch inner := r.Event.(type) {
+	case PureDP:
+		return s.add(pairKey{pairSampledResponse, r.Probability, inner.Epsilon}, n)
+	case Gaussian:
+		return s.add(pairKey{pairSampled, r.Probability, inner.NoiseMultiplier}, n)
+	}
+	return &UnsupportedEventError{r.event, "the losses of sampled integer noise lie on no lattice; rdp holds it"}
+}
+
+func (poissonSampledRow) attained(*schedule, int64) (dominating bool) { return true }
+
+func (r poissonSampledRow) group(n int64) (Event, error) {
+	if inner, ok := r.Event.(Gaussian); ok && r.Probability > 0 && r.Probability < 1 {
+		return groupedSample{r.Probability, inner.NoiseMultiplier, n}, nil
+	}
+	return nil, nil
+}
 
 // SampledWithoutReplacement runs Event on a uniformly random subset of exactly
 // Size of Population records. It is accounted under replace_one, where the
@@ -27,9 +92,6 @@ type TruncatedPoisson struct {
 	Event       Event   `json:"event"`
 }
 
-func (SampledWithoutReplacement) event() {}
-func (TruncatedPoisson) event()          {}
-
 // Validate implements Event.
 func (e SampledWithoutReplacement) Validate() error { return validTree(e, 0) }
 
@@ -49,4 +111,63 @@ func (e TruncatedPoisson) failure() float64 {
 		return 0
 	}
 	return math.Min(1, mathx.Up(math.Exp(log)))
+}
+
+type sampledWithoutReplacementRow struct {
+	unsupported
+	SampledWithoutReplacement
+}
+
+func (e SampledWithoutReplacement) row() row {
+	return sampledWithoutReplacementRow{unsupported{e}, e}
+}
+
+func (sampledWithoutReplacementRow) name() string        { return "sampled_without_replacement" }
+func (r sampledWithoutReplacementRow) children() []Event { return []Event{r.Event} }
+
+func (r sampledWithoutReplacementRow) words(printer) (mechanism, parameters string) {
+	return "on a sample without replacement", fmt.Sprintf("%d of %d", r.Size, r.Population)
+}
+
+func (r sampledWithoutReplacementRow) check() error {
+	return errors.Join(atLeast("sampled_without_replacement", "size", r.Size, 0),
+		atLeast("sampled_without_replacement", "population", r.Population, max(r.Size, 1)))
+}
+
+func (r sampledWithoutReplacementRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.withoutReplacement(r.SampledWithoutReplacement, count, rel)
+}
+
+func (r sampledWithoutReplacementRow) curve() curve {
+	return withoutReplacementCurve(r.probability(), r.Event)
+}
+
+func (r sampledWithoutReplacementRow) pair(*schedule, int64) error {
+	return &UnsupportedEventError{r.event, "the worst pair of one sample without replacement is not the worst under composition (Lebeda et al. 2024): no pair is known"}
+}
+
+type truncatedPoissonRow struct {
+	unsupported
+	TruncatedPoisson
+}
+
+func (e TruncatedPoisson) row() row { return truncatedPoissonRow{unsupported{e}, e} }
+
+func (truncatedPoissonRow) name() string        { return "truncated_poisson" }
+func (r truncatedPoissonRow) children() []Event { return []Event{r.Event} }
+
+func (r truncatedPoissonRow) words(p printer) (mechanism, parameters string) {
+	return "on a Poisson sample with a largest size", fmt.Sprintf("q %s, at most %d", p.number(r.Probability), r.MaxBatch)
+}
+
+func (r truncatedPoissonRow) check() error {
+	if err := isProbability("truncated_poisson", r.Probability); err != nil {
+		return err
+	}
+	return errors.Join(atLeast("truncated_poisson", "max_batch", r.MaxBatch, 1),
+		atLeast("truncated_poisson", "population", r.Population, 1))
+}
+
+func (r truncatedPoissonRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.truncated(r.TruncatedPoisson, count, rel)
 }

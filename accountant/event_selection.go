@@ -24,23 +24,67 @@ type PoissonSelection struct {
 	Event Event   `json:"event"`
 }
 
-func (Selection) event()        {}
-func (PoissonSelection) event() {}
-
 // Validate implements Event.
 func (e Selection) Validate() error { return validTree(e, 0) }
 
 // Validate implements Event.
 func (e PoissonSelection) Validate() error { return validTree(e, 0) }
 
-func (e Selection) validate() error {
-	if !(e.Eta > -1) || math.IsInf(e.Eta, 1) {
-		return fmt.Errorf("%w: selection: eta must be a finite number above -1, got %v", ErrInvalidEvent, e.Eta)
+type selectionRow struct {
+	unsupported
+	Selection
+}
+
+func (e Selection) row() row { return selectionRow{unsupported{e}, e} }
+
+func (selectionRow) name() string        { return "selection" }
+func (r selectionRow) children() []Event { return []Event{r.Event} }
+
+func (r selectionRow) words(p printer) (mechanism, parameters string) {
+	return "best of a random number of runs", fmt.Sprintf("η %s, γ %s", p.number(r.Eta), p.number(r.Gamma))
+}
+
+func (r selectionRow) check() error {
+	if !(r.Eta > -1) || math.IsInf(r.Eta, 1) {
+		return fmt.Errorf("%w: selection: eta must be a finite number above -1, got %v", ErrInvalidEvent, r.Eta)
 	}
-	if !(e.Gamma > 0 && e.Gamma < 1) {
-		return fmt.Errorf("%w: selection: gamma must be in (0, 1), got %v", ErrInvalidEvent, e.Gamma)
+	if !(r.Gamma > 0 && r.Gamma < 1) {
+		return fmt.Errorf("%w: selection: gamma must be in (0, 1), got %v", ErrInvalidEvent, r.Gamma)
 	}
 	return nil
+}
+
+func (r selectionRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.selection(r.event, selected{eta: r.Eta, gamma: r.Gamma}, r.Event, count, rel)
+}
+
+// group: the theorem compares runs, at whatever distance.
+func (r selectionRow) group(n int64) (Event, error) {
+	return Selection{r.Eta, r.Gamma, Group{n, r.Event}}, nil
+}
+
+type poissonSelectionRow struct {
+	unsupported
+	PoissonSelection
+}
+
+func (e PoissonSelection) row() row { return poissonSelectionRow{unsupported{e}, e} }
+
+func (poissonSelectionRow) name() string        { return "poisson_selection" }
+func (r poissonSelectionRow) children() []Event { return []Event{r.Event} }
+
+func (r poissonSelectionRow) words(p printer) (mechanism, parameters string) {
+	return "best of a Poisson number of runs", "mean " + p.number(r.Mean)
+}
+
+func (r poissonSelectionRow) check() error { return positive("poisson_selection", "mean", r.Mean) }
+
+func (r poissonSelectionRow) flatten(t *terms, count int64, rel Relation) error {
+	return t.selection(r.event, selected{mean: r.Mean}, r.Event, count, rel)
+}
+
+func (r poissonSelectionRow) group(n int64) (Event, error) {
+	return PoissonSelection{r.Mean, Group{n, r.Event}}, nil
 }
 
 // logMean returns the log of the expected number of runs, rounded up:

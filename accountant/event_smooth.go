@@ -2,6 +2,7 @@ package accountant
 
 import (
 	"errors"
+	"fmt"
 	"math"
 )
 
@@ -18,11 +19,26 @@ type GNSS struct {
 	Margin float64 `json:"margin"` // in standard deviations of the noise, >= 0
 }
 
-func (GNSS) event() {}
-
 // Validate implements Event.
-func (e GNSS) Validate() error {
-	return errors.Join(positive("gnss", "beta", e.Beta), positive("gnss", "sigma", e.Sigma), nonNegative("gnss", "margin", e.Margin))
+func (e GNSS) Validate() error { return validTree(e, 0) }
+
+type gnssRow struct {
+	leaf
+	GNSS
+}
+
+func (e GNSS) row() row { return gnssRow{leafOf(e), e} }
+
+func (gnssRow) name() string   { return "gnss" }
+func (r gnssRow) curve() curve { return r.GNSS.curve() }
+
+func (r gnssRow) words(p printer) (mechanism, parameters string) {
+	return "noisy value of smooth sensitivity", fmt.Sprintf("Gaussian, σ %s × sensitivity, β %s, margin %s σ",
+		p.number(r.Sigma), p.number(r.Beta), p.number(r.Margin))
+}
+
+func (r gnssRow) check() error {
+	return errors.Join(positive("gnss", "beta", r.Beta), positive("gnss", "sigma", r.Sigma), nonNegative("gnss", "margin", r.Margin))
 }
 
 // curve is the divergence of two normal laws, the worst that smooth sensitivity

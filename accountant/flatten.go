@@ -1,7 +1,6 @@
 package accountant
 
 import (
-	"errors"
 	"math"
 
 	"github.com/pate-go/pate/internal/mathx"
@@ -92,77 +91,10 @@ func (t *terms) failure() float64 {
 	return math.Min(1, sum)
 }
 
-// unfold hands the parts of a Composed or a Repeated to visit, each with how
-// often it ran. Other events have no parts, and ok is false.
-func unfold(e Event, count int64, visit func(inner Event, count int64) error) (ok bool, err error) {
-	switch e := e.(type) {
-	case Composed:
-		for _, inner := range e.Events {
-			if err := visit(inner, count); err != nil {
-				return true, err
-			}
-		}
-		return true, nil
-	case Repeated:
-		n, err := mul(count, e.Count)
-		if err != nil {
-			return true, err
-		}
-		return true, visit(e.Event, n)
-	}
-	return false, nil
-}
-
 // flatten adds count runs of a valid event. A Rényi curve does not depend on
 // the order of composition, so equal leaves are merged wherever they stand.
 func (t *terms) flatten(e Event, count int64, rel Relation) error {
-	if ok, err := unfold(e, count, func(inner Event, n int64) error { return t.flatten(inner, n, rel) }); ok {
-		return err
-	}
-	switch e := e.(type) {
-	case WithFailure:
-		if err := errors.Join(t.fail(e.Delta, count), t.stated.add(e.Delta, count)); err != nil {
-			return err
-		}
-		return t.flatten(e.Event, count, rel)
-	case PoissonSampled:
-		return t.sampled(e, count, rel)
-	case MStab:
-		if err := t.fail(e.failure(), count); err != nil {
-			return err
-		}
-		return t.curves.add(e, count)
-	case StableSVT:
-		if err := t.fail(e.failure(), count); err != nil {
-			return err
-		}
-		return t.curves.add(e, count)
-	case SampledWithoutReplacement:
-		return t.withoutReplacement(e, count, rel)
-	case TruncatedPoisson:
-		return t.truncated(e, count, rel)
-	case Selection:
-		return t.selection(e, selected{eta: e.Eta, gamma: e.Gamma}, e.Event, count, rel)
-	case PoissonSelection:
-		return t.selection(e, selected{mean: e.Mean}, e.Event, count, rel)
-	case Group:
-		return t.group(e, count, rel)
-	case groupedSample:
-		if rel == ReplaceOne {
-			return &UnsupportedEventError{PoissonSampled{e.probability, Gaussian{e.noiseMultiplier}}, poissonNeedsAddRemove}
-		}
-		return t.curves.add(e, count)
-	case KaryResponse:
-		if rel != ReplaceOne {
-			return &UnsupportedEventError{e, karyNeedsReplaceOne}
-		}
-		return t.curves.add(e, count)
-	case Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, PureDP,
-		RandomizedResponse, ZCDP, GNMax, Threshold, LNMax, AboveThreshold, GNSS, NonPrivate:
-		return t.curves.add(e, count)
-	default:
-		return &UnsupportedEventError{e, "no Rényi curve is known for it"}
-	}
+	return e.row().flatten(t, count, rel)
 }
 
 const poissonNeedsAddRemove = "Poisson sampling is accounted under add_remove only; under replace_one the sensitivity doubles and the amplification differs"
@@ -191,10 +123,11 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 	return t.curves.add(leaf, count)
 }
 
-// sampledForm returns one run of e as a sampled Gaussian, DiscreteGaussian or
-// PureDP that dominates it; bounded unless that is what e samples. If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its
-// reverse dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
-// Gaussians on one sample are one Gaussian.
+// sampledForm returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates
+// one run of e. It is wrapped in bounded when it is only an upper bound.
+//
+// If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse
+// dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
 func sampledForm(e PoissonSampled) (Event, error) {
 	var inner terms
 	if err := inner.flatten(e.Event, 1, AddRemove); err != nil {
@@ -208,62 +141,54 @@ func sampledForm(e PoissonSampled) (Event, error) {
 	if len(inner.failures.keys) > 0 || len(leaves) == 0 {
 		return nil, &UnsupportedEventError{e, one}
 	}
-	if len(leaves) == 1 && inner.curves.counts[0] == 1 {
-		switch l := leaves[0].(type) {
-		case Gaussian, DiscreteGaussian, PureDP:
-			return PoissonSampled{e.Probability, l}, nil
-		case RandomizedResponse:
-			return PoissonSampled{e.Probability, PureDP(l)}, nil
-		case GNMax:
-			if l.Discrete {
-				return bounded{by: PoissonSampled{e.Probability, DiscreteGaussian{l.Sigma, math.Sqrt2}}}, nil
-			}
-		case Threshold:
-			if l.Discrete {
-				return bounded{by: PoissonSampled{e.Probability, DiscreteGaussian{l.Sigma, 1}}}, nil
-			}
+	if len(leaves) > 1 || inner.curves.counts[0] > 1 {
+		if noise, exact, ok := oneGaussian(&inner.curves); ok {
+			return sampledNoise(e.Probability, noise, exact), nil
 		}
+		return nil, &UnsupportedEventError{e, one}
 	}
-	exact := true
-	mu2 := 0.0 // sum of (sensitivity/sigma)^2
-	for i, leaf := range leaves {
-		n := float64(inner.curves.counts[i])
-		switch l := leaf.(type) {
-		case Gaussian:
-			mu2 += n / l.NoiseMultiplier / l.NoiseMultiplier
-		case GNMax:
-			exact = false
-			mu2 += 2 * n / l.Sigma / l.Sigma
-			if l.Discrete {
-				mu2 = math.NaN()
-			}
-		case Threshold:
-			exact = false
-			mu2 += n / l.Sigma / l.Sigma
-			if l.Discrete {
-				mu2 = math.NaN()
-			}
-		default:
-			mu2 = math.NaN()
-		}
+	leaf := leaves[0]
+	if noise, same := leaf.row().sampledAs(); noise != nil {
+		_, response := leaf.(RandomizedResponse) // costs what any event of its epsilon costs
+		return sampledNoise(e.Probability, noise, same || response), nil
 	}
-	if !math.IsNaN(mu2) {
-		noise := math.Max(math.SmallestNonzeroFloat64, (1-1e-15*float64(len(leaves)+2))/math.Sqrt(mu2))
-		sampled := PoissonSampled{e.Probability, Gaussian{noise}}
-		if exact {
-			return sampled, nil
-		}
-		return bounded{by: sampled}, nil
-	}
-	if pure, ok := guaranteeOf(leaves[0]); ok && len(leaves) == 1 && inner.curves.counts[0] == 1 && !math.IsInf(pure.epsilon, 1) {
+	if pure, ok := guaranteeOf(leaf); ok && !math.IsInf(pure.epsilon, 1) {
 		// A sample costs no more than all records (the divergence is convex).
-		return bounded{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, of: leaves[0]}, nil
+		return bounded{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, of: leaf}, nil
 	}
 	return nil, &UnsupportedEventError{e, one}
 }
 
+// sampledNoise returns a Poisson sample of noise, in bounded unless it is exact.
+func sampledNoise(probability float64, noise Event, exact bool) Event {
+	sampled := PoissonSampled{probability, noise}
+	if exact {
+		return sampled
+	}
+	return bounded{by: sampled}
+}
+
+// oneGaussian returns the Gaussian release that costs what all the leaves cost on
+// the same sample: squares of sensitivity/sigma add up. Exact reports whether no
+// leaf was replaced by an upper bound; ok is false if one has no continuous
+// Gaussian noise.
+func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
+	exact = true
+	squares := 0.0 // sum of (sensitivity/sigma)^2
+	for i, leaf := range leaves.keys {
+		noise, same := leaf.row().sampledAs()
+		gaussian, ok := noise.(Gaussian)
+		if !ok {
+			return Gaussian{}, false, false
+		}
+		exact = exact && same
+		squares += float64(leaves.counts[i]) / gaussian.NoiseMultiplier / gaussian.NoiseMultiplier
+	}
+	shrink := 1 - 1e-15*float64(len(leaves.keys)+2) // rounding
+	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
+}
+
 const (
-	karyNeedsReplaceOne      = "a response is about a record that is there: it is accounted under replace_one; randomized_response holds it under both"
 	withoutNeedsReplaceOne   = "sampling without replacement is accounted under replace_one, where the number of records is public"
 	withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
 )
@@ -315,57 +240,4 @@ func (t *terms) truncated(e TruncatedPoisson, count int64, rel Relation) error {
 }
 
 // curveOf returns the curve of a leaf that flatten let through.
-func curveOf(e Event) curve {
-	switch e := e.(type) {
-	case Gaussian:
-		return gaussianCurve(1 / e.NoiseMultiplier)
-	case GNMax: // a moved vote has L2 norm sqrt(2)
-		return gaussianCurve(math.Sqrt2 / e.Sigma)
-	case Threshold:
-		return gaussianCurve(1 / e.Sigma)
-	case DiscreteGaussian: // Canonne-Kamath-Steinke 2020, Theorem 4; equality where a*shift is an integer
-		return gaussianCurve(e.Sensitivity / e.Sigma)
-	case ZCDP:
-		return linearCurve(e.Rho)
-	case PureDP:
-		return pureCurve(e.Epsilon)
-	case RandomizedResponse:
-		return pureCurve(e.Epsilon)
-	case LNMax:
-		return e.curve()
-	case GNSS:
-		return e.curve()
-	case Laplace:
-		return laplaceCurve(1 / e.NoiseMultiplier)
-	case MStab:
-		return laplaceCurve(e.Epsilon)
-	case ExponentialMechanism:
-		return boundedRangeCurve(e.Epsilon)
-	case DiscreteLaplace:
-		return discreteLaplaceCurve(e.Scale, e.Sensitivity)
-	case AboveThreshold:
-		return aboveThresholdCurve(e)
-	case StableSVT:
-		return pureCurve(e.epsilon())
-	case KaryResponse:
-		return karyCurve(e.Epsilon, e.Categories)
-	case SampledWithoutReplacement:
-		return withoutReplacementCurve(e.probability(), e.Event)
-	case selected:
-		return e.curve()
-	case groupedSample:
-		return e.curve()
-	case bounded:
-		return e.curve()
-	case PoissonSampled: // see sampledForm
-		switch inner := e.Event.(type) {
-		case PureDP:
-			return sampledPureCurve(e.Probability, inner.Epsilon)
-		case DiscreteGaussian:
-			return sampledDiscreteGaussianCurve(e.Probability, inner.Sigma/inner.Sensitivity)
-		case Gaussian:
-			return sampledGaussianCurve(e.Probability, inner.NoiseMultiplier)
-		}
-	}
-	return infiniteCurve // NonPrivate
-}
+func curveOf(e Event) curve { return e.row().curve() }

@@ -40,10 +40,20 @@ func (g *guarantees) compose(e Event, count int64, rel Relation) error {
 }
 
 func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
-	if ok, err := unfold(e, count, func(inner Event, n int64) error { return g.flatten(inner, n, rel) }); ok {
-		return err
-	}
 	switch e := e.(type) {
+	case Composed:
+		for _, inner := range e.Events {
+			if err := g.flatten(inner, count, rel); err != nil {
+				return err
+			}
+		}
+		return nil
+	case Repeated:
+		n, err := mul(count, e.Count)
+		if err != nil {
+			return err
+		}
+		return g.flatten(e.Event, n, rel)
 	case WithFailure:
 		if one, ok := guaranteeOf(e); ok {
 			return g.fixed.add(one, count)
@@ -92,18 +102,16 @@ func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
 		return g.flatten(inner, count, rel)
 	case Selection:
 		return g.selection(e, count, rel)
-	case KaryResponse:
-		if rel != ReplaceOne {
-			return &UnsupportedEventError{e, karyNeedsReplaceOne}
-		}
-		return g.fixed.add(guarantee{e.Epsilon, 0}, count)
 	}
-	if votes, ok := e.(LNMax); ok { // two noisy counts, each of half the epsilon
+	if only := e.row().relation(); only != 0 && only != rel {
+		return new(terms).flatten(e, count, rel) // refuses, and says why
+	}
+	if one := e.row().twice(); one != nil {
 		twice, err := mul(count, 2)
 		if err != nil {
 			return err
 		}
-		return g.fixed.add(guarantee{mathx.Up(1 / votes.Scale), 0}, twice)
+		return g.flatten(one, twice, rel)
 	}
 	if one, ok := guaranteeOf(e); ok {
 		return g.fixed.add(one, count)
@@ -119,7 +127,7 @@ func (g *guarantees) flatten(e Event, count int64, rel Relation) error {
 // and under replace-one for sampling without replacement (Balle, Barthe,
 // Gaboardi 2018, Theorems 8 and 9).
 func (g *guarantees) sampled(e Event, q float64, inner Event, count int64) error {
-	if one, ok := guaranteeOf(inner); ok {
+	if one, ok := guaranteeAnywhere(inner); ok {
 		return g.fixed.add(one.amplified(q), count)
 	}
 	if hasTradeoff(inner) {
@@ -172,37 +180,15 @@ func amplify(eps, q float64) float64 {
 }
 
 // guaranteeOf returns the (epsilon, delta) of a single mechanism that has one.
-func guaranteeOf(e Event) (guarantee, bool) {
-	switch e := e.(type) {
-	case PureDP:
-		return guarantee{e.Epsilon, 0}, true
-	case RandomizedResponse:
-		return guarantee{e.Epsilon, 0}, true
-	case ExponentialMechanism:
-		return guarantee{e.Epsilon, 0}, true
-	case Laplace:
-		return guarantee{mathx.Up(1 / e.NoiseMultiplier), 0}, true
-	case DiscreteLaplace:
-		return guarantee{mathx.Up(float64(e.Sensitivity) / e.Scale), 0}, true
-	case LNMax:
-		return guarantee{mathx.Up(2 / e.Scale), 0}, true
-	case AboveThreshold:
-		return guarantee{mathx.Up(e.Epsilon1 + e.Epsilon2), 0}, true
-	case MStab:
-		return guarantee{e.Epsilon, e.failure()}, true
-	case StableSVT:
-		return guarantee{e.epsilon(), e.failure()}, true
-	case NonPrivate:
-		return guarantee{math.Inf(1), 0}, true
-	case WithFailure:
-		one, ok := guaranteeOf(e.Event)
-		if e.Delta > 0 {
-			// Both parts of the law together: at most the sum is bad.
-			one.delta = math.Min(1, sumUp(one.delta, e.Delta))
-		}
-		return one, ok
+func guaranteeOf(e Event) (guarantee, bool) { return e.row().guarantee() }
+
+// guaranteeAnywhere is guaranteeOf for an event that is inside another, where nobody
+// asks about the relation any more.
+func guaranteeAnywhere(e Event) (guarantee, bool) {
+	if e.row().relation() != 0 {
+		return guarantee{}, false
 	}
-	return guarantee{}, false
+	return guaranteeOf(e)
 }
 
 // sumUp adds two numbers, neither negative, never below their sum and exactly
@@ -216,11 +202,9 @@ func sumUp(a, b float64) float64 {
 
 // hasTradeoff reports whether tradeoffEpsilon knows e.
 func hasTradeoff(e Event) bool {
-	switch e.(type) {
-	case Gaussian, GNMax, Threshold, DiscreteGaussian, ZCDP:
-		return true
-	}
-	return false
+	noise, _ := e.row().sampledAs()
+	_, gaussian := noise.(Gaussian)
+	return gaussian || !math.IsNaN(e.row().rho())
 }
 
 // tradeoffEpsilon returns the epsilon of one run at delta > 0: exact for
@@ -229,34 +213,22 @@ func tradeoffEpsilon(e Event, delta float64) float64 {
 	if !(delta > 0) {
 		return math.Inf(1)
 	}
-	gaussian := func(sigma float64) float64 {
-		if delta >= 1 {
-			return 0
-		}
-		return gaussianEpsilonAbove(sigma, delta)
-	}
 	switch e := e.(type) {
-	case Gaussian:
-		return gaussian(e.NoiseMultiplier)
-	case GNMax: // a moved vote has L2 norm sqrt(2)
-		if e.Discrete {
-			return zcdpEpsilon(e.rho(), delta)
-		}
-		return gaussian(e.Sigma / math.Sqrt2)
-	case Threshold:
-		if e.Discrete {
-			return zcdpEpsilon(e.rho(), delta)
-		}
-		return gaussian(e.Sigma)
-	case DiscreteGaussian:
-		return zcdpEpsilon(e.rho(), delta)
-	case ZCDP:
-		return zcdpEpsilon(e.Rho, delta)
 	case SampledWithoutReplacement:
 		q := math.Min(1, e.probability())
 		return amplify(tradeoffEpsilon(e.Event, mathx.Down(delta/q)), q)
 	case PoissonSampled:
 		return amplify(tradeoffEpsilon(e.Event, mathx.Down(delta/e.Probability)), e.Probability)
+	}
+	if noise, _ := e.row().sampledAs(); noise != nil {
+		if g, ok := noise.(Gaussian); ok && delta < 1 {
+			return gaussianEpsilonAbove(g.NoiseMultiplier, delta)
+		} else if ok {
+			return 0
+		}
+	}
+	if rho := e.row().rho(); !math.IsNaN(rho) {
+		return zcdpEpsilon(rho, delta)
 	}
 	return math.Inf(1)
 }
@@ -289,25 +261,4 @@ func gaussianEpsilonAbove(sigma, delta float64) float64 {
 		}
 	}
 	return hi * (1 + slack)
-}
-
-func (e DiscreteGaussian) rho() float64 {
-	r := e.Sensitivity / e.Sigma
-	return mathx.Up(r * r / 2 * (1 + 4e-16))
-}
-
-func (e GNMax) rho() float64     { return DiscreteGaussian{e.Sigma, math.Sqrt2}.rho() }
-func (e Threshold) rho() float64 { return DiscreteGaussian{e.Sigma, 1}.rho() }
-
-func (e MStab) failure() float64 {
-	log := math.Max(-800, -e.Epsilon*e.Threshold) // e^-800 is 0 already
-	return math.Min(1, mathx.Up(0.5*math.Exp(log)*(1+4e-16*(2-log))))
-}
-
-func (e StableSVT) failure() float64 {
-	return math.Min(1, mathx.Up(math.Exp(-(float64(e.Threshold)+1)/e.B1)*(1+1e-12)))
-}
-
-func (e StableSVT) epsilon() float64 {
-	return mathx.Up((1/e.B1 + 2*float64(e.Failures)/e.B2) * (1 + 4e-16))
 }

@@ -83,7 +83,7 @@ func (p *PLD) Compose(e Event, count int64) error {
 	}
 	var s schedule
 	for i, leaf := range added.curves.keys {
-		if err := s.dominating(leaf, added.curves.counts[i]); err != nil {
+		if err := leaf.row().pair(&s, added.curves.counts[i]); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,38 @@ func (r *RDP) Compose(e Event, count int64) error {
 	return r.terms.compose(e, count, r.cfg.Relation, nil)
 }
 
+// Epsilon returns what events cost together by Rényi divergences, at delta in [0, 1).
+// It is a fresh [RDP] account with default orders.
+func Epsilon(rel Relation, delta float64, events ...Event) (Bound, error) {
+	account, err := NewRDP(Config{Relation: rel})
+	if err != nil {
+		return Bound{}, err
+	}
+	for _, e := range events {
+		if err := account.Compose(e, 1); err != nil {
+			return Bound{}, err
+		}
+	}
+	return account.Epsilon(delta)
+}
+
+// Divergence returns the divergence bound of an event at one order above 1, and the
+// failure probability beside it.
+func Divergence(rel Relation, order float64, e Event) (divergence, failure float64, err error) {
+	account, err := NewRDP(Config{Relation: rel})
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := account.Compose(e, 1); err != nil {
+		return 0, 0, err
+	}
+	at, failure, err := account.RDP([]float64{order})
+	if err != nil {
+		return 0, 0, err
+	}
+	return at[0], failure, nil
+}
+
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 

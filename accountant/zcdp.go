@@ -46,28 +46,8 @@ func (z *Concentrated) Compose(e Event, count int64) error {
 
 // rhoOf returns the rho of a leaf, rounded up, or NaN if it has none.
 func rhoOf(e Event) float64 {
-	gaussian := func(ratio float64) float64 {
-		return math.Max(ratio*ratio/2*(1+1e-15), math.SmallestNonzeroFloat64)
-	}
-	switch e := e.(type) {
-	case Gaussian:
-		return gaussian(1 / e.NoiseMultiplier)
-	case GNMax:
-		return gaussian(math.Sqrt2 / e.Sigma)
-	case Threshold:
-		return gaussian(1 / e.Sigma)
-	case DiscreteGaussian:
-		return gaussian(e.Sensitivity / e.Sigma)
-	case ZCDP:
-		return e.Rho
-	case ExponentialMechanism:
-		return math.Min(gaussian(e.Epsilon/2), pureRho(e.Epsilon))
-	case KaryResponse:
-		return pureRho(e.Epsilon)
-	case bounded:
-		return rhoOf(e.by)
-	case LNMax: // two noisy counts
-		return 2 * pureRho(1/e.Scale)
+	if rho := e.row().rho(); !math.IsNaN(rho) {
+		return rho
 	}
 	if one, ok := guaranteeOf(e); ok { // its delta is among the failures already
 		return pureRho(one.epsilon)
@@ -75,6 +55,10 @@ func rhoOf(e Event) float64 {
 	return math.NaN()
 }
 
+// gaussianRho returns the rho of Gaussian noise at sensitivity/sigma = ratio, rounded up.
+func gaussianRho(ratio float64) float64 { return atLeastTiny(ratio * ratio / 2 * (1 + 1e-15)) }
+
+// pureRho returns the rho of pure epsilon privacy, rounded up (Steinke 2024).
 func pureRho(eps float64) float64 {
 	if math.IsInf(eps, 1) {
 		return eps

@@ -3,8 +3,10 @@ package experiments
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // relation of every account of a comparison. PATE's votes cost the same when a
@@ -12,16 +14,9 @@ import (
 // for add/remove.
 const relation = accountant.AddRemove
 
-// epsilonOf is the cost of an event at delta.
+// epsilonOf returns the cost of an event at delta.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("experiments: %w", err)
-	}
-	if err := account.Compose(e, 1); err != nil {
-		return accountant.Bound{}, fmt.Errorf("experiments: %w", err)
-	}
-	b, err := account.Epsilon(delta)
+	b, err := accountant.Epsilon(relation, delta, e)
 	if err != nil {
 		return accountant.Bound{}, fmt.Errorf("experiments: %w", err)
 	}
@@ -51,20 +46,13 @@ func (r *Row) charge(e accountant.Event, c Config) error {
 	total := 0.0
 	r.Charged = make([]Charge, len(parts))
 	for i, part := range parts {
-		account, err := accountant.NewRDP(accountant.Config{Relation: relation})
-		if err != nil {
-			return fmt.Errorf("experiments: %w", err)
-		}
-		if err := account.Compose(part, 1); err != nil {
-			return fmt.Errorf("experiments: %w", err)
-		}
-		rdp, _, err := account.RDP([]float64{bound.Order})
+		divergence, _, err := accountant.Divergence(relation, bound.Order, part)
 		if err != nil {
 			return fmt.Errorf("experiments: %w", err)
 		}
 		r.Charged[i].Event, r.Charged[i].Count = describe(part)
-		r.Charged[i].Share = rdp[0]
-		total += rdp[0]
+		r.Charged[i].Share = divergence
+		total += divergence
 	}
 	for i := range r.Charged {
 		r.Charged[i].Share /= total
@@ -74,29 +62,15 @@ func (r *Row) charge(e accountant.Event, c Config) error {
 
 // describe names an event in words, and how often it was run.
 func describe(e accountant.Event) (string, int64) {
-	switch e := e.(type) {
-	case accountant.Repeated:
-		name, n := describe(e.Event)
-		return name, n * e.Count
-	case accountant.GNMax:
-		return fmt.Sprintf("noisy argmax, σ %.4g", e.Sigma), 1
-	case accountant.Threshold:
-		return fmt.Sprintf("threshold test, σ %.4g", e.Sigma), 1
-	case accountant.PoissonSampled:
-		inner, n := describe(e.Event)
-		return fmt.Sprintf("%s on a Poisson sample, q %.4g", inner, e.Probability), n
-	case accountant.Gaussian:
-		return fmt.Sprintf("clipped sum, noise ×%.4g", e.NoiseMultiplier), 1
-	case accountant.WithFailure:
-		inner, n := describe(e.Event)
-		return fmt.Sprintf("%s, δ %.2g for what is released and should not be", inner, e.Delta), n
-	case accountant.DiscreteGaussian:
-		return fmt.Sprintf("test of a distance, σ %.4g", e.Sigma), 1
-	case accountant.PureDP:
-		return fmt.Sprintf("test of distances, ε %.4g", e.Epsilon), 1
-	case accountant.StableSVT:
-		return fmt.Sprintf("stable sparse vector, noise %.4g and %.4g, %d refusals", e.B1, e.B2, e.Failures), 1
-	default:
-		return fmt.Sprintf("%T", e), 1
+	parts := accountant.Describe(e,
+		func(x float64) string { return number.Digits(x, 4) },
+		func(x float64) string { return number.DigitsUp(x, 4) })
+	names, runs := make([]string, len(parts)), int64(1)
+	for i, p := range parts {
+		names[i], runs = strings.TrimSuffix(p.Mechanism+", "+p.Parameters, ", "), p.Count
 	}
+	if len(parts) != 1 {
+		runs = 1
+	}
+	return strings.Join(names, " and "), runs
 }

@@ -1,0 +1,207 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// knowledge is an example of an event and what its row claims to know. An event
+// that is added needs a line here.
+type knowledge struct {
+	event  Event
+	claims string // of curve, sampled, guarantee, rho, group, pair, attained; see holds
+}
+
+func everyRow() []knowledge {
+	inner := Gaussian{2}
+	return []knowledge{
+		{Gaussian{2}, "curve sampled rho group pair attained"},
+		{Laplace{2}, "curve guarantee group pair attained"},
+		{DiscreteGaussian{2, 1}, "curve sampled rho group pair attained"},
+		{DiscreteLaplace{2, 3}, "curve guarantee group pair attained"},
+		{ExponentialMechanism{0.5}, "curve guarantee rho group pair attained"},
+		{PureDP{0.5}, "curve sampled guarantee pair attained"},
+		{RandomizedResponse{0.5}, "curve sampled guarantee pair attained"},
+		{KaryResponse{0.5, 4}, "curve guarantee pair attained"},
+		{ZCDP{0.1}, "curve rho group"},
+		{GNMax{Sigma: 3}, "curve sampled rho group pair attained"},
+		{GNMax{Sigma: 3, Discrete: true}, "curve sampled rho group pair attained"},
+		{Threshold{Sigma: 3}, "curve sampled rho group pair attained"},
+		{Threshold{Sigma: 3, Discrete: true}, "curve sampled rho group pair attained"},
+		{LNMax{Scale: 3}, "curve guarantee rho pair attained"},
+		{LNMax{Scale: 3, Discrete: true}, "curve guarantee rho pair attained"},
+		{GNSS{0.01, 3, 1}, "curve"},
+		{MStab{0.5, 20}, "curve guarantee pair"},
+		{AboveThreshold{0.5, 0.5, 1}, "curve guarantee group pair"},
+		{StableSVT{4, 9, 60, 2}, "curve guarantee pair"},
+		{PoissonSampled{0.1, inner}, "curve group pair attained"},
+		{SampledWithoutReplacement{10, 100, inner}, "curve"},
+		{TruncatedPoisson{0.1, 50, 100, inner}, ""},
+		{Selection{1, 0.1, inner}, "group"},
+		{PoissonSelection{5, inner}, "group"},
+		{Group{2, inner}, "group"},
+		{Composed{[]Event{inner, Laplace{3}}}, "group"},
+		{Repeated{inner, 3}, "group"},
+		{WithFailure{PureDP{0.5}, 1e-9}, "guarantee"},
+		{NonPrivate{}, "guarantee group pair attained"},
+	}
+}
+
+// holds lists what a row in fact knows. Its answers are checked elsewhere.
+func holds(t *testing.T, e Event) string {
+	var out []string
+	note := func(what string, known bool) {
+		if known {
+			out = append(out, what)
+		}
+	}
+	r := e.row()
+	note("curve", !math.IsInf(r.curve()(2), 1))
+	noise, _ := r.sampledAs()
+	note("sampled", noise != nil)
+	_, ok := r.guarantee()
+	note("guarantee", ok)
+	note("rho", !math.IsNaN(r.rho()))
+	group, err := r.group(2)
+	require.NoError(t, err)
+	note("group", group != nil)
+	var s, below schedule
+	err = r.pair(&s, 3)
+	note("pair", err == nil)
+	if err != nil {
+		require.ErrorIs(t, err, ErrUnsupportedEvent)
+		require.Empty(t, s.pairs.keys)
+	}
+	dominating := r.attained(&below, 3)
+	note("attained", dominating || len(below.pairs.keys) > 0)
+	if dominating {
+		require.NoError(t, err, "%T attains a pair it does not have", e)
+		require.Empty(t, below.pairs.keys)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestRowsKnowWhatTheyClaim(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, k := range everyRow() {
+		name := typeName(k.event)
+		seen[name] = true
+		require.NoError(t, k.event.Validate(), name)
+		assert.Equal(t, k.claims, holds(t, k.event), "%#v", k.event)
+		// JSON and back
+		data, err := MarshalEvent(k.event)
+		require.NoError(t, err, name)
+		assert.Contains(t, string(data), `{"type":"`+name+`"`)
+		back, err := UnmarshalEvent(data)
+		require.NoError(t, err, name)
+		assert.Equal(t, k.event, back)
+		// words
+		show := func(float64) string { return "#" }
+		for _, p := range Describe(Repeated{k.event, 3}, show, show) {
+			assert.NotEmpty(t, p.Mechanism, name)
+			assert.NotContains(t, p.Mechanism+p.Parameters, "%!", name)
+			assert.Zero(t, p.Count%3, name)
+		}
+		mechanism, _ := k.event.row().words(printer{show, show})
+		_, composed := k.event.(Composed)
+		_, repeated := k.event.(Repeated)
+		assert.Equal(t, composed || repeated, mechanism == "", "words of %s", name)
+		// every accountant answers or refuses with a reason
+		for _, rel := range []Relation{AddRemove, ReplaceOne} {
+			p, err := NewPLD(PLDConfig{Relation: rel})
+			require.NoError(t, err)
+			for _, a := range []Accountant{newRDP(t, Config{Relation: rel}), p} {
+				if err := a.Compose(k.event, 2); err != nil {
+					var refused *UnsupportedEventError
+					require.ErrorAs(t, err, &refused, name)
+					require.NotEmpty(t, refused.Reason)
+					continue
+				}
+				b, err := a.Epsilon(1e-5)
+				require.NoError(t, err)
+				require.LessOrEqual(t, b.Lower, b.Upper, name)
+			}
+		}
+	}
+	for _, e := range allEvents() {
+		assert.True(t, seen[typeName(e)], "%T is missing in everyRow", e)
+	}
+	assert.Len(t, seen, len(allEvents()))
+}
+
+// Every exported event type of the package is one that JSON knows.
+func TestEveryEventIsRegistered(t *testing.T) {
+	known := make(map[string]bool)
+	for _, e := range allEvents() {
+		known[strings.TrimPrefix(fmt.Sprintf("%T", e), "accountant.")] = true
+	}
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	require.NoError(t, err)
+	found := 0
+	for _, file := range packages["accountant"].Files {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Name.Name != "row" || f.Recv == nil {
+				continue
+			}
+			if name := f.Recv.List[0].Type.(*ast.Ident).Name; ast.IsExported(name) {
+				found++
+				assert.True(t, known[name], "%s has a row, but allEvents does not list it", name)
+			}
+		}
+	}
+	assert.Equal(t, len(known), found)
+}
+
+// news is an event of which only a dominating pair is known.
+type news struct{}
+
+func (news) Validate() error { return nil }
+
+type newsRow struct{ leaf }
+
+func (e news) row() row { return newsRow{leafOf(e)} }
+
+func (newsRow) name() string                   { return "news" }
+func (newsRow) words(printer) (string, string) { return "news", "" }
+func (newsRow) pair(s *schedule, n int64) error {
+	return s.add(pairKey{pairResponse, 1, 0}, n)
+}
+
+// Nobody said that the pair is attained, so its cost is an upper bound only; and what
+// the row does not say is refused.
+func TestUnsaidIsRefused(t *testing.T) {
+	p, err := NewPLD(PLDConfig{Relation: AddRemove})
+	require.NoError(t, err)
+	require.NoError(t, p.Compose(news{}, 20))
+	b, err := p.EpsilonContext(t.Context(), 1e-5)
+	require.NoError(t, err)
+	assert.Positive(t, b.Floor)
+	assert.GreaterOrEqual(t, b.Upper, b.Floor)
+	assert.Zero(t, b.Lower)
+	d, err := p.DeltaContext(t.Context(), 0.1)
+	require.NoError(t, err)
+	assert.Positive(t, d.Floor)
+	assert.Zero(t, d.Lower)
+
+	r := newRDP(t, Config{})
+	require.NoError(t, r.Compose(news{}, 1))
+	whole, err := r.Epsilon(1e-5)
+	require.NoError(t, err)
+	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
+	assert.True(t, math.IsNaN(rhoOf(news{})))
+	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {
+		err := newRDP(t, Config{}).Compose(e, 1)
+		assert.True(t, errors.Is(err, ErrUnsupportedEvent), "%T: %v", e, err)
+	}
+}
