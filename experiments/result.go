@@ -96,7 +96,7 @@ type Row struct {
 
 // Charge is one kind of release within a method.
 type Charge struct {
-	Event string  `json:"event"` // such as "noisy argmax, σ 52.1"
+	Event string  `json:"event"` // such as "noisy argmax of votes, discrete Gaussian, σ 52.1"
 	Count int64   `json:"count"`
 	Share float64 `json:"share"` // of the RDP at the order that gives epsilon, in [0, 1]
 }
