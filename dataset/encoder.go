@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 const (
@@ -138,7 +140,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 		variance += (v - f.mean) * (v - f.mean) * (weight[v] / float64(n))
 	}
 	f.sd = math.Sqrt(variance)
-	if math.IsInf(variance, 0) || math.IsNaN(variance) || f.sd == 0 {
+	if !mathx.IsFinite(variance) || f.sd == 0 {
 		return false, fmt.Errorf("its values, %g to %g, have no finite standard deviation above 0", values[0], values[len(values)-1])
 	}
 	return true, nil
@@ -149,7 +151,7 @@ func finiteNumber(text string) (float64, error) {
 	if errors.Is(err, strconv.ErrSyntax) {
 		return 0, err
 	}
-	if math.IsInf(v, 0) || math.IsNaN(v) {
+	if !mathx.IsFinite(v) {
 		return 0, fmt.Errorf("value %q is not finite", text)
 	}
 	return v, nil

@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -160,9 +162,9 @@ func (w *augmentedWorker) load(data Data, r int) {
 	}
 	v.Y = v.Y[:0]
 	for i, draw := range w.draws {
-		draw(row(v.X, i), row(data.X, r))
+		draw(dense.Row(v.X, i), dense.Row(data.X, r))
 		if data.Targets.Rows > 0 {
-			copy(row(v.Targets, i), row(data.Targets, r))
+			copy(dense.Row(v.Targets, i), dense.Row(data.Targets, r))
 		}
 		if len(data.Y) > 0 {
 			v.Y = append(v.Y, data.Y[r])
@@ -191,7 +193,7 @@ func (w *augmentedWorker) addRecord(clip Clip) Tally {
 			square += float64(v) * float64(v)
 		}
 		norm := math.Sqrt(square) * share
-		if math.IsNaN(norm) || math.IsInf(norm, 0) {
+		if !mathx.IsFinite(norm) {
 			return Tally{NonFinite: 1}
 		}
 		scale, clipped := clip.Scale(g, norm)

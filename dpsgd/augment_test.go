@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // scaling is a transform that multiplies by a drawn number.
@@ -62,7 +64,7 @@ func TestAugmentClipsTheMeanOverViews(t *testing.T) {
 		mean, norm := make([]float64, 18), 0.0
 		for _, draw := range w.draws {
 			view := Data{X: blas32.General{Rows: 1, Cols: 5, Stride: 5, Data: make([]float32, 5)}, Y: d.Y[r : r+1]}
-			draw(view.X.Data, row(d.X, r))
+			draw(view.X.Data, dense.Row(d.X, r))
 			for j, v := range gradientOf(m, view, 0) {
 				mean[j] += float64(v) / views
 			}
@@ -182,7 +184,7 @@ func TestAugmentSums(t *testing.T) {
 // views is not finite.
 func TestAugmentCountsWhatIsNotFinite(t *testing.T) {
 	d := clouds(4, 5)
-	row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
+	dense.Row(d.X, 1)[2] = math.MaxFloat32 // times more than 1 is infinite
 	m, err := NewSoftmax(5, 3)
 	require.NoError(t, err)
 	w := augmentedSoftmax(3)(m).Worker()

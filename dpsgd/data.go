@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Data is the private training set. Row i of X, of class Y[i], is record i.
@@ -35,16 +37,14 @@ func (d Data) validate() error {
 }
 
 func wellFormed(name string, x blas32.General) error {
-	switch {
-	case x.Rows <= 0 || x.Cols <= 0:
+	if x.Rows <= 0 || x.Cols <= 0 {
 		return fmt.Errorf("dpsgd: the %s matrix has %d rows and %d columns; both must be positive", name, x.Rows, x.Cols)
-	case x.Stride < x.Cols || len(x.Data) < (x.Rows-1)*x.Stride+x.Cols:
-		return fmt.Errorf("dpsgd: the %s matrix is malformed: %d x %d, stride %d, %d values", name, x.Rows, x.Cols, x.Stride, len(x.Data))
+	}
+	if err := dense.Check(x); err != nil {
+		return fmt.Errorf("dpsgd: %ss: %w", name, err)
 	}
 	return nil
 }
-
-func row(x blas32.General, i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.Cols] }
 
 // digest returns SHA-256 hashes of consecutive pieces of the records.
 func (d Data) digest(workers int) [][sha256.Size]byte {
@@ -54,9 +54,9 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		h := sha256.New()
 		buffer := make([]byte, 0, 4*d.X.Cols+8)
 		for r := i * piece; r < min((i+1)*piece, d.X.Rows); r++ {
-			buffer = appendFloats(buffer[:0], row(d.X, r))
+			buffer = appendFloats(buffer[:0], dense.Row(d.X, r))
 			if d.Targets.Rows > 0 {
-				buffer = appendFloats(buffer, row(d.Targets, r))
+				buffer = appendFloats(buffer, dense.Row(d.Targets, r))
 			}
 			if len(d.Y) > 0 {
 				buffer = binary.LittleEndian.AppendUint64(buffer, uint64(d.Y[r]))

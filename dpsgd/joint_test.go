@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // pair is a model with two parameters, in one group or two, whose gradient is the record.
@@ -38,7 +39,7 @@ func (w pairWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) 
 	for _, i := range rows {
 		low, any := 0, false
 		for g, n := range groups {
-			x := row(data.X, i)[low : low+n]
+			x := dense.Row(data.X, i)[low : low+n]
 			square := 0.0
 			for _, v := range x {
 				square += float64(v) * float64(v)
@@ -53,7 +54,7 @@ func (w pairWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) 
 		if any {
 			tally.Clipped++
 		}
-		tally.Loss += math.Abs(float64(row(data.X, i)[0]))
+		tally.Loss += math.Abs(float64(dense.Row(data.X, i)[0]))
 	}
 	return tally
 }

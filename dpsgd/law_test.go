@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // toy is a model with one parameter whose gradient is the record's feature.
@@ -26,7 +28,7 @@ type toyWorker struct{}
 func (toyWorker) Start() {}
 func (toyWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	for _, i := range rows {
-		g := float64(row(data.X, i)[0])
+		g := float64(dense.Row(data.X, i)[0])
 		if g-g != 0 {
 			tally.NonFinite++
 			continue

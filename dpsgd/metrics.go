@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Metrics describes the progress of a run. All fields but Private may be shown to anybody.
@@ -90,12 +91,8 @@ func (Diagnostics) MarshalJSON() ([]byte, error) {
 }
 
 func allFinite(x blas32.General) error {
-	for i := range x.Rows {
-		for _, v := range row(x, i) {
-			if v-v != 0 {
-				return fmt.Errorf("dpsgd: row %d has a value that is not finite", i)
-			}
-		}
+	if i := dense.NotFinite(x); i >= 0 {
+		return fmt.Errorf("dpsgd: row %d has a value that is not finite", i)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // TestWorkersDoNotMatterToAnyKind checks that parameters, averages, clip norms and counts
@@ -85,7 +86,7 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 				logits, total := make([]float64, 3), 0.0
 				for k := range logits {
 					logits[k] = p[12+k]
-					for j, v := range row(d.X, i) {
+					for j, v := range dense.Row(d.X, i) {
 						logits[k] += p[4*k+j] * float64(v)
 					}
 					logits[k] = math.Exp(logits[k])
@@ -96,7 +97,7 @@ func TestNonPrivateIsPlainDescent(t *testing.T) {
 					if k == y {
 						delta--
 					}
-					for j, v := range row(d.X, i) {
+					for j, v := range dense.Row(d.X, i) {
 						g[4*k+j] = delta * float64(v)
 					}
 					g[12+k] = delta

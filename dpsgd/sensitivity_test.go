@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // dealt returns a batcher with the given blocks.
@@ -29,7 +31,7 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 	smaller := Data{X: x}
 	for i, y := range data.Y {
 		if i != r {
-			copy(row(x, len(smaller.Y)), row(data.X, i))
+			copy(dense.Row(x, len(smaller.Y)), dense.Row(data.X, i))
 			smaller.Y = append(smaller.Y, y)
 		}
 	}
@@ -89,7 +91,7 @@ func world(rnd *rand.Rand) (*Softmax, Data, [][]int) {
 	data := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
 	alike := rnd.IntN(2) == 0 // one direction: rounding errors add up
 	for i := range n {
-		x := row(data.X, i)
+		x := dense.Row(data.X, i)
 		size := math.Exp(rnd.NormFloat64() * 20)
 		for j := range x {
 			x[j] = float32(size * rnd.NormFloat64())

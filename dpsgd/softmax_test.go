@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 )
 
@@ -71,7 +72,7 @@ func (m *Softmax) logits(z []float64, x []float32) {
 func (m *Softmax) Predict(dst []int, x blas32.General) error {
 	z := make([]float64, m.classes)
 	for i := range dst {
-		m.logits(z, row(x, i))
+		m.logits(z, dense.Row(x, i))
 		dst[i] = 0
 		for k, v := range z {
 			if v > z[dst[i]] {
@@ -100,7 +101,7 @@ func (w *softmaxWorker) Start() {}
 func (w *softmaxWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	scaled, inputs := w.scaled[:0], w.inputs[:0]
 	for _, i := range rows {
-		x, delta := row(data.X, i), w.delta
+		x, delta := dense.Row(data.X, i), w.delta
 		w.logits(delta, x)
 		top, total, square := math.Inf(-1), 0.0, 1.0
 		for _, v := range delta {

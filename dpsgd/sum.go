@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // SumConfig says how to release the sum of the contributions of all records.
@@ -100,7 +101,7 @@ func checkRun(model Model, data Data, key Key) error {
 		return errors.New("dpsgd: the model has no parameters")
 	}
 	for i, v := range model.Parameters() {
-		if v-v != 0 {
+		if !mathx.IsFinite(v) {
 			return fmt.Errorf("dpsgd: parameter %d of the model is not finite", i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 func reserveEvent(t testing.TB, e accountant.Event) *ledger.Reservation {
@@ -41,7 +42,7 @@ func TestSumNoise(t *testing.T) {
 	require.NoError(t, err)
 	data := clouds(1, cols)
 	data.Y[0] = 0
-	row(data.X, 0)[0] = float32(math.NaN())
+	dense.Row(data.X, 0)[0] = float32(math.NaN())
 	cfg := SumConfig{ClipNorm: 0.3, NoiseMultiplier: 1.7}
 	draw := func(key Key) []float64 {
 		result, err := Sum(context.Background(), m, data, cfg, reserveEvent(t, cfg.Event()), key)

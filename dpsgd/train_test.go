@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 func reserve(t testing.TB, cfg Config) *ledger.Reservation { return reserveEvent(t, cfg.Event()) }
@@ -25,7 +26,7 @@ func clouds(n, cols int) Data {
 	d := Data{X: blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}, Y: make([]int, n)}
 	for i := range n {
 		d.Y[i] = rnd.IntN(3)
-		x := row(d.X, i)
+		x := dense.Row(d.X, i)
 		for j := range x {
 			x[j] = float32(0.5 * rnd.NormFloat64())
 		}
@@ -254,7 +255,7 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 func TestGradientsThatAreNotFiniteCountAsZero(t *testing.T) {
 	d := clouds(200, 4)
 	for i := range 20 {
-		row(d.X, 10*i)[i%4] = []float32{float32(math.NaN()), float32(math.Inf(-1))}[i%2]
+		dense.Row(d.X, 10*i)[i%4] = []float32{float32(math.NaN()), float32(math.Inf(-1))}[i%2]
 	}
 	cfg := usual
 	cfg.SamplingProbability = 1

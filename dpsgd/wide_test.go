@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // wide is a model with many parameters, so that whole groups of MaxRows are summed at a
@@ -32,7 +34,7 @@ type wideWorker struct {
 func (wideWorker) Start() {}
 func (w wideWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
 	for i, r := range rows {
-		x, square := row(data.X, r), 0.0
+		x, square := dense.Row(data.X, r), 0.0
 		for j := range sum {
 			v := float64(x[j%8])
 			square += v * v

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
@@ -52,7 +53,7 @@ func runPoll(ctx context.Context, c Config, p prepared, seed int) (poll, error) 
 		Learner: learner, Teachers: c.teachers(), Key: key, Workers: c.Workers,
 		Checkpoint: filepath.Join(dir, "teachers"), Fingerprint: fingerprint(learner),
 		Progress: func(done, total int) { c.Progress(Progress{Stage: "teachers", Done: done, Total: total}) },
-	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(rows(p.pool, queries), p.test))
+	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(dense.Pick(p.pool, queries), p.test))
 	if err != nil {
 		return poll{}, fmt.Errorf("experiments: %w", err)
 	}

@@ -58,15 +58,6 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	return p, err
 }
 
-// rows copies rows of a matrix.
-func rows(x teachers.Matrix, indices []int) teachers.Matrix {
-	out := teachers.Matrix{Rows: len(indices), Cols: x.Cols, Stride: x.Cols, Data: make([]float32, len(indices)*x.Cols)}
-	for i, r := range indices {
-		copy(out.Data[i*x.Cols:(i+1)*x.Cols], x.Data[r*x.Stride:r*x.Stride+x.Cols])
-	}
-	return out
-}
-
 // accuracy is the share of predictions that equal the labels.
 func accuracy(predicted, labels []int) float64 {
 	right := 0

@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -140,7 +141,7 @@ func (p prepared) oneRowPerUnit(c Config) (dpsgd.Data, string) {
 	for i, r := range first {
 		labels[i] = c.Task.Private.Y[r]
 	}
-	return dpsgd.Data{X: rows(p.private, first), Y: labels}, "trained on one row per " + c.Unit + ", which is what its epsilon is for"
+	return dpsgd.Data{X: dense.Pick(p.private, first), Y: labels}, "trained on one row per " + c.Unit + ", which is what its epsilon is for"
 }
 
 // openLedger opens the ledger of one method in one run. The run's name covers

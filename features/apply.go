@@ -3,11 +3,11 @@ package features
 import (
 	"context"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -70,11 +70,11 @@ func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extract
 					return
 				}
 				to := min(from+chunk, set.X.Rows)
-				images, features := rowsOf(set.X, from, to), rowsOf(out, from, to)
-				at := notFinite(images)
+				images, features := dense.Rows(set.X, from, to), dense.Rows(out, from, to)
+				at := dense.NotFinite(images)
 				if at < 0 {
 					extractBatch(e, features, images, shape)
-					at = notFinite(features)
+					at = dense.NotFinite(features)
 				}
 				if at >= 0 {
 					bad.Store(int64(from + at))
@@ -101,7 +101,7 @@ func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e 
 	if err != nil {
 		return err
 	}
-	if out.Rows != set.X.Rows || out.Cols != dim || out.Stride < dim || out.Rows > 0 && len(out.Data) < (out.Rows-1)*out.Stride+dim {
+	if out.Rows != set.X.Rows || out.Cols != dim || dense.Check(out) != nil {
 		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
 	}
 	return ended(ctx, e)
@@ -113,23 +113,4 @@ func ended(ctx context.Context, e Extractor) error {
 		return fmt.Errorf("features: %s: %w", e.Name(), err)
 	}
 	return nil
-}
-
-// notFinite is the first row of x that is not finite, -1 if there is none.
-func notFinite(x blas32.General) int {
-	for i := range x.Rows {
-		if !finite(rowOf(x, i)) {
-			return i
-		}
-	}
-	return -1
-}
-
-// finite uses that x*0 is 0 for finite x and NaN otherwise, and that NaN stays.
-func finite(v []float32) bool {
-	var sum float32
-	for _, x := range v {
-		sum += x * 0
-	}
-	return !math.IsNaN(float64(sum))
 }

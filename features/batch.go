@@ -2,6 +2,7 @@ package features
 
 import (
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -19,15 +20,8 @@ func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
 		return
 	}
 	for i := range x.Rows {
-		e.Extract(rowOf(dst, i), rowOf(x, i), shape)
+		e.Extract(dense.Row(dst, i), dense.Row(x, i), shape)
 	}
-}
-
-func rowOf(x blas32.General, i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.Cols] }
-
-// rowsOf is the rows from <= i < to; it shares memory with x.
-func rowsOf(x blas32.General, from, to int) blas32.General {
-	return blas32.General{Rows: to - from, Cols: x.Cols, Stride: x.Stride, Data: x.Data[from*x.Stride:]}
 }
 
 // colsOf is the columns from <= j < to; it shares memory with x.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -29,9 +30,9 @@ func TestBatchesAreExact(t *testing.T) {
 			for i := range dst.Data {
 				dst.Data[i] = -7
 			}
-			e.ExtractBatch(dst, rowsOf(set.X, 0, rows+1), shape)
-			e.Extract(alone, rowOf(set.X, rows), shape)
-			require.Equal(t, alone, rowOf(dst, rows), "%s, %d rows", e.Name(), rows+1)
+			e.ExtractBatch(dst, dense.Rows(set.X, 0, rows+1), shape)
+			e.Extract(alone, dense.Row(set.X, rows), shape)
+			require.Equal(t, alone, dense.Row(dst, rows), "%s, %d rows", e.Name(), rows+1)
 			for i := range dst.Rows {
 				require.Equal(t, []float32{-7, -7, -7}, dst.Data[i*dst.Stride+dim:(i+1)*dst.Stride])
 			}

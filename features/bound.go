@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -24,7 +25,7 @@ func (s Standardize) Extract(dst, img []float32, shape dataset.Shape) {
 func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractBatch(s.Of, dst, x, shape)
 	for i := range dst.Rows {
-		standardize(rowOf(dst, i))
+		standardize(dense.Row(dst, i))
 	}
 }
 
@@ -58,7 +59,7 @@ func (u UnitNorm) Extract(dst, img []float32, shape dataset.Shape) {
 func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	extractBatch(u.Of, dst, x, shape)
 	for i := range dst.Rows {
-		toNorm(rowOf(dst, i), 1)
+		toNorm(dense.Row(dst, i), 1)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -149,7 +150,7 @@ func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [
 		if err := ended(ctx, e); err != nil {
 			return key, err
 		}
-		buffer = floatBytes(buffer[:0], rowOf(set.X, i))
+		buffer = floatBytes(buffer[:0], dense.Row(set.X, i))
 		h.Write(buffer)
 	}
 	h.Sum(key[:0])
@@ -214,7 +215,7 @@ func (f cacheFile) write(w io.Writer, x blas32.General) error {
 	for from, piece := 0, 0; from < x.Rows; from, piece = from+pieceRows, piece+1 {
 		buffer = buffer[:0]
 		for i := from; i < min(from+pieceRows, x.Rows); i++ {
-			buffer = floatBytes(buffer, rowOf(x, i))
+			buffer = floatBytes(buffer, dense.Row(x, i))
 		}
 		seal := f.seal(piece, buffer)
 		if _, err := w.Write(append(buffer, seal[:]...)); err != nil {
@@ -269,7 +270,7 @@ func (f cacheFile) readPiece(file io.ReaderAt, x blas32.General, piece int, buff
 		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
 	}
 	for i := from; i < to; i++ {
-		row := rowOf(x, i)
+		row := dense.Row(x, i)
 		for j := range row {
 			row[j] = math.Float32frombits(binary.LittleEndian.Uint32(buffer[4*j:]))
 		}

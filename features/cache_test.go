@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -69,7 +70,7 @@ func TestCacheComputesOnce(t *testing.T) {
 	wide := matrixOf(set.X.Rows, 12, 20)
 	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
 	for i := range wide.Rows {
-		require.Equal(t, rowOf(want, i), rowOf(wide, i))
+		require.Equal(t, dense.Row(want, i), dense.Row(wide, i))
 		require.Equal(t, make([]float32, 8), wide.Data[i*20+12:i*20+20])
 	}
 	require.Empty(t, warned)
@@ -99,7 +100,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	packed := set
 	packed.X = matrixOf(5, 12, 12)
 	for i := range 5 {
-		copy(rowOf(packed.X, i), rowOf(set.X, i))
+		copy(dense.Row(packed.X, i), dense.Row(set.X, i))
 	}
 	add(packed, Raw{})
 	require.Len(t, seen, 1, "the stride does not matter")
@@ -113,7 +114,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	turned.Image = dataset.Shape{Rows: 4, Cols: 3}
 	add(turned, Raw{})
 	fewer := set
-	fewer.X = rowsOf(set.X, 0, 4)
+	fewer.X = dense.Rows(set.X, 0, 4)
 	add(fewer, Raw{})
 	packed.X.Data[17] += 1e-6
 	add(packed, Raw{})

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -52,7 +53,7 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 		upright = blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	}
 	for i := range x.Rows {
-		deskew(rowOf(upright, i), rowOf(x, i), shape)
+		deskew(dense.Row(upright, i), dense.Row(x, i), shape)
 	}
 	if d.Of != nil {
 		extractBatch(d.Of, dst, upright, shape)

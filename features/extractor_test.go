@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -61,7 +62,7 @@ func TestExtractorsAreFiniteRepeatableAndLeaveTheImage(t *testing.T) {
 					e.Extract(second, img, shape)
 					assert.Equal(t, first, second)
 					assert.Equal(t, before, img)
-					assert.True(t, finite(first))
+					assert.True(t, dense.Finite(first))
 				}
 			}
 		})
@@ -94,9 +95,9 @@ func TestPixelsThatAreNotFinite(t *testing.T) {
 			out := matrixOf(3, e.Dim(shape), e.Dim(shape))
 			require.NotPanics(t, func() {
 				extractBatch(e, out, set.X, shape)
-				e.Extract(rowOf(out, 0), rowOf(set.X, 0), shape)
+				e.Extract(dense.Row(out, 0), dense.Row(set.X, 0), shape)
 			}, e.Name())
-			require.False(t, finite(rowOf(out, 0)), "%s hides what it was given", e.Name())
+			require.False(t, dense.Finite(dense.Row(out, 0)), "%s hides what it was given", e.Name())
 			_, err := Apply(context.Background(), set, e, 1)
 			require.ErrorContains(t, err, "row 0", e.Name())
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -43,7 +44,7 @@ func (g GroupNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(g, dst, x, shape)
 	extractBatch(g.Of, dst, x, shape)
 	for i := range dst.Rows {
-		g.normalize(rowOf(dst, i))
+		g.normalize(dense.Row(dst, i))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -78,6 +79,6 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	}
 	defer s.pool.Put(m)
 	for from := 0; from < x.Rows; from += lanes {
-		s.plan.run(m, rowsOf(dst, from, min(from+lanes, x.Rows)), rowsOf(x, from, min(from+lanes, x.Rows)))
+		s.plan.run(m, dense.Rows(dst, from, min(from+lanes, x.Rows)), dense.Rows(x, from, min(from+lanes, x.Rows)))
 	}
 }

@@ -3,6 +3,7 @@ package features
 import (
 	"math"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -69,7 +70,7 @@ func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	clear(s.image.data)
 	for lane := range x.Rows {
-		img := rowOf(x, lane)
+		img := dense.Row(x, lane)
 		for r := range p.row.in {
 			to := s.image.at(r, 0)
 			for c, v := range img[r*p.col.in : (r+1)*p.col.in] {
@@ -148,7 +149,7 @@ func moduli(dst, src tensor) {
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from tensor, signal int) {
 	positions := p.outRows * p.outCols
 	for lane := range dst.Rows {
-		to := rowOf(dst, lane)[channel*positions:]
+		to := dense.Row(dst, lane)[channel*positions:]
 		for r := range p.outRows {
 			src := from.at(r, 0)[signal*lanes+lane:]
 			for i := range p.outCols {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -90,7 +91,7 @@ func (m Mechanism) Run(values map[string]string, o Options) (Trace, error) {
 // answer at extreme inputs; a vector, or a cost, that is infinite is no trace.
 func (t *Trace) finite() error {
 	infinite := func(n Number) bool {
-		return slices.ContainsFunc(n.Values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+		return slices.ContainsFunc(n.Values, func(x float64) bool { return !mathx.IsFinite(x) })
 	}
 	if slices.ContainsFunc(t.Cost.Numbers, infinite) {
 		return fmt.Errorf("%w: no finite epsilon covers this at this delta", ErrInput)
@@ -123,7 +124,7 @@ type run struct {
 // number reads an input that is a finite number.
 func (r run) number(name string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(r.values[name]), 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+	if err != nil || !mathx.IsFinite(x) {
 		return 0, fmt.Errorf("%w: %s: %q is not a number", ErrInput, name, r.values[name])
 	}
 	return x, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -155,7 +156,7 @@ func (m *Mean) release(key Key, data [][]float64) []float64 {
 // addClipped adds a record, scaled down to the clip norm and rounded.
 func (m *Mean) addClipped(sum []int64, row []float64) {
 	finite := func(x float64) float64 {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
+		if !mathx.IsFinite(x) {
 			return 0
 		}
 		return x

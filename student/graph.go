@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i
@@ -38,13 +40,13 @@ func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	n := z.Rows
 	k = min(k, n-1)
 	found := neighbours{k: k, near: make([]int32, n*k), dist: make([]float32, n*k)}
-	norms := squaredNorms(z)
+	norms := dense.SquaredNorms(z)
 	zt := transposed(z)
 	err := forBlocks(ctx, n, func(from, to int) {
-		dots := newMatrix(to-from, n)
-		mul(dots, rows(z, from, to), zt)
+		dots := dense.New(to-from, n)
+		dense.MulAB(dots, dense.Rows(z, from, to), zt)
 		for i := from; i < to; i++ {
-			nearest(found.near[i*k:(i+1)*k], found.dist[i*k:(i+1)*k], row(dots, i-from), norms, i)
+			nearest(found.near[i*k:(i+1)*k], found.dist[i*k:(i+1)*k], dense.Row(dots, i-from), norms, i)
 		}
 	})
 	return found, err
@@ -61,7 +63,7 @@ func (f neighbours) rank(ctx context.Context, z Matrix) (neighbours, error) {
 		list := make([]entry, f.k)
 		for i := from; i < to; i++ {
 			for e, j := range f.near[i*f.k : (i+1)*f.k] {
-				list[e] = entry{squaredDistance(row(z, i), row(z, int(j))), j}
+				list[e] = entry{squaredDistance(dense.Row(z, i), dense.Row(z, int(j))), j}
 			}
 			slices.SortFunc(list, func(a, b entry) int {
 				return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.row, b.row))
@@ -171,17 +173,4 @@ func squaredDistance(a, b []float32) float32 {
 		sum += d * d
 	}
 	return sum
-}
-
-// squaredNorms returns |row|² for every row of z.
-func squaredNorms(z Matrix) []float32 {
-	out := make([]float32, z.Rows)
-	for i := range out {
-		var sum float64
-		for _, v := range row(z, i) {
-			sum += float64(v) * float64(v)
-		}
-		out[i] = float32(sum)
-	}
-	return out
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -51,9 +52,9 @@ func released(labels []int, rows, classes int) (labelled, present []int, err err
 
 // gather copies the named rows of x and their labels into a data set.
 func gather(x Matrix, labels, rows []int, classes int) teachers.Dataset {
-	out := teachers.Dataset{X: newMatrix(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
+	out := teachers.Dataset{X: dense.New(len(rows), x.Cols), Y: make([]int, len(rows)), Classes: classes}
 	for i, r := range rows {
-		copy(row(out.X, i), row(x, r))
+		copy(dense.Row(out.X, i), dense.Row(x, r))
 		out.Y[i] = labels[r]
 	}
 	return out

@@ -1,6 +1,10 @@
 package student
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/dense"
+)
 
 // shrink is the share of isotropic variance in the within-class metric. On the development
 // split of public MNIST, .3, 1 and 3 differ by less than .001.
@@ -12,14 +16,14 @@ const shrink = 1
 // (Friedman 1989) with the spread labels as classes. Rows whose answer is Unlabelled do not
 // count.
 func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
-	centred := newMatrix(z.Rows, z.Cols)
+	centred := dense.New(z.Rows, z.Cols)
 	means, counts := make([]float64, classes*z.Cols), make([]float64, classes)
 	for i, y := range answers {
 		if y == Unlabelled {
 			continue
 		}
 		counts[y]++
-		for j, v := range row(z, i) {
+		for j, v := range dense.Row(z, i) {
 			means[y*z.Cols+j] += float64(v)
 		}
 	}
@@ -27,13 +31,13 @@ func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 		if y == Unlabelled {
 			continue
 		}
-		out := row(centred, i)
-		for j, v := range row(z, i) {
+		out := dense.Row(centred, i)
+		for j, v := range dense.Row(z, i) {
 			out[j] = float32(float64(v) - means[y*z.Cols+j]/counts[y])
 		}
 	}
-	within := newMatrix(z.Cols, z.Cols)
-	addGram(within, centred, centred)
+	within := dense.New(z.Cols, z.Cols)
+	dense.AddATB(within, centred, centred)
 	values, vectors, err := eigen(within)
 	if err != nil {
 		return Matrix{}, err
@@ -50,7 +54,7 @@ func withinClass(z Matrix, answers []int, classes int) (Matrix, error) {
 	for k, v := range values {
 		weights[k] = 1 / math.Sqrt(max(0, v)*float64(d)/total+shrink)
 	}
-	out := newMatrix(d, d)
+	out := dense.New(d, d)
 	for i := range d {
 		for j := range d {
 			var sum float64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -30,14 +31,14 @@ func (m *model) Predict(dst []int, x Matrix) error {
 		return err
 	}
 	for i := range dst {
-		dst[i] = m.present[argmax(row(scores, i))]
+		dst[i] = m.present[dense.Argmax(dense.Row(scores, i))]
 	}
 	return nil
 }
 
 // Scores gives about 1 for the right class and 0 for others. See teachers.Scorer.
 func (m *model) Scores(dst, x Matrix) error {
-	if dst.Rows != x.Rows || dst.Cols != m.classes || dst.Stride < dst.Cols || len(dst.Data) < dst.Rows*dst.Stride-(dst.Stride-dst.Cols) {
+	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
 	}
 	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
@@ -48,11 +49,11 @@ func (m *model) Scores(dst, x Matrix) error {
 		return err
 	}
 	for i := range x.Rows {
-		out := row(dst, i)
+		out := dense.Row(dst, i)
 		for c := range out {
 			out[c] = absent
 		}
-		for k, v := range row(scores, i) {
+		for k, v := range dense.Row(scores, i) {
 			out[m.present[k]] = v
 		}
 	}
@@ -66,8 +67,8 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 		return Matrix{}, err
 	}
 	if m.metric.Rows > 0 {
-		mapped := newMatrix(z.Rows, z.Cols)
-		mul(mapped, z, m.metric)
+		mapped := dense.New(z.Rows, z.Cols)
+		dense.MulAB(mapped, z, m.metric)
 		z = mapped
 	}
 	return m.ridge.scores(ctx, z)
@@ -77,8 +78,8 @@ func (m *model) scores(x Matrix) (Matrix, error) {
 func harden(soft Matrix) []int {
 	out := make([]int, soft.Rows)
 	for i := range out {
-		v := row(soft, i)
-		if out[i] = argmax(v); v[out[i]] == 0 {
+		v := dense.Row(soft, i)
+		if out[i] = dense.Argmax(v); v[out[i]] == 0 {
 			out[i] = Unlabelled
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -142,8 +143,8 @@ func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Cla
 		if m.metric, err = withinClass(p.z, hard, len(present)); err != nil {
 			return nil, err
 		}
-		z = newMatrix(p.z.Rows, p.z.Cols)
-		mul(z, p.z, m.metric)
+		z = dense.New(p.z.Rows, p.z.Cols)
+		dense.MulAB(z, p.z, m.metric)
 		ranked, err := p.neighbours.rank(ctx, z)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 var errEigen = errors.New("student: eigenvalues did not converge")
@@ -41,13 +43,13 @@ const (
 func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand) (*projection, error) {
 	p := &projection{mean: make([]float64, x.Cols), scale: 1}
 	for i := range x.Rows {
-		for j, v := range row(x, i) {
+		for j, v := range dense.Row(x, i) {
 			p.mean[j] += float64(v) / float64(x.Rows)
 		}
 	}
 	var sum float64
 	for i := range x.Rows {
-		for j, v := range row(x, i) {
+		for j, v := range dense.Row(x, i) {
 			d := float64(v) - p.mean[j]
 			sum += d * d / float64(x.Rows) / float64(x.Cols)
 		}
@@ -61,22 +63,22 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 		if basis.Cols == x.Cols {
 			break // all directions: nothing to search
 		}
-		image := newMatrix(x.Cols, basis.Cols)
+		image := dense.New(x.Cols, basis.Cols)
 		err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
-			part := newMatrix(centred.Rows, basis.Cols)
-			mul(part, centred, basis)
-			addGram(image, centred, part)
+			part := dense.New(centred.Rows, basis.Cols)
+			dense.MulAB(part, centred, basis)
+			dense.AddATB(image, centred, part)
 		})
 		if err != nil {
 			return nil, err
 		}
 		basis = orthonormal(image)
 	}
-	gram := newMatrix(basis.Cols, basis.Cols)
+	gram := dense.New(basis.Cols, basis.Cols)
 	err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
-		part := newMatrix(centred.Rows, basis.Cols)
-		mul(part, centred, basis)
-		addGram(gram, part, part)
+		part := dense.New(centred.Rows, basis.Cols)
+		dense.MulAB(part, centred, basis)
+		dense.AddATB(gram, part, part)
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 		return nil, err
 	}
 	top := values[len(values)-1]
-	rotation := newMatrix(basis.Cols, components)
+	rotation := dense.New(basis.Cols, components)
 	for k := range components {
 		from := len(values) - 1 - k
 		if !(values[from] > 1e-7*top) {
@@ -97,8 +99,8 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 			rotation.Data[i*rotation.Stride+k] = float32(weight * vectors.Data[i*vectors.Stride+from])
 		}
 	}
-	p.directions = newMatrix(x.Cols, components)
-	mul(p.directions, basis, rotation)
+	p.directions = dense.New(x.Cols, components)
+	dense.MulAB(p.directions, basis, rotation)
 	return p, nil
 }
 
@@ -106,13 +108,13 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 // random one otherwise.
 func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	if width := components + oversample; 2*width < features {
-		basis := newMatrix(features, width)
+		basis := dense.New(features, width)
 		for i := range basis.Data {
 			basis.Data[i] = float32(rnd.NormFloat64())
 		}
 		return orthonormal(basis)
 	}
-	basis := newMatrix(features, features)
+	basis := dense.New(features, features)
 	for i := range features {
 		basis.Data[i*basis.Stride+i] = 1
 	}
@@ -121,16 +123,16 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 
 // walk calls do with consecutive blocks of x, centred and scaled.
 func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, centred Matrix)) error {
-	work := newMatrix(min(blockRows, x.Rows), x.Cols)
+	work := dense.New(min(blockRows, x.Rows), x.Cols)
 	for from := 0; from < x.Rows; from += blockRows {
 		if err := cancelled(ctx); err != nil {
 			return err
 		}
 		to := min(from+blockRows, x.Rows)
-		block := rows(work, 0, to-from)
+		block := dense.Rows(work, 0, to-from)
 		for i := range block.Rows {
-			out := row(block, i)
-			for j, v := range row(x, from+i) {
+			out := dense.Row(block, i)
+			for j, v := range dense.Row(x, from+i) {
 				out[j] = float32(min(far, max(-far, (float64(v)-p.mean[j])*p.scale)))
 			}
 		}
@@ -141,9 +143,9 @@ func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, c
 
 // apply projects x.
 func (p *projection) apply(ctx context.Context, x Matrix) (Matrix, error) {
-	out := newMatrix(x.Rows, p.directions.Cols)
+	out := dense.New(x.Rows, p.directions.Cols)
 	err := p.walk(ctx, x, func(from, to int, centred Matrix) {
-		mul(rows(out, from, to), centred, p.directions)
+		dense.MulAB(dense.Rows(out, from, to), centred, p.directions)
 	})
 	return out, err
 }
@@ -159,7 +161,7 @@ func orthonormal(m Matrix) Matrix {
 	work := make([]float64, 64*m.Cols)
 	lapack64.Geqrf(a, tau, work, len(work))
 	lapack64.Orgqr(a, tau, work, len(work))
-	out := newMatrix(m.Rows, m.Cols)
+	out := dense.New(m.Rows, m.Cols)
 	for i, v := range a.Data {
 		out.Data[i] = float32(v)
 	}

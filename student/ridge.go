@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 var errSingular = errors.New("student: kernel ridge: system is not positive definite")
@@ -39,14 +41,11 @@ type ridge struct {
 // fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are
 // columns 0..classes-1.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
-	centres := newMatrix(len(landmarks), z.Cols)
-	for i, l := range landmarks {
-		copy(row(centres, i), row(z, l))
-	}
+	centres := dense.Pick(z, landmarks)
 	if !(width > 0) {
 		width = 1
 	}
-	r := &ridge{gamma: float32(ridgeWidth / width), landmarks: transposed(centres), norms: squaredNorms(centres), mean: make([]float32, classes)}
+	r := &ridge{gamma: float32(ridgeWidth / width), landmarks: transposed(centres), norms: dense.SquaredNorms(centres), mean: make([]float32, classes)}
 	trained := 0
 	for _, y := range hard {
 		if y != Unlabelled {
@@ -61,17 +60,17 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	// Sum blocks in float64. In float32, sums over thousands of rows would not leave the
 	// Gram matrix positive definite.
 	gram, target := make([]float64, m*m), make([]float64, m*classes)
-	gramBlock, targetBlock := newMatrix(m, m), newMatrix(m, classes)
+	gramBlock, targetBlock := dense.New(m, m), dense.New(m, classes)
 	for from := 0; from < z.Rows; from += blockRows {
 		if err := cancelled(ctx); err != nil {
 			return nil, err
 		}
 		to := min(from+blockRows, z.Rows)
-		k := r.kernel(rows(z, from, to))
-		y := newMatrix(to-from, classes)
+		k := r.kernel(dense.Rows(z, from, to))
+		y := dense.New(to-from, classes)
 		for i := range y.Rows {
 			if hard[from+i] == Unlabelled {
-				clear(row(k, i))
+				clear(dense.Row(k, i))
 				continue
 			}
 			for c, mean := range r.mean {
@@ -82,7 +81,7 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 		clear(gramBlock.Data)
 		clear(targetBlock.Data)
 		addUpperGram(gramBlock, k)
-		addGram(targetBlock, k, y)
+		dense.AddATB(targetBlock, k, y)
 		addTo(gram, gramBlock.Data)
 		addTo(target, targetBlock.Data)
 	}
@@ -99,7 +98,7 @@ func addUpperGram(dst, a Matrix) {
 		left.Cols, left.Data = min(tile, a.Cols-from), a.Data[from:]
 		right.Cols, right.Data = a.Cols-from, a.Data[from:]
 		part.Rows, part.Cols, part.Data = left.Cols, right.Cols, dst.Data[from*dst.Stride+from:]
-		addGram(part, left, right)
+		dense.AddATB(part, left, right)
 	}
 }
 
@@ -129,7 +128,7 @@ func solve(gram []float64, inner Matrix, target []float64, classes int) (Matrix,
 		return Matrix{}, errSingular
 	}
 	lapack64.Potrs(factor, blas64.General{Rows: m, Cols: classes, Stride: classes, Data: target})
-	out := newMatrix(m, classes)
+	out := dense.New(m, classes)
 	for i, v := range target {
 		out.Data[i] = float32(v)
 	}
@@ -138,11 +137,11 @@ func solve(gram []float64, inner Matrix, target []float64, classes int) (Matrix,
 
 // kernel returns the kernel of rows of z with the landmarks.
 func (r *ridge) kernel(z Matrix) Matrix {
-	k := newMatrix(z.Rows, len(r.norms))
-	mul(k, z, r.landmarks)
-	norms := squaredNorms(z)
+	k := dense.New(z.Rows, len(r.norms))
+	dense.MulAB(k, z, r.landmarks)
+	norms := dense.SquaredNorms(z)
 	for i := range k.Rows {
-		out := row(k, i)
+		out := dense.Row(k, i)
 		for j, dot := range out {
 			out[j] = float32(math.Exp(-float64(r.gamma * max(0, norms[i]+r.norms[j]-2*dot))))
 		}
@@ -152,10 +151,10 @@ func (r *ridge) kernel(z Matrix) Matrix {
 
 // scores returns a row of scores, one per class, for every row of z.
 func (r *ridge) scores(ctx context.Context, z Matrix) (Matrix, error) {
-	out := newMatrix(z.Rows, len(r.mean))
+	out := dense.New(z.Rows, len(r.mean))
 	err := forBlocks(ctx, z.Rows, func(from, to int) {
-		block := rows(out, from, to)
-		mul(block, r.kernel(rows(z, from, to)), r.coef)
+		block := dense.Rows(out, from, to)
+		dense.MulAB(block, r.kernel(dense.Rows(z, from, to)), r.coef)
 		for i := range block.Rows {
 			for c, mean := range r.mean {
 				block.Data[i*block.Stride+c] += mean

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 const (
@@ -26,7 +28,7 @@ func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error)
 	}
 	z := p.z
 	z.Cols = min(z.Cols, selectComponents)
-	norms := squaredNorms(z)
+	norms := dense.SquaredNorms(z)
 	centres, err := seedCentres(ctx, z, norms, m, rnd)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,7 @@ func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error)
 // seedCentres draws rows with probability proportional to their squared distance from the
 // nearest centre so far.
 func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
-	centres := newMatrix(m, z.Cols)
+	centres := dense.New(m, z.Cols)
 	far := make([]float64, z.Rows)
 	for i := range far {
 		far[i] = math.Inf(1)
@@ -57,11 +59,11 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 		if err := cancelled(ctx); err != nil {
 			return Matrix{}, err
 		}
-		copy(row(centres, c), row(z, pick))
+		copy(dense.Row(centres, c), dense.Row(z, pick))
 		total := 0.
 		for i := range far {
 			var dot float32
-			for j, v := range row(z, i) {
+			for j, v := range dense.Row(z, i) {
 				dot += v * centres.Data[c*centres.Stride+j]
 			}
 			far[i] = min(far[i], max(0, float64(norms[i]+norms[pick]-2*dot)))
@@ -92,13 +94,13 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 
 // assign finds every row's nearest centre and its squared distance.
 func assign(ctx context.Context, cluster []int, dist []float32, z Matrix, norms []float32, centres Matrix) error {
-	ct, cn := transposed(centres), squaredNorms(centres)
+	ct, cn := transposed(centres), dense.SquaredNorms(centres)
 	return forBlocks(ctx, z.Rows, func(from, to int) {
-		dots := newMatrix(to-from, centres.Rows)
-		mul(dots, rows(z, from, to), ct)
+		dots := dense.New(to-from, centres.Rows)
+		dense.MulAB(dots, dense.Rows(z, from, to), ct)
 		for i := from; i < to; i++ {
 			least, at := float32(math.Inf(1)), 0
-			for c, dot := range row(dots, i-from) {
+			for c, dot := range dense.Row(dots, i-from) {
 				if d := cn[c] - 2*dot; d < least {
 					least, at = d, c
 				}
@@ -113,7 +115,7 @@ func moveCentres(centres, z Matrix, cluster []int) {
 	sums, counts := make([]float64, centres.Rows*z.Cols), make([]float64, centres.Rows)
 	for i, c := range cluster {
 		counts[c]++
-		for j, v := range row(z, i) {
+		for j, v := range dense.Row(z, i) {
 			sums[c*z.Cols+j] += float64(v)
 		}
 	}
@@ -121,7 +123,7 @@ func moveCentres(centres, z Matrix, cluster []int) {
 		if n == 0 {
 			continue
 		}
-		for j, out := 0, row(centres, c); j < z.Cols; j++ {
+		for j, out := 0, dense.Row(centres, c); j < z.Cols; j++ {
 			out[j] = float32(sums[c*z.Cols+j] / n)
 		}
 	}

@@ -1,6 +1,10 @@
 package student
 
-import "context"
+import (
+	"context"
+
+	"github.com/pate-go/pate/internal/dense"
+)
 
 const (
 	// alpha is the share of a row's opinion that comes from its neighbours. On the
@@ -15,7 +19,7 @@ const (
 // their sums. A row without a path to any label is zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
-	f, next := newMatrix(n, classes), newMatrix(n, classes)
+	f, next := dense.New(n, classes), dense.New(n, classes)
 	for i, y := range labels {
 		if y != Unlabelled {
 			f.Data[i*f.Stride+column[y]] = 1 - alpha
@@ -24,7 +28,7 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	for range iterations {
 		err := forBlocks(ctx, n, func(from, to int) {
 			for i := from; i < to; i++ {
-				g.step(row(next, i), f, i)
+				g.step(dense.Row(next, i), f, i)
 				if y := labels[i]; y != Unlabelled {
 					next.Data[i*next.Stride+column[y]] += 1 - alpha
 				}
@@ -36,7 +40,7 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 		f, next = next, f
 	}
 	for i := range n {
-		normalise(row(f, i))
+		normalise(dense.Row(f, i))
 	}
 	return f, nil
 }
@@ -46,7 +50,7 @@ func (g *graph) step(out []float32, f Matrix, i int) {
 	clear(out)
 	for e := g.start[i]; e < g.start[i+1]; e++ {
 		w := alpha * g.weight[e]
-		for c, v := range row(f, int(g.to[e])) {
+		for c, v := range dense.Row(f, int(g.to[e])) {
 			out[c] += w * v
 		}
 	}

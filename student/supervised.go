@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -63,7 +64,7 @@ func (s SelfTraining) Fit(ctx context.Context, x Matrix, labels []int, classes i
 		if !ok {
 			return nil, errNoScores
 		}
-		scores := newMatrix(x.Rows, classes)
+		scores := dense.New(x.Rows, classes)
 		if err := scorer.Scores(scores, x); err != nil {
 			return nil, fmt.Errorf("student: %w", err)
 		}
@@ -86,8 +87,8 @@ func believe(labels []int, scores Matrix, fraction float64) []int {
 	margin := make([]float32, scores.Rows)
 	answers := make([][]int, scores.Cols)
 	for i := range scores.Rows {
-		v := row(scores, i)
-		first := argmax(v)
+		v := dense.Row(scores, i)
+		first := dense.Argmax(v)
 		second := (first + 1) % len(v)
 		for c, s := range v {
 			if c != first && s > v[second] {

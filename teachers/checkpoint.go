@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -207,7 +208,7 @@ func hashMatrix(h hash.Hash, m Matrix) {
 	buf := make([]byte, 0, 4*m.Cols)
 	for i := range m.Rows {
 		buf = buf[:0]
-		for _, v := range row(m, i) {
+		for _, v := range dense.Row(m, i) {
 			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
 		}
 		h.Write(buf)

@@ -1,5 +1,7 @@
 package teachers
 
+import "github.com/pate-go/pate/internal/dense"
+
 // constant answers one class on everything. It serves shares that are empty or hold a
 // single class.
 type constant struct {
@@ -21,7 +23,7 @@ func (c constant) Scores(dst, x Matrix) error {
 		return err
 	}
 	for i := range dst.Rows {
-		scores := row(dst, i)
+		scores := dense.Row(dst, i)
 		clear(scores)
 		scores[c.class] = 1
 	}

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // MaxKernelRows is the largest share that KernelRidge takes. Its float64 Gram matrix needs
@@ -58,14 +60,13 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	m := &kernelModel{
 		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present, absent: -1},
 		rbf:    rbf{gamma: float32(l.Gamma)},
-		x:      newMatrix(n, data.X.Cols),
-		norm:   make([]float32, n),
-		coef:   newMatrix(len(present), n),
+		x:      dense.New(n, data.X.Cols),
+		coef:   dense.New(len(present), n),
 	}
 	for i := range n {
-		copy(row(m.x, i), row(data.X, i))
+		copy(dense.Row(m.x, i), dense.Row(data.X, i))
 	}
-	squaredNorms(m.norm, m.x)
+	m.norm = dense.SquaredNorms(m.x)
 
 	gram, err := m.gram(ctx, l.Lambda)
 	if err != nil {
@@ -87,7 +88,7 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	}
 	lapack64.Potrs(factor, target)
 	for k := range present {
-		for i, c := 0, row(m.coef, k); i < n; i++ {
+		for i, c := 0, dense.Row(m.coef, k); i < n; i++ {
 			c[i] = float32(target.Data[i*target.Stride+k])
 		}
 	}
@@ -111,7 +112,7 @@ const gramRows = 64
 func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetric, error) {
 	n := m.x.Rows
 	out := blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: make([]float64, n*n)}
-	work := newMatrix(min(gramRows, n), n)
+	work := dense.New(min(gramRows, n), n)
 	for from := 0; from < n; from += gramRows {
 		if err := ctx.Err(); err != nil {
 			return out, fmt.Errorf("teachers: kernel ridge: %w", err)
@@ -119,10 +120,10 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		// Compute the columns from `from` on. The rest is the mirror image.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
-		m.rbf.block(block, rows(m.x, from, to), m.norm[from:to], rows(m.x, from, n), m.norm[from:])
+		m.rbf.block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])
 		for i := from; i < to; i++ {
 			upper := out.Data[i*n+from : (i+1)*n]
-			for j, v := range row(block, i-from) {
+			for j, v := range dense.Row(block, i-from) {
 				upper[j] = float64(v)
 			}
 			upper[i-from] = 1 + lambda
@@ -132,11 +133,9 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 }
 
 func (m *kernelModel) score(dst, x Matrix) {
-	norm := make([]float32, x.Rows)
-	squaredNorms(norm, x)
-	k := newMatrix(x.Rows, m.x.Rows)
-	m.rbf.block(k, x, norm, m.x, m.norm)
-	multiply(dst, k, m.coef)
+	k := dense.New(x.Rows, m.x.Rows)
+	m.rbf.block(k, x, dense.SquaredNorms(x), m.x, m.norm)
+	dense.MulBT(dst, k, m.coef)
 }
 
 // Predict answers the class with the largest regression value. See [Classifier].

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -105,60 +106,11 @@ func checkQueries(x Matrix, features int) error {
 // for its rows and stride, and for features that are NaN or infinite. A matrix may have no
 // rows.
 func CheckMatrix(m Matrix) error {
-	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols {
-		return fmt.Errorf("teachers: malformed matrix of %d rows, %d columns, stride %d", m.Rows, m.Cols, m.Stride)
+	if err := dense.Check(m); err != nil {
+		return fmt.Errorf("teachers: %w", err)
 	}
-	// This avoids products that could overflow.
-	if m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
-		return fmt.Errorf("teachers: %d values are too few for %d rows of %d columns, stride %d", len(m.Data), m.Rows, m.Cols, m.Stride)
-	}
-	for i := range m.Rows {
-		if !allFinite(row(m, i)) {
-			return fmt.Errorf("%w (row %d)", errNonFinite, i)
-		}
+	if i := dense.NotFinite(m); i >= 0 {
+		return fmt.Errorf("%w (row %d)", errNonFinite, i)
 	}
 	return nil
-}
-
-// allFinite reports whether all values are finite. It uses that v-v is 0 for finite v and
-// NaN otherwise.
-func allFinite(v []float32) bool {
-	var a, b, c, d float32
-	for ; len(v) >= 4; v = v[4:] {
-		a += v[0] - v[0]
-		b += v[1] - v[1]
-		c += v[2] - v[2]
-		d += v[3] - v[3]
-	}
-	for _, x := range v {
-		a += x - x
-	}
-	return a+b+c+d == 0
-}
-
-func row(m Matrix, i int) []float32 {
-	return m.Data[i*m.Stride : i*m.Stride+m.Cols]
-}
-
-// rows returns the view of rows [from, to) of m.
-func rows(m Matrix, from, to int) Matrix {
-	view := m
-	view.Rows = to - from
-	view.Data = m.Data[min(from*m.Stride, len(m.Data)):]
-	return view
-}
-
-func newMatrix(rows, cols int) Matrix {
-	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
-}
-
-// argmax returns the index of the largest value, the lowest index if several are equal.
-func argmax(v []float32) int {
-	best := 0
-	for i, x := range v {
-		if x > v[best] {
-			best = i
-		}
-	}
-	return best
 }

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 	rnd := rand.New(rand.NewPCG(seed, 1))
-	d := Dataset{X: newMatrix(n, features), Y: make([]int, n), Classes: classes}
+	d := Dataset{X: dense.New(n, features), Y: make([]int, n), Classes: classes}
 	for i := range n {
 		d.Y[i] = i % classes
 		for j := range features {
@@ -20,7 +22,7 @@ func blobs(n, features, classes int, spread float64, seed uint64) Dataset {
 			if j%classes == d.Y[i] {
 				v++
 			}
-			row(d.X, i)[j] = float32(v)
+			dense.Row(d.X, i)[j] = float32(v)
 		}
 	}
 	return d
@@ -36,14 +38,14 @@ func TestKernelRidgeSolvesItsSystem(t *testing.T) {
 	m := c.(*kernelModel)
 	for k := range 3 {
 		for i := range d.Y {
-			got := lambda * float64(row(m.coef, k)[i])
+			got := lambda * float64(dense.Row(m.coef, k)[i])
 			for j := range d.Y {
 				var d2 float64
-				for f, v := range row(d.X, i) {
-					diff := float64(v) - float64(row(d.X, j)[f])
+				for f, v := range dense.Row(d.X, i) {
+					diff := float64(v) - float64(dense.Row(d.X, j)[f])
 					d2 += diff * diff
 				}
-				got += math.Exp(-gamma*d2) * float64(row(m.coef, k)[j])
+				got += math.Exp(-gamma*d2) * float64(dense.Row(m.coef, k)[j])
 			}
 			want := -1.0
 			if d.Y[i] == k {
@@ -127,7 +129,7 @@ func TestClassesThatAreMissingAreNeverAnswered(t *testing.T) {
 		d.Y[i] = 1 + 2*d.Y[i]
 	}
 	d.Classes = 5
-	far := newMatrix(1, 4)
+	far := dense.New(1, 4)
 	far.Data[0] = 1e6
 	for _, l := range []Learner{KernelRidge{Gamma: 1, Lambda: .1}, Softmax{}} {
 		m, err := l.Fit(context.Background(), d, nil)
@@ -139,7 +141,7 @@ func TestClassesThatAreMissingAreNeverAnswered(t *testing.T) {
 }
 
 func TestKernelRidgeTakesOnlySharesItCanHold(t *testing.T) {
-	d := Dataset{X: newMatrix(MaxKernelRows+1, 1), Y: make([]int, MaxKernelRows+1), Classes: 2}
+	d := Dataset{X: dense.New(MaxKernelRows+1, 1), Y: make([]int, MaxKernelRows+1), Classes: 2}
 	d.Y[0] = 1
 	_, err := KernelRidge{Gamma: 1, Lambda: 1}.Fit(context.Background(), d, nil)
 	require.ErrorContains(t, err, "at most")

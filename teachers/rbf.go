@@ -3,7 +3,7 @@ package teachers
 import (
 	"math"
 
-	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // rbf computes the Gaussian kernel exp(-gamma |x-z|²).
@@ -14,24 +14,12 @@ type rbf struct{ gamma float32 }
 // matrix product does nearly all the work. Rounding errs by a few 1e-7 of |x|² + |z|², and
 // a negative result counts as zero.
 func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
-	multiply(dst, x, z)
+	dense.MulBT(dst, x, z)
 	for i := range dst.Rows {
-		out, a := row(dst, i), normX[i]
+		out, a := dense.Row(dst, i), normX[i]
 		for j, dot := range out {
 			out[j] = exp32(-k.gamma * max(0, a+normZ[j]-2*dot))
 		}
-	}
-}
-
-// multiply sets dst to a times the transpose of b: the inner products of all pairs of rows.
-func multiply(dst, a, b Matrix) {
-	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
-}
-
-// squaredNorms sets dst to |row|² of every row of x.
-func squaredNorms(dst []float32, x Matrix) {
-	for i := range dst {
-		dst[i] = float32(kernel.SquaredNorm(row(x, i)))
 	}
 }
 

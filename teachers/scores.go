@@ -3,6 +3,8 @@ package teachers
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // scorer is the shared part of models that score the classes of their share and answer the
@@ -24,7 +26,7 @@ func (s scorer) predict(dst []int, x Matrix, score func(dst, x Matrix)) error {
 		return err
 	}
 	s.blocks(x, score, func(i int, scores []float32) {
-		dst[i] = s.present[argmax(scores)]
+		dst[i] = s.present[dense.Argmax(scores)]
 	})
 	return nil
 }
@@ -34,7 +36,7 @@ func (s scorer) scores(dst, x Matrix, score func(dst, x Matrix)) error {
 		return err
 	}
 	s.blocks(x, score, func(i int, scores []float32) {
-		out := row(dst, i)
+		out := dense.Row(dst, i)
 		for c := range out {
 			out[c] = s.absent
 		}
@@ -46,19 +48,19 @@ func (s scorer) scores(dst, x Matrix, score func(dst, x Matrix)) error {
 }
 
 func (s scorer) blocks(x Matrix, score func(dst, x Matrix), use func(i int, scores []float32)) {
-	work := newMatrix(min(predictRows, x.Rows), len(s.present))
+	work := dense.New(min(predictRows, x.Rows), len(s.present))
 	for from := 0; from < x.Rows; from += predictRows {
 		to := min(from+predictRows, x.Rows)
-		block := rows(work, 0, to-from)
-		score(block, rows(x, from, to))
+		block := dense.Rows(work, 0, to-from)
+		score(block, dense.Rows(x, from, to))
 		for i := from; i < to; i++ {
-			use(i, row(block, i-from))
+			use(i, dense.Row(block, i-from))
 		}
 	}
 }
 
 func checkScores(dst, x Matrix, classes, features int) error {
-	if dst.Rows != x.Rows || dst.Cols != classes || dst.Stride < dst.Cols || len(dst.Data) < (dst.Rows-1)*dst.Stride+dst.Cols {
+	if dst.Rows != x.Rows || dst.Cols != classes || dense.Check(dst) != nil {
 		return fmt.Errorf("teachers: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, classes, dst.Rows, dst.Cols)
 	}
 	return checkQueries(x, features)
@@ -66,7 +68,7 @@ func checkScores(dst, x Matrix, classes, features int) error {
 
 // softmaxRow replaces logits by probabilities.
 func softmaxRow(v []float32) {
-	top := v[argmax(v)]
+	top := v[dense.Argmax(v)]
 	var sum float64
 	for i, x := range v {
 		e := math.Exp(float64(x - top))

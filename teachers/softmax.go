@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Softmax is multinomial logistic regression. It minimises
@@ -80,9 +80,9 @@ type softmaxLoss struct {
 func newSoftmaxLoss(x Matrix, y []int, classes int, l2 float64) *softmaxLoss {
 	return &softmaxLoss{
 		x: x, y: y, l2: l2,
-		w: newMatrix(classes, x.Cols), bias: make([]float32, classes),
-		delta: newMatrix(x.Rows, classes),
-		dw:    newMatrix(classes, x.Cols), dbias: make([]float64, classes),
+		w: dense.New(classes, x.Cols), bias: make([]float32, classes),
+		delta: dense.New(x.Rows, classes),
+		dw:    dense.New(classes, x.Cols), dbias: make([]float64, classes),
 	}
 }
 
@@ -97,15 +97,15 @@ func (s *softmaxLoss) load(w []float64) {
 
 func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 	s.load(w)
-	multiply(s.delta, s.x, s.w)
+	dense.MulBT(s.delta, s.x, s.w)
 	clear(s.dbias)
 	var loss float64
 	for i, y := range s.y {
-		d := row(s.delta, i)
+		d := dense.Row(s.delta, i)
 		for c := range d {
 			d[c] += s.bias[c]
 		}
-		top := d[argmax(d)]
+		top := d[dense.Argmax(d)]
 		own := float64(d[y] - top)
 		softmaxRow(d)
 		// The loss is log Σ exp(d - top) - own = -log p_y. When p_y underflows, -own is
@@ -121,7 +121,7 @@ func (s *softmaxLoss) valueGradient(grad, w []float64) float64 {
 		}
 	}
 	clear(s.dw.Data)
-	kernel.AddATB(s.dw.Data, s.dw.Stride, s.delta.Data, s.delta.Stride, s.x.Data, s.x.Stride, s.dw.Rows, s.dw.Cols, s.x.Rows)
+	dense.AddATB(s.dw, s.delta, s.x)
 	n := float64(s.x.Rows)
 	loss /= n
 	for i, v := range s.dw.Data {
@@ -146,9 +146,9 @@ type softmaxModel struct {
 }
 
 func (m *softmaxModel) score(dst, x Matrix) {
-	multiply(dst, x, m.w)
+	dense.MulBT(dst, x, m.w)
 	for i := range dst.Rows {
-		d := row(dst, i)
+		d := dense.Row(dst, i)
 		for c := range d {
 			d[c] += m.bias[c]
 		}

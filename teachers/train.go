@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -194,12 +195,12 @@ func (e *ensemble) teacher(ctx context.Context, t int) error {
 // share copies the records of teacher t, in their order in the private data.
 func (e *ensemble) share(t int) Dataset {
 	data := Dataset{
-		X:       newMatrix(len(e.members[t]), e.private.X.Cols),
+		X:       dense.New(len(e.members[t]), e.private.X.Cols),
 		Y:       make([]int, len(e.members[t])),
 		Classes: e.private.Classes,
 	}
 	for i, record := range e.members[t] {
-		copy(row(data.X, i), row(e.private.X, record))
+		copy(dense.Row(data.X, i), dense.Row(e.private.X, record))
 		data.Y[i] = e.private.Y[record]
 	}
 	return data
@@ -224,7 +225,7 @@ func (e *ensemble) fit(ctx context.Context, t int, data Dataset, column []int) (
 			return err
 		}
 		to := min(from+queryRows, e.queries.Rows)
-		if err := model.Predict(column[from:to], rows(e.queries, from, to)); err != nil {
+		if err := model.Predict(column[from:to], dense.Rows(e.queries, from, to)); err != nil {
 			return err
 		}
 	}

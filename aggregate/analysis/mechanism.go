@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -57,7 +58,7 @@ func (m GNMax) Validate() error { return positive("Sigma", m.Sigma) }
 
 // Validate implements [Mechanism].
 func (m ConfidentGNMax) Validate() error {
-	if math.IsNaN(m.Threshold) || math.IsInf(m.Threshold, 0) {
+	if !mathx.IsFinite(m.Threshold) {
 		return fmt.Errorf("analysis: Threshold must be finite, not %v", m.Threshold)
 	}
 	if err := positive("Sigma1", m.Sigma1); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/number"
 )
 
@@ -207,7 +208,7 @@ func parseOrders(text string) ([]float64, error) {
 		var bounds []float64
 		for _, s := range strings.Split(part, ":") {
 			x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			if err != nil || !mathx.IsFinite(x) {
 				return nil, fmt.Errorf("--orders: %q is not a number or a range", part)
 			}
 			bounds = append(bounds, x)

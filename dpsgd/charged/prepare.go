@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/moments"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Features holds the features of a training set and of a test set.
@@ -62,7 +63,7 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 	}
 	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, transform: t}
 	p.out = Features{
-		Train: newMatrix(train.X.Rows, t.cols), Test: newMatrix(test.X.Rows, t.cols),
+		Train: dense.New(train.X.Rows, t.cols), Test: dense.New(test.X.Rows, t.cols),
 		Transform: t, Events: events, Releasable: key.Releasable(),
 	}
 	for i := range t.parts {
@@ -78,10 +79,6 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 	}
 	p.end()
 	return p.out, nil
-}
-
-func newMatrix(rows, cols int) blas32.General {
-	return blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float32, rows*cols)}
 }
 
 // preparation is the state of Prepare.

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 var shape = dataset.Shape{Rows: 12, Cols: 12}
@@ -46,8 +47,6 @@ func prepare(t *testing.T, train, test dataset.Set, cfg Config) Features {
 	require.NoError(t, err)
 	return f
 }
-
-func row(x blas32.General, i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.Cols] }
 
 // faint returns the default configuration with hardly any noise.
 func faint(records int) Config {
@@ -83,7 +82,7 @@ func TestPrepare(t *testing.T) {
 	// Rows have the norm that was promised, and their mean is zero.
 	for _, x := range []blas32.General{f.Train, f.Test} {
 		for i := range x.Rows {
-			for _, part := range [][]float32{row(x, i)[:scattering], row(x, i)[scattering:]} {
+			for _, part := range [][]float32{dense.Row(x, i)[:scattering], dense.Row(x, i)[scattering:]} {
 				square := 0.0
 				for _, v := range part {
 					square += float64(v) * float64(v)
@@ -103,7 +102,7 @@ func TestPrepare(t *testing.T) {
 func meanNorm(x blas32.General, from, to int) float64 {
 	mean := make([]float64, to-from)
 	for i := range x.Rows {
-		for j, v := range row(x, i)[from:to] {
+		for j, v := range dense.Row(x, i)[from:to] {
 			mean[j] += float64(v) / float64(x.Rows)
 		}
 	}
@@ -133,8 +132,8 @@ func TestPrepareOfOtherRows(t *testing.T) {
 	other.X.Data[0] = 1 - other.X.Data[0]
 	got := prepare(t, train, other, cfg)
 	require.Equal(t, want.Train, got.Train)
-	require.NotEqual(t, row(want.Test, 0), row(got.Test, 0))
-	require.Equal(t, row(want.Test, 1), row(got.Test, 1))
+	require.NotEqual(t, dense.Row(want.Test, 0), dense.Row(got.Test, 0))
+	require.Equal(t, dense.Row(want.Test, 1), dense.Row(got.Test, 1))
 }
 
 // TestAPrivateRowReachesOthersByStatisticsAlone checks that a private row reaches other
@@ -148,9 +147,9 @@ func TestAPrivateRowReachesOthersByStatisticsAlone(t *testing.T) {
 	require.Empty(t, cfg.Events())
 	a, b := prepare(t, train, test, cfg), prepare(t, changed, test, cfg)
 	require.Equal(t, a.Test, b.Test)
-	require.NotEqual(t, row(a.Train, 0), row(b.Train, 0))
+	require.NotEqual(t, dense.Row(a.Train, 0), dense.Row(b.Train, 0))
 	for i := 1; i < 50; i++ {
-		require.Equal(t, row(a.Train, i), row(b.Train, i))
+		require.Equal(t, dense.Row(a.Train, i), dense.Row(b.Train, i))
 	}
 	for _, used := range []func(*Config){
 		func(c *Config) { c.SecondNoise = 1 }, func(c *Config) { c.MeanNoise = 1 }, func(c *Config) { c.HOGMeanNoise = 1 },

@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/moments"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Transform describes how images become features, with all statistics that were released
@@ -79,7 +80,7 @@ func (t *Transform) Releasable() bool {
 // the last bit on machines of one kind. Each row depends on its own image alone. Images of
 // another size give a [*ShapeError]. Pixels that are not finite are an error.
 func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
-	out := newMatrix(set.X.Rows, t.cols)
+	out := dense.New(set.X.Rows, t.cols)
 	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
 		return blas32.General{}, err
 	}

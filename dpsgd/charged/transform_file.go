@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/moments"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // A transform is written as these bytes: a line of magic; the length of a JSON object, 4
@@ -183,7 +184,7 @@ func (r *numberReader) take(n int) ([]float64, error) {
 	values := make([]float64, n)
 	for i := range values {
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64((*r)[8*i:]))
-		if v := float32(values[i]); v-v != 0 { // they are used in single precision
+		if !mathx.IsFinite(float32(values[i])) { // they are used in single precision
 			return nil, fmt.Errorf("number %d is not finite", i)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // variants returns transforms with all and with some of their parts.
@@ -52,10 +53,10 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, f.Train, x)
 				one := test
-				one.X.Rows, one.X.Data = 1, row(test.X, 5)
+				one.X.Rows, one.X.Data = 1, dense.Row(test.X, 5)
 				x, err = transform.Apply(ctx, one, 1)
 				require.NoError(t, err)
-				require.Equal(t, row(f.Test, 5), x.Data)
+				require.Equal(t, dense.Row(f.Test, 5), x.Data)
 			}
 			again, err := read.MarshalBinary()
 			require.NoError(t, err)
@@ -163,7 +164,7 @@ func FuzzTransform(f *testing.F) {
 		if read.Columns() > 1<<16 || read.Image().Pixels() > 1<<12 {
 			return
 		}
-		set := dataset.Set{Image: read.Image(), X: newMatrix(2, read.Image().Pixels())}
+		set := dataset.Set{Image: read.Image(), X: dense.New(2, read.Image().Pixels())}
 		if x, err := read.Apply(context.Background(), set, 1); err == nil && x.Cols != read.Columns() {
 			t.Fatal(x.Cols)
 		}

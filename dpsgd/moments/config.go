@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Config says how a moment is released.
@@ -82,15 +82,13 @@ func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, r
 // matrixError returns an error for a matrix that is malformed or has another number of
 // columns.
 func matrixError(x blas32.General, cols int) error {
-	if x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols {
-		return fmt.Errorf("moments: the matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))
+	if err := dense.Check(x); err != nil {
+		return fmt.Errorf("moments: %w", err)
 	}
 	if x.Cols != cols {
 		return fmt.Errorf("moments: rows of %d columns, want %d", x.Cols, cols)
 	}
 	return nil
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 var errNotFinite = errors.New("moments: a result is not finite")

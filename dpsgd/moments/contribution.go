@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // contributor sets dst to what a row contributes, before clipping.
@@ -50,7 +51,7 @@ func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dps
 	for _, i := range rows {
 		w.contribute(w.entry, data.X.Data[i*data.X.Stride:i*data.X.Stride+data.X.Cols])
 		norm := math.Sqrt(kernel.SquaredNorm(w.entry))
-		if !finite(norm) {
+		if !mathx.IsFinite(norm) {
 			tally.NonFinite++
 			continue
 		}

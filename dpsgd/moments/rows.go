@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // eachRow calls a function for every row of x, from the given number of goroutines
@@ -62,7 +63,7 @@ func ScaleRows(x blas32.General, length float64, workers int) error {
 	return eachRow(x, workers, func() func([]float32) error {
 		return func(row []float32) error {
 			norm := math.Sqrt(kernel.SquaredNorm(row))
-			if !finite(norm) {
+			if !mathx.IsFinite(norm) {
 				return errNotFinite
 			}
 			if norm == 0 {

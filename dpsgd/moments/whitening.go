@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Whitening is a linear map of channels that is computed from a [SecondMoment].
@@ -46,7 +47,7 @@ func (s SecondMoment) Whitening(ridge float64) (Whitening, error) {
 	}
 	for i := range n {
 		for j := i; j < n; j++ {
-			if !finite(w.At(i, j)) {
+			if !mathx.IsFinite(w.At(i, j)) {
 				return Whitening{}, errNotFinite
 			}
 		}
@@ -84,7 +85,7 @@ func (w Whitening) Apply(x blas32.General, workers int) error {
 		return func(row []float32) error {
 			kernel.MulAB(out, positions, m, channels, row, positions, channels, positions, channels)
 			copy(row, out)
-			if !finite(kernel.SquaredNorm(row)) {
+			if !mathx.IsFinite(kernel.SquaredNorm(row)) {
 				return errNotFinite
 			}
 			return nil

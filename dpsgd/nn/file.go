@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // A model's file holds, in this order: a line of magic; the length of the architecture's
@@ -94,7 +96,7 @@ func (m *Model) Load(r io.Reader) error {
 	parameters := make([]float32, len(m.parameters))
 	for i := range parameters {
 		v := math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:]))
-		if v-v != 0 {
+		if !mathx.IsFinite(v) {
 			return fmt.Errorf("nn: loading a model: parameter %d is not finite", i)
 		}
 		parameters[i] = v

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Model is an architecture with parameters, in single precision. It implements
@@ -82,7 +83,7 @@ func (m *Model) Check(data dpsgd.Data) error {
 	}
 	outputs := m.arch.Output().Size()
 	if t := data.Targets; t.Rows > 0 && m.arch.loss == SquaredError {
-		if t.Rows != data.X.Rows || t.Cols != outputs || malformed(t) {
+		if t.Rows != data.X.Rows || t.Cols != outputs || dense.Check(t) != nil {
 			return fmt.Errorf("nn: targets are %d x %d, stride %d, %d values; must be %d x %d",
 				t.Rows, t.Cols, t.Stride, len(t.Data), data.X.Rows, outputs)
 		}
@@ -103,14 +104,10 @@ func (m *Model) checkInput(x blas32.General) error {
 	if want := m.arch.Input(); x.Cols != want.Size() {
 		return fmt.Errorf("nn: the data has %d columns, the model takes %d (%v)", x.Cols, want.Size(), want)
 	}
-	if malformed(x) {
-		return fmt.Errorf("nn: the matrix is malformed: %d x %d, stride %d, %d values", x.Rows, x.Cols, x.Stride, len(x.Data))
+	if err := dense.Check(x); err != nil {
+		return fmt.Errorf("nn: %w", err)
 	}
 	return nil
-}
-
-func malformed(x blas32.General) bool {
-	return x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols
 }
 
 // Worker implements [dpsgd.Model].

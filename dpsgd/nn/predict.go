@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It
@@ -18,7 +20,7 @@ func (m *Model) Logits(ctx context.Context, dst, x blas32.General) error {
 	if err := m.checkInput(x); err != nil {
 		return err
 	}
-	if outputs := m.arch.Output().Size(); dst.Rows != x.Rows || dst.Cols != outputs || malformed(dst) {
+	if outputs := m.arch.Output().Size(); dst.Rows != x.Rows || dst.Cols != outputs || dense.Check(dst) != nil {
 		return fmt.Errorf("nn: outputs of %d rows go into %d x %d, not %d x %d", x.Rows, x.Rows, outputs, dst.Rows, dst.Cols)
 	}
 	return m.each(ctx, x, func(first int, outputs []float32, n int) error {
@@ -54,7 +56,7 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 func largest(outputs []float32) (int, error) {
 	best := 0
 	for k, v := range outputs {
-		if v-v != 0 {
+		if !mathx.IsFinite(v) {
 			return 0, fmt.Errorf("output %d is not finite", k)
 		}
 		if v > outputs[best] {

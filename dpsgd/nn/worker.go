@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 const maxRows = dpsgd.MaxRows
@@ -251,7 +252,7 @@ func (w *Worker[T]) screen(rows int) {
 func (w *Worker[T]) drop() int {
 	kept := w.kept[:0]
 	for i, r := range w.kept {
-		if loss := w.losses[i]; loss-loss == 0 {
+		if mathx.IsFinite(w.losses[i]) {
 			kept = append(kept, r)
 		}
 	}

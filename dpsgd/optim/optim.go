@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Optimizer is an update rule and its memory.
@@ -138,8 +139,7 @@ func apply[T kernel.Float](decay, shrink float64, parameters []T, gradient []flo
 		p := float64(parameters[j])
 		m := move(j, g+decay*p)
 		parameters[j] = T(p - shrink*p - m)
-		back := float64(parameters[j])
-		finite = finite && back-back == 0
+		finite = finite && mathx.IsFinite(parameters[j])
 	}
 	return finite
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Model is a trained network with everything that new rows need before it can be asked
@@ -141,12 +143,13 @@ func (m *Model) fit(set dataset.Set) error {
 		return fmt.Errorf("%w: it is for images of %dx%d, these are %dx%d", ErrRows, m.Image.Rows, m.Image.Cols, set.Image.Rows, set.Image.Cols)
 	case x.Cols != m.Columns:
 		return fmt.Errorf("%w: it is for rows of %d columns, these have %d", ErrRows, m.Columns, x.Cols)
-	case x.Rows < 0 || x.Stride < x.Cols || x.Rows > 0 && len(x.Data) < (x.Rows-1)*x.Stride+x.Cols:
-		return fmt.Errorf("%w: %d rows of stride %d in %d values", ErrRows, x.Rows, x.Stride, len(x.Data))
+	}
+	if err := dense.Check(x); err != nil {
+		return fmt.Errorf("%w: %w", ErrRows, err)
 	}
 	for i := range x.Rows {
-		for j, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
-			if v-v != 0 {
+		for j, v := range dense.Row(x, i) {
+			if !mathx.IsFinite(v) {
 				return fmt.Errorf("%w: column %d of row %d is not finite", ErrRows, j+1, i+1)
 			}
 		}
@@ -178,7 +181,7 @@ func (m *Model) features(ctx context.Context, set dataset.Set) (blas32.General, 
 func predict(outputs []float32) (Prediction, error) {
 	best := 0
 	for k, v := range outputs {
-		if v-v != 0 {
+		if !mathx.IsFinite(v) {
 			return Prediction{}, fmt.Errorf("output %d is not finite", k)
 		}
 		if v > outputs[best] {

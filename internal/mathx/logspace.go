@@ -53,7 +53,7 @@ func LogSumExp(xs []float64) float64 {
 	for _, x := range xs {
 		top = math.Max(top, x)
 	}
-	if math.IsInf(top, 0) || math.IsNaN(top) {
+	if !IsFinite(top) {
 		return top
 	}
 	sum := 0.0

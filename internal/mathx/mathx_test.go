@@ -52,7 +52,7 @@ func TestRounding(t *testing.T) {
 	}
 	assert.Equal(t, math.Inf(1), Up(math.Inf(1)))
 	assert.Equal(t, math.Inf(-1), Down(math.Inf(-1)))
-	assert.True(t, IsFinite(1) && !IsFinite(math.NaN()) && !IsFinite(math.Inf(-1)))
+	assert.True(t, IsFinite(1.0) && !IsFinite(math.NaN()) && !IsFinite(math.Inf(-1)))
 }
 
 func TestLogTheta(t *testing.T) {

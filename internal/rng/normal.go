@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // RoundedNormal samples round((mean + sd Z)/grid) for a standard normal Z. It takes the
@@ -24,7 +26,7 @@ type RoundedNormal struct {
 // finite and above 0.
 func NewRoundedNormal(mean, sd, grid float64) (*RoundedNormal, error) {
 	switch {
-	case math.IsNaN(mean) || math.IsInf(mean, 0):
+	case !mathx.IsFinite(mean):
 		return nil, errors.New("rng: mean of rounded normal noise must be finite")
 	case !(sd > 0) || math.IsInf(sd, 1):
 		return nil, errors.New("rng: standard deviation of rounded normal noise must be finite and above 0")

@@ -3,12 +3,13 @@ package golearn
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strconv"
 
 	"github.com/sjwhitworth/golearn/naive"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -39,7 +40,7 @@ func (l BernoulliNB) Fit(ctx context.Context, data teachers.Dataset, _ *rand.Ran
 }
 
 func checkThreshold(learner string, threshold float64) error {
-	if math.IsNaN(threshold) || math.IsInf(threshold, 0) {
+	if !mathx.IsFinite(threshold) {
 		return fmt.Errorf("golearn: %s.Threshold is %v", learner, threshold)
 	}
 	return nil
@@ -62,7 +63,7 @@ func (m *bernoulliModel) Predict(dst []int, x teachers.Matrix) (err error) {
 	vector := make([][]byte, m.pooled+1)
 	vector[m.pooled] = present // alwaysOn: probability 1 in every class, adds log 1
 	for i := range dst {
-		m.Pool.apply(pooled, row(x, i))
+		m.Pool.apply(pooled, dense.Row(x, i))
 		for j, v := range pooled {
 			vector[j] = absent
 			if float64(v) > m.Threshold {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sjwhitworth/golearn/base"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -86,7 +87,7 @@ func binary(pooled teachers.Dataset, record, chosen []int, threshold float64) (*
 	}
 	for i, r := range record {
 		instances.Set(classSpec, i, class.GetSysVal(strconv.Itoa(pooled.Y[r])))
-		x := row(pooled.X, r)
+		x := dense.Row(pooled.X, r)
 		for k, j := range chosen {
 			if float64(x[j]) > threshold {
 				instances.Set(specs[k], i, []byte{1})

@@ -11,6 +11,7 @@ import (
 	"github.com/sjwhitworth/golearn/base"
 	"github.com/sjwhitworth/golearn/knn"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -82,7 +83,7 @@ func (m *knnModel) instances(x teachers.Matrix, y []int) (*base.DenseInstances, 
 		return nil, err
 	}
 	for i := range x.Rows {
-		for j, v := range row(x, i) {
+		for j, v := range dense.Row(x, i) {
 			out.Set(specs[j], i, base.PackFloatToBytes(float64(v)))
 		}
 		if y != nil {

@@ -3,6 +3,7 @@ package golearn
 import (
 	"fmt"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -46,9 +47,7 @@ func (p Pooling) apply(dst, src []float32) {
 func (p Pooling) matrix(x teachers.Matrix, features int) teachers.Matrix {
 	out := teachers.Matrix{Rows: x.Rows, Cols: features, Stride: features, Data: make([]float32, x.Rows*features)}
 	for i := range x.Rows {
-		p.apply(row(out, i), row(x, i))
+		p.apply(dense.Row(out, i), dense.Row(x, i))
 	}
 	return out
 }
-
-func row(m teachers.Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }

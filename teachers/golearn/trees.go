@@ -10,6 +10,7 @@ import (
 	"github.com/sjwhitworth/golearn/base"
 	"github.com/sjwhitworth/golearn/trees"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -148,7 +149,7 @@ func (f *forest) Predict(dst []int, x teachers.Matrix) error {
 	pooled := make([]float32, f.pooled)
 	count := make([]int, f.classes)
 	for i := range dst {
-		f.pool.apply(pooled, row(x, i))
+		f.pool.apply(pooled, dense.Row(x, i))
 		clear(count)
 		for _, at := range f.roots {
 			count[f.answer(at, pooled)]++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // notFinite puts NaN, and infinities, into one row: into all of its input or of its
@@ -71,7 +72,7 @@ func finite(squares [][]float64, i int) bool {
 	for _, s := range squares {
 		sum += s[i]
 	}
-	return sum-sum == 0
+	return mathx.IsFinite(sum)
 }
 
 // extremes clips gradients of inputs and of gradients by the output from 2^-100 to 2^100,

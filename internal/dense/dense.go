@@ -1,0 +1,111 @@
+// Package dense holds what packages do with the rows of a float32 matrix: make,
+// view, check and multiply.
+package dense
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
+
+// Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]; Data may end
+// with the last element.
+type Matrix = blas32.General
+
+// New returns a matrix of zeros.
+func New(rows, cols int) Matrix {
+	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
+}
+
+// Row returns row i of m; it shares memory with m.
+func Row(m Matrix, i int) []float32 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
+
+// Rows returns rows [from, to) of m; they share memory with m.
+func Rows(m Matrix, from, to int) Matrix {
+	m.Rows, m.Data = to-from, m.Data[min(from*m.Stride, len(m.Data)):]
+	return m
+}
+
+// Pick returns a copy of some rows of m, in the order of indices.
+func Pick(m Matrix, indices []int) Matrix {
+	out := New(len(indices), m.Cols)
+	for i, r := range indices {
+		copy(Row(out, i), Row(m, r))
+	}
+	return out
+}
+
+// Check refuses a matrix without columns, and one whose data are too few for its
+// rows and stride. A matrix may have no rows.
+func Check(m Matrix) error {
+	// Written without products that could overflow.
+	if m.Rows < 0 || m.Cols < 1 || m.Stride < m.Cols || m.Rows > 0 && (len(m.Data) < m.Cols || (len(m.Data)-m.Cols)/m.Stride < m.Rows-1) {
+		return fmt.Errorf("the matrix is malformed: %d x %d, stride %d, %d values", m.Rows, m.Cols, m.Stride, len(m.Data))
+	}
+	return nil
+}
+
+// Finite reports whether all of v are finite. v-v is 0 where v is finite, else
+// NaN, and NaN stays in a sum.
+func Finite(v []float32) bool {
+	var a, b, c, d float32
+	for ; len(v) >= 4; v = v[4:] {
+		a += v[0] - v[0]
+		b += v[1] - v[1]
+		c += v[2] - v[2]
+		d += v[3] - v[3]
+	}
+	for _, x := range v {
+		a += x - x
+	}
+	return a+b+c+d == 0
+}
+
+// NotFinite returns the first row of m with a value that is not finite, -1 if
+// there is none.
+func NotFinite(m Matrix) int {
+	for i := range m.Rows {
+		if !Finite(Row(m, i)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Argmax returns the index of the largest value, the lowest of equals.
+func Argmax(v []float32) int {
+	best := 0
+	for i, x := range v {
+		if x > v[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// SquaredNorms returns the squared norm of each row of m.
+func SquaredNorms(m Matrix) []float32 {
+	norms := make([]float32, m.Rows)
+	for i := range norms {
+		norms[i] = float32(kernel.SquaredNorm(Row(m, i)))
+	}
+	return norms
+}
+
+// MulAB sets dst to a times b.
+func MulAB(dst, a, b Matrix) {
+	kernel.MulAB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Cols, a.Cols)
+}
+
+// MulBT sets dst to a times the transpose of b: the inner products of all pairs
+// of rows.
+func MulBT(dst, a, b Matrix) {
+	kernel.MulBT(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Rows, b.Rows, a.Cols)
+}
+
+// AddATB adds the transpose of a, times b, to dst.
+func AddATB(dst, a, b Matrix) {
+	kernel.AddATB(dst.Data, dst.Stride, a.Data, a.Stride, b.Data, b.Stride, a.Cols, b.Cols, a.Rows)
+}
