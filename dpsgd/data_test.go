@@ -14,11 +14,11 @@ func TestTargetsStandInForLabels(t *testing.T) {
 	require.NoError(t, Data{X: x, Targets: targets}.validate())
 	require.NoError(t, Data{X: x, Y: []int{0, 1}, Targets: targets}.validate())
 	for name, bad := range map[string]Data{
-		"0 labels":                  {X: x},
-		"1 labels":                  {X: x, Y: []int{1}, Targets: targets},
-		"1 rows of targets":         {X: x, Y: []int{0, 1}, Targets: blas32.General{Rows: 1, Cols: 1, Stride: 1, Data: []float32{1}}},
-		"targets: the matrix is malf":     {X: x, Targets: blas32.General{Rows: 2, Cols: 2, Stride: 1, Data: targets.Data}},
-		"target matrix has 2 rows ": {X: x, Targets: blas32.General{Rows: 2}},
+		"0 labels":                    {X: x},
+		"1 labels":                    {X: x, Y: []int{1}, Targets: targets},
+		"1 rows of targets":           {X: x, Y: []int{0, 1}, Targets: blas32.General{Rows: 1, Cols: 1, Stride: 1, Data: []float32{1}}},
+		"targets: the matrix is malf": {X: x, Targets: blas32.General{Rows: 2, Cols: 2, Stride: 1, Data: targets.Data}},
+		"target matrix has 2 rows ":   {X: x, Targets: blas32.General{Rows: 2}},
 	} {
 		require.ErrorContains(t, bad.validate(), name)
 	}
