@@ -36,7 +36,7 @@ func (m *model) Predict(dst []int, x Matrix) error {
 	return nil
 }
 
-// Scores gives about 1 for the right class and 0 for others. See teachers.Scorer.
+// Scores writes about 1 for the right class and 0 for others. See teachers.Scorer.
 func (m *model) Scores(dst, x Matrix) error {
 	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)

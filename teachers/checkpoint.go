@@ -144,9 +144,9 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 	return true, nil
 }
 
-// foreignOrDamaged tells a whole file of another run from one whose first bytes were
-// damaged. It returns an error for the former, which is refused. It returns nil for the
-// latter, whose teacher is trained again.
+// foreignOrDamaged returns an error for a whole file of another run, which Train must refuse.
+// It returns nil for a file whose first bytes were damaged, so that its teacher is trained
+// again.
 func (c *checkpoint) foreignOrDamaged(f io.Reader, head []byte, t int) error {
 	if !bytes.HasPrefix(head, []byte(checkpointMagic)) {
 		return nil

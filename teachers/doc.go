@@ -43,7 +43,8 @@
 // # Use
 //
 //	share, err := teachers.Partition(units, 250, key.Derive("partition"))
-//	cfg := teachers.Config{Learner: teachers.KernelRidge{Gamma: .02, Lambda: .05}, Teachers: 250, Key: key}
+//	learner := teachers.KernelRidge{Gamma: .02, Lambda: .05}
+//	cfg := teachers.Config{Learner: learner, Teachers: 250, Key: key}
 //	matrix, err := teachers.Train(ctx, cfg, private, share, queries)
 //	histogram, err := matrix.Histogram(0)
 package teachers

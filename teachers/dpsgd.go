@@ -94,7 +94,7 @@ func (m *dpsgdModel) Predict(dst []int, x Matrix) error {
 	return m.model.Predict(context.Background(), dst, x)
 }
 
-// Scores gives the logits. See [Scorer].
+// Scores writes the logits. See [Scorer].
 func (m *dpsgdModel) Scores(dst, x Matrix) error {
 	if err := checkScores(dst, x, m.classes, m.features); err != nil {
 		return err

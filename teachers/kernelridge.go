@@ -141,5 +141,5 @@ func (m *kernelModel) score(dst, x Matrix) {
 // Predict answers the class with the largest regression value. See [Classifier].
 func (m *kernelModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
 
-// Scores gives the regression values, about -1 to 1. See [Scorer].
+// Scores writes the regression values, about -1 to 1. See [Scorer].
 func (m *kernelModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

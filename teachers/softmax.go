@@ -159,5 +159,5 @@ func (m *softmaxModel) score(dst, x Matrix) {
 // Predict answers the most probable class. See [Classifier].
 func (m *softmaxModel) Predict(dst []int, x Matrix) error { return m.predict(dst, x, m.score) }
 
-// Scores gives the model's probabilities. See [Scorer].
+// Scores writes the model's probabilities. See [Scorer].
 func (m *softmaxModel) Scores(dst, x Matrix) error { return m.scores(dst, x, m.score) }

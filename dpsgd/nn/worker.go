@@ -93,7 +93,7 @@ func pass[T Float](layer Layer, in Shape, rows int) Pass[T] {
 	return p.(Pass[T])
 }
 
-// Start says that the parameters have changed. They stay fixed and valid until the next
+// Start sets the parameters, which have changed. They stay fixed and valid until the next
 // Start.
 func (w *Worker[T]) Start(parameters []T) {
 	if len(parameters) != w.arch.Parameters() {

@@ -249,7 +249,7 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 
 var errOtherSalt = errors.New("manifest: the salt is not that of the manifests")
 
-// Findings says in words whether the silos are disjoint, and whether the manifest belongs
+// Findings reports in words whether the silos are disjoint, and whether the manifest belongs
 // to the votes of the report checked, which may be nil. Only the salt can tell whether the
 // manifest was bound to these votes. Without it, pass the zero Salt.
 func (r *Report) Findings(checked *votes.Report, salt Salt) []votes.Finding {
