@@ -1,0 +1,142 @@
+package trees
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// maxBins of a column, so that a bin fits into a byte.
+const maxBins = 256
+
+// binned holds the columns of a share that vary, each value replaced by the bin
+// it falls into. Bins of a column ascend with its values.
+type binned struct {
+	rows    int
+	columns []binnedColumn
+}
+
+type binnedColumn struct {
+	column    int       // in the share
+	bin       []uint8   // of every row
+	low, high []float32 // smallest and largest value in each bin
+}
+
+// bins is the number of bins, at least 2.
+func (c *binnedColumn) bins() int { return len(c.low) }
+
+// threshold returns a value between bins a and b, a < b: rows up to bin a are
+// not above it, rows from bin b on are.
+func (c *binnedColumn) threshold(a, b int) float32 {
+	below, above := c.high[a], c.low[b]
+	middle := below/2 + above/2 // the difference might overflow
+	if middle < below || middle >= above {
+		return below
+	}
+	return middle
+}
+
+// random returns a uniform value between those of bins first and last and the last
+// bin whose values are not above it. A value inside a bin moves to its upper end.
+func (c *binnedColumn) random(first, last int, rnd *rand.Rand) (below int, at float32) {
+	low, high := float64(c.high[first]), float64(c.low[last])
+	v := float32(low + rnd.Float64()*(high-low))
+	below = first + sort.Search(last-1-first, func(k int) bool { return c.high[first+k+1] > v })
+	if v < c.low[below+1] {
+		return below, max(v, c.high[below])
+	}
+	return below, c.threshold(below, below+1)
+}
+
+// newBinned cuts every column into at most most bins.
+func newBinned(ctx context.Context, x teachers.Matrix, most int) (*binned, error) {
+	b := &binned{rows: x.Rows}
+	values, sorted := make([]float32, x.Rows), make([]float32, x.Rows)
+	for j := range x.Cols {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for i := range values {
+			values[i] = x.Data[i*x.Stride+j]
+		}
+		c := binnedColumn{column: j}
+		if low, high, few := atMostTwo(values); few {
+			if low == high {
+				continue
+			}
+			c.low, c.high = []float32{low, high}, []float32{low, high}
+		} else {
+			copy(sorted, values)
+			slices.Sort(sorted)
+			c.low, c.high = cut(sorted, most)
+		}
+		c.bin = make([]uint8, len(values))
+		for i, v := range values {
+			c.bin[i] = uint8(sort.Search(len(c.high)-1, func(k int) bool { return v <= c.high[k] }))
+		}
+		b.columns = append(b.columns, c)
+	}
+	return b, nil
+}
+
+// atMostTwo returns the two values that occur, and few false if there are more.
+// It saves sorting the columns of categories.
+func atMostTwo(values []float32) (low, high float32, few bool) {
+	low, high = values[0], values[0]
+	for _, v := range values {
+		switch {
+		case v == low || v == high:
+		case low != high:
+			return low, high, false
+		case v < low:
+			low = v
+		default:
+			high = v
+		}
+	}
+	return low, high, true
+}
+
+// cut returns the smallest and the largest value of each bin: one bin for each
+// value if there are at most most, else bins of about as many rows each. Equal
+// values share a bin.
+func cut(sorted []float32, most int) (low, high []float32) {
+	distinct := 1
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] != sorted[i-1] {
+			distinct++
+		}
+	}
+	n := len(sorted)
+	for from := 0; from < n; {
+		to := from + 1
+		if distinct > most {
+			// The bin ends where its share of the rows does. The last bin takes all.
+			to = min(n, max(to, (len(low)+1)*n/most))
+			if len(low) == most-1 {
+				to = n
+			}
+		}
+		for to < n && sorted[to] == sorted[to-1] {
+			to++
+		}
+		low, high = append(low, sorted[from]), append(high, sorted[to-1])
+		from = to
+	}
+	return low, high
+}
+
+// binsOrDefault checks the number of bins that a learner was given.
+func binsOrDefault(learner string, bins, standard int) (int, error) {
+	if bins == 0 {
+		return standard, nil
+	}
+	if bins < 2 || bins > maxBins {
+		return 0, fmt.Errorf("trees: %s.Bins is %d, want 2 to %d", learner, bins, maxBins)
+	}
+	return bins, nil
+}

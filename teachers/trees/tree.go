@@ -1,0 +1,126 @@
+package trees
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/teachers"
+)
+
+// node is one node of a tree. Trees lie one after the other in one slice, each
+// in preorder, so that the left child of node i is node i+1.
+type node struct {
+	column int32   // asked for; leaf for leaves
+	right  int32   // right child; of a leaf of a forest, its place among the leaves
+	at     float32 // values up to it go left; of a leaf of a booster, its value
+}
+
+const leaf = -1
+
+// walk returns the leaf of the tree at root that x falls into.
+func walk(nodes []node, root int32, x []float32) *node {
+	i := root
+	for {
+		n := &nodes[i]
+		switch {
+		case n.column == leaf:
+			return n
+		case x[n.column] <= n.at:
+			i++
+		default:
+			i = n.right
+		}
+	}
+}
+
+// part puts rows up to this bin first and returns how many they are. On each
+// side the order stays. spare is as long as rows at least.
+func part(rows, spare []int32, bin []uint8, below uint8) int {
+	middle, others := 0, spare[:0]
+	for _, r := range rows {
+		if bin[r] <= below {
+			rows[middle] = r
+			middle++
+		} else {
+			others = append(others, r)
+		}
+	}
+	copy(rows[middle:], others)
+	return middle
+}
+
+// ensemble is what fitted forests and boosters have in common: they score the
+// classes that the share had and answer the best, the lowest of equals.
+type ensemble struct {
+	features int
+	classes  int
+	present  []int // class of each score, ascending
+	nodes    []node
+	roots    []int32
+}
+
+// predict calls score for every row; score fills one score for each class
+// present.
+func (e *ensemble) predict(dst []int, x teachers.Matrix, score func(scores, row []float32)) error {
+	if err := teachers.ValidateQueries(dst, x, e.features); err != nil {
+		return err
+	}
+	scores := make([]float32, len(e.present))
+	for i := range dst {
+		score(scores, row(x, i))
+		best := 0
+		for k, v := range scores {
+			if v > scores[best] {
+				best = k
+			}
+		}
+		dst[i] = e.present[best]
+	}
+	return nil
+}
+
+// scores writes 0 for classes that the share did not have.
+func (e *ensemble) scores(dst, x teachers.Matrix, score func(scores, row []float32)) error {
+	if dst.Rows != x.Rows || dst.Cols != e.classes {
+		return fmt.Errorf("trees: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, e.classes, dst.Rows, dst.Cols)
+	}
+	if err := teachers.CheckMatrix(dst); err != nil {
+		return fmt.Errorf("trees: place for scores: %w", err)
+	}
+	if err := teachers.ValidateQueries(make([]int, x.Rows), x, e.features); err != nil {
+		return err
+	}
+	scores := make([]float32, len(e.present))
+	for i := range x.Rows {
+		score(scores, row(x, i))
+		out := row(dst, i)
+		clear(out)
+		for k, v := range scores {
+			out[e.present[k]] = v
+		}
+	}
+	return nil
+}
+
+func row(m teachers.Matrix, i int) []float32 {
+	return m.Data[i*m.Stride : i*m.Stride+m.Cols]
+}
+
+// classesOf returns the classes that occur, ascending, and for every example
+// the index of its class among them.
+func classesOf(data teachers.Dataset) (present []int, index []int32) {
+	at := make([]int32, data.Classes)
+	for _, y := range data.Y {
+		at[y] = 1
+	}
+	for class, occurs := range at {
+		if occurs == 1 {
+			at[class] = int32(len(present))
+			present = append(present, class)
+		}
+	}
+	index = make([]int32, len(data.Y))
+	for i, y := range data.Y {
+		index[i] = at[y]
+	}
+	return present, index
+}
