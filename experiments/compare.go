@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // Compare runs every method of the configuration, Seeds times, and returns one
@@ -28,7 +28,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	case c.Dir == "":
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
-	if err := os.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	p, err := prepare(ctx, c)

@@ -346,7 +346,7 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 			key = k
 			return asked{}, nil
 		}}
-		_, err = cfg.release(v, prepared{}, poll{queries: []int{0}, votes: m}, GNMax, seed)
+		_, err = cfg.release(t.Context(), v, poll{queries: []int{0}, votes: m}, GNMax, seed)
 		require.NoError(t, err)
 		return key
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
 )
 
 // ErrOtherRun is returned when a folder holds a run with another configuration.
@@ -77,10 +78,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	if err := durable.WriteBytes(filepath.Join(private, finishedName), 0o600, []byte(text)); err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
-	if err := os.Remove(filepath.Join(private, keyName)); err != nil {
-		return fmt.Errorf("experiments: %w", err)
-	}
-	if err := durable.SyncDir(private); err != nil {
+	if err := keyfile.Destroy(filepath.Join(private, keyName)); err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
 	f.Key, f.Finished = aggregate.Key{}, true
@@ -121,7 +119,7 @@ func (f Folder) Close() { f.unlock() }
 // Close it in the end.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (aggregate.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
-	if err := os.MkdirAll(filepath.Join(path, "private"), 0o700); err != nil {
+	if err := durable.PrivateFolder(filepath.Join(path, "private")); err != nil {
 		return f, fmt.Errorf("experiments: %w", err)
 	}
 	unlock, err := lock(ctx, filepath.Join(path, "private", "lock"))
@@ -168,7 +166,7 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 // key if the run is finished.
 func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
 	config, keyFile := filepath.Join(path, "config.json"), filepath.Join(path, "private", keyName)
-	sweep(filepath.Join(path, "private"))
+	durable.SweepFolder(filepath.Join(path, "private")) // of processes that were killed: the folder is ours
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
 		var held Identity
@@ -178,21 +176,21 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 		if held.Name() != id.Name() {
 			return key, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
 		}
-		text, err := os.ReadFile(keyFile)
-		_, finished := os.Stat(filepath.Join(path, "private", finishedName))
-		switch {
-		case finished == nil && errors.Is(err, fs.ErrNotExist):
-			return key, nil
-		case finished == nil && err == nil: // cut off while finishing
-			if err := os.Remove(keyFile); err != nil {
+		for _, dir := range []string{"", "accounts", "ledger", "models"} {
+			durable.SweepFolder(filepath.Join(path, dir))
+		}
+		if _, err := os.Stat(filepath.Join(path, "private", finishedName)); err == nil {
+			if err := keyfile.Destroy(keyFile); err != nil { // if it was cut off while finishing
 				return key, fmt.Errorf("experiments: %w", err)
 			}
 			return key, nil
-		case err != nil:
-			return key, fmt.Errorf("experiments: the run in %s has lost its key: %w", path, err)
 		}
-		if err := key.UnmarshalText(text); err != nil {
-			return key, fmt.Errorf("experiments: %s: %w", keyFile, err)
+		key, ok, err := keyfile.Read(keyFile)
+		switch {
+		case err != nil:
+			return key, fmt.Errorf("experiments: %w", err)
+		case !ok:
+			return key, fmt.Errorf("experiments: the run in %s has lost its key: %s: %w", path, keyFile, fs.ErrNotExist)
 		}
 		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):
@@ -201,11 +199,7 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 	if key, err = newKey(); err != nil {
 		return key, fmt.Errorf("experiments: %w", err)
 	}
-	text, err := key.MarshalText()
-	if err != nil {
-		return key, fmt.Errorf("experiments: %w", err)
-	}
-	if err := durable.WriteBytes(keyFile, 0o600, text); err != nil {
+	if err := keyfile.Write(keyFile, key); err != nil {
 		return key, fmt.Errorf("experiments: %w", err)
 	}
 	data, err := json.MarshalIndent(id, "", "  ")
@@ -219,21 +213,10 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 	return key, nil
 }
 
-// sweep removes temporary files that a killed process left behind.
-func sweep(dir string) {
-	left, err := filepath.Glob(filepath.Join(dir, ".*.tmp"))
-	if err != nil {
-		return // the pattern is constant; a folder name with brackets matches nothing
-	}
-	for _, path := range left {
-		os.Remove(path) // what cannot be removed does no harm
-	}
-}
-
 // subfolder makes and returns a private folder of one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
 	path := filepath.Join(c.Dir, "private", fmt.Sprintf("run-%d", seed))
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := durable.PrivateFolder(path); err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}
 	return path, nil

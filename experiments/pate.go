@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,9 +13,10 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
@@ -85,7 +87,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	if err := row.charge(mechanism.event, c); err != nil {
 		return row, err
 	}
-	answers, err := c.release(mechanism, p, v, method, seed)
+	answers, err := c.release(ctx, mechanism, v, method, seed)
 	if err != nil {
 		return row, err
 	}
@@ -117,37 +119,59 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	return row, err
 }
 
-// release charges the mechanism's worst case, asks all queries in order until
-// a cap is reached, commits and writes the labels. Without a key of its own per
-// vote matrix, two runs on different votes would share noise.
-func (c Config) release(m voting, p prepared, v poll, method string, seed int) ([]aggregate.Answer, error) {
+// release releases the answers of one mechanism, in order, until a cap is reached.
+// Without a key of its own per vote matrix, two runs on different votes would share
+// noise.
+func (c Config) release(ctx context.Context, m voting, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
-	book, err := c.openLedger(method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.event))
+	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.event))
 	if err != nil {
 		return nil, err
 	}
 	defer book.Close()
-	reservation, err := book.Reserve(m.event)
+	name, mode := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed), os.FileMode(0o644)
+	if !c.Key.Releasable() {
+		name, mode = "seeded-"+name, 0o600
+	}
+	var answers []aggregate.Answer
+	_, err = book.Release(ctx, release.Release{
+		Events: []accountant.Event{m.event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:])},
+		Redraw: true, // for the student
+		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
+			session, err := m.start(reservations[0], key)
+			if err != nil {
+				return nil, err
+			}
+			var file []byte
+			if answers, file, err = c.ask(session, v); err != nil {
+				return nil, err
+			}
+			_, err = out.Write(file)
+			return file, err
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", method, err)
 	}
-	session, err := m.start(reservation, c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]))
-	if err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", method, err)
-	}
+	return answers, nil
+}
+
+// ask asks all queries in order, and returns the answers and the file that leaves.
+func (c Config) ask(session session, v poll) ([]aggregate.Answer, []byte, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: []string{"query", "label"}}
 	for q, pool := range v.queries {
 		h, err := v.votes.Histogram(q)
 		if err != nil {
-			return nil, fmt.Errorf("experiments: %s: query %d: %w", method, q, err)
+			return nil, nil, fmt.Errorf("query %d: %w", q, err)
 		}
 		answer, err := session.Ask(uint64(q), h)
 		if errors.Is(err, aggregate.ErrExhausted) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("experiments: %s: query %d: %w", method, q, err)
+			return nil, nil, fmt.Errorf("query %d: %w", q, err)
 		}
 		answers = append(answers, answer)
 		label := ""
@@ -158,20 +182,9 @@ func (c Config) release(m voting, p prepared, v poll, method string, seed int) (
 	}
 	var text bytes.Buffer
 	if err := file.Write(&text, table.CSV); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := book.Commit(reservation, text.Bytes()); err != nil {
-		return nil, err
-	}
-	name := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed)
-	mode := os.FileMode(0o644)
-	if !session.Releasable() {
-		name, mode = "seeded-"+name, 0o600
-	}
-	if err := durable.WriteBytes(filepath.Join(c.Dir, name), mode, text.Bytes()); err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
-	}
-	return answers, nil
+	return answers, text.Bytes(), nil
 }
 
 // voteCurve scores students after a quarter, a half and three quarters of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/dense"
@@ -40,15 +42,11 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 		return row, err
 	}
 	key := c.Key.Derive("dpsgd", uint64(seed))
-	book, err := c.openLedger(DPSGD, seed, fmt.Appendf(nil, "%s %+v", c.Features, cfg.Event()))
+	book, err := c.openLedger(ctx, DPSGD, seed, fmt.Appendf(nil, "%s %+v", c.Features, cfg.Event()))
 	if err != nil {
 		return row, err
 	}
 	defer book.Close()
-	reservation, err := book.Reserve(cfg.Event())
-	if err != nil {
-		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
-	}
 	model, err := nn.NewSoftmax(p.private.Cols, p.classes)
 	if err != nil {
 		return row, fmt.Errorf("experiments: %w", err)
@@ -71,15 +69,19 @@ func runDPSGD(ctx context.Context, c Config, p prepared, seed int) (Row, error) 
 			curve = append(curve, Point{Epsilon: b.Upper, Accuracy: a})
 		}
 	}
-	result, err := dpsgd.Train(ctx, model, data, cfg, reservation, key)
+	var result dpsgd.Result
+	_, err = book.Release(ctx, release.Release{
+		Events: []accountant.Event{cfg.Event()}, Key: release.Key{Given: key},
+		Draw: func(reservations []*ledger.Reservation, key dpsgd.Key, _ io.Writer) ([]byte, error) {
+			var err error
+			if result, err = dpsgd.Train(ctx, model, data, cfg, reservations[0], key); err != nil {
+				return nil, err
+			}
+			return parameterBytes(model.Parameters()), scoring
+		},
+	})
 	if err != nil {
 		return row, fmt.Errorf("experiments: %s: %w", DPSGD, err)
-	}
-	if scoring != nil {
-		return row, scoring
-	}
-	if err := book.Commit(reservation, parameterBytes(model.Parameters())); err != nil {
-		return row, err
 	}
 	if row.Accuracy, err = score(predict, p.test, c.Task.Test.Y); err != nil {
 		return row, err
@@ -148,7 +150,7 @@ func (p prepared) oneRowPerUnit(c Config) (dpsgd.Data, string) {
 // its key, its data and, as bound, everything else that the answers depend on:
 // a run that repeats itself pays nothing twice, and one that would answer
 // differently is refused.
-func (c Config) openLedger(method string, seed int, bound []byte) (*ledger.Ledger, error) {
+func (c Config) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
 	run, err := c.runID(bound)
 	if err != nil {
 		return nil, err
@@ -158,9 +160,8 @@ func (c Config) openLedger(method string, seed int, bound []byte) (*ledger.Ledge
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	book, err := ledger.Open(filepath.Join(c.Dir, "ledger", name), ledger.Config{
-		Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise,
-	})
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise}
+	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", name)}.Open(ctx, made)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}

@@ -130,7 +130,7 @@ func (c Cache) dir() (string, error) {
 	}
 	info, err := os.Stat(dir)
 	if err == nil {
-		err = exposed(info)
+		err = durable.Exposed(info)
 	}
 	if err != nil {
 		return "", fmt.Errorf("features: the cache is not used: %s: %w", dir, err)
@@ -234,7 +234,7 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil {
-		err = exposed(info)
+		err = durable.Exposed(info)
 	}
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)

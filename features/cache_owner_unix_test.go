@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/pate-go/pate/dataset"
@@ -84,23 +83,4 @@ func TestCacheOfOthers(t *testing.T) {
 			}
 		})
 	}
-}
-
-// owned is a file of some user.
-type owned struct {
-	fs.FileInfo
-	uid uint32
-}
-
-func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
-
-func TestExposedByOwner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
-	require.NoError(t, exposed(info))
-	me := uint32(os.Geteuid())
-	require.NoError(t, exposed(owned{info, me}))
-	require.ErrorContains(t, exposed(owned{info, me + 1}), "belongs to user")
 }

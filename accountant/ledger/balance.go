@@ -84,31 +84,22 @@ func share(c Config, delta float64) float64 {
 	return delta
 }
 
-// penalty is what the conversion of order a adds to a divergence at delta. It
-// asks the accountant about a divergence that is known, so that the rule stands
-// in one place; the result is too large by at most 1e-11 of that divergence.
+// penalty returns what the conversion of order a adds to a divergence at delta,
+// rounded up. It converts a divergence that is known, so that the rule stands in
+// one place, package accountant.
 func penalty(a, delta float64) (float64, error) {
 	if math.IsInf(a, 1) {
 		return 0, nil
 	}
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{a}})
-	if err != nil {
-		return 0, fmt.Errorf("ledger: %w", err)
-	}
 	for known := 1.0 / 1024; ; known *= 8 { // until no part of it is lost below zero
-		if err := account.Compose(accountant.ZCDP{Rho: known / a}, 1); err != nil {
-			return 0, fmt.Errorf("ledger: %w", err)
-		}
-		have, _, err := account.RDP([]float64{a})
+		epsilon, err := accountant.Improved.Epsilon(a, known, delta)
 		if err != nil {
 			return 0, fmt.Errorf("ledger: %w", err)
 		}
-		bound, err := account.Epsilon(delta)
-		if err != nil {
-			return 0, fmt.Errorf("ledger: %w", err)
-		}
-		if bound.Upper > 0 {
-			return mathx.Up(bound.Upper - have[0]*(1-5e-12)), nil
+		if epsilon > 0 {
+			// The conversion adds known, a term of log delta that is at most the rest
+			// together, log(1-1/a), and -log(a)/(a-1), which is within [-1, 0].
+			return mathx.Up(epsilon - known + 1e-14*(known+epsilon-math.Log1p(-1/a)+1)), nil
 		}
 	}
 }

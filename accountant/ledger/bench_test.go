@@ -80,7 +80,7 @@ func BenchmarkTwoSyncs(b *testing.B) {
 // long is the file of a filter with so many entries, each committed.
 func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 	m := &memory{data: make([]byte, 0, 520*entries)}
-	l, err := openStore(m, roomy(mode))
+	l, err := openStore(m, roomy(mode), Kept{})
 	require.NoError(b, err)
 	events := make([]accountant.Event, min(entries, 1000))
 	for i := range events {

@@ -43,6 +43,8 @@ type chain struct {
 	byID    map[string]int64 // number of a run, from 1
 	commits spans
 	sealed  bool
+	id      string // of the ledger; "" where an earlier version made it
+	adopted int64  // line of the last adoption; 0 if there is none
 	// exhausted: a reservation was cut off before it said what it charges, and
 	// nobody will repeat it, so it is taken to be all that was left.
 	exhausted bool
@@ -51,6 +53,7 @@ type chain struct {
 type run struct {
 	id      string
 	entries int64
+	first   int64 // number of its first entry; 0 if it has none
 }
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
@@ -64,7 +67,7 @@ func (c *chain) start(h header) error {
 	if err != nil {
 		return err
 	}
-	c.header, c.balance = h, b
+	c.header, c.balance, c.id = h, b, h.ID
 	return nil
 }
 
@@ -126,10 +129,36 @@ func (c *chain) apply(l line) error {
 		return c.seal(l)
 	case commitLine:
 		return c.commit(l.entry)
+	case adoptLine:
+		return c.adopt(l)
 	default: // tornLine
 		c.exhausted = true
 		return nil
 	}
+}
+
+// take counts entries of the run, which begin at first.
+func (r *run) take(first, n int64) {
+	if r.entries == 0 {
+		r.first = first
+	}
+	r.entries += n
+}
+
+// adopt gives a ledger without an id one; of a ledger that has one it repeats it.
+func (c *chain) adopt(l line) error {
+	var id string
+	if err := json.Unmarshal(l.text, &id); err != nil {
+		return fmt.Errorf("its id: %w", err)
+	}
+	if err := checkID(id); err != nil {
+		return err
+	}
+	if c.id != "" && c.id != id {
+		return fmt.Errorf("it adopts ledger %s as %s", c.id, id)
+	}
+	c.id, c.adopted = id, l.number
+	return nil
 }
 
 func (c *chain) declare(number int64, id string) error {
@@ -188,7 +217,7 @@ func (c *chain) charge(l line, more *charge) error {
 	}
 	c.entries++
 	if l.run > 0 {
-		c.runs[l.run-1].entries++
+		c.runs[l.run-1].take(c.entries, 1)
 	}
 	return nil
 }

@@ -51,10 +51,10 @@
 // # File
 //
 // Lines of JSON, of mode 0600, appended and never changed: a header with the
-// Config, the orders and the version of this module; "reserve" with the event and
-// the total it makes; "commit" with the SHA-256 of an outcome; in mode Reserved one
-// "seal"; "run", which names a run that shares the ledger; and "torn", for a line
-// that was cut off. Each holds its number, in "prev" the SHA-256 of the line before
+// Config, the orders, the version of this module and a random id; "reserve" with the event
+// and the total it makes; "commit" with the SHA-256 of an outcome; in mode Reserved one
+// "seal"; "run", which names a run that shares the ledger; "adopt", from which on a head
+// is kept of a ledger that had none; and "torn", for a line that was cut off. Each holds its number, in "prev" the SHA-256 of the line before
 // it, newline left out, and in "check" the CRC-32C of itself up to there. Outcomes
 // are hashed as they are: whoever can guess one can confirm it, so the file is as
 // secret as they are until they are released.
@@ -70,16 +70,21 @@
 // A budget is that of one ledger. Nothing accounts across ledgers: two over the
 // same people spend both budgets, and it is the caller who has to open one for all.
 //
-// A change inside the file is found, with its line, by the chain of hashes; one
-// in the last line by its own check. Lines removed at the end leave a whole, shorter
-// ledger, and a forger can hash everything again: the chain has no key. Where that
-// matters keep [Ledger.Head], which the statement prints, where they cannot write,
-// and check with [VerifyHead].
+// An accidental change inside the file is found, with its line, by the chain of hashes;
+// one in the last line by its own check. Lines removed at the end, and an older copy, are
+// whole, shorter ledgers, and a forger can hash everything again: the chain has no key.
+// Package release keeps [Ledger.Head] for that, beside the ledger and in the user's state
+// folder; [OpenKept] and [VerifyKept] compare it. Where somebody may write there too, keep
+// the head, which the statement prints, where they cannot.
 //
 // Data, in Config, is compared and not looked at. Sealing sees what reservations
 // are used for, not what their author has read: a worst case chosen by looking at
 // the private data themselves is covered by nothing.
 //
 // [Open] blocks while another process holds the file. A file that is removed, renamed
-// or replaced meanwhile is found out at the next write, which returns [ErrBroken].
+// or replaced meanwhile is found out at the next write, which returns [ErrBroken]. So is
+// one to which somebody else has written: on a file system whose locks do not hold between
+// hosts, such as some mounts of NFS or SMB, two may hold it at once. Before every append
+// the size is compared, and after it the lines are read back; that narrows the gap and
+// does not close it. Use a ledger from one host.
 package ledger

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -110,27 +111,33 @@ type file struct {
 
 // openFile reads what the store holds into c, mends a last line that was cut
 // off, and writes the header if there is none.
-func openFile(s store, c *chain, cfg Config) (*file, error) {
+func openFile(s store, c *chain, cfg Config, kept Kept) (*file, error) {
 	size, err := s.Size()
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
+	w := watch{kept: kept}
 	fragment, err := c.read(io.NewSectionReader(s, 0, size), func(l line) error {
-		if l.kind != headerLine {
-			return nil
+		if l.kind == headerLine {
+			if err := sameConfig(c.header.config(), cfg); err != nil {
+				return err
+			}
 		}
-		return sameConfig(c.header.config(), cfg)
+		return w.line(c)
 	})
+	if err == nil {
+		err = w.end(c)
+	}
+	if err == nil && kept.Accept != nil {
+		err = kept.Accept(c.state())
+	}
 	if err != nil {
 		return nil, err
 	}
-	// What was read, and the name of the file, may be known to the kernel alone, of
-	// a process that was killed before its sync. Nothing may be built on it before
-	// it is on disk, least of all what would reach the disk first.
-	if err := s.Sync(); err != nil {
-		return nil, fmt.Errorf("ledger: %w", err)
-	}
 	f := &file{store: s, size: c.size}
+	if err := f.settle(); err != nil {
+		return nil, err
+	}
 	if fragment != nil {
 		if err := f.mend(c, fragment); err != nil {
 			return nil, err
@@ -143,6 +150,7 @@ func openFile(s store, c *chain, cfg Config) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.ID = newID()
 	if err := c.start(h); err != nil {
 		return nil, err
 	}
@@ -156,6 +164,30 @@ func openFile(s store, c *chain, cfg Config) (*file, error) {
 		return nil, err
 	}
 	return f, syncFolder(s)
+}
+
+// settleBytes is how much of the end of a file is written again when it is opened.
+const settleBytes = 1 << 20
+
+// settle returns when what was read is on disk. It, and the name of the file, may be
+// known to the kernel alone: of a process that was killed before its sync, or of one
+// whose sync failed, after which the kernel takes the same bytes for written. So the end
+// of the file is written again as it is. Nothing may be built on it before it is on
+// disk, least of all what would reach the disk first.
+func (f *file) settle() error {
+	if from := max(0, f.size-settleBytes); f.size > 0 {
+		end := make([]byte, f.size-from)
+		if _, err := f.store.ReadAt(end, from); err != nil && err != io.EOF {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		if _, err := f.store.WriteAt(end, from); err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+	}
+	if err := f.store.Sync(); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
 }
 
 func syncFolder(s store) error {
@@ -211,6 +243,10 @@ func (f *file) append(c *chain, lines ...line) error {
 		c.append(buf[start:])
 		buf = append(buf, '\n')
 	}
+	if err := f.alone(); err != nil {
+		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
+		return f.broken
+	}
 	if _, err := f.store.WriteAt(buf, f.size); err != nil {
 		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
 		if f.store.Truncate(f.size) == nil {
@@ -222,6 +258,39 @@ func (f *file) append(c *chain, lines ...line) error {
 		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
 		return f.broken
 	}
+	if err := f.holds(buf); err != nil {
+		f.broken = fmt.Errorf("%w: %w", ErrBroken, err)
+		return f.broken
+	}
 	f.size += int64(len(buf))
 	return nil
+}
+
+// errShared says that a lock did not keep others out, as on file systems that have none
+// between hosts.
+var errShared = errors.New("somebody else has written to the file while it was locked: its file system does not keep locks")
+
+// alone checks that the file ends where it was left.
+func (f *file) alone() error {
+	size, err := f.store.Size()
+	if err == nil && size != f.size {
+		err = fmt.Errorf("%w (%d bytes, not %d)", errShared, size, f.size)
+	}
+	return err
+}
+
+// holds reads lines back that were written at the end.
+func (f *file) holds(lines []byte) error {
+	is := make([]byte, len(lines))
+	if n, err := f.store.ReadAt(is, f.size); err != nil && !(err == io.EOF && n == len(is)) {
+		return fmt.Errorf("reading back what was written: %w", err)
+	}
+	if !bytes.Equal(is, lines) {
+		return errShared
+	}
+	size, err := f.store.Size()
+	if err == nil && size != f.size+int64(len(lines)) {
+		err = errShared
+	}
+	return err
 }

@@ -2,10 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
@@ -35,6 +36,25 @@ type header struct {
 	Data         string                `json:"data"`
 	Noise        Noise                 `json:"noise"`
 	Library      string                `json:"library"`
+	// ID names this file among all ledgers. Files of earlier versions have none.
+	ID string `json:"id,omitempty"`
+}
+
+// newID returns a name that no other ledger has.
+func newID() string {
+	id := make([]byte, idBytes)
+	rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}
+
+const idBytes = 16
+
+// checkID reports whether the text is what newID returns.
+func checkID(id string) error {
+	if b, err := hex.DecodeString(id); err != nil || len(b) != idBytes || hex.EncodeToString(b) != id {
+		return fmt.Errorf("its id is not %d hexadecimal digits", 2*idBytes)
+	}
+	return nil
 }
 
 // order is a Rényi order that JSON can hold when it is infinite.
@@ -140,8 +160,15 @@ func parseHeader(text []byte) (header, error) {
 	if err := d.Decode(&h); err != nil {
 		return h, err
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return h, errors.New("something follows the header")
+	// The decoder takes a field twice, and in any case; a header is written in one
+	// way only.
+	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
+		return h, errors.New("the header is not written as this program writes it")
+	}
+	if h.ID != "" {
+		if err := checkID(h.ID); err != nil {
+			return h, err
+		}
 	}
 	if h.Accountant != accountantName {
 		return h, fmt.Errorf("accountant %q is not known to this version", h.Accountant)

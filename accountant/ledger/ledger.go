@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"sync"
 
 	"github.com/pate-go/pate/accountant"
@@ -74,18 +75,20 @@ type Ledger struct {
 // The file is locked until Close, which must be called, or the end of the
 // process: Open blocks, without a limit, while another process or another Ledger
 // of this one holds it.
-func Open(path string, cfg Config) (*Ledger, error) {
+func Open(path string, cfg Config) (*Ledger, error) { return open(path, cfg, Kept{}) }
+
+func open(path string, cfg Config, kept Kept) (*Ledger, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	if path == "" {
-		return openStore(nil, cfg)
+		return openStore(nil, cfg, kept)
 	}
 	s, err := openDisk(path)
 	if err != nil {
 		return nil, err
 	}
-	l, err := openStore(s, cfg)
+	l, err := openStore(s, cfg, kept)
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("%w (%s)", err, path)
@@ -96,13 +99,20 @@ func Open(path string, cfg Config) (*Ledger, error) {
 // OpenContext is [Open], except that it waits for another holder of the file no
 // longer than ctx: then it returns the error of ctx.
 func OpenContext(ctx context.Context, path string, cfg Config) (*Ledger, error) {
+	return OpenKept(ctx, path, cfg, Kept{})
+}
+
+// OpenKept is [OpenContext] that refuses a file that is not what was kept of it. Both
+// functions of kept are called while the file is locked, and before anything is written
+// to it.
+func OpenKept(ctx context.Context, path string, cfg Config, kept Kept) (*Ledger, error) {
 	type opened struct {
 		ledger *Ledger
 		err    error
 	}
 	done := make(chan opened, 1)
 	go func() {
-		l, err := Open(path, cfg)
+		l, err := open(path, cfg, kept)
 		done <- opened{l, err}
 	}()
 	select {
@@ -119,7 +129,7 @@ func OpenContext(ctx context.Context, path string, cfg Config) (*Ledger, error) 
 }
 
 // openStore opens a ledger on s, or in memory if that is nil.
-func openStore(s store, cfg Config) (*Ledger, error) {
+func openStore(s store, cfg Config, kept Kept) (*Ledger, error) {
 	l := &Ledger{chain: newChain(), open: map[string]bool{}}
 	l.own = &Run{ledger: l}
 	if s == nil {
@@ -130,7 +140,7 @@ func openStore(s store, cfg Config) (*Ledger, error) {
 		return l, l.chain.start(h)
 	}
 	var err error
-	if l.file, err = openFile(s, l.chain, cfg); err != nil {
+	if l.file, err = openFile(s, l.chain, cfg, kept); err != nil {
 		return nil, err
 	}
 	l.find = &outcomes{store: s, size: l.file.size}
@@ -200,34 +210,12 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		declared = int64(len(c.runs)) + 1
 		lines = append(lines, line{kind: runLine, run: declared, text: id})
 	}
-	var before snapshot
-	if len(events) > 1 { // a single one is refused before it is counted
-		before = c.balance.snapshot()
+	charges, epsilons, err := l.count(events)
+	if err != nil {
+		return nil, err
 	}
-	charges := make([]*charge, len(events))
-	for i, e := range events {
-		text, err := accountant.MarshalEvent(e)
-		if err == nil && len(text) > maxLine/2 {
-			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
-		}
-		var epsilon float64
-		if err == nil {
-			charges[i], epsilon, err = l.afford(text)
-		}
-		if err == nil {
-			err = c.balance.add(charges[i])
-		}
-		if err != nil {
-			if len(events) > 1 {
-				c.balance.restore(before)
-			}
-			var over *BudgetError
-			if errors.As(err, &over) {
-				return nil, err
-			}
-			return nil, fmt.Errorf("ledger: %w", err)
-		}
-		lines = append(lines, line{kind: reserveLine, run: declared, entry: c.entries + int64(i) + 1, text: text, epsilon: epsilon})
+	for i, charge := range charges {
+		lines = append(lines, line{kind: reserveLine, run: declared, entry: c.entries + int64(i) + 1, text: []byte(charge.text), epsilon: epsilons[i]})
 	}
 	if l.file != nil {
 		if err := l.file.append(c, lines...); err != nil {
@@ -246,9 +234,60 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 		reservations[i] = &Reservation{ledger: l, index: c.entries, charge: charges[i]}
 	}
 	if r.number > 0 {
-		c.runs[r.number-1].entries += int64(len(events))
+		c.runs[r.number-1].take(reservations[0].index, int64(len(events)))
 	}
 	return reservations, nil
+}
+
+// count adds events to the balance and returns their charges and the total with each.
+// On an error nothing is added.
+func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
+	b := l.chain.balance
+	var before snapshot
+	if len(events) > 1 { // a single one is refused before it is added
+		before = b.snapshot()
+	}
+	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
+	for i, e := range events {
+		text, err := accountant.MarshalEvent(e)
+		if err == nil && len(text) > maxLine/2 {
+			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
+		}
+		if err == nil {
+			charges[i], epsilons[i], err = l.afford(text)
+		}
+		if err == nil {
+			err = b.add(charges[i])
+		}
+		if err != nil {
+			if len(events) > 1 {
+				b.restore(before)
+			}
+			var over *BudgetError
+			if errors.As(err, &over) {
+				return nil, nil, err
+			}
+			return nil, nil, fmt.Errorf("ledger: %w", err)
+		}
+	}
+	return charges, epsilons, nil
+}
+
+// Try returns the error that Reserve, or ReserveBatch, would return for new events
+// now; nil if they fit. Nothing is charged and nothing is written.
+func (l *Ledger) Try(events ...accountant.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if err := l.chain.mayReserve(); err != nil {
+		return err
+	}
+	before := l.chain.balance.snapshot()
+	_, _, err := l.count(events)
+	l.chain.balance.restore(before)
+	return err
 }
 
 // afford returns the charge of an event and the total with it, or a
@@ -375,6 +414,65 @@ func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 		return r.outcome, nil
 	}
 	return l.find.of(r.index)
+}
+
+// Committed reports whether the outcomes of all these reservations were committed.
+func (l *Ledger) Committed(reservations ...*Reservation) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range reservations {
+		if r.ledger != l || !l.chain.commits.has(r.index) {
+			return false
+		}
+	}
+	return true
+}
+
+// NamedRun is a [Run] as the ledger records it.
+type NamedRun struct {
+	Name    string
+	Entries int64
+	// Committed says that the outcome of its first entry was committed.
+	Committed bool
+}
+
+// Runs returns the named runs, in order of their first reservation.
+func (l *Ledger) Runs() []NamedRun {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	runs := make([]NamedRun, len(l.chain.runs))
+	for i, r := range l.chain.runs {
+		runs[i] = NamedRun{Name: r.id, Entries: r.entries, Committed: r.entries > 0 && l.chain.commits.has(r.first)}
+	}
+	return runs
+}
+
+// State returns what the file says of itself as a whole.
+func (l *Ledger) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.chain.state()
+}
+
+// Adopt records that from here on the head of the ledger is kept, and gives the ledger
+// an id if it has none. What came before is vouched for by nobody but the caller. It
+// charges nothing.
+func (l *Ledger) Adopt() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil || l.file == nil {
+		return err
+	}
+	c := l.chain
+	id := c.id
+	if id == "" {
+		id = newID()
+	}
+	if err := l.file.append(c, line{kind: adoptLine, text: []byte(strconv.Quote(id))}); err != nil {
+		return err
+	}
+	c.id, c.adopted = id, c.lines
+	return nil
 }
 
 // Epsilon is the total of everything reserved, at the ledger's delta. In mode

@@ -177,7 +177,7 @@ func TestManySmallChargesAreNotLostToRounding(t *testing.T) {
 func TestClaims(t *testing.T) {
 	claim := func(cfg Config, use func(l *Ledger), delta float64) float64 {
 		m := &memory{}
-		l, err := openStore(m, cfg)
+		l, err := openStore(m, cfg, Kept{})
 		require.NoError(t, err)
 		use(l)
 		s, err := verify(m.data)

@@ -23,6 +23,7 @@ const (
 	sealLine                    // {"line":4,"seal":1,"epsilon":…,
 	commitLine                  // {"line":5,"commit":1,"outcome":"…",
 	tornLine                    // {"line":6,"torn":"…",
+	adoptLine                   // {"line":7,"adopt":"…",
 )
 
 // line is one line of the file. Each ends in
@@ -38,7 +39,7 @@ type line struct {
 	kind    kind
 	run     int64  // of runLine: its number; of reserveLine: whose it is, 0 of none
 	entry   int64  // of reserveLine: its number; commitLine: which; sealLine: how many there are
-	text    []byte // JSON of the header, the event, the id or the torn fragment
+	text    []byte // JSON of the header, the event, the id of a run or ledger, or the torn fragment
 	epsilon float64
 	outcome [sha256.Size]byte
 	prev    [sha256.Size]byte
@@ -76,6 +77,8 @@ func (l *line) encode(dst []byte) []byte {
 		dst = append(dst, '"')
 	case tornLine:
 		dst = append(append(dst, `,"torn":`...), l.text...)
+	case adoptLine:
+		dst = append(append(dst, `,"adopt":`...), l.text...)
 	}
 	dst = hex.AppendEncode(append(dst, `,"prev":"`...), l.prev[:])
 	dst = append(dst, '"')
@@ -105,8 +108,10 @@ func decode(text []byte) (line, error) {
 		l.kind = commitLine
 	case bytes.HasPrefix(s.rest, []byte("s")):
 		l.kind = sealLine
+	case bytes.HasPrefix(s.rest, []byte("a")):
+		l.kind = adoptLine
 	}
-	switch s.key("schema", "run", "reserve", "seal", "commit", "torn") {
+	switch s.key("schema", "run", "reserve", "seal", "commit", "torn", "adopt") {
 	case "schema":
 		l.kind = headerLine
 		if s.quoted(); s.err == nil && string(s.last) != `"`+Schema+`"` {
@@ -144,6 +149,9 @@ func decode(text []byte) (line, error) {
 		s.literal(`"`)
 	case "torn":
 		l.kind = tornLine
+		l.text = s.quoted()
+	case "adopt":
+		l.kind = adoptLine
 		l.text = s.quoted()
 	}
 	s.literal(`,"prev":"`)

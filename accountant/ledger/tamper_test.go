@@ -20,7 +20,7 @@ func corruptAt(t *testing.T, data []byte, cfg Config, lines ...int64) {
 	_, verifyErr := verify(data)
 	before := bytes.Clone(data)
 	m := &memory{data: data}
-	_, openErr := openStore(m, cfg)
+	_, openErr := openStore(m, cfg, Kept{})
 	require.True(t, bytes.Equal(before, m.data), "a corrupt file is left as it is")
 	for _, err := range []error{verifyErr, openErr} {
 		var corrupt *CorruptError
@@ -110,7 +110,7 @@ func TestACutAtALineEnd(t *testing.T) {
 func chained(t *testing.T, cfg Config, lines ...line) []byte {
 	t.Helper()
 	m := &memory{}
-	l, err := openStore(m, cfg)
+	l, err := openStore(m, cfg, Kept{})
 	require.NoError(t, err)
 	for _, one := range lines {
 		require.NoError(t, l.file.append(l.chain, one))
@@ -122,7 +122,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 	event, err := accountant.MarshalEvent(votes(5))
 	require.NoError(t, err)
 	price := func(cfg Config, n int) float64 {
-		l, err := openStore(nil, cfg)
+		l, err := openStore(nil, cfg, Kept{})
 		require.NoError(t, err)
 		var total float64
 		for range n {
@@ -138,7 +138,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		total := price(cfg, 1)
 		refined := total
 		if cfg.Mode == Reserved {
-			l, err := openStore(nil, cfg)
+			l, err := openStore(nil, cfg, Kept{})
 			require.NoError(t, err)
 			_, err = l.Reserve(votes(5))
 			require.NoError(t, err)
@@ -232,12 +232,12 @@ func TestAHeaderMustBeWhole(t *testing.T) {
 func TestAForeignFileIsNotOverwritten(t *testing.T) {
 	for _, data := range []string{"secret", "a,b\n1,2\n", "{}", "\n", `{"line":1,"schema":"other/1"`, `{"line":2,`} {
 		m := &memory{data: []byte(data)}
-		_, err := openStore(m, testConfig)
+		_, err := openStore(m, testConfig, Kept{})
 		require.Error(t, err, data)
 		require.Equal(t, data, string(m.data))
 	}
 	var corrupt *CorruptError
-	_, err := openStore(&memory{data: bytes.Repeat([]byte("x"), 3*maxLine)}, testConfig)
+	_, err := openStore(&memory{data: bytes.Repeat([]byte("x"), 3*maxLine)}, testConfig, Kept{})
 	require.True(t, errors.As(err, &corrupt))
 }
 
@@ -260,7 +260,7 @@ func FuzzVerify(f *testing.F) {
 			// What passes can be opened with the configuration it names, says the
 			// same, and stays what it was but for a mended last line.
 			m := &memory{data: bytes.Clone(data)}
-			l, err := openStore(m, s.Config)
+			l, err := openStore(m, s.Config, Kept{})
 			if err != nil {
 				t.Fatal(err)
 			}

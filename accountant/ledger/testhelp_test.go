@@ -50,7 +50,7 @@ func (m *memory) Close() error      { return nil }
 func sample(t testing.TB, cfg Config) []byte {
 	t.Helper()
 	var m memory
-	l, err := openStore(&m, cfg)
+	l, err := openStore(&m, cfg, Kept{})
 	require.NoError(t, err)
 	run, err := l.Run("ρ \"1\"")
 	require.NoError(t, err)

@@ -75,7 +75,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		}
 		return repair{append(whole.encode(nil), '\n'), "a seal: nothing more can be reserved"}, nil
 	case c.exhausted || c.sealed,
-		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine:
+		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine || l.kind == adoptLine:
 		return repair{what: "it charged nothing: dropped"}, nil
 	case resumes:
 		return repair{what: "a reservation of a run that will repeat it: dropped"}, nil

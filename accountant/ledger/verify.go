@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +24,8 @@ type Summary struct {
 	Config    Config
 	Orders    []float64 // on which every epsilon is computed
 	Library   string    // that made the file
+	ID        string    // see State
+	Adopted   int64     // see State
 	Entries   int64
 	Commits   int64
 	Sealed    bool // mode Reserved: the charges are complete
@@ -54,13 +55,15 @@ func Verify(r io.Reader, visit func(Entry) error) (Summary, error) {
 // not contain that line any more, lines were cut off at its end, and the error is a
 // *CorruptError.
 func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error) {
-	c := newChain()
-	seen := head == Head{}
+	return VerifyKept(r, Kept{Heads: func(string) ([]Head, error) { return []Head{head}, nil }}, visit)
+}
+
+// VerifyKept is Verify for a ledger of which more is known than its file tells.
+func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error) {
+	c, w := newChain(), watch{kept: kept}
 	fragment, err := c.read(r, func(l line) error {
-		if l.number == head.Lines {
-			if seen = hex.EncodeToString(c.prev[:]) == head.Hash; !seen {
-				return &CorruptError{l.number, "its hash is not that of the head that was kept"}
-			}
+		if err := w.line(c); err != nil {
+			return err
 		}
 		if l.kind != reserveLine || visit == nil {
 			return nil
@@ -70,9 +73,17 @@ func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error
 	if err != nil {
 		return Summary{}, err
 	}
+	if err := w.end(c); err != nil {
+		return Summary{}, err
+	}
+	if kept.Accept != nil {
+		if err := kept.Accept(c.state()); err != nil {
+			return Summary{}, err
+		}
+	}
 	// What is cut off has no place in the head: a head is kept to be found again, and
 	// what mends the line may be another one.
-	torn, kept := "", c.head()
+	torn, head := "", c.head()
 	if fragment != nil || c.lines == 0 {
 		repair, err := c.mend(fragment)
 		if err == nil && len(repair.write) > 0 {
@@ -91,11 +102,8 @@ func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error
 		}
 		torn = repair.what
 	}
-	if !seen {
-		return Summary{}, &CorruptError{c.lines + 1, fmt.Sprintf("it is missing: the file once had %d lines", head.Lines)}
-	}
 	s, err := c.summary()
-	s.Torn, s.Head = torn, kept
+	s.Torn, s.Head = torn, head
 	return s, err
 }
 
@@ -115,6 +123,7 @@ func (c *chain) visit(l line, visit func(Entry) error) error {
 func (c *chain) summary() (Summary, error) {
 	s := Summary{
 		Config: c.header.config(), Orders: c.header.orders(), Library: c.header.Library,
+		ID: c.id, Adopted: c.adopted,
 		Entries: c.entries, Commits: c.commits.n, Sealed: c.sealed, Exhausted: c.exhausted,
 		Head: c.head(), Left: c.left(), Schedule: c.balance.schedule(),
 		balance: c.balance, commits: c.commits,

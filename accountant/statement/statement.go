@@ -42,6 +42,9 @@ type Statement struct {
 	Release   *bool       `json:"releasable"`
 	Data      string      `json:"data,omitempty"`
 	Head      ledger.Head `json:"head"`
+	// Compared says whether the ledger was compared with a head that was kept, which it
+	// holds; nil if nobody says.
+	Compared *bool `json:"head_compared,omitempty"`
 }
 
 // schedule is an accountant.Schedule, which `pate account` reads.
@@ -105,8 +108,11 @@ func TPR(epsilon, delta, fpr float64) float64 {
 
 // New verifies a ledger and says what holds of it. The name is printed, and not
 // opened. A ledger that does not verify gives a *ledger.CorruptError.
-func New(name string, r io.Reader) (*Statement, error) {
-	sum, err := ledger.Verify(r, nil)
+func New(name string, r io.Reader) (*Statement, error) { return NewKept(name, r, ledger.Kept{}) }
+
+// NewKept is New for a ledger of which more is known than its file tells.
+func NewKept(name string, r io.Reader, kept ledger.Kept) (*Statement, error) {
+	sum, err := ledger.VerifyKept(r, kept, nil)
 	if err != nil {
 		return nil, err
 	}

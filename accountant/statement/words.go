@@ -165,9 +165,18 @@ func (s *Statement) check() section {
 	if s.Head.Lines > 0 {
 		command += fmt.Sprintf(" --head %d:%s", s.Head.Lines, s.Head.Hash)
 	}
-	return section{Title: "How to verify", Text: []string{
-		"Whoever has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and any change inside the file is found with its line. A file whose last lines were cut off is found by the head below, if it is kept where the file is not:",
-	}, Code: command}
+	text := []string{
+		"Anybody who has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and an accidental change inside the file is found with its line.",
+		"The lines are chained by hashes, without a key. Somebody who can write the file can write another that passes: with other charges, or without its last lines. The head below shows that it is the same file, if it was kept where they cannot write:",
+	}
+	switch {
+	case s.Compared == nil:
+	case *s.Compared:
+		text[0] += " When this page was made, the ledger held the head that was kept of it."
+	default:
+		text[0] += " When this page was made no head of the ledger was known: whether its last lines were cut off is not known."
+	}
+	return section{Title: "How to verify", Text: text, Code: command}
 }
 
 // percent shows a share, rounded up to a hundredth of a percent.

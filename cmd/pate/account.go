@@ -138,6 +138,11 @@ func runAccount(cmd *cobra.Command, g *globals, f accountFlags, path string) err
 	if f.plot != "" && !isPlotFile(f.plot) {
 		return usageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
 	}
+	if f.plot != "" {
+		if err := (target{flag: "--plot", path: f.plot, topic: "account"}).replaceable(path); err != nil {
+			return err
+		}
+	}
 	cfg := accountant.Config{}
 	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
 		return usageError("account", fmt.Errorf("--conversion %s: must be improved or classic", f.conversion))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/figure"
 )
 
@@ -84,7 +84,7 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, data, 0o644)
+	return durable.WriteBytes(path, 0o644, data)
 }
 
 // partOf returns the schedule with the given share of all repetitions, and how

@@ -6,19 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/analysis"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/teachers/label"
 )
 
 // releaseFlags are the flags of `pate analyze release`.
@@ -117,78 +111,15 @@ func (f *releaseFlags) keyPath() string {
 // apart refuses an --out that would overwrite what the release is made from.
 func (f *releaseFlags) apart(args []string) error {
 	out := f.target()
-	keys, err := keysBeside(f.ledger)
+	keys, err := release.Keys(f.ledger)
 	if err != nil {
 		return err
 	}
 	return cmp.Or(
 		out.apart("the ledger", f.ledger),
-		out.apart("a file that belongs to the ledger", append(keys, label.IDFile(f.ledger), label.HeadFile(f.ledger), f.keyPath())...),
+		out.apart("a file that belongs to the ledger", append(keys, release.IDFile(f.ledger), release.HeadFile(f.ledger), f.keyPath())...),
 		out.apart("one of the votes files", filesOf(args)...),
 	)
-}
-
-// keysBeside are the keys of runs on a ledger that are not complete.
-func keysBeside(path string) ([]string, error) {
-	beside, err := os.ReadDir(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, inputError(err, "the ledger is charged before anything is released", "check its name", "ledger")
-	}
-	var keys []string
-	for _, file := range beside {
-		if name := file.Name(); strings.HasPrefix(name, filepath.Base(path)+".") && strings.HasSuffix(name, ".key") {
-			keys = append(keys, filepath.Join(filepath.Dir(path), name))
-		}
-	}
-	return keys, nil
-}
-
-// lost refuses a ledger that is new if something shows that it was there: its
-// charges stay spent, and noise drawn anew would answer a second time.
-func (f *releaseFlags) lost() error {
-	traces, err := keysBeside(f.ledger)
-	if err != nil {
-		return err
-	}
-	for _, trace := range append(traces, label.IDFile(f.ledger), label.HeadFile(f.ledger)) {
-		if there, err := durable.Exists(trace); err != nil {
-			return err
-		} else if there {
-			return &commandError{code: exitCheckFailed, what: fmt.Errorf("%s is gone or empty, and %s shows that it was there", f.ledger, trace),
-				why: "what was charged to it stays spent, and without it nothing tells what was released",
-				fix: "restore the ledger; if it never charged anything, remove the other file too", topic: "ledger"}
-		}
-	}
-	return nil
-}
-
-// account is how the ledger is opened, and whether it is new.
-func (f *releaseFlags) account(cmd *cobra.Command, g *globals) (account ledger.Config, fresh bool, err error) {
-	// Before the ledger is looked for: it was there before what shows so.
-	lost := f.lost()
-	file, err := os.Open(f.ledger)
-	if err == nil {
-		defer file.Close()
-		var first []byte
-		if first, err = io.ReadAll(io.LimitReader(file, 1)); err == nil && len(first) == 0 {
-			err = fs.ErrNotExist // made by somebody who was killed before the first line
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		if lost != nil {
-			return account, true, lost
-		}
-		account, err = f.newAccount(g)
-		return account, true, err
-	}
-	if err != nil {
-		return account, false, inputError(err, "the ledger is charged before anything is released", "check its name", "ledger")
-	}
-	account, err = f.madeAccount(cmd, g, file)
-	return account, false, err
 }
 
 // noise is where that of the release comes from.
@@ -199,38 +130,33 @@ func (g *globals) noise() ledger.Noise {
 	return ledger.SecretNoise
 }
 
-func (f *releaseFlags) newAccount(g *globals) (ledger.Config, error) {
-	if f.epsilon == 0 {
-		return ledger.Config{}, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
+// file returns the ledger of the release.
+func (f *releaseFlags) file(cmd *cobra.Command, g *globals) release.File {
+	file := release.File{
+		Path: f.ledger, Warn: g.warn,
+		New: ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.delta, Mode: ledger.Filter, Noise: g.noise()},
 	}
-	book := target{flag: "--ledger", path: f.ledger, topic: "ledger"}
-	return ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.delta, Mode: ledger.Filter, Noise: g.noise()}, book.possible()
+	file.Expect.Epsilon = f.epsilon
+	if cmd.Flags().Changed("delta") {
+		file.Expect.Delta = g.delta
+	}
+	if cmd.Flags().Changed("unit") {
+		file.Expect.Unit = f.unit
+	}
+	return file
 }
 
-func (f *releaseFlags) madeAccount(cmd *cobra.Command, g *globals, file *os.File) (ledger.Config, error) {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return ledger.Config{}, err
+// lookAt returns how a ledger is to be opened, and whether it is new: then it must be
+// known what it is for, and its folder must be there.
+func lookAt(file release.File) (account ledger.Config, fresh bool, err error) {
+	account, fresh, err = file.Look()
+	if err == nil && fresh {
+		if account.Epsilon == 0 {
+			return account, true, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", file.Path))
+		}
+		err = target{flag: "--ledger", path: file.Path, topic: "ledger"}.possible()
 	}
-	is, err := ledger.ReadConfig(file)
-	if err != nil {
-		return is, fmt.Errorf("%w (%s)", err, f.ledger)
-	}
-	given := cmd.Flags().Changed
-	differs := func(what string, is, want any) error {
-		return inputError(fmt.Errorf("%s was made otherwise: its %s is %v, not %v", f.ledger, what, is, want),
-			"a ledger has one budget, one unit, and noise that is secret or not", "take the ledger as it is, or name another", "ledger")
-	}
-	switch {
-	case given("epsilon") && is.Epsilon != f.epsilon:
-		return is, differs("epsilon", is.Epsilon, f.epsilon)
-	case given("delta") && is.Delta != g.delta:
-		return is, differs("delta", is.Delta, g.delta)
-	case given("unit") && is.Unit != f.unit:
-		return is, differs("unit", is.Unit, f.unit)
-	case is.Noise != ledger.UnknownNoise && is.Noise != g.noise():
-		return is, differs("noise", is.Noise, g.noise())
-	}
-	return is, nil
+	return account, fresh, told(err, "ledger")
 }
 
 func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []string) error {
@@ -244,7 +170,8 @@ func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []st
 	if err := f.apart(args); err != nil {
 		return err
 	}
-	account, fresh, err := f.account(cmd, g)
+	file := f.file(cmd, g)
+	account, fresh, err := lookAt(file)
 	if err != nil {
 		return err
 	}
@@ -265,7 +192,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []st
 	if err != nil {
 		return usageError("privacy", err)
 	}
-	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, account: account, fresh: fresh, sanitizer: s, votes: votes}
+	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, file: file, account: account, fresh: fresh, sanitizer: s, votes: votes}
 	report, err := r.run(onlyHistograms(cmd, votes))
 	if err != nil {
 		return err

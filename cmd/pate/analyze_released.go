@@ -70,11 +70,16 @@ func writeReleased(g *globals, r releasedReport) error {
 	if format == table.JSON {
 		return writeJSON(g.stdout, r)
 	}
+	releasable := "no: seeded"
+	if r.Released.Releasable {
+		releasable = "yes"
+	}
 	t := table.Table{
-		Header: []string{"released epsilon", "delta", "cost", "order", "cost of release", "too low"},
+		Header: []string{"released epsilon", "delta", "cost", "order", "cost of release", "too low", "releasable"},
+		Left:   []bool{false, false, false, false, false, false, true},
 		Rows: [][]string{{
 			fmt.Sprintf("%.4f", r.Released.Epsilon), fmt.Sprintf("%g", r.Released.Delta), fmt.Sprintf("%.4f", r.Released.Cost),
-			fmt.Sprintf("%g", r.Released.Order), fmt.Sprintf("%.4f", r.ReleaseCost), fmt.Sprintf("%.4f", r.TooLow),
+			fmt.Sprintf("%g", r.Released.Order), fmt.Sprintf("%.4f", r.ReleaseCost), fmt.Sprintf("%.4f", r.TooLow), releasable,
 		}},
 	}
 	if err := t.Write(g.stdout, format); err != nil {

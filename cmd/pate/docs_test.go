@@ -43,7 +43,7 @@ func TestDocs(t *testing.T) {
 	}))
 	require.GreaterOrEqual(t, len(pages), 8, "the lecture has commands on every page")
 	testscript.Run(t, testscript.Params{
-		Dir: scripts,
+		Dir: scripts, Setup: ownState,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"shows": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(shows(ts.ReadFile("stdout"), ts.ReadFile(args[0])))

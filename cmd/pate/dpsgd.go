@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
@@ -240,33 +242,32 @@ func (f *dpsgdFlags) shared(cmd *cobra.Command, g *globals) (shared *recipe.Shar
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
 		return nil, false, usageError("dpsgd", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
 	}
-	r := releaseFlags{ledger: f.ledger, unit: f.unitWord()}
+	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.delta, Mode: mode, Noise: g.noise()}
 	if f.epsilon != "" {
-		if r.epsilon, err = strconv.ParseFloat(f.epsilon, 64); err != nil {
+		if made.Epsilon, err = strconv.ParseFloat(f.epsilon, 64); err != nil {
 			return nil, false, usageError("dpsgd", fmt.Errorf("--epsilon %s: must be a number", f.epsilon))
 		}
 	}
-	account, fresh, err := r.account(cmd, g)
-	if err != nil {
-		return nil, fresh, err
+	file := release.File{Path: f.ledger, New: made, Warn: g.warn}
+	file.Expect.Epsilon = made.Epsilon
+	if cmd.Flags().Changed("delta") {
+		file.Expect.Delta = g.delta
 	}
-	other := func(what string, is, want any) error {
-		return inputError(fmt.Errorf("%s was made otherwise: its %s is %v, not %v", f.ledger, what, is, want),
-			"what a ledger stands for is fixed when it is made", "name another ledger", "ledger")
+	if cmd.Flags().Changed("mode") {
+		file.Expect.Mode = &mode
 	}
+	account, fresh, err := lookAt(file)
 	switch {
-	case fresh:
-		account.Mode = mode
-	case cmd.Flags().Changed("mode") && account.Mode != mode:
-		return nil, false, other("mode", account.Mode, mode)
+	case err != nil:
+		return nil, fresh, err
 	case account.Unit != f.unitWord():
 		return nil, false, inputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
 			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
-	case account.Relation.String() != "add_remove":
+	case account.Relation != accountant.AddRemove:
 		return nil, false, inputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
 			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
 	}
-	return &recipe.Shared{Path: f.ledger, Account: account}, fresh, nil
+	return &recipe.Shared{File: file, Account: account}, fresh, nil
 }
 
 // command is the command line that repeats the run.

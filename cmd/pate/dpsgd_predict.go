@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -118,19 +119,22 @@ func (f *predictFlags) run(cmd *cobra.Command, g *globals, path string) error {
 	return nil
 }
 
-// checkOut refuses a file that could not be written after the work, or is the model.
+// checkOut refuses a file that could not be written after the work, or that is the model
+// or the data.
 func (f *predictFlags) checkOut(model string) error {
 	same, err := durable.Same(f.out, model)
 	if err == nil && same {
 		return usageError("dpsgd", fmt.Errorf("--out %s is the model itself", f.out))
 	}
-	if err == nil {
-		err = durable.Writable(f.out)
+	inputs := []string{model}
+	if !slices.Contains(dataset.Names(), f.data.data) {
+		inside, err := filepath.Glob(filepath.Join(f.data.data, "*")) // of a folder
+		if err != nil {
+			return inputError(err, "nothing was asked", "name a file in a folder that is there", "")
+		}
+		inputs = append(append(inputs, f.data.data), inside...)
 	}
-	if err != nil {
-		return inputError(err, "nothing was asked", "name a file in a folder that is there", "")
-	}
-	return nil
+	return target{flag: "--out", path: f.out, topic: "dpsgd"}.replaceable(inputs...)
 }
 
 // rows returns the rows to be asked about. Public reports whether they are known, or

@@ -64,6 +64,9 @@ func told(err error, topic string) error {
 // explain turns an error of a command into its exit code and the lines for stderr.
 func explain(command string, err error) (int, string) {
 	var ce *commandError
+	if !errors.As(err, &ce) {
+		err = told(err, "ledger") // of package release; commands tell those of others
+	}
 	switch {
 	case errors.As(err, &ce):
 	case errors.Is(err, context.Canceled):
@@ -89,7 +92,7 @@ func explain(command string, err error) (int, string) {
 	case errors.Is(err, ledger.ErrCorrupt):
 		ce = &commandError{code: exitCheckFailed, what: err,
 			why: "what was charged can no longer be told, so nothing more may be released",
-			fix: "restore the file from a copy; what it charged is spent"}
+			fix: "restore the newest copy; under an older one nothing may be released: what was charged since is spent"}
 	default:
 		ce = &commandError{code: exitFailure, what: err}
 	}

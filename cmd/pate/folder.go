@@ -82,6 +82,9 @@ func (r folderRun) do(ctx context.Context, g *globals) error {
 	if err := r.print(); err != nil {
 		return err
 	}
+	if err := folder.Finish(r.data); err != nil { // overwrites the key
+		return err
+	}
 	if err := os.RemoveAll(r.dir); err != nil {
 		return fmt.Errorf("removing the finished run's secrets: %w", err)
 	}

@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/teachers/label"
@@ -225,11 +224,11 @@ func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error
 	if given("delta") {
 		c.Expect.Delta = g.delta
 	}
-	c.Expect.Epsilon = f.epsilon
+	c.Expect.Epsilon, c.Warn = f.epsilon, g.warn
 	if g.seeded {
 		c.Seed = &g.seed
 	}
-	if _, err := os.Stat(f.ledger); errors.Is(err, fs.ErrNotExist) && f.epsilon == 0 {
+	if _, fresh, err := (release.File{Path: f.ledger}).Look(); err == nil && fresh && f.epsilon == 0 {
 		return c, usageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
 	}
 	return c, nil
@@ -267,17 +266,9 @@ func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error
 
 // labelError turns what package label refuses into the lines a person reads.
 func labelError(err error, s label.Setting) error {
-	var in *label.Error
-	if errors.As(err, &in) {
-		code := exitInvalidInput
-		if in.Check {
-			code = exitCheckFailed
-		}
-		why := in.Why
-		if why == "" && in.Err != nil {
-			why = in.Err.Error()
-		}
-		return &commandError{code: code, what: errors.New(in.What), why: why, fix: in.Fix, topic: "mechanisms"}
+	var refused *label.Error
+	if errors.As(err, &refused) {
+		return told(err, "mechanisms")
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {

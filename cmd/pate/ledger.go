@@ -11,7 +11,9 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -33,10 +35,10 @@ of the one before.`,
   pate ledger verify run.jsonl --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("ledger", errors.New("ledger what? show or verify"))
+			return usageError("ledger", errors.New("ledger what? show, verify or adopt"))
 		},
 	}
-	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g))
+	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerAdopt(g))
 	return cmd
 }
 
@@ -61,7 +63,10 @@ type ledgerReport struct {
 	Data      string              `json:"data,omitempty"`
 	Noise     string              `json:"noise,omitempty"`
 	Library   string              `json:"library"`
+	ID        string              `json:"id,omitempty"`
+	Adopted   int64               `json:"adopted,omitempty"` // line at which the head began to be kept
 	Head      ledger.Head         `json:"head"`
+	Checked   []string            `json:"head_checked"` // what the file was compared with
 	Shown     []ledgerEntry       `json:"entries,omitempty"`
 }
 
@@ -82,22 +87,36 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
 		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: jsonNumber(claim),
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
-		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, Head: s.Head,
+		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{},
 	}, err
 }
 
-// openLedgerFile opens a ledger to read; a ledger that is being written may be
-// read as well.
-func openLedgerFile(path string) (*os.File, error) {
-	f, err := os.Open(path)
+// openLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
+// is being written may be read as well.
+func openLedgerFile(path string) (*os.File, *release.Known, error) {
+	known, err := release.Know(path)
 	if err != nil {
-		return nil, inputError(err, "the ledger is read from this file", "check its name", "ledger")
+		return nil, nil, told(err, "ledger")
 	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		f.Close()
-		return nil, inputError(fmt.Errorf("%s is a folder", path), "the ledger is read from a file", "name the file", "ledger")
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, nil, inputError(err, "the ledger is read from this file", "check its name", "ledger")
 	}
-	return f, nil
+	return f, known, nil
+}
+
+// checked names the heads that a ledger was found to hold.
+func checked(known *release.Known, given ledger.Head) []string {
+	names := []string{}
+	for _, head := range []struct {
+		name string
+		head ledger.Head
+	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", given}} {
+		if head.head != (ledger.Head{}) {
+			names = append(names, head.name)
+		}
+	}
+	return names
 }
 
 func newLedgerShow(g *globals) *cobra.Command {
@@ -117,13 +136,13 @@ more than the difference of two epsilons. The file is verified first.`,
 }
 
 func showLedger(g *globals, path string) error {
-	f, err := openLedgerFile(path)
+	f, known, err := openLedgerFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	var entries []ledgerEntry
-	sum, err := ledger.Verify(f, func(e ledger.Entry) error {
+	sum, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), func(e ledger.Entry) error {
 		entries = append(entries, ledgerEntry{Entry: e.Number, Line: e.Line, Run: e.Run, Parts: statement.Parts(e.Event), Epsilon: e.Epsilon, Left: e.Left.Epsilon})
 		return nil
 	})
@@ -137,6 +156,7 @@ func showLedger(g *globals, path string) error {
 	if err != nil {
 		return err
 	}
+	report.Checked = checked(known, ledger.Head{})
 	format := g.parsedFormat()
 	if format == table.JSON {
 		report.Shown = entries
@@ -145,7 +165,7 @@ func showLedger(g *globals, path string) error {
 	if format == table.Text {
 		fmt.Fprint(g.stdout, ledgerHeading(report))
 	}
-	if err := entryTable(entries, format == table.CSV).Write(g.stdout, format); err != nil {
+	if err := entryTable(report, entries, format).Write(g.stdout, format); err != nil {
 		return err
 	}
 	if format == table.Text {
@@ -154,8 +174,10 @@ func showLedger(g *globals, path string) error {
 	return nil
 }
 
-// entryTable has a row for each part of each entry.
-func entryTable(entries []ledgerEntry, exact bool) table.Table {
+// entryTable has a row for each part of each entry. Where it stands alone a column says
+// whether anything may leave; for people that stands below.
+func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) table.Table {
+	exact, alone := format == table.CSV, format != table.Text
 	t := table.Table{
 		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "out"},
 		Left:   []bool{false, true, true, false, false, false, true},
@@ -166,6 +188,9 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 	}
 	if named {
 		t.Header, t.Left = append(t.Header, "run"), append(t.Left, true)
+	}
+	if alone {
+		t.Header, t.Left = append(t.Header, "releasable"), append(t.Left, true)
 	}
 	for _, e := range entries {
 		committed := "no"
@@ -183,6 +208,9 @@ func entryTable(entries []ledgerEntry, exact bool) table.Table {
 			row := []string{entry, p.Mechanism, p.Parameters, strconv.FormatInt(p.Count, 10), epsilon, left, committed}
 			if named {
 				row = append(row, run)
+			}
+			if alone {
+				row = append(row, r.releasable())
 			}
 			t.Rows = append(t.Rows, row)
 		}
@@ -204,6 +232,17 @@ func ledgerHeading(r ledgerReport) string {
 	return fmt.Sprintf("privacy of one %s, %v, budget epsilon %g at delta %g, mode %v\n\n", statement.Plain(r.Unit), r.Relation, r.Budget, r.Delta, r.Mode)
 }
 
+// releasable says whether what was committed may leave.
+func (r ledgerReport) releasable() string {
+	switch ledger.Noise(r.Noise) {
+	case ledger.SecretNoise:
+		return "yes"
+	case ledger.SeededNoise:
+		return "no: seeded"
+	}
+	return "unknown"
+}
+
 func ledgerFooting(r ledgerReport) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d reserved, %d committed", r.Entries, r.Committed)
@@ -218,7 +257,19 @@ func ledgerFooting(r ledgerReport) string {
 	if r.Torn != "" {
 		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
 	}
-	fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g\n", formatUp(float64(r.Claim), false), r.Delta)
+	if ledger.Noise(r.Noise) == ledger.SeededNoise {
+		fmt.Fprintf(&b, "NOT releasable: the noise comes from a seed; with secret noise it would be covered by epsilon %s at delta %g\n", formatUp(float64(r.Claim), false), r.Delta)
+	} else {
+		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g\n", formatUp(float64(r.Claim), false), r.Delta)
+	}
+	if len(r.Checked) > 0 {
+		fmt.Fprintf(&b, "it holds the head that was %s\n", strings.Join(r.Checked, ", and the one "))
+	} else if r.Committed > 0 {
+		b.WriteString("no head of it is known here: whether lines were cut off at its end is not known\n")
+	}
+	if r.Adopted > 0 {
+		fmt.Fprintf(&b, "line %d says that it was taken for the newest copy: before, no head was kept\n", r.Adopted)
+	}
 	return b.String()
 }
 
@@ -227,11 +278,16 @@ func newLedgerVerify(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check the chain of lines and recompute every epsilon",
-		Long: `Check the chain of lines and recompute every epsilon, from the file alone.
+		Long: `Check the chain of lines and recompute every epsilon.
 
-A difference ends with exit code 5 and names the line. Lines that were cut off at
-the end leave a whole, shorter ledger: to find that, keep the head that this command
-and the statement print, where the file is not, and give it with --head.`,
+A difference ends with exit code 5 and names the line. That finds accidents. The
+chain has no key: who can write the file can rewrite it whole, hashes and all. And a
+file whose last lines were cut off, or an older copy, is a whole, shorter ledger.
+
+A head shows both. The file is compared with the one beside it, LEDGER.head, and with
+the one in the user's state folder, if they are there; what was compared is said. Who
+can write the file can write these too: keep the head that this command and the
+statement print where they cannot, and give it with --head.`,
 		Example: `  pate ledger verify run.jsonl
   pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"`,
 		Args: cobra.ExactArgs(1),
@@ -251,21 +307,20 @@ func parseHead(text string) (ledger.Head, error) {
 	if text == "" {
 		return ledger.Head{}, nil
 	}
-	lines, hash, _ := strings.Cut(text, ":")
-	n, err := strconv.ParseInt(lines, 10, 64)
-	if err != nil || n < 1 || len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
-		return ledger.Head{}, fmt.Errorf("--head %s: must be LINES:HASH as `pate ledger verify` prints it", text)
+	head, err := release.ParseHead(text)
+	if err != nil {
+		return head, fmt.Errorf("--head %s: must be LINES:HASH as `pate ledger verify` prints it", text)
 	}
-	return ledger.Head{Lines: n, Hash: hash}, nil
+	return head, nil
 }
 
 func verifyLedger(g *globals, path string, head ledger.Head) error {
-	f, err := openLedgerFile(path)
+	f, known, err := openLedgerFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	sum, err := ledger.VerifyHead(f, head, nil)
+	sum, err := ledger.VerifyKept(f, known.Kept(head), nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -273,6 +328,7 @@ func verifyLedger(g *globals, path string, head ledger.Head) error {
 	if err != nil {
 		return err
 	}
+	report.Checked = checked(known, head)
 	format := g.parsedFormat()
 	if format == table.JSON {
 		return writeJSON(g.stdout, report)
@@ -288,10 +344,10 @@ func verifyLedger(g *globals, path string, head ledger.Head) error {
 	}
 	exact := format == table.CSV
 	return table.Table{
-		Header: []string{"lines", "entries", "committed", "mode", "budget", "spent", "claim", "delta", "head"},
-		Left:   []bool{false, false, false, true, false, false, false, false, true},
+		Header: []string{"lines", "entries", "committed", "mode", "budget", "spent", "claim", "delta", "head", "releasable"},
+		Left:   []bool{false, false, false, true, false, false, false, false, true, true},
 		Rows: [][]string{{strconv.FormatInt(report.Lines, 10), strconv.FormatInt(report.Entries, 10), strconv.FormatInt(report.Committed, 10),
 			report.Mode.String(), formatUp(report.Budget, exact), formatUp(report.Spent, exact), formatUp(float64(report.Claim), exact),
-			strconv.FormatFloat(report.Delta, 'g', -1, 64), fmt.Sprintf("%d:%s", report.Head.Lines, report.Head.Hash)}},
+			strconv.FormatFloat(report.Delta, 'g', -1, 64), fmt.Sprintf("%d:%s", report.Head.Lines, report.Head.Hash), report.releasable()}},
 	}.Write(g.stdout, format)
 }

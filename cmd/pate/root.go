@@ -81,6 +81,9 @@ func (g *globals) logf(format string, args ...any) {
 	}
 }
 
+// warn says, also with --quiet, what may be unsafe.
+func (g *globals) warn(text string) { fmt.Fprintf(g.stderr, "pate: warning: %s\n", text) }
+
 // parsedFormat is the validated --format.
 func (g *globals) parsedFormat() table.Format {
 	f, _ := table.ParseFormat(g.format) // checked before any command runs

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
@@ -21,7 +22,8 @@ func newStatementCommand(g *globals) *cobra.Command {
 		Short: "The one-page privacy statement of a run",
 		Long: `The one-page privacy statement of a run, from its ledger alone: what is protected,
 how strongly, what that means, by which mechanisms, what was charged and what was
-not, what has to be trusted, how to verify it. The ledger is verified first.
+not, what has to be trusted, how to verify it. The ledger is verified first, and
+compared with the head that is kept beside it; see pate ledger verify.
 
 On the terminal it is Markdown, or JSON with --format json. With --out the ending of
 the file decides: .md, .html or .json.`,
@@ -33,15 +35,23 @@ the file decides: .md, .html or .json.`,
 			if err != nil {
 				return usageError("ledger", err)
 			}
-			f, err := openLedgerFile(args[0])
+			file := target{flag: "--out", path: out, topic: "ledger"}
+			if out != "" {
+				if err := file.replaceable(args[0]); err != nil {
+					return err
+				}
+			}
+			f, known, err := openLedgerFile(args[0])
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			s, err := statement.New(filepath.Base(args[0]), f)
+			s, err := statement.NewKept(filepath.Base(args[0]), f, known.Kept(ledger.Head{}))
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
+			compared := len(checked(known, ledger.Head{})) > 0
+			s.Compared = &compared
 			if out == "" {
 				return write(s, g.stdout)
 			}

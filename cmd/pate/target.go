@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -49,6 +53,36 @@ func (t target) free() error {
 		return t.foreign()
 	}
 	return nil
+}
+
+// replaceable refuses a target that is one of the inputs or belongs to one of them, that
+// is a ledger or a key, or that cannot be written. Anything else that is there may be
+// replaced.
+func (t target) replaceable(inputs ...string) error {
+	for _, input := range inputs {
+		if err := t.apart("an input of this command", input, release.HeadFile(input), release.IDFile(input)); err != nil {
+			return err
+		}
+	}
+	f, err := durable.OpenRegular(t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return t.possible()
+	case err != nil:
+		return inputError(fmt.Errorf("%s %s: %w", t.flag, t.path, err), "", "name another file", t.topic)
+	}
+	defer f.Close()
+	start := make([]byte, 64)
+	n, err := f.Read(start)
+	if err != nil && err != io.EOF {
+		return inputError(fmt.Errorf("%s %s: %w", t.flag, t.path, err), "", "name another file", t.topic)
+	}
+	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-"} {
+		if strings.HasPrefix(string(start[:n]), kept) {
+			return inputError(fmt.Errorf("%s %s is a ledger or a key", t.flag, t.path), "it would be lost; nothing was written", "name another file", t.topic)
+		}
+	}
+	return t.possible()
 }
 
 func (t target) foreign() error {

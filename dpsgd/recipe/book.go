@@ -9,23 +9,13 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 )
 
 // Shared is a ledger that other runs charge too.
 type Shared struct {
-	Path    string
+	File    release.File
 	Account ledger.Config // what it was made with, or is to be; relation add_remove
-}
-
-// book is where one run is charged.
-type book struct {
-	ledger *ledger.Ledger
-	run    reserver
-}
-
-// reserver is a ledger of its own, or a run on a shared one.
-type reserver interface {
-	ReserveBatch([]accountant.Event) ([]*ledger.Reservation, error)
 }
 
 // runID names a run in a ledger and in its files. It is a pseudorandom function of
@@ -41,64 +31,45 @@ func (j *job) runID() (string, error) {
 	return hex.EncodeToString(id[len(id)-16:]), nil
 }
 
-// ownBook opens the ledger of one run by itself.
-func (c Config) ownBook(ctx context.Context, name, id string, events []accountant.Event) (book, error) {
+// ownFile returns the ledger of one run by itself, and how it is made.
+func (c Config) ownFile(name, id string, events []accountant.Event) (release.File, error) {
 	budget, err := ledgerBudget(events, c.Delta)
 	if err != nil {
-		return book{}, err
+		return release.File{}, err
 	}
 	noise := ledger.SeededNoise
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	l, err := ledger.OpenContext(ctx, filepath.Join(c.Dir, "ledger", name+".jsonl"), ledger.Config{
-		Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise,
-	})
-	if err != nil {
-		return book{}, fmt.Errorf("recipe: %w", err)
-	}
-	return book{l, l}, nil
-}
-
-// sharedBook opens the shared ledger for one run; recorded says that it was charged
-// before.
-func (c Config) sharedBook(ctx context.Context, id string) (b book, recorded bool, err error) {
-	l, err := ledger.OpenContext(ctx, c.Shared.Path, c.Shared.Account)
-	if err != nil {
-		return b, false, fmt.Errorf("recipe: %w", err)
-	}
-	run, err := l.Run("pate dpsgd " + id)
-	if err != nil {
-		l.Close()
-		return b, false, fmt.Errorf("recipe: %w", err)
-	}
-	return book{l, run}, run.Recorded() > 0, nil
+	return release.File{
+		Path: filepath.Join(c.Dir, "ledger", name+".jsonl"),
+		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise},
+	}, nil
 }
 
 // TryLedger checks, before anything is written, that the plan of a new run fits the
 // shared ledger, which may not be there yet: the error is the one Run would return.
 func (c Config) TryLedger(ctx context.Context, fresh bool) error {
-	path := c.Shared.Path
+	var l *ledger.Ledger
 	if fresh {
-		path = ""
+		trial, err := release.Trial(c.Shared.Account)
+		if err != nil {
+			return err
+		}
+		l = trial
+	} else {
+		book, err := c.Shared.File.Open(ctx, c.Shared.Account)
+		if err != nil {
+			return err
+		}
+		defer book.Close()
+		l = book.Ledger
 	}
-	l, err := ledger.OpenContext(ctx, path, c.Shared.Account)
-	if err != nil {
-		return fmt.Errorf("recipe: %w", err)
-	}
-	defer l.Close()
 	noise, err := c.settle(ctx, l, c.Plans[0])
 	if err != nil {
 		return err
 	}
-	all := whole(c.Plans[0].events(noise))
-	n, err := l.Fits(ctx, all)
-	if err == nil && n == 0 {
-		if _, err = l.Reserve(all); err == nil { // refused, and says why
-			err = errors.New("the ledger took what does not fit")
-		}
-	}
-	if err != nil {
+	if err := l.Try(whole(c.Plans[0].events(noise))); err != nil {
 		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil

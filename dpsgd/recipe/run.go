@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
 	for folder, mode := range map[string]os.FileMode{"ledger": 0o700, "models": 0o755} {
-		if err := os.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
+		if err := durable.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
 			return nil, fmt.Errorf("recipe: %w", err)
 		}
 	}

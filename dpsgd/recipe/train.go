@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,18 +14,23 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/durable"
 )
 
-// run trains one model: its noise is on disk before it is charged, the charge before
-// private rows are looked at, the commit before the model leaves.
+// run trains one model. Its noise is on disk before it is charged; the rest of the order
+// is that of package release.
 func (j *job) run(ctx context.Context) (Row, error) {
 	j.dir = filepath.Join(j.Dir, "private", j.name())
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
+	if err := durable.PrivateFolder(j.dir); err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
+	for _, file := range []string{"state.json", "checkpoint"} { // of processes that were killed: the folder is ours
+		durable.Sweep(filepath.Join(j.dir, file), "")
+	}
+	durable.Sweep(j.modelFile(), "")
 	var err error
 	if j.id, err = j.runID(); err != nil {
 		return Row{}, err
@@ -34,63 +41,126 @@ func (j *job) run(ctx context.Context) (Row, error) {
 	}
 	if done.Row != nil {
 		j.result.Ledger = done.Ledger
-		return *done.Row, nil
+		return *done.Row, j.removeCheckpoint()
 	}
 	if j.plan.NonPrivate {
-		return j.train(ctx, done, book{}, nil, 0)
+		return j.trainWithout(ctx, done)
 	}
-	b, reservations, noise, err := j.charge(ctx, done)
+	book, noise, err := j.openBook(ctx, done)
 	if err != nil {
 		return Row{}, err
 	}
-	defer b.ledger.Close()
+	defer book.Close()
 	if j.claim, err = j.plan.claim(j.shape, j.Delta); err != nil {
 		return Row{}, err
 	}
-	return j.train(ctx, done, b, reservations, noise)
+	return j.released(ctx, done, book, noise)
 }
 
-// charge settles the noise and reserves everything.
-func (j *job) charge(ctx context.Context, done state) (b book, reservations []*ledger.Reservation, noise float64, err error) {
-	noise = done.Noise
-	recorded := false
-	if j.Shared != nil {
-		if b, recorded, err = j.sharedBook(ctx, j.id); err != nil {
-			return b, nil, 0, err
-		}
-		defer func() {
-			if err != nil {
-				b.ledger.Close()
-			}
-		}()
-	}
-	if recorded && noise == 0 {
-		return b, nil, 0, fmt.Errorf("recipe: %s charged this run, and %s, which knows its noise, is gone", j.Shared.Path, j.dir)
-	}
-	if !recorded && noise == 0 {
-		j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
-		noise, err = j.settle(ctx, b.ledger, j.plan)
-		if err != nil {
-			return b, nil, 0, err
-		}
-		if err = j.save(state{Noise: noise}); err != nil {
-			return b, nil, 0, err
-		}
-	}
-	events := j.plan.events(noise)
+// name of the run on a shared ledger.
+func (j *job) runName() string {
 	if j.Shared == nil {
-		if b, err = j.ownBook(ctx, j.name(), j.id, events); err != nil {
-			return b, nil, 0, err
-		}
+		return ""
 	}
-	reservations, err = b.run.ReserveBatch(events)
+	return "pate dpsgd " + j.id
+}
+
+// openBook settles the noise and opens the ledger.
+func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64, error) {
+	noise := done.Noise
+	if j.Shared != nil {
+		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
+		if err != nil {
+			return nil, 0, err
+		}
+		if noise, err = j.settled(ctx, book, noise); err != nil {
+			book.Close()
+			return nil, 0, err
+		}
+		return book, noise, nil
+	}
+	noise, err := j.settled(ctx, nil, noise)
 	if err != nil {
-		if errors.Is(err, ledger.ErrBudgetExceeded) && !recorded { // it may be settled otherwise when the ledger has room
-			err = errors.Join(err, j.forget())
-		}
-		return b, nil, 0, fmt.Errorf("recipe: %w", err)
+		return nil, 0, err
 	}
-	return b, reservations, noise, nil
+	file, err := j.ownFile(j.name(), j.id, j.plan.events(noise))
+	if err != nil {
+		return nil, 0, err
+	}
+	book, err := file.Open(ctx, file.New)
+	return book, noise, err
+}
+
+// settled returns the noise, on disk; book is the shared ledger or nil.
+func (j *job) settled(ctx context.Context, book *release.Book, noise float64) (float64, error) {
+	if noise != 0 {
+		return noise, nil
+	}
+	var shared *ledger.Ledger
+	if book != nil {
+		shared = book.Ledger
+		for _, run := range shared.Runs() {
+			if run.Name == j.runName() {
+				return 0, fmt.Errorf("recipe: %s charged this run, and %s, which knows its noise, is gone", j.Shared.File.Path, j.dir)
+			}
+		}
+	}
+	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
+	noise, err := j.settle(ctx, shared, j.plan)
+	if err != nil {
+		return 0, err
+	}
+	return noise, j.save(state{Noise: noise})
+}
+
+func (j *job) modelFile() string { return filepath.Join(j.Dir, "models", j.name()+".model") }
+
+// released trains the model as a release on the ledger.
+func (j *job) released(ctx context.Context, done state, book *release.Book, noise float64) (Row, error) {
+	var row Row
+	mode := os.FileMode(0o600)
+	if j.Key.Releasable() {
+		mode = 0o644
+	}
+	was, err := book.Release(ctx, release.Release{
+		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
+		Out: release.Out{Path: j.modelFile(), Mode: mode},
+		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) ([]byte, error) {
+			trained, file, err := j.train(ctx, done, reservations, noise)
+			if err != nil {
+				return nil, err
+			}
+			row = trained
+			_, err = out.Write(file)
+			return file, err
+		},
+	})
+	switch {
+	case errors.Is(err, ledger.ErrBudgetExceeded) && !was.Recorded: // it may be settled otherwise when the ledger has room
+		return Row{}, fmt.Errorf("recipe: %w", errors.Join(err, j.forget()))
+	case err != nil:
+		return Row{}, fmt.Errorf("recipe: %w", err)
+	}
+	end := state{Noise: noise, Row: &row}
+	if j.Shared != nil {
+		if end.Ledger, err = stateOf(book.Ledger); err != nil {
+			return Row{}, err
+		}
+		j.result.Ledger = end.Ledger
+	}
+	return row, j.finish(end)
+}
+
+// trainWithout trains a model that no ledger charges.
+func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
+	row, file, err := j.train(ctx, done, nil, 0)
+	if err != nil {
+		return Row{}, err
+	}
+	if err := durable.WriteBytes(j.modelFile(), 0o600, file); err != nil {
+		return Row{}, fmt.Errorf("recipe: %w", err)
+	}
+	return row, j.finish(state{Row: &row})
 }
 
 // forget removes the state of a run that was not charged.
@@ -99,8 +169,8 @@ func (j *job) forget() error {
 	return err
 }
 
-// train is the training, charged.
-func (j *job) train(ctx context.Context, done state, b book, reservations []*ledger.Reservation, noise float64) (Row, error) {
+// train is the training, charged. It returns the file of the model.
+func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, noise float64) (Row, []byte, error) {
 	start := time.Now()
 	j.noise = noise
 	var statistics []*ledger.Reservation
@@ -110,34 +180,34 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 	}
 	p, err := j.prepare(ctx, statistics)
 	if err != nil {
-		return Row{}, err
+		return Row{}, nil, err
 	}
 	key := j.Key.Derive("recipe", uint64(j.seed))
 	m, err := j.plan.Recipe.newModel(j.shape, p.train.X.Cols, key)
 	if err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
 	trained, err := j.plan.Recipe.trained(m, j.shape, key)
 	if err != nil {
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
 	cfg := j.plan.train(noise)
-	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, filepath.Join(j.dir, "checkpoint"), checkpointEvery(cfg.TotalSteps())
+	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step
 	result, err := dpsgd.Train(ctx, trained, p.train, cfg, training, key)
 	switch {
 	case err != nil:
-		return Row{}, fmt.Errorf("recipe: %w", err)
+		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	case watch.err != nil:
-		return Row{}, watch.err
+		return Row{}, nil, watch.err
 	}
 	if result.Average != nil {
 		copy(m.Parameters(), result.Average)
 	}
 	row, err := j.row(ctx, m, p, cfg, result)
 	if err != nil {
-		return Row{}, err
+		return Row{}, nil, err
 	}
 	if j.seed == 0 {
 		last := Point{Step: row.Steps, Accuracy: row.Accuracy}
@@ -151,41 +221,23 @@ func (j *job) train(ctx context.Context, done state, b book, reservations []*led
 	if p.fixed != nil {
 		whole.Extractor = p.fixed.Name()
 	}
-	return row, j.finish(b, reservations, whole, state{Noise: noise, Row: &row}, cfg.Checkpoint)
+	file, err := whole.bytes()
+	return row, file, err
 }
 
-// finish commits the model, writes its file and keeps the row.
-func (j *job) finish(b book, reservations []*ledger.Reservation, m Model, done state, checkpoint string) error {
-	file, err := m.bytes()
-	if err != nil {
-		return err
-	}
-	var outcomes []ledger.Outcome
-	for _, r := range reservations { // the model is what all of them led to
-		outcomes = append(outcomes, ledger.Outcome{Of: r, Bytes: file})
-	}
-	if len(outcomes) > 0 {
-		if err := b.ledger.CommitBatch(outcomes); err != nil {
-			return fmt.Errorf("recipe: %w", err)
-		}
-	}
-	mode := os.FileMode(0o600)
-	if done.Row.Releasable {
-		mode = 0o644
-	}
-	if err := durable.WriteBytes(filepath.Join(j.Dir, "models", j.name()+".model"), mode, file); err != nil {
-		return fmt.Errorf("recipe: %w", err)
-	}
-	if j.Shared != nil {
-		if done.Ledger, err = stateOf(b.ledger); err != nil {
-			return err
-		}
-		j.result.Ledger = done.Ledger
-	}
+// finish keeps the row of a model that is written.
+func (j *job) finish(done state) error {
 	if err := j.save(done); err != nil {
 		return err
 	}
-	if err := os.Remove(checkpoint); err != nil {
+	return j.removeCheckpoint()
+}
+
+func (j *job) checkpoint() string { return filepath.Join(j.dir, "checkpoint") }
+
+// removeCheckpoint removes the state of a training that is done.
+func (j *job) removeCheckpoint() error {
+	if err := os.Remove(j.checkpoint()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil

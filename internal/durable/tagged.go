@@ -31,6 +31,22 @@ func Sweep(path, tag string) {
 	}
 }
 
+// SweepFolder removes the temporary files of this package from a folder in which nobody
+// is writing. What cannot be removed stays.
+func SweepFolder(dir string) {
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return // writing there will say so
+	}
+	for _, f := range found {
+		name, ours := strings.CutSuffix(f.Name(), ".tmp")
+		dot := strings.LastIndexByte(name, '.')
+		if ours && dot > 0 && name[0] == '.' && name[dot+1:] != "" && strings.Trim(name[dot+1:], "0123456789") == "" {
+			os.Remove(filepath.Join(dir, f.Name()))
+		}
+	}
+}
+
 // temporary returns the pattern, for os.CreateTemp, of the temporary files beside path.
 func temporary(path, tag string) string {
 	if tag != "" {

@@ -18,9 +18,10 @@ import (
 const destroyed = '-'
 
 // Read returns the key in a file. It reports false if there is no such file, or if a
-// process was killed while it destroyed the key.
+// process was killed while it destroyed the key. A file that others may know, or may have
+// written, is an error; see [durable.ReadSecret].
 func Read(path string) (key rng.Key, ok bool, err error) {
-	text, err := os.ReadFile(path)
+	text, err := durable.ReadSecret(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return key, false, nil
@@ -51,16 +52,12 @@ func Write(path string, key rng.Key) error {
 // Destroy overwrites and removes the key file, if it exists. It cannot reach what a disk, a
 // snapshot or a backup remembers.
 func Destroy(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = f.Stat(); err == nil {
-			_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
-		}
-		err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil && is.Mode().IsRegular() { // what a link leads to is not this file
+		err = overwrite(path)
 	}
 	err = errors.Join(err, os.Remove(path))
 	if err == nil {
@@ -70,4 +67,17 @@ func Destroy(path string) error {
 		return fmt.Errorf("keyfile: the key of a finished run could not be destroyed: %w", err)
 	}
 	return nil
+}
+
+// overwrite puts something else in the place of a key.
+func overwrite(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = f.Stat(); err == nil {
+			_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
+		}
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	return err
 }

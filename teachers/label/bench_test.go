@@ -81,8 +81,8 @@ func BenchmarkLabel(b *testing.B) {
 				require.NoError(b, err)
 				ask, err := s.start(r, key)
 				require.NoError(b, err)
-				w := newLabelWriter(io.Discard)
-				require.NoError(b, release(context.Background(), inMemory(matrix), nil, ask, w, func(int) {}))
+				w := newLabelWriter(io.Discard, false)
+				require.NoError(b, askAll(context.Background(), inMemory(matrix), nil, ask, w, func(int) {}))
 				require.Equal(b, queries, w.asked)
 				runs++
 			}

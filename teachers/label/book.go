@@ -1,26 +1,17 @@
 package label
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/accountant/ledger/release"
 )
 
-// account is how the ledger is opened, and whether it is new.
-func (c Config) account() (account ledger.Config, fresh bool, err error) {
-	made, want := c.Account, c.Expect
+// file returns the ledger of the run.
+func (c Config) file() release.File {
+	made := c.Account
 	made.Run, made.Data, made.Noise = "", "", ledger.SecretNoise
 	if c.Seed != nil {
 		made.Noise = ledger.SeededNoise
@@ -28,173 +19,52 @@ func (c Config) account() (account ledger.Config, fresh bool, err error) {
 	if c.Setting.Stable() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
 		made.FailureDelta = made.Delta / 2
 	}
-	// Before the ledger is looked for: it was there, whole, before its secret was.
-	known, err := exists(IDFile(c.Ledger))
-	if err != nil {
-		return made, false, err
-	}
-	f, err := os.Open(c.Ledger)
-	if errors.Is(err, fs.ErrNotExist) {
-		return made, true, c.lost(known)
-	}
-	if err != nil {
-		return made, false, &Error{What: "the ledger cannot be read", Err: err}
-	}
-	defer f.Close()
-	first, err := bufio.NewReader(io.LimitReader(f, 1<<21)).ReadBytes('\n')
-	if err == io.EOF { // it never became one, or opening it says what it is
-		return made, true, c.lost(known)
-	}
-	if err != nil {
-		return made, false, &Error{What: "the ledger cannot be read", Err: err}
-	}
-	is, err := ledger.ReadConfig(bytes.NewReader(first))
-	if err != nil {
-		return is, false, fmt.Errorf("%w (%s)", err, c.Ledger)
-	}
-	var differ []string
-	field := func(name string, is, want any, given bool) {
-		if given && is != want {
-			differ = append(differ, fmt.Sprintf("%s is %v, not %v", name, is, want))
-		}
-	}
-	field("epsilon", is.Epsilon, want.Epsilon, want.Epsilon != 0)
-	field("delta", is.Delta, want.Delta, want.Delta != 0)
-	field("unit", is.Unit, want.Unit, want.Unit != "")
-	field("relation", is.Relation, want.Relation, want.Relation != 0)
-	if want.Mode != nil {
-		field("mode", is.Mode, *want.Mode, true)
-	}
-	field("noise", string(is.Noise), string(made.Noise), is.Noise != ledger.UnknownNoise)
-	if c.Setting.Stable() && is.Mode == ledger.Filter && is.FailureDelta == 0 {
-		return is, false, &Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
+	return release.File{Path: c.Ledger, New: made, Expect: c.Expect, Warn: c.Warn}
+}
+
+// fits refuses a ledger that the mechanism cannot be charged to.
+func (c Config) fits(account ledger.Config) error {
+	if c.Setting.Stable() && account.Mode == ledger.Filter && account.FailureDelta == 0 {
+		return &Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
 			Fix: "name another ledger, made for it or with a failure delta"}
-	}
-	if differ != nil {
-		return is, false, &Error{What: c.Ledger + " was made otherwise: its " + strings.Join(differ, ", "),
-			Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: "take the ledger as it is, or name another"}
-	}
-	return is, false, nil
-}
-
-// lost is the error for a ledger that is not there and whose secret is.
-func (c Config) lost(known bool) error {
-	if !known {
-		return nil
-	}
-	return &Error{What: c.Ledger + " is gone or cut off, and " + IDFile(c.Ledger) + " shows that it was there",
-		Why: "what was charged to it stays spent, and without it nothing tells what was answered",
-		Fix: "restore the ledger; if it never charged anything, remove the other file too"}
-}
-
-// openLedger opens the ledger, waiting for whoever holds it, until ctx ends.
-func openLedger(ctx context.Context, path string, account ledger.Config) (*ledger.Ledger, error) {
-	type opened struct {
-		book *ledger.Ledger
-		err  error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		book, err := ledger.Open(path, account)
-		done <- opened{book, err}
-	}()
-	select {
-	case o := <-done:
-		if o.err != nil {
-			return nil, fmt.Errorf("label: %w", o.err)
-		}
-		return o.book, nil
-	case <-ctx.Done():
-		go func() { // give it back when it comes after all
-			if o := <-done; o.err == nil {
-				o.book.Close()
-			}
-		}()
-		return nil, fmt.Errorf("label: waiting for another process to leave the ledger: %w", ctx.Err())
-	}
-}
-
-// recordedRun is a run of labels that a ledger has charged.
-type recordedRun struct {
-	id        identity
-	committed bool
-}
-
-// keptHead is the head that the ledger at a path is known to have had; zero if none
-// was kept.
-func keptHead(path string) (ledger.Head, error) {
-	text, err := os.ReadFile(HeadFile(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return ledger.Head{}, nil
-	}
-	if err != nil {
-		return ledger.Head{}, fmt.Errorf("label: %w", err)
-	}
-	lines, hash, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), ":")
-	n, err := strconv.ParseInt(lines, 10, 64)
-	if err != nil || n < 1 || len(hash) != 64 {
-		return ledger.Head{}, &Error{What: HeadFile(path) + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
-	}
-	return ledger.Head{Lines: n, Hash: hash}, nil
-}
-
-// keepHead keeps the head of the ledger, before what it has committed leaves.
-func (j job) keepHead() error {
-	head := j.book.Head()
-	if err := durable.WriteBytes(HeadFile(j.Ledger), 0o600, fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash)); err != nil {
-		return fmt.Errorf("label: %w", err)
 	}
 	return nil
 }
 
-// recordedRuns reads the runs of a ledger that is held open, and checks that it
-// still has all lines it is known to have had.
-func recordedRuns(path string) ([]recordedRun, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
-	}
-	defer f.Close()
-	head, err := keptHead(path)
-	if err != nil {
-		return nil, err
-	}
+// keyFile returns the name of the key of an unfinished run.
+func keyFile(ledger string, id identity) string { return ledger + "." + id.tag() + ".key" }
+
+// recordedRun is a run of labels that a ledger has charged.
+type recordedRun struct {
+	name      string
+	id        identity
+	committed bool
+}
+
+// recordedRuns returns the runs of labels of a ledger.
+func recordedRuns(book *ledger.Ledger) ([]recordedRun, error) {
 	var runs []recordedRun
-	var entries []int64
-	sum, err := ledger.VerifyHead(f, head, func(e ledger.Entry) error {
-		id, ok, err := parseIdentity(e.Run)
-		if ok {
-			runs, entries = append(runs, recordedRun{id: id}), append(entries, e.Number)
+	for _, r := range book.Runs() {
+		id, ok, err := parseIdentity(r.Name)
+		if err != nil {
+			return nil, err
 		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("label: %w (%s)", err, path)
-	}
-	for i := range runs {
-		runs[i].committed = sum.Committed(entries[i])
+		if ok && r.Entries > 0 {
+			runs = append(runs, recordedRun{name: r.Name, id: id, committed: r.Committed})
+		}
 	}
 	return runs, nil
 }
 
-// identify fills in what tells these votes from others.
+// identify fills in what tells these votes from others: their hash under the secret of
+// the ledger.
 func (j *job) identify(runs []recordedRun) error {
-	path := IDFile(j.Ledger)
-	secret, ok, err := keyfile.Read(path)
+	secret, err := j.book.Secret(len(runs) > 0)
 	if err != nil {
 		return err
 	}
-	if !ok {
-		if len(runs) > 0 {
-			return &Error{What: path + " is gone", Why: "without it nothing tells whether these votes were answered before", Fix: "restore the file; without it no more labels are released under this ledger"}
-		}
-		if secret, err = aggregate.NewKey(); err != nil {
-			return fmt.Errorf("label: %w", err)
-		}
-		j.secret = &secret
-	}
 	hash := j.Votes.Hash()
-	j.id.Votes, err = public(secret.DeriveBytes("votes", hash[:]))
+	j.id.Votes, err = release.KeyName(secret.DeriveBytes("votes", hash[:]))
 	return err
 }
 

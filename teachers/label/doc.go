@@ -29,7 +29,7 @@
 // of other teachers on the same pool.
 //
 // Votes are compared by their hash under a secret that lies beside the ledger
-// ([IDFile]). The bare hash of a matrix of votes confirms a guess of any one vote,
+// ([release.IDFile]). The bare hash of a matrix of votes confirms a guess of any one vote,
 // and a ledger is made to be shown.
 //
 // # Guarantee

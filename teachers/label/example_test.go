@@ -55,7 +55,7 @@ func Example() {
 	// Output:
 	// 3 of 3 answered with sigma 0.549, releasable false, complete before false
 	// 3 of 3 answered with sigma 0.549, releasable false, complete before true
-	// query,label
+	// query,label_seeded_not_releasable
 	// 0,0
 	// 1,1
 	// 2,2

@@ -2,170 +2,91 @@ package label
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/keyfile"
 )
-
-// foreign is the error for a file that is in the way.
-func foreign(path string) error {
-	return &Error{What: path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
-}
 
 // job is a run on an open ledger.
 type job struct {
 	Config
 	account ledger.Config
-	book    *ledger.Ledger
-	step    func(string) error
+	book    *release.Book
 	id      identity
-	secret  *aggregate.Key // identifies votes on the ledger; not nil if not yet on disk
 }
 
-// begin charges a new run and carries it out.
-func (j job) begin(ctx context.Context) (Result, error) {
-	there, err := exists(j.Out)
-	if err != nil {
-		return Result{}, err
+// release carries out a new run, goes on with a recorded one, or checks that it is
+// complete: see [release.Book.Release].
+func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
+	r := release.Release{Out: release.Out{Path: j.Out, Mode: 0o644}}
+	var s Setting
+	var err error
+	if found != nil {
+		s, j.id, r.Run, r.Key.Name = found.id.setting(), found.id, found.name, found.id.Key
+	} else {
+		if s, err = j.settle(ctx, j.book.Ledger); err != nil {
+			return Result{}, sealed(err)
+		}
+		// Refused as a batch of queries, for which it says how many would fit.
+		_, err := s.charge(ctx, j.book.Ledger, func(e accountant.Event) (*ledger.Reservation, error) { return nil, j.book.Ledger.Try(e) })
+		if err != nil {
+			return Result{}, sealed(err)
+		}
+		j.id.take(s)
+		r.NameOf = func(key string) (string, error) {
+			named := j.id
+			named.Key = key
+			return named.encode()
+		}
 	}
-	if there {
-		return Result{}, foreign(j.Out)
-	}
-	s, err := j.settle(ctx, j.book)
-	if err != nil {
-		return Result{}, sealed(err)
-	}
-	j.id.take(s)
 	e, err := s.event()
 	if err != nil {
 		return Result{}, err
 	}
-	if n, err := j.book.Fits(ctx, e); err != nil {
-		return Result{}, sealed(err)
-	} else if n == 0 { // nothing is written: there shall be no key of a run that never is
-		if _, err := s.charge(ctx, j.book, j.book.Reserve); err != nil {
-			return Result{}, err
-		}
-		return Result{}, errors.New("label: the ledger took what does not fit")
+	r.Events, r.Out.Tag = []accountant.Event{e}, j.id.tag()
+	if j.Seed != nil {
+		r.Key.Given, r.Out.Mode = aggregate.SeedKey(*j.Seed), 0o600
+	} else {
+		r.Key.File = keyFile(j.Ledger, j.id)
 	}
-	if err := writable(j.Out, j.id.tag()); err != nil { // before it is charged
-		return Result{}, err
+	var count counts
+	r.Draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
+		w := newLabelWriter(out, j.Seed != nil)
+		err := j.draw(ctx, s, reservations[0], key, w)
+		count = w.counts
+		return outcome(w.hash.Sum(nil)), err
 	}
-	if j.secret != nil {
-		if err := keyfile.Write(IDFile(j.Ledger), *j.secret); err != nil {
-			return Result{}, err
-		}
-		if err := j.step("id"); err != nil {
-			return Result{}, err
-		}
+	r.Outcome = func(file io.Reader) ([]byte, error) {
+		sum, c, err := readLabels(file)
+		count = c
+		return outcome(sum), err
 	}
-	key, err := j.newKey()
+	done, err := j.book.Release(ctx, r)
 	if err != nil {
-		return Result{}, err
+		return Result{}, sealed(err)
 	}
-	if j.id.Key, err = public(key); err != nil {
-		return Result{}, err
-	}
-	result, err := j.carryOut(ctx, s, &key)
-	result.Calibrated = !j.setting().settled()
+	result, err := j.result(s, count)
+	result.Resumed, result.Complete = done.Recorded, done.Complete
+	result.Calibrated = found == nil && !j.setting().settled()
 	return result, err
 }
 
-// newKey is the key of a new run, on disk.
-func (j job) newKey() (aggregate.Key, error) {
-	if j.Seed != nil {
-		return aggregate.SeedKey(*j.Seed), nil
-	}
-	path := keyFile(j.Ledger, j.id)
-	key, ok, err := keyfile.Read(path) // of the same run, stopped before it was charged
-	if ok || err != nil {
-		return key, err
-	}
-	if key, err = aggregate.NewKey(); err != nil {
-		return key, fmt.Errorf("label: %w", err)
-	}
-	if err := keyfile.Write(path, key); err != nil {
-		return key, err
-	}
-	return key, j.step("key")
-}
-
-// resume goes on with a run, or checks it if it is complete.
-func (j job) resume(ctx context.Context, found recordedRun) (Result, error) {
-	j.id = found.id
-	key, err := j.oldKey()
-	if err != nil {
-		return Result{}, err
-	}
-	there, err := exists(j.Out)
-	if err != nil {
-		return Result{}, err
-	}
-	switch {
-	case there && found.committed:
-		return j.verify(key != nil)
-	case there:
-		return Result{}, foreign(j.Out)
-	case key != nil:
-		result, err := j.carryOut(ctx, found.id.setting(), key)
-		result.Resumed = true
-		return result, err
-	case found.committed:
-		return Result{}, &Error{What: j.Out + " is not there, and the run that released these labels is complete",
-			Why: "its key was destroyed then, and with another they would be answered a second time", Fix: "give as --out the file that it wrote, or a copy of it"}
-	}
-	return Result{}, &Error{What: "the key of the unfinished run is gone: " + keyFile(j.Ledger, j.id),
-		Why: "some of its queries may have been answered, and with another key they would be a second time", Fix: "restore the file; what the run was charged is spent"}
-}
-
-// oldKey is the key of a recorded run, nil if it is gone.
-func (j job) oldKey() (*aggregate.Key, error) {
-	var key aggregate.Key
-	if j.Seed != nil {
-		key = aggregate.SeedKey(*j.Seed)
-	} else {
-		var ok bool
-		var err error
-		if key, ok, err = keyfile.Read(keyFile(j.Ledger, j.id)); !ok || err != nil {
-			return nil, err
-		}
-	}
-	name, err := public(key)
-	if err != nil {
-		return nil, err
-	}
-	if name != j.id.Key {
-		return nil, &Error{What: keyFile(j.Ledger, j.id) + " is not the key of the unfinished run", Why: "with another key its queries would be answered a second time", Fix: "restore the file"}
-	}
-	return &key, nil
-}
-
-// carryOut reserves, asks, commits, names the file and destroys the key. What
-// was done before is done again, at no cost and with the same outcome.
-func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Result, error) {
-	reservation, err := j.reserve(s)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := j.step("reserved"); err != nil {
-		return Result{}, err
-	}
+// draw asks all queries and writes the labels.
+func (j job) draw(ctx context.Context, s Setting, reservation *ledger.Reservation, key aggregate.Key, w *labelWriter) error {
 	hash := j.Votes.Hash()
 	ask, err := s.start(reservation, key.DeriveBytes("votes", hash[:]))
 	if err != nil {
-		return Result{}, err
+		return err
 	}
 	var predictions *predictionReader
 	if j.Predictions != "" {
 		if predictions, err = openPredictions(j.Predictions, j.Votes.Classes()); err != nil {
-			return Result{}, err
+			return err
 		}
 		defer predictions.close()
 	}
@@ -173,99 +94,20 @@ func (j job) carryOut(ctx context.Context, s Setting, key *aggregate.Key) (Resul
 	if j.Progress != nil {
 		progress = func(done int) { j.Progress(done, s.Queries) }
 	}
-	durable.Sweep(j.Out, j.id.tag()) // what this run left when it was killed: the ledger is ours
-	var count counts
-	err = durable.WriteTagged(j.Out, j.id.tag(), 0o644, func(out io.Writer) error {
-		w := newLabelWriter(out)
-		if err := release(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
-			return err
-		}
-		if predictions != nil {
-			if err := predictions.unchanged(j.id.Predictions); err != nil {
-				return err
-			}
-		}
-		count = w.counts
-		if err := j.step("asked"); err != nil {
-			return err
-		}
-		there, err := exists(j.Out)
-		if err != nil {
-			return err
-		}
-		if there { // of a run on another ledger, meanwhile
-			return foreign(j.Out)
-		}
-		if err := j.book.Commit(reservation, outcome(w.hash.Sum(nil))); err != nil {
-			return fmt.Errorf("label: %w", err)
-		}
-		if err := j.keepHead(); err != nil {
-			return err
-		}
-		return j.step("committed")
-	})
-	if err != nil {
-		return Result{}, err
+	if err := askAll(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
+		return err
 	}
-	if err := j.step("named"); err != nil {
-		return Result{}, err
+	if predictions != nil {
+		return predictions.unchanged(j.id.Predictions)
 	}
-	return j.finish(s, count)
+	return nil
 }
 
-func (j job) reserve(s Setting) (*ledger.Reservation, error) {
-	name, err := j.id.encode()
-	if err != nil {
-		return nil, err
-	}
-	run, err := j.book.Run(name)
-	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
-	}
-	e, err := s.event()
-	if err != nil {
-		return nil, err
-	}
-	reservation, err := run.Reserve(e)
-	if err != nil {
-		return nil, sealed(err)
-	}
-	return reservation, nil
-}
-
-// verify compares the labels of a complete run with what it committed.
-func (j job) verify(hasKey bool) (Result, error) {
-	sum, count, err := readLabels(j.Out)
-	if err != nil {
-		return Result{}, &Error{What: j.Out + " cannot be read", Err: err}
-	}
-	s := j.id.setting()
-	reservation, err := j.reserve(s) // again, at no cost
-	if err != nil {
-		return Result{}, err
-	}
-	if err := j.book.Commit(reservation, outcome(sum)); err != nil {
-		fix := "restore the file; its key is destroyed and nothing is drawn again"
-		if hasKey {
-			fix = "move it away and run the command again, which repeats what was released"
-		}
-		return Result{}, &Error{What: j.Out + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
-	}
-	result, err := j.finish(s, count)
-	result.Resumed, result.Complete = true, true
-	return result, err
-}
-
-// finish destroys the key and says what there is.
-func (j job) finish(s Setting, count counts) (Result, error) {
-	if j.Seed == nil {
-		if err := keyfile.Destroy(keyFile(j.Ledger, j.id)); err != nil {
-			return Result{}, err
-		}
-	}
+// result says what there is.
+func (j job) result(s Setting, count counts) (Result, error) {
 	result := Result{
 		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.Queries - count.asked,
-		Setting: s, Delta: j.account.Delta, Account: j.account, Left: j.book.Left(),
+		Setting: s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
 		Releasable: !j.id.Seeded && j.account.Noise != ledger.SeededNoise,
 	}
 	e, err := s.event()
@@ -277,11 +119,11 @@ func (j job) finish(s Setting, count counts) (Result, error) {
 	}
 	result.Claim = j.account.Epsilon
 	if j.account.Mode == ledger.Reserved {
-		if result.Claim, err = j.book.Epsilon(); err != nil {
+		if result.Claim, err = j.book.Ledger.Epsilon(); err != nil {
 			return Result{}, fmt.Errorf("label: %w", err)
 		}
 	}
-	return result, j.step("done")
+	return result, nil
 }
 
 // alone is the cost of one event by itself.

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -32,16 +34,13 @@ type Config struct {
 	Seed *uint64
 	// Progress, if not nil, is told how many of the queries are done.
 	Progress func(done, total int)
+	// Warn, if not nil, is told what a person should know of the files and nothing fails
+	// of.
+	Warn func(string)
 }
 
 // Expect is what somebody takes a ledger to be. What is zero may be anything.
-type Expect struct {
-	Unit     string
-	Relation accountant.Relation
-	Epsilon  float64
-	Delta    float64
-	Mode     *ledger.Mode
-}
+type Expect = release.Expect
 
 // Result is what was released. Nothing in it is private.
 type Result struct {
@@ -65,11 +64,6 @@ type Result struct {
 // is a *[BudgetError], and nothing is charged or written. When ctx ends, or
 // anything fails, there are no labels and repeating the run costs nothing more.
 func Run(ctx context.Context, c Config) (Result, error) {
-	return c.run(ctx, func(string) error { return nil })
-}
-
-// run is Run that calls step after each thing that outlasts a crash.
-func (c Config) run(ctx context.Context, step func(string) error) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
 	}
@@ -77,8 +71,12 @@ func (c Config) run(ctx context.Context, step func(string) error) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	account, fresh, err := c.account()
+	file := c.file()
+	account, fresh, err := file.Look()
 	if err != nil {
+		return Result{}, err
+	}
+	if err := c.fits(account); err != nil {
 		return Result{}, err
 	}
 	if n := c.Votes.Teachers(); n > 0 && account.Delta >= 1/float64(n) {
@@ -90,19 +88,19 @@ func (c Config) run(ctx context.Context, step func(string) error) (Result, error
 			return Result{}, err
 		}
 	}
-	book, err := openLedger(ctx, c.Ledger, account)
+	book, err := file.Open(ctx, account)
 	if err != nil {
 		return Result{}, err
 	}
 	defer book.Close()
-	if err := step("opened"); err != nil {
+	if err := crash.Point(ctx, "opened"); err != nil {
 		return Result{}, err
 	}
-	runs, err := recordedRuns(c.Ledger)
+	runs, err := recordedRuns(book.Ledger)
 	if err != nil {
 		return Result{}, err
 	}
-	j := job{Config: c, account: account, book: book, step: step, id: asked}
+	j := job{Config: c, account: account, book: book, id: asked}
 	if err := j.identify(runs); err != nil {
 		return Result{}, err
 	}
@@ -110,10 +108,7 @@ func (c Config) run(ctx context.Context, step func(string) error) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	if found != nil {
-		return j.resume(ctx, *found)
-	}
-	return j.begin(ctx)
+	return j.release(ctx, found)
 }
 
 // maxPool bounds the name of a pool, in bytes.
@@ -146,10 +141,10 @@ func (c Config) check() error {
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
 	}
-	if out == book || out == IDFile(book) || out == HeadFile(book) {
+	if out == book || out == release.IDFile(book) || out == release.HeadFile(book) {
 		return &Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
 	}
-	if there, err := exists(filepath.Dir(c.Out)); err != nil || !there {
+	if there, err := durable.Exists(filepath.Dir(c.Out)); err != nil || !there {
 		return &Error{What: "there is no folder for " + c.Out, Fix: "make it", Err: err}
 	}
 	if err := c.setting().check(); err != nil {
@@ -213,23 +208,23 @@ func (c Config) identity() (identity, error) {
 		}
 	}
 	if c.Seed != nil {
-		id.Key, err = public(aggregate.SeedKey(*c.Seed))
+		id.Key, err = release.KeyName(aggregate.SeedKey(*c.Seed))
 	}
 	return id, err
 }
 
 // tryFresh checks, before anything is written, what a new ledger would refuse.
 func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
-	there, err := exists(c.Out)
+	there, err := durable.Exists(c.Out)
 	if err != nil {
 		return err
 	}
 	if there {
-		return foreign(c.Out)
+		return &Error{What: c.Out + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
 	}
-	trial, err := ledger.Open("", account)
+	trial, err := release.Trial(account)
 	if err != nil {
-		return fmt.Errorf("label: %w", err)
+		return err
 	}
 	s, err := c.settle(ctx, trial)
 	if err != nil {

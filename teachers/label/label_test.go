@@ -14,8 +14,10 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -110,7 +112,11 @@ func expected(t require.TestingT, c Config, s Setting, key aggregate.Key) string
 	}
 	require.NoError(t, err)
 	var b strings.Builder
-	b.WriteString(heading)
+	if c.Seed != nil {
+		b.WriteString(seededHeading)
+	} else {
+		b.WriteString(heading)
+	}
 	for ballot, err := range c.Votes.Histograms(context.Background()) {
 		require.NoError(t, err)
 		a, err := session.Ask(uint64(ballot.Query), ballot.Histogram)
@@ -183,7 +189,7 @@ func TestTheKeyIsDestroyedAndWhatIsCompleteStays(t *testing.T) {
 	keys, err := filepath.Glob(c.Ledger + ".*.key")
 	require.NoError(t, err)
 	require.Empty(t, keys)
-	info, err := os.Stat(IDFile(c.Ledger))
+	info, err := os.Stat(release.IDFile(c.Ledger))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 	before, labels := read(t, c.Ledger), read(t, c.Out)
@@ -241,7 +247,7 @@ func TestRefusals(t *testing.T) {
 		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
 		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
 		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
-		"no id":         {func(c *Config) { require.NoError(t, os.Remove(IDFile(c.Ledger))) }, "is gone"},
+		"no id":         {func(c *Config) { require.NoError(t, os.Remove(release.IDFile(c.Ledger))) }, "is gone"},
 		"in the way":    {func(c *Config) { c.Ledger += "2" }, "is there already"},
 	} {
 		for _, complete := range []bool{false, true} {
@@ -251,12 +257,12 @@ func TestRefusals(t *testing.T) {
 					write(t, run.Out, "mine\n")
 				}
 				stop := errors.New("stopped")
-				_, err := run.run(context.Background(), func(step string) error {
+				_, err := Run(crash.With(context.Background(), func(step string) error {
 					if step == "reserved" && !complete {
 						return stop
 					}
 					return nil
-				})
+				}), run)
 				if complete {
 					require.NoError(t, err)
 				} else {
@@ -268,7 +274,7 @@ func TestRefusals(t *testing.T) {
 				var refused *Error
 				require.ErrorAs(t, err, &refused)
 				require.ErrorContains(t, err, c.says)
-				require.False(t, refused.Check)
+				require.Equal(t, name == "no id", refused.Check)
 				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
 			})
 		}
@@ -315,7 +321,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		c := standard(t)
 		release1(t, c)
 		require.NoError(t, os.Remove(c.Out))
-		refuse(t, c, false, "is complete")
+		refuse(t, c, true, "is complete")
 		require.NoFileExists(t, c.Out)
 	})
 	t.Run("labels edited", func(t *testing.T) {
@@ -326,7 +332,7 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 	})
 	t.Run("labels edited before the key was destroyed", func(t *testing.T) {
 		c := standard(t)
-		_, err := c.run(context.Background(), at("named"))
+		_, err := Run(crash.With(context.Background(), at("named")), c)
 		require.ErrorIs(t, err, stop)
 		labels := read(t, c.Out)
 		write(t, c.Out, "query,label\n")
@@ -337,21 +343,21 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 	})
 	t.Run("key gone before the answers", func(t *testing.T) {
 		c := standard(t)
-		_, err := c.run(context.Background(), at("reserved"))
+		_, err := Run(crash.With(context.Background(), at("reserved")), c)
 		require.ErrorIs(t, err, stop)
 		removeKey(t, c)
-		refuse(t, c, false, "key of the unfinished run is gone")
+		refuse(t, c, true, "key of the unfinished run is gone")
 	})
 	t.Run("key gone after the commit", func(t *testing.T) {
 		c := standard(t)
-		_, err := c.run(context.Background(), at("committed"))
+		_, err := Run(crash.With(context.Background(), at("committed")), c)
 		require.ErrorIs(t, err, stop)
 		removeKey(t, c)
-		refuse(t, c, false, "run that released these labels is complete")
+		refuse(t, c, true, "run that released it is complete")
 	})
 	t.Run("another key", func(t *testing.T) {
 		c := standard(t)
-		_, err := c.run(context.Background(), at("reserved"))
+		_, err := Run(crash.With(context.Background(), at("reserved")), c)
 		require.ErrorIs(t, err, stop)
 		keys, err := filepath.Glob(c.Ledger + ".*.key")
 		require.NoError(t, err)
@@ -364,14 +370,14 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 		c := standard(t)
 		one, two := uint64(1), uint64(2)
 		c.Seed = &one
-		_, err := c.run(context.Background(), at("asked"))
+		_, err := Run(crash.With(context.Background(), at("drawn")), c)
 		require.ErrorIs(t, err, stop)
 		c.Seed = &two
 		refuse(t, c, false, "another seed")
 	})
 	t.Run("labels in the way of an unfinished run", func(t *testing.T) {
 		c := standard(t)
-		_, err := c.run(context.Background(), at("asked"))
+		_, err := Run(crash.With(context.Background(), at("drawn")), c)
 		require.ErrorIs(t, err, stop)
 		write(t, c.Out, "query,label\n")
 		refuse(t, c, false, "is there already")
@@ -405,6 +411,9 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
 	require.NoError(t, err)
 	require.NoError(t, book.Close())
+	c.Setting.Sigma = 1
+	_, err = Run(context.Background(), c) // gives the ledger its head and id
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	before = contents(t, filepath.Dir(c.Ledger))
 	for _, sigma := range []float64{1, 24} { // 24 would do on a new ledger
 		c.Setting.Sigma = sigma

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -68,7 +69,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 	t.Run("a head that is none", func(t *testing.T) {
 		run := standard(t)
 		release1(t, run)
-		write(t, HeadFile(run.Ledger), "7\n")
+		write(t, release.HeadFile(run.Ledger), "7\n")
 		_, err := Run(context.Background(), run)
 		require.ErrorContains(t, err, "is not the head of a ledger")
 	})

@@ -8,18 +8,18 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/internal/durable"
 )
 
 // The labels are CSV: a line for each query that was asked, in order, with an
 // empty label where the mechanism declined. Queries that were not asked, since a cap
 // on answers was reached before, have no line.
 const heading = "query,label\n"
+
+// seededHeading is that of labels whose noise comes from a seed.
+const seededHeading = "query,label_seeded_not_releasable\n"
 
 // counts is what a file of labels says.
 type counts struct {
@@ -34,8 +34,12 @@ type labelWriter struct {
 	buf  []byte
 }
 
-func newLabelWriter(out io.Writer) *labelWriter {
-	return &labelWriter{out: out, hash: sha256.New(), buf: []byte(heading)}
+func newLabelWriter(out io.Writer, seeded bool) *labelWriter {
+	first := heading
+	if seeded {
+		first = seededHeading
+	}
+	return &labelWriter{out: out, hash: sha256.New(), buf: []byte(first)}
 }
 
 func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
@@ -62,12 +66,7 @@ func (w *labelWriter) flush() error {
 func outcome(sum []byte) []byte { return fmt.Appendf(nil, "sha256:%x\n", sum) }
 
 // readLabels hashes a file and counts its lines.
-func readLabels(path string) (sum []byte, c counts, err error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, c, err
-	}
-	defer f.Close()
+func readLabels(f io.Reader) (sum []byte, c counts, err error) {
 	h := sha256.New()
 	lines := bufio.NewReaderSize(io.TeeReader(f, h), 1<<16)
 	for {
@@ -79,7 +78,7 @@ func readLabels(path string) (sum []byte, c counts, err error) {
 			continue
 		case err != nil:
 			return nil, c, err
-		case string(text) == heading:
+		case string(text) == heading || string(text) == seededHeading:
 			continue
 		}
 		c.asked++
@@ -88,27 +87,3 @@ func readLabels(path string) (sum []byte, c counts, err error) {
 		}
 	}
 }
-
-// exists says whether something has the name.
-func exists(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("label: %w", err)
-	}
-	return true, nil
-}
-
-// writable fails where no file can be made beside path.
-func writable(path, tag string) error {
-	err := durable.WriteTagged(path, tag, 0o600, func(io.Writer) error { return errWritable })
-	if errors.Is(err, errWritable) {
-		return nil
-	}
-	return &Error{What: path + " cannot be written", Err: err}
-}
-
-// errWritable ends a file that was made to see whether it can be.
-var errWritable = errors.New("label: no file is wanted")

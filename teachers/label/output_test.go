@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/crash"
 )
 
 // Two runs on two ledgers write labels of one name at the same time: neither takes the
@@ -18,8 +20,8 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 	second := first
 	second.Ledger += "2"
 	var made Result
-	_, err := first.run(context.Background(), func(step string) error {
-		if step != "asked" {
+	_, err := Run(crash.With(context.Background(), func(step string) error {
+		if step != "drawn" {
 			return nil
 		}
 		writing, err := filepath.Glob(filepath.Join(dir, ".labels.csv.*.tmp"))
@@ -34,7 +36,7 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 		made = release1(t, second)
 		require.FileExists(t, writing[0], "a live file")
 		return nil
-	})
+	}), first)
 	require.ErrorContains(t, err, "is there already")
 	info, err := os.Stat(second.Out)
 	require.NoError(t, err)
@@ -54,16 +56,16 @@ func TestRunsOnTwoLedgersLeaveEachOtherAlone(t *testing.T) {
 func TestKilledRunIsSweptByItself(t *testing.T) {
 	c := standard(t)
 	var left string
-	_, err := c.run(context.Background(), func(step string) error {
-		if step != "asked" {
+	_, err := Run(crash.With(context.Background(), func(step string) error {
+		if step != "drawn" {
 			return nil
 		}
 		writing, err := filepath.Glob(filepath.Join(filepath.Dir(c.Out), ".labels.csv.*.tmp"))
 		require.NoError(t, err)
 		require.Len(t, writing, 1)
 		left = writing[0]
-		return errWritable
-	})
+		return errCrash
+	}), c)
 	require.Error(t, err)
 	write(t, left, "half of the lab") // a process that is killed does not remove it
 	release1(t, c)

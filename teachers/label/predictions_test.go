@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -91,12 +92,12 @@ func TestPredictionsFromAPipe(t *testing.T) {
 func TestPredictionsThatChangeAreNotCommitted(t *testing.T) {
 	c, lines := predicted(t)
 	good := strings.Join(lines, "\n")
-	_, err := c.run(context.Background(), func(step string) error {
+	_, err := Run(crash.With(context.Background(), func(step string) error {
 		if step == "reserved" {
 			write(t, c.Predictions, strings.Replace(good, "0.98", "0.9805", 1))
 		}
 		return nil
-	})
+	}), c)
 	require.ErrorContains(t, err, "was changed while it was read")
 	require.NoFileExists(t, c.Out)
 	write(t, c.Predictions, good)

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -75,15 +76,15 @@ func TestStableLabels(t *testing.T) {
 func TestStableRunsResume(t *testing.T) {
 	stop := errors.New("stopped")
 	for _, mechanism := range stable.Mechanisms() {
-		for _, where := range []string{"reserved", "asked", "committed", "named"} {
+		for _, where := range []string{"reserved", "drawn", "committed", "named"} {
 			t.Run(mechanism+" "+where, func(t *testing.T) {
 				c := stably(t, mechanism)
-				_, err := c.run(context.Background(), func(step string) error {
+				_, err := Run(crash.With(context.Background(), func(step string) error {
 					if step == where {
 						return stop
 					}
 					return nil
-				})
+				}), c)
 				require.ErrorIs(t, err, stop)
 				w := witness{config: c}
 				w.learn(t)

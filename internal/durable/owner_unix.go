@@ -1,6 +1,6 @@
 //go:build unix
 
-package features
+package durable
 
 import (
 	"fmt"
@@ -9,14 +9,22 @@ import (
 	"syscall"
 )
 
-// exposed is an error if somebody else may have written what info tells of: it
+// Exposed returns an error if somebody else may have written what info tells of: it
 // belongs to another user, or its mode lets the group or all write.
-func exposed(info fs.FileInfo) error {
+func Exposed(info fs.FileInfo) error {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) {
 		return fmt.Errorf("belongs to user %d", s.Uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("others may write to it, its mode is %v", info.Mode())
+	}
+	return nil
+}
+
+// Readable returns an error if the mode of info lets others than the owner read.
+func Readable(info fs.FileInfo) error {
+	if info.Mode().Perm()&0o044 != 0 {
+		return fmt.Errorf("others may read it, its mode is %v", info.Mode())
 	}
 	return nil
 }

@@ -1,0 +1,336 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// File is a ledger that something is to be charged to.
+type File struct {
+	Path   string        // required
+	New    ledger.Config // how the ledger is made if it is not there
+	Expect Expect        // what a ledger that is there must say
+	// Warn, if not nil, is told what a person should know and nothing fails of.
+	Warn func(string)
+}
+
+// Expect is what somebody takes a ledger to be. What is zero may be anything.
+type Expect struct {
+	Unit     string
+	Relation accountant.Relation
+	Epsilon  float64
+	Delta    float64
+	Mode     *ledger.Mode
+}
+
+func (f File) warn(format string, args ...any) {
+	if f.Warn != nil {
+		f.Warn(fmt.Sprintf(format, args...))
+	}
+}
+
+// Look returns how the ledger is to be opened, and whether it is new. A ledger that was
+// lost, and one that is not as expected, are refused with an [*Error]. Nothing is
+// written.
+func (f File) Look() (account ledger.Config, fresh bool, err error) {
+	// Before the ledger is looked for: it was there, whole, before any of them.
+	traces, err := f.traces()
+	if err != nil {
+		return f.New, false, err
+	}
+	file, err := durable.OpenRegular(f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.New, true, f.lost(traces)
+	}
+	if err != nil {
+		return f.New, false, f.unreadable(err)
+	}
+	defer file.Close()
+	first, err := bufio.NewReader(io.LimitReader(file, 1<<21)).ReadBytes('\n')
+	if err == io.EOF { // it never became one, or opening it says what it is
+		return f.New, true, f.lost(traces)
+	}
+	if err != nil {
+		return f.New, false, f.unreadable(err)
+	}
+	account, err = ledger.ReadConfig(bytes.NewReader(first))
+	if err != nil {
+		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
+	}
+	return account, false, f.agrees(account)
+}
+
+func (f File) unreadable(err error) error {
+	return &Error{What: "the ledger cannot be read", Why: "it is charged before anything is released", Fix: "check its name", Err: err}
+}
+
+// agrees compares a ledger that is there with what is expected.
+func (f File) agrees(is ledger.Config) error {
+	var differ []string
+	field := func(name string, is, want any, given bool) {
+		if given && is != want {
+			differ = append(differ, fmt.Sprintf("%s is %v, not %v", name, is, want))
+		}
+	}
+	want := f.Expect
+	field("epsilon", is.Epsilon, want.Epsilon, want.Epsilon != 0)
+	field("delta", is.Delta, want.Delta, want.Delta != 0)
+	field("unit", is.Unit, want.Unit, want.Unit != "")
+	field("relation", is.Relation, want.Relation, want.Relation != 0)
+	if want.Mode != nil {
+		field("mode", is.Mode, *want.Mode, true)
+	}
+	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != ledger.UnknownNoise)
+	if differ == nil {
+		return nil
+	}
+	return &Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
+		Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: "take the ledger as it is, or name another"}
+}
+
+// traces returns the files that show that the ledger was there.
+func (f File) traces() ([]string, error) {
+	keys, err := Keys(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	var there []string
+	for _, path := range append([]string{IDFile(f.Path), HeadFile(f.Path)}, keys...) {
+		is, err := durable.Exists(path)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			there = append(there, path)
+		}
+	}
+	return there, nil
+}
+
+// lost returns the error for a ledger that is not there, or holds nothing, and of which
+// there are traces.
+func (f File) lost(traces []string) error {
+	if len(traces) == 0 {
+		return nil
+	}
+	return &Error{What: f.Path + " is gone or cut off, and " + traces[0] + " shows that it was there",
+		Why: "what was charged to it stays spent, and without it nothing tells what was released",
+		Fix: "restore the newest copy of the ledger; if it never charged anything, remove the other file too", Check: true}
+}
+
+// Book is a ledger that is held open to release something.
+type Book struct {
+	Ledger *ledger.Ledger // to be asked; what is released goes through Release
+	file   File
+	shared bool // by several runs: not made for one
+	lacks  bool // there was no IDFile although something may have been recognised by it
+}
+
+// Open opens the ledger as account says, which comes from Look, waiting for another
+// holder until ctx ends. It refuses a ledger that is not what was kept of it: see the
+// package comment.
+func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
+	b := &Book{file: f, shared: account.Run == ""}
+	known := &Known{path: f.Path}
+	kept := ledger.Kept{
+		Heads: func(id string) ([]ledger.Head, error) {
+			var err error
+			if known, err = Know(f.Path); err != nil { // while the ledger is locked
+				return nil, err
+			}
+			if !b.shared {
+				id = ""
+			}
+			return known.Kept(ledger.Head{}).Heads(id)
+		},
+		Accept: func(s ledger.State) error { return b.accept(s) },
+	}
+	var err error
+	if b.Ledger, err = ledger.OpenKept(ctx, f.Path, account, kept); err != nil {
+		return nil, fmt.Errorf("release: %w", explain(err, f.Path))
+	}
+	if err := b.begin(*known); err != nil {
+		b.Ledger.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Trial returns a ledger in memory, made like account: what a new one would refuse.
+func Trial(account ledger.Config) (*ledger.Ledger, error) {
+	l, err := ledger.Open("", account)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	return l, nil
+}
+
+// explain adds what to do about a ledger that has not the lines it had.
+func explain(err error, path string) error {
+	if errors.Is(err, ledger.ErrCorrupt) {
+		return fmt.Errorf("%w (%s)", err, path)
+	}
+	return err
+}
+
+// accept refuses a ledger, all of which was read, before anything is written to it.
+func (b *Book) accept(s ledger.State) error {
+	f := b.file
+	if s.Lines == 0 {
+		traces, err := f.traces()
+		if err != nil {
+			return err
+		}
+		return f.lost(traces)
+	}
+	hasHead, err := durable.Exists(HeadFile(f.Path))
+	if err != nil {
+		return err
+	}
+	hasID, err := durable.Exists(IDFile(f.Path))
+	if err != nil {
+		return err
+	}
+	b.lacks = s.Entries > 0 && !hasID
+	switch {
+	case s.Commits == 0:
+		return nil
+	case !hasHead && s.ID == "" && !b.shared: // earlier versions kept none, and the noise is that of the run's folder
+		return nil
+	case !hasHead && s.ID == "":
+		return &Error{What: HeadFile(f.Path) + " is not there, as an earlier version made the ledger",
+			Why: "without it nothing shows that this is not an older copy, under which outcomes would be released twice",
+			Fix: "if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
+	case !hasHead:
+		return &Error{What: HeadFile(f.Path) + " is gone",
+			Why: "without it nothing shows that the ledger is not an older copy, under which outcomes would be released twice",
+			Fix: "restore it; if this is the newest copy of the ledger, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
+	case b.shared && !hasID && s.ID != "" && s.Adopted == 0:
+		return &Error{What: IDFile(f.Path) + " is gone",
+			Why: "it was made with the ledger, and without it nothing tells whether an input was answered before",
+			Fix: "restore the file", Check: true}
+	}
+	return nil
+}
+
+// begin makes what belongs to a ledger that was accepted: its id, its secret, its head.
+func (b *Book) begin(known Known) error {
+	f := b.file
+	for _, path := range []string{HeadFile(f.Path), IDFile(f.Path)} { // of processes that were killed: the ledger is ours
+		durable.Sweep(path, "")
+	}
+	f.warnOfMode()
+	if b.shared {
+		if kind := durable.Remote(filepath.Dir(f.Path)); kind != "" {
+			f.warn("%s is on a file system (%s) whose locks may not hold between hosts: use it from one host only", f.Path, kind)
+		}
+		if b.Ledger.State().ID == "" {
+			if err := b.Ledger.Adopt(); err != nil {
+				return fmt.Errorf("release: %w", err)
+			}
+		}
+		if !b.lacks {
+			if err := b.makeSecret(); err != nil {
+				return err
+			}
+		}
+	}
+	switch none := (ledger.Head{}); {
+	case known.Beside == none:
+		return b.keep()
+	case b.shared && known.Mark == none:
+		b.mark(b.Ledger.Head())
+	}
+	return nil
+}
+
+func (f File) warnOfMode() {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return // opening it said so
+	}
+	if err := errors.Join(durable.Exposed(info), durable.Readable(info)); err != nil {
+		f.warn("%s %v: it is as secret as its outcomes are until they leave (chmod 600)", f.Path, err)
+	}
+}
+
+// makeSecret writes the secret of a ledger if it has none.
+func (b *Book) makeSecret() error {
+	path := IDFile(b.file.Path)
+	if there, err := durable.Exists(path); there || err != nil {
+		return err
+	}
+	secret, err := rng.NewKey()
+	if err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	return keyfile.Write(path, secret)
+}
+
+// Secret returns the secret under which the inputs of the ledger are recognised. Used
+// says that one was recognised by it before: then it must be there.
+func (b *Book) Secret(used bool) (rng.Key, error) {
+	path := IDFile(b.file.Path)
+	secret, ok, err := keyfile.Read(path)
+	if err != nil || ok {
+		return secret, err
+	}
+	if used {
+		return secret, &Error{What: path + " is gone", Why: "without it nothing tells whether this input was answered before",
+			Fix: "restore the file; without it no more is released under this ledger", Check: true}
+	}
+	if err := b.makeSecret(); err != nil {
+		return secret, err
+	}
+	secret, _, err = keyfile.Read(path)
+	return secret, err
+}
+
+// Close gives the ledger back.
+func (b *Book) Close() error { return b.Ledger.Close() }
+
+// Adopt takes the ledger at a path for the newest copy of itself, of which nothing but
+// the caller's word is evidence, and keeps its head from here on. The ledger records it.
+// A ledger of which a later head is known is refused; one whose head is there needs
+// nothing, and nothing is written.
+func Adopt(ctx context.Context, path string, warn func(string)) error {
+	file, err := durable.OpenRegular(path)
+	if err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	account, err := ledger.ReadConfig(file)
+	file.Close()
+	if err != nil {
+		return fmt.Errorf("%w (%s)", err, path)
+	}
+	known, err := Know(path)
+	if err != nil {
+		return err
+	}
+	b := &Book{file: File{Path: path, Warn: warn}, shared: account.Run == ""}
+	if b.Ledger, err = ledger.OpenKept(ctx, path, account, known.Kept(ledger.Head{})); err != nil {
+		return fmt.Errorf("release: %w", explain(err, path))
+	}
+	defer b.Close()
+	if known.Beside != (ledger.Head{}) {
+		return nil
+	}
+	if err := b.Ledger.Adopt(); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	return b.keep()
+}

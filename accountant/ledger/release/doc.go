@@ -1,0 +1,60 @@
+// Package release lets something leave once: charged before it is drawn, committed before
+// it leaves. It is the only way in which the commands of this project release anything, so
+// that one reading of [Book.Release] and [File.Open] covers them all.
+//
+//	file := release.File{Path: "run.jsonl", New: ledger.Config{...}}
+//	account, fresh, err := file.Look()    // nothing is written yet
+//	book, err := file.Open(ctx, account)
+//	defer book.Close()
+//	done, err := book.Release(ctx, release.Release{
+//		Run: "labels of pool A", Events: events, Key: release.Key{File: "run.jsonl.a.key"}, Out: release.Out{Path: "labels.csv", Mode: 0o644},
+//		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) ([]byte, error) { ... },
+//	})
+//
+// # Order
+//
+//	the key is on disk           or a repeated run would draw other noise
+//	the worst case is reserved   or what is drawn would not be paid for
+//	the outcome is drawn         into a file without its name
+//	its hash is committed        or it could be drawn otherwise after a crash
+//	the head is kept             or an older copy of the ledger would be believed
+//	the file gets its name
+//	the key is destroyed         or the noise could be taken off
+//
+// Repeating a release that was interrupted between any two of these gives the same
+// outcome, bit for bit, and is charged nothing more. Repeating one that is complete
+// draws nothing: it checks that the file is what was committed.
+//
+// # Files beside a ledger
+//
+// LEDGER.head says how far the ledger had come when something last left; LEDGER.id is a
+// secret under which inputs are recognised; LEDGER.*.key are keys of releases that are
+// not complete. A ledger that does not hold the line of its head any more is refused; so
+// is one under which something was committed and whose head or id is gone, and one that
+// is gone or empty while one of these files is there.
+//
+// A ledger has a random id in its first line. Under it the head is kept a second time,
+// in the user's state folder ([StateDir]), so that a ledger that is put back together
+// with all files beside it is found as well, by this user on this machine. Where that
+// folder cannot be written there is a warning.
+//
+// Ledgers of earlier versions have no id. One that has its head, or under which nothing
+// was committed, gets an id when it is first opened, in a line of its own. Any other is
+// refused until somebody who knows that it is the newest copy says so: [Adopt], which the
+// ledger records.
+//
+// A ledger that was made for one run ([ledger.Config].Run) lies in the folder of that run,
+// beside the key from which all of its noise comes until the run is complete. Put back,
+// it repeats the same outcomes; it has a head, and neither a LEDGER.id nor a second head.
+//
+// # Caveats
+//
+// No file can tell what other files hold. A ledger, all files beside it and the user's
+// state folder put back together, or the first two taken to another machine and used on
+// both, release twice what was charged once. So does a second ledger for the same people.
+// Who must be sure keeps the head that the commands print where it cannot be changed, and
+// gives it to `pate ledger verify --head`.
+//
+// Destroying a key overwrites and removes its file. What a disk, a snapshot or a backup
+// remembers is beyond that.
+package release

@@ -1,0 +1,150 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// HeadFile returns the name of the file that says how far the ledger at a path had come
+// when something last left under it.
+func HeadFile(path string) string { return path + ".head" }
+
+// IDFile returns the name of the secret under which inputs of the ledger at a path are
+// recognised. It stays for good.
+func IDFile(path string) string { return path + ".id" }
+
+// Keys returns the keys of releases under the ledger at a path that are not complete.
+func Keys(path string) ([]string, error) {
+	beside, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	var keys []string
+	for _, file := range beside {
+		if name := file.Name(); strings.HasPrefix(name, filepath.Base(path)+".") && strings.HasSuffix(name, ".key") {
+			keys = append(keys, filepath.Join(filepath.Dir(path), name))
+		}
+	}
+	return keys, nil
+}
+
+// StateDir returns the folder in which heads are kept a second time, by the ids of
+// ledgers: pate/ledgers in $XDG_STATE_HOME, or in ~/.local/state.
+func StateDir() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) { // as the specification of that variable says
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("release: %w", err)
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "pate", "ledgers"), nil
+}
+
+// markFile returns the file of the head that is kept under the id of a ledger.
+func markFile(id string) (string, error) {
+	dir, err := StateDir()
+	return filepath.Join(dir, id+".head"), err
+}
+
+// readHead reads a head; the zero Head if there is no such file.
+func readHead(path string) (ledger.Head, error) {
+	f, err := durable.OpenRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ledger.Head{}, nil
+	}
+	if err != nil {
+		return ledger.Head{}, fmt.Errorf("release: the head of a ledger: %w", err)
+	}
+	defer f.Close()
+	text := make([]byte, 128)
+	n, _ := f.Read(text)
+	line, _, _ := strings.Cut(string(text[:n]), "\n")
+	head, err := ParseHead(line)
+	if err != nil {
+		return head, &Error{What: path + " is not the head of a ledger", Why: "it tells whether lines were cut off the ledger", Fix: "restore it", Check: true}
+	}
+	return head, nil
+}
+
+// ParseHead reads LINES:HASH.
+func ParseHead(text string) (ledger.Head, error) {
+	lines, hash, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(lines, 10, 64)
+	if err != nil || n < 1 || len(hash) != 64 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return ledger.Head{}, fmt.Errorf("release: %q is not LINES:HASH", text)
+	}
+	return ledger.Head{Lines: n, Hash: hash}, nil
+}
+
+func formatHead(head ledger.Head) []byte { return fmt.Appendf(nil, "%d:%s\n", head.Lines, head.Hash) }
+
+// Known is what is known of the ledger at a path beside its file and in the user's
+// state folder.
+type Known struct {
+	path   string
+	Beside ledger.Head // of HeadFile; zero if there is none
+	Mark   ledger.Head // kept under the ledger's id; zero if there is none
+}
+
+// Know reads what is known of the ledger at a path, before the ledger itself is read:
+// somebody may be appending to it. The result's Kept is for [ledger.VerifyKept].
+func Know(path string) (*Known, error) {
+	beside, err := readHead(HeadFile(path))
+	return &Known{path: path, Beside: beside}, err
+}
+
+// Kept returns what a ledger is compared with. More is a head that was kept elsewhere, or
+// zero.
+func (k *Known) Kept(more ledger.Head) ledger.Kept {
+	return ledger.Kept{Heads: func(id string) ([]ledger.Head, error) {
+		if id != "" {
+			if path, err := markFile(id); err == nil { // without a home there is none
+				if k.Mark, err = readHead(path); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return []ledger.Head{k.Beside, k.Mark, more}, nil
+	}}
+}
+
+// keep writes the head of a ledger beside it and, if it has an id, into the user's
+// state folder. The first must succeed; of the second there is a warning.
+func (b *Book) keep() error {
+	head := b.Ledger.Head()
+	if err := durable.WriteBytes(HeadFile(b.file.Path), 0o600, formatHead(head)); err != nil {
+		return fmt.Errorf("release: %w", err)
+	}
+	if b.shared {
+		b.mark(head)
+	}
+	return nil
+}
+
+// mark writes the head of a ledger into the user's state folder.
+func (b *Book) mark(head ledger.Head) {
+	path, err := markFile(b.Ledger.State().ID)
+	if err == nil {
+		err = durable.PrivateFolder(filepath.Dir(path))
+	}
+	if err == nil {
+		durable.Sweep(path, "") // of a process that was killed: the ledger is ours
+		err = durable.WriteBytes(path, 0o600, formatHead(head))
+	}
+	if err != nil {
+		b.file.warn("the head of %s is kept beside it only, where a copy of the whole folder puts it back too: %v", b.file.Path, err)
+	}
+}

@@ -1,0 +1,300 @@
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Release is one thing that leaves once.
+type Release struct {
+	// Run names the release on the ledger. It is empty on a ledger made for this run
+	// alone ([ledger.Config].Run), and for a new run with NameOf.
+	Run string
+	// NameOf names a new run by the name of its key; see [KeyName]. It may be nil.
+	NameOf func(key string) (string, error)
+	Events []accountant.Event // all that it costs, in the worst case
+	Key    Key                // where all of its noise comes from
+	Out    Out                // where it goes
+	// Redraw draws again what is complete already, for what else follows from it. It
+	// needs the key.
+	Redraw bool
+	// Draw uses the reservations, one for each of Events, writes what leaves to out, and
+	// returns the bytes that are committed for it. It is a function of its arguments and
+	// of what Run names: the same ones give the same bytes.
+	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) (outcome []byte, err error)
+	// Outcome returns what Draw committed for a file that is there. By default that is
+	// what the file holds.
+	Outcome func(file io.Reader) ([]byte, error)
+}
+
+// Key says where the noise of a release comes from.
+type Key struct {
+	// File is where the key of this release alone lies until the release is complete. A
+	// new release makes it.
+	File string
+	// Given is the key if there is no File: that of a seed or of a run's folder, which
+	// others keep and destroy.
+	Given rng.Key
+	// Name is what the key of a recorded run must be called; "" if that is not known.
+	Name string
+}
+
+// Out is the file that leaves.
+type Out struct {
+	Path string // "" if nothing but the outcome of Draw leaves, by other means
+	Tag  string // of its temporary file; other releases have other tags
+	Mode os.FileMode
+}
+
+// Done says what was done.
+type Done struct {
+	Recorded bool // the release had been charged before
+	Complete bool // and its file was there, as it was committed: nothing was drawn
+}
+
+// KeyName returns a public name for a key, or for what was derived from it, that tells
+// nothing about it: keys are derived one way.
+func KeyName(key rng.Key) (string, error) {
+	text, err := key.Derive("label public name").MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("release: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// Release carries out r, goes on with it, or checks that it is complete; the package
+// comment says in which order and why. On an error nothing has left that was not
+// committed, and nothing is charged that was not before, unless the error came after the
+// charge: then repeating the release costs nothing more.
+func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
+	done := Done{Recorded: b.recorded(r.Run)}
+	key, hasKey, err := r.Key.read()
+	if err != nil {
+		return done, err
+	}
+	if !done.Recorded {
+		// Before anything is written: there shall be no key of a run that never is.
+		if err := r.Out.clear(); err != nil {
+			return done, err
+		}
+		if err := b.Ledger.Try(r.Events...); err != nil {
+			return done, err
+		}
+		if !hasKey {
+			if key, err = r.Key.create(); err != nil {
+				return done, err
+			}
+			hasKey = true
+		}
+		if err := crash.Point(ctx, "key"); err != nil {
+			return done, err
+		}
+	}
+	reservations, err := b.reserve(r, key, hasKey)
+	if err != nil {
+		return done, err
+	}
+	if err := crash.Point(ctx, "reserved"); err != nil {
+		return done, err
+	}
+	committed := b.Ledger.Committed(reservations...)
+	there, err := r.Out.there()
+	switch {
+	case err != nil:
+		return done, err
+	case there && !committed:
+		return done, r.Out.foreign()
+	case there && !r.Redraw:
+		if err := b.verify(r, reservations, hasKey); err != nil {
+			return done, err
+		}
+		done.Complete = true
+	case !hasKey && committed:
+		return done, &Error{What: r.Out.Path + " is not there, and the run that released it is complete",
+			Why: "its key was destroyed then, and with another it would be drawn a second time", Fix: "give as --out the file that it wrote, or a copy of it", Check: true}
+	case !hasKey:
+		return done, &Error{What: "the key of the unfinished run is gone: " + r.Key.File,
+			Why: "some of it may have been drawn, and with another key it would be a second time", Fix: "restore the file; what the run was charged is spent", Check: true}
+	default:
+		if err := b.draw(ctx, r, reservations, key); err != nil {
+			return done, err
+		}
+	}
+	if r.Key.File != "" {
+		if err := keyfile.Destroy(r.Key.File); err != nil {
+			return done, err
+		}
+	}
+	return done, crash.Point(ctx, "done")
+}
+
+// recorded reports whether a run was charged before; "" is a ledger made for one.
+func (b *Book) recorded(run string) bool {
+	if run == "" {
+		return !b.shared && b.Ledger.State().Entries > 0
+	}
+	for _, r := range b.Ledger.Runs() {
+		if r.Name == run && r.Entries > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// reserve charges the release, or finds what it was charged before.
+func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservation, error) {
+	if hasKey && (r.Key.Name != "" || r.NameOf != nil) {
+		name, err := KeyName(key)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case r.Key.Name != "" && name != r.Key.Name:
+			return nil, &Error{What: r.Key.File + " is not the key of the unfinished run", Why: "with another key it would be drawn a second time", Fix: "restore the file"}
+		case r.Run == "":
+			if r.Run, err = r.NameOf(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.Run == "" && !b.shared {
+		return b.Ledger.ReserveBatch(r.Events)
+	}
+	run, err := b.Ledger.Run(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	return run.ReserveBatch(r.Events)
+}
+
+// draw draws, commits, keeps the head and gives the file its name.
+func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reservation, key rng.Key) error {
+	release := func(out io.Writer) error {
+		outcome, err := r.Draw(reservations, key, out)
+		if err != nil {
+			return err
+		}
+		if err := crash.Point(ctx, "drawn"); err != nil {
+			return err
+		}
+		if !r.Redraw { // another release may have written it meanwhile
+			if err := r.Out.free(); err != nil {
+				return err
+			}
+		}
+		outcomes := make([]ledger.Outcome, len(reservations))
+		for i, of := range reservations { // it is what all of them led to
+			outcomes[i] = ledger.Outcome{Of: of, Bytes: outcome}
+		}
+		if err := b.Ledger.CommitBatch(outcomes); err != nil {
+			return fmt.Errorf("release: %w", err)
+		}
+		if err := crash.Point(ctx, "committed"); err != nil {
+			return err
+		}
+		if err := b.keep(); err != nil {
+			return err
+		}
+		return crash.Point(ctx, "kept")
+	}
+	if r.Out.Path == "" {
+		return release(io.Discard)
+	}
+	durable.Sweep(r.Out.Path, r.Out.Tag) // what this run left when it was killed: the ledger is ours
+	if err := durable.WriteTagged(r.Out.Path, r.Out.Tag, r.Out.Mode, release); err != nil {
+		return err
+	}
+	return crash.Point(ctx, "named")
+}
+
+// verify compares the file of a complete release with what it committed.
+func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) error {
+	outcome, err := r.outcome()
+	if err != nil {
+		return &Error{What: r.Out.Path + " cannot be read", Err: err}
+	}
+	for _, of := range reservations {
+		if err := b.Ledger.Commit(of, outcome); err != nil {
+			fix := "restore the file; its key is destroyed and nothing is drawn again"
+			if hasKey {
+				fix = "move it away and run the command again, which repeats what was released"
+			}
+			return &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
+		}
+	}
+	return nil
+}
+
+// outcome returns what was committed for the file, if it is the one that was released.
+func (r Release) outcome() ([]byte, error) {
+	f, err := durable.OpenRegular(r.Out.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if r.Outcome != nil {
+		return r.Outcome(f)
+	}
+	return io.ReadAll(f)
+}
+
+// read returns the key if it is there.
+func (k Key) read() (key rng.Key, found bool, err error) {
+	if k.File == "" {
+		return k.Given, true, nil
+	}
+	durable.Sweep(k.File, "")
+	return keyfile.Read(k.File)
+}
+
+// create returns a new key that is on disk.
+func (k Key) create() (rng.Key, error) {
+	key, err := rng.NewKey()
+	if err != nil {
+		return key, fmt.Errorf("release: %w", err)
+	}
+	return key, keyfile.Write(k.File, key)
+}
+
+// there reports whether the file has its name.
+func (o Out) there() (bool, error) {
+	if o.Path == "" {
+		return false, nil
+	}
+	return durable.Exists(o.Path)
+}
+
+func (o Out) free() error {
+	there, err := o.there()
+	if there {
+		return o.foreign()
+	}
+	return err
+}
+
+// clear refuses a file that is there, and one that could not be made.
+func (o Out) clear() error {
+	if err := o.free(); err != nil || o.Path == "" {
+		return err
+	}
+	if err := durable.Writable(o.Path); err != nil {
+		return &Error{What: o.Path + " cannot be written", Why: "nothing was written or charged", Fix: "make its folder, or name another file", Err: err}
+	}
+	return nil
+}
+
+func (o Out) foreign() error {
+	return &Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
+}

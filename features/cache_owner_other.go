@@ -1,8 +1,0 @@
-//go:build !unix
-
-package features
-
-import "io/fs"
-
-// exposed knows nothing of who may write.
-func exposed(fs.FileInfo) error { return nil }

@@ -1,0 +1,79 @@
+//go:build unix
+
+package durable_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// owned is a file of some user.
+type owned struct {
+	fs.FileInfo
+	uid uint32
+}
+
+func (o owned) Sys() any { return &syscall.Stat_t{Uid: o.uid} }
+
+func TestExposedByOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, durable.Exposed(info))
+	me := uint32(os.Geteuid())
+	require.NoError(t, durable.Exposed(owned{info, me}))
+	require.ErrorContains(t, durable.Exposed(owned{info, me + 1}), "belongs to user")
+}
+
+func TestSecretsAreTheOwnersAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "key")
+	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
+	for _, mode := range []fs.FileMode{0o644, 0o640, 0o604, 0o620, 0o602, 0o666} {
+		require.NoError(t, os.Chmod(path, mode))
+		_, err := durable.ReadSecret(path)
+		require.ErrorIs(t, err, durable.ErrExposed, "%v", mode)
+	}
+	for _, mode := range []fs.FileMode{0o600, 0o400} {
+		require.NoError(t, os.Chmod(path, mode))
+		text, err := durable.ReadSecret(path)
+		require.NoError(t, err)
+		require.Equal(t, "secret", string(text))
+	}
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
+	_, err := durable.ReadSecret(filepath.Join(dir, "link"))
+	require.ErrorIs(t, err, durable.ErrExposed)
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	_, err = durable.ReadSecret(filepath.Join(dir, "pipe"))
+	require.ErrorIs(t, err, durable.ErrExposed)
+	_, err = durable.OpenRegular(filepath.Join(dir, "pipe"))
+	require.ErrorContains(t, err, "no regular file")
+	_, err = durable.ReadSecret(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestPrivateFolders(t *testing.T) {
+	dir := t.TempDir()
+	private := filepath.Join(dir, "a", "b", "private")
+	require.NoError(t, durable.PrivateFolder(private))
+	require.NoError(t, durable.PrivateFolder(private), "it is there")
+	info, err := os.Stat(private)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	for _, mode := range []fs.FileMode{0o770, 0o707, 0o777 | fs.ModeSticky} {
+		require.NoError(t, os.Chmod(private, mode))
+		require.ErrorIs(t, durable.PrivateFolder(private), durable.ErrExposed, "%v", mode)
+	}
+	require.NoError(t, os.Chmod(private, 0o700))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(private, link))
+	require.ErrorIs(t, durable.PrivateFolder(link), durable.ErrExposed)
+}

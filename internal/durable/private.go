@@ -1,0 +1,104 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrExposed is returned for a secret that somebody else may know or may have made.
+var ErrExposed = errors.New("durable: not this user's alone")
+
+// ReadSecret reads a file that its owner alone can read and write. A file of another
+// user, one that others can open, and anything but a regular file, links too, are
+// ErrExposed.
+func ReadSecret(path string) ([]byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is no regular file", ErrExposed, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	opened, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(info, opened) {
+		return nil, fmt.Errorf("%w: %s was replaced while it was opened", ErrExposed, path)
+	}
+	if err := errors.Join(Exposed(opened), Readable(opened)); err != nil {
+		return nil, fmt.Errorf("%w: %s %w", ErrExposed, path, err)
+	}
+	const most = 1 << 12
+	text := make([]byte, most)
+	n, err := f.Read(text)
+	if n == 0 && err != nil && opened.Size() > 0 {
+		return nil, err
+	}
+	return text[:n], nil
+}
+
+// PrivateFolder makes a folder for secrets, and its parents, or checks that the one
+// there belongs to this user, that others cannot write to it, and that it is no link.
+func PrivateFolder(path string) error {
+	if err := MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%w: %s is no folder", ErrExposed, path)
+	}
+	if err := Exposed(info); err != nil {
+		return fmt.Errorf("%w: %s %w", ErrExposed, path, err)
+	}
+	return nil
+}
+
+// MkdirAll is os.MkdirAll that returns when the names of the folders it made are on
+// disk.
+func MkdirAll(path string, mode os.FileMode) error {
+	var made []string // innermost first
+	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {
+		_, err := os.Stat(dir)
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			break
+		}
+		made = append(made, dir)
+	}
+	if err := os.MkdirAll(path, mode); err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	for _, dir := range made {
+		if err := SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenRegular opens a file to read, and refuses, without opening it, what is no regular
+// file: opening a pipe waits for a writer.
+func OpenRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder", path)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return os.Open(path)
+}
