@@ -37,7 +37,7 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Provenance: t.Provenance}
+	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance}
 	parts := []struct {
 		name string
 		set  *Set

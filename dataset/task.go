@@ -41,10 +41,13 @@ type Task struct {
 	Private  Set  // what is to be protected
 	// Pool is public and unlabelled: its rows are what teachers are asked about.
 	// Pool.Y holds the true labels for the baseline "student on true labels" only.
-	Pool       Set
-	Test       Set // scores; never asked about, never trained on
-	Classes    []string
-	Image      Shape // zero if the rows are not images
+	Pool    Set
+	Test    Set // scores; never asked about, never trained on
+	Classes []string
+	Image   Shape // zero if the rows are not images
+	// Grouped says that a unit may have several rows, which is public: units were named by
+	// a column. Whether one really has several is not.
+	Grouped    bool
 	Provenance string
 	// Encoder is what made rows of a table; nil for images.
 	Encoder *Encoder

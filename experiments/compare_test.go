@@ -119,7 +119,7 @@ func TestCompareOnBlobs(t *testing.T) {
 // TestDPSGDProtectsTheUnit: its guarantee is for a row, so a unit gives one row.
 func TestDPSGDProtectsTheUnit(t *testing.T) {
 	cfg := config(t, t.TempDir())
-	cfg.Methods, cfg.Unit = []string{DPSGD}, "patient"
+	cfg.Methods, cfg.Unit, cfg.Task.Grouped = []string{DPSGD}, "patient", true
 	for i := range cfg.Task.Private.Units {
 		cfg.Task.Private.Units[i] = fmt.Sprint("patient/", i/5)
 	}
@@ -141,6 +141,8 @@ func TestDPSGDProtectsTheUnit(t *testing.T) {
 
 	r, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
+	require.Equal(t, 600, r.Private, "how many rows a patient has is not told")
+	require.Equal(t, 40, r.Teachers)
 	require.Contains(t, r.Rows[0].Note, "one row per patient")
 }
 

@@ -136,14 +136,18 @@ func (p prepared) oneRowPerUnit(c Config) (dpsgd.Data, string) {
 			first = append(first, i)
 		}
 	}
+	note := ""
+	if c.Task.Grouped {
+		note = "trained on one row per " + c.Unit + ", which is what its epsilon is for"
+	}
 	if len(first) == p.private.Rows {
-		return dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, ""
+		return dpsgd.Data{X: p.private, Y: c.Task.Private.Y}, note
 	}
 	labels := make([]int, len(first))
 	for i, r := range first {
 		labels[i] = c.Task.Private.Y[r]
 	}
-	return dpsgd.Data{X: dense.Pick(p.private, first), Y: labels}, "trained on one row per " + c.Unit + ", which is what its epsilon is for"
+	return dpsgd.Data{X: dense.Pick(p.private, first), Y: labels}, note
 }
 
 // openLedger opens the ledger of one method in one run. The run's name covers

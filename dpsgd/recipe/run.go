@@ -59,7 +59,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
 		Releasable: true, Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
 	}
-	if result.Private < c.Task.Private.Len() {
+	if c.Task.Grouped {
 		result.Note = fmt.Sprintf("trained on one row per %s, which is what epsilon is for", c.Unit)
 	}
 	var all accountant.Composed
