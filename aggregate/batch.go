@@ -25,8 +25,8 @@ func (n *noises) of(i int) []int64 {
 const fewQueries = 64
 
 // askBatch draws on all cores, which is nearly all of the work, and decides in
-// order: which queries come before a cap is no matter of chance.
-func (s *Session) askBatch(first uint64, votes []Histogram, question func(i int) question) ([]Answer, error) {
+// order, so that which queries come before a cap is deterministic.
+func (s *session) askBatch(first uint64, votes []Histogram, question func(i int) question) ([]Answer, error) {
 	if len(votes) == 0 {
 		return nil, nil
 	}

@@ -62,7 +62,7 @@ func (m *ConfidentGNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *ConfidentGNMax) Start(r *ledger.Reservation, key Key) (*Session, error) {
+func (m *ConfidentGNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
 	return start(m, m, r, key, m.cfg.Queries, m.cfg.Answers)
 }
 
@@ -88,4 +88,60 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 		return Answer{Label: NoLabel}
 	}
 	return Answer{Label: label, Answered: true}
+}
+
+// testedParameters are those of mechanisms with a threshold test before the answer.
+// Where both noises are chosen they stand as 150 to 40, as in the literature.
+func testedParameters(threshold string) []Parameter {
+	test := noiseParameter("sigma1", "noise of the threshold test")
+	test.Ratio = 150.0 / 40
+	return []Parameter{
+		{Name: "threshold", Doc: threshold, Unit: "votes", Kind: "threshold", Min: -maxCount, Max: maxCount},
+		test,
+		noiseParameter("sigma2", "noise on each count of an answer"),
+		answersCap(),
+	}
+}
+
+// confidentDescription describes ConfidentGNMax.
+func confidentDescription() Description {
+	one := func(s Setting) ConfidentGNMaxConfig {
+		return ConfidentGNMaxConfig{Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"], Sigma2: s.Values["sigma2"],
+			Queries: s.Queries, Answers: s.count("answers")}
+	}
+	return Description{
+		Name: "confident", Short: "the same, if the largest count passes a noisy threshold",
+		Cost:       "rho = 1/(2 sigma1^2) asked, 1/sigma2^2 answered",
+		Parameters: testedParameters("what the largest count must reach"),
+		New:        func(s Setting) (Mechanism, error) { return made(NewConfidentGNMax(one(s))) },
+		Declines:   true,
+		Fast: func(s Setting, classes int, _ bool) (c Chances, err error) {
+			if c.Right, err = gaussianChance(s.Values["sigma2"], classes); err != nil {
+				return c, err
+			}
+			c.Answered, err = thresholdChance(s.Values["sigma1"], int64(math.Ceil(s.Values["threshold"])))
+			return c, err
+		},
+		Laws: []LawPage{{
+			Name: "confident", Short: "Answer only if the largest count passes a noisy threshold", Noise: "continuous",
+			Long: `Confident-GNMax (Papernot et al. 2018, Algorithm 1): if the largest count plus
+Gaussian noise of sigma1 reaches the threshold, GNMax with sigma2 answers;
+otherwise nothing is released but that nothing is.
+
+  P[answered] = Phi((largest - threshold) / sigma1)
+
+Probabilities are of being answered with that class.`,
+			Examples: `  pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20
+  pate law confident --counts 60,59,58 --threshold 60 --sigma1 10 --sigma2 4`,
+			Law: func(s Setting, h Histogram) (Law, error) {
+				m, err := NewConfidentGNMax(one(s))
+				if err != nil {
+					return Law{}, err
+				}
+				return m.ContinuousLaw(h)
+			},
+		}},
+		Audit:      Setting{Mechanism: "confident", Values: map[string]float64{"threshold": 8, "sigma1": 3, "sigma2": 2}},
+		Neighbours: [2][]int{{10, 0, 0}, {9, 1, 0}},
+	}
 }

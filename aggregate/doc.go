@@ -11,7 +11,7 @@
 //	session, err := m.Start(reservation, key) // reservation, err := ledger.Reserve(m.Event())
 //	answer, err := session.Ask(query, votes)  // votes, err := aggregate.CountVotes(labels, classes)
 //
-// [Session.AskBatch] asks many that follow each other, on all cores.
+// [Session].AskBatch asks many that follow each other, on all cores.
 //
 // The mechanisms:
 //
@@ -93,7 +93,7 @@
 // two vote files: derive it from a hash of the votes ([Key].DeriveBytes), or the
 // same noise would cover two different histograms. A prediction given to an
 // [InteractiveSession] must come from public data and answers released before.
-// Answers under a key from [SeedKey] are for experiments ([Session.Releasable] is
+// Answers under a key from [SeedKey] are for experiments ([Session].Releasable is
 // false). Laws and counts are functions of the private votes, not private releases.
 //
 // Timing is not constant. How long drawing takes does not depend on the votes, but

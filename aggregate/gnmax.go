@@ -39,7 +39,7 @@ func (m *GNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *GNMax) Start(r *ledger.Reservation, key Key) (*Session, error) {
+func (m *GNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
 	return start(m, m, r, key, m.cfg.Queries, m.cfg.Queries)
 }
 
@@ -53,4 +53,51 @@ func (m *GNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 
 func (m *GNMax) decide(counts, noise []int64) Answer {
 	return Answer{Label: argmax(counts, noise), Answered: true}
+}
+
+// gnmaxDescription describes GNMax.
+func gnmaxDescription() Description {
+	one := func(s Setting) GNMaxConfig { return GNMaxConfig{Sigma: s.Values["sigma"], Queries: s.Queries} }
+	return Description{
+		Name: "gnmax", Short: "largest count + Gaussian noise", Cost: "rho = 1/sigma^2",
+		Parameters: []Parameter{noiseParameter("sigma", "noise on each count")},
+		New:        func(s Setting) (Mechanism, error) { return made(NewGNMax(one(s))) },
+		Fast: func(s Setting, classes int, _ bool) (Chances, error) {
+			right, err := gaussianChance(s.Values["sigma"], classes)
+			return Chances{Right: right}, err
+		},
+		Ahead: gaussianAhead,
+		Laws: []LawPage{
+			{
+				Name: "gnmax", Short: "Largest count plus Gaussian noise", Noise: "continuous",
+				Long: `The class whose count plus Gaussian noise is largest (Papernot et al. 2018):
+
+  P[i] = integral of phi((x-n_i)/sigma)/sigma
+         times prod_{j != i} Phi((x-n_j)/sigma) dx
+
+Only differences of counts matter, in units of sigma. With two classes it is
+Phi(gap / (sigma sqrt 2)).`,
+				Examples: `  pate law gnmax --counts 60,40,3 --sigma 20
+  pate law gnmax --counts 230,12,8 --sigma 40 --format json`,
+				Law: func(s Setting, h Histogram) (Law, error) {
+					m, err := NewGNMax(one(s))
+					if err != nil {
+						return Law{}, err
+					}
+					return m.ContinuousLaw(h)
+				},
+			},
+			{
+				Name: "discrete-gaussian", Short: "Largest count plus integer Gaussian noise", Noise: "discrete",
+				Long: `The class whose count plus discrete Gaussian noise is largest: what pate really
+samples. Noise k has weight exp(-k^2 / (2 sigma^2)); equal noisy counts go to the
+class with the lowest index, which is why two equal counts do not get the same
+probability. The tie rule changes the law, not the privacy.`,
+				Examples: `  pate law discrete-gaussian --counts 2,0 --sigma 4
+  pate law discrete-gaussian --counts 60,40,3 --sigma 20 --format json`,
+			},
+		},
+		Audit:      Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 2}},
+		Neighbours: [2][]int{{4, 6, 0}, {5, 5, 0}},
+	}
 }

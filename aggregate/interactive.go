@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -65,16 +66,72 @@ func (m *InteractiveGNMax) Start(r *ledger.Reservation, key Key) (*InteractiveSe
 	return &InteractiveSession{mechanism: m, session: s}, nil
 }
 
+// Predicted returns the mechanism for predictions that are found by the number of
+// the query: predict returns the student's probabilities, a function of public data
+// and of answers released before. Law is that of query 0.
+func (m *InteractiveGNMax) Predicted(predict func(query uint64) ([]float64, error)) Mechanism {
+	return predicted{m, predict}
+}
+
+type predicted struct {
+	*InteractiveGNMax
+	predict func(query uint64) ([]float64, error)
+}
+
+// Start implements [Mechanism].
+func (m predicted) Start(r *ledger.Reservation, key Key) (Session, error) {
+	s, err := m.InteractiveGNMax.Start(r, key)
+	if err != nil {
+		return nil, err
+	}
+	return predictedSession{s, m.predict}, nil
+}
+
+// Law implements [Mechanism].
+func (m predicted) Law(h Histogram) (Law, error) {
+	p, err := m.predict(0)
+	if err != nil {
+		return Law{}, err
+	}
+	return m.InteractiveGNMax.Law(h, p)
+}
+
+type predictedSession struct {
+	*InteractiveSession
+	predict func(query uint64) ([]float64, error)
+}
+
+// Ask implements [Session].
+func (s predictedSession) Ask(query uint64, h Histogram) (Answer, error) {
+	p, err := s.predict(query)
+	if err != nil {
+		return Answer{Label: NoLabel}, err
+	}
+	return s.InteractiveSession.Ask(query, h, p)
+}
+
+// AskBatch implements [Session].
+func (s predictedSession) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
+	predictions := make([][]float64, len(votes))
+	for i := range votes {
+		var err error
+		if predictions[i], err = s.predict(first + uint64(i)); err != nil {
+			return nil, err
+		}
+	}
+	return s.InteractiveSession.AskBatch(first, votes, predictions)
+}
+
 // InteractiveSession is a [Session] whose questions come with a prediction.
 type InteractiveSession struct {
 	mechanism *InteractiveGNMax
-	session   *Session
+	session   *session
 }
 
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
 
-// Ask is [Session.Ask] for a query whose classes the student predicts with the
+// Ask is [Session].Ask for a query whose classes the student predicts with the
 // given probabilities. They must be a function of public data and of answers
 // released before, and add up to one within a thousandth. The noise is a function
 // of the rounded prediction too: in a resumed session the same query with another
@@ -87,7 +144,7 @@ func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []floa
 	return s.session.ask(query, h, q)
 }
 
-// AskBatch is [Session.AskBatch] for queries with one prediction each.
+// AskBatch is [Session].AskBatch for queries with one prediction each.
 func (s *InteractiveSession) AskBatch(first uint64, votes []Histogram, probabilities [][]float64) ([]Answer, error) {
 	if len(probabilities) != len(votes) {
 		return nil, fmt.Errorf("aggregate: %d predictions for %d queries", len(probabilities), len(votes))
@@ -185,4 +242,45 @@ func (p prediction) decide(counts, noise []int64) Answer {
 		return a
 	}
 	return p.declined
+}
+
+// interactiveDescription describes InteractiveGNMax.
+func interactiveDescription() Description {
+	return Description{
+		Name: "interactive", Short: "the same, if the teachers contradict the student", Cost: "as confident",
+		Parameters: append(testedParameters("what the largest count beyond the prediction must reach"), Parameter{
+			Name: "confidence", Doc: "where the teachers do not contradict, the student's label is taken if its probability is above this",
+			Kind: "share", Min: 0, Max: 1, Default: func(int) float64 { return 0.95 }, DefaultDoc: "0.95",
+		}),
+		New: func(s Setting) (Mechanism, error) {
+			m, err := NewInteractiveGNMax(InteractiveGNMaxConfig{
+				Threshold: s.Values["threshold"], Sigma1: s.Values["sigma1"], Sigma2: s.Values["sigma2"], Teachers: s.Teachers,
+				Confidence: s.Values["confidence"], Queries: s.Queries, Answers: s.count("answers")})
+			if err != nil {
+				return nil, err
+			}
+			if s.Predict == nil {
+				return nil, errors.New("aggregate: interactive needs the student's predictions")
+			}
+			return m.Predicted(s.Predict), nil
+		},
+		Declines: true, Predicts: true,
+		Laws: []LawPage{{
+			Name: "interactive", Short: "Answer only what contradicts the student", Noise: "discrete",
+			Long: `Interactive-GNMax (Papernot et al. 2018, Algorithm 2): if the largest count beyond
+what the student predicts, plus Gaussian noise of sigma1, reaches the threshold,
+GNMax with sigma2 answers; otherwise the teachers decline, and the student's own
+label is taken if its probability is above the confidence.
+
+Probabilities are of the teachers answering with that class.`,
+			Examples: `  pate law interactive --counts 180,30,10 --prediction 0.5,0.3,0.2 \
+      --threshold 50 --sigma1 30 --sigma2 20
+  pate law interactive --counts 8,2,0 --prediction 0.7,0.2,0.1 --threshold 2 \
+      --sigma1 3 --sigma2 2 --format json`,
+		}},
+		Audit: Setting{Mechanism: "interactive", Teachers: 10,
+			Values:  map[string]float64{"threshold": 2, "sigma1": 3, "sigma2": 2, "confidence": 0.6},
+			Predict: func(uint64) ([]float64, error) { return []float64{0.7, 0.2, 0.1}, nil }},
+		Neighbours: [2][]int{{8, 2, 0}, {9, 1, 0}},
+	}
 }

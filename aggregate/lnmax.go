@@ -24,7 +24,7 @@ type LNMax struct {
 
 // NewLNMax returns the mechanism for cfg.
 func NewLNMax(cfg LNMaxConfig) (*LNMax, error) {
-	counts, err := scaled(cfg.Scale, cfg.Queries)
+	counts, err := laplaceNoiseFor(cfg.Scale, cfg.Queries)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (m *LNMax) Event() accountant.Event {
 }
 
 // Start implements [Mechanism].
-func (m *LNMax) Start(r *ledger.Reservation, key Key) (*Session, error) {
+func (m *LNMax) Start(r *ledger.Reservation, key Key) (Session, error) {
 	return start(m, m, r, key, m.queries, m.queries)
 }
 
@@ -51,4 +51,50 @@ func (m *LNMax) draw(noise []int64, s *rng.Stream, classes int) []int64 {
 
 func (m *LNMax) decide(counts, noise []int64) Answer {
 	return Answer{Label: argmax(counts, noise), Answered: true}
+}
+
+// lnmaxDescription describes LNMax.
+func lnmaxDescription() Description {
+	one := func(s Setting) LNMaxConfig { return LNMaxConfig{Scale: s.Values["scale"], Queries: s.Queries} }
+	return Description{
+		Name: "lnmax", Short: "largest count + Laplace noise", Cost: "epsilon = 2/scale, and rho = 1/scale^2",
+		Parameters: []Parameter{noiseParameter("scale", "noise")},
+		New:        func(s Setting) (Mechanism, error) { return made(NewLNMax(one(s))) },
+		Fast: func(s Setting, _ int, rough bool) (Chances, error) {
+			right, err := laplaceChance(s.Values["scale"], rough)
+			return Chances{Right: right}, err
+		},
+		Ahead: laplaceAhead,
+		Laws: []LawPage{
+			{
+				Name: "lnmax", Short: "Largest count plus Laplace noise", Noise: "continuous",
+				Long: `The class whose count plus Laplace noise is largest (Papernot et al. 2017). With
+two classes and a gap g the smaller one wins with probability
+
+  (2 + g/scale) exp(-g/scale) / 4
+
+One moved vote changes two counts: the answer is 2/scale-differentially private,
+not 1/scale as is often printed.`,
+				Examples: `  pate law lnmax --counts 60,40,3 --scale 20
+  pate law lnmax --counts 2,0 --scale 4 --format json`,
+				Law: func(s Setting, h Histogram) (Law, error) {
+					m, err := NewLNMax(one(s))
+					if err != nil {
+						return Law{}, err
+					}
+					return m.ContinuousLaw(h)
+				},
+			},
+			{
+				Name: "discrete-laplace", Short: "Largest count plus integer Laplace noise", Noise: "discrete",
+				Long: `The class whose count plus discrete Laplace noise is largest: what pate really
+samples for LNMax. Noise k has weight exp(-|k|/scale); equal noisy counts go to
+the class with the lowest index.`,
+				Examples: `  pate law discrete-laplace --counts 60,40,3 --scale 20
+  pate law discrete-laplace --counts 2,0 --scale 4 --format json`,
+			},
+		},
+		Audit:      Setting{Mechanism: "lnmax", Values: map[string]float64{"scale": 2}},
+		Neighbours: [2][]int{{9, 1, 0}, {8, 2, 0}}, Pure: true,
+	}
 }

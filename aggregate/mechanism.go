@@ -10,15 +10,34 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Mechanism is a way to answer queries with everything about its cost fixed: the
-// kind of noise, its parameters, and caps on questions and answers.
+// Mechanism answers queries with everything about its cost fixed: the kind of
+// noise, its parameters, and caps on questions and answers.
 type Mechanism interface {
-	// Event is the worst case of a whole session: all questions asked, all
+	// Event returns the worst case of a whole session: all questions asked, all
 	// answers given.
 	Event() accountant.Event
 	// Start begins a session. It fails unless r charges exactly Event and was
-	// not used before.
-	Start(r *ledger.Reservation, key Key) (*Session, error)
+	// not used before. A key must not be used for two sets of votes: derive it
+	// from their hash.
+	Start(r *ledger.Reservation, key Key) (Session, error)
+	// Law returns the exact law of the first answer on given votes.
+	Law(h Histogram) (Law, error)
+}
+
+// Session answers queries on budget that has been charged. It is safe for
+// concurrent use.
+type Session interface {
+	// Ask answers the query with the given number, public and unique in the run,
+	// on the votes h. A number asked before gets the stored answer, whatever h
+	// is, and uses up nothing. Beyond a cap the error is [ErrExhausted]. All
+	// histograms of a session have the same number of classes.
+	Ask(query uint64, h Histogram) (Answer, error)
+	// AskBatch is Ask for the queries first, first+1, ... in order. It returns the
+	// answers to those before the first that fails, with its error; none if the
+	// votes themselves are wrong.
+	AskBatch(first uint64, votes []Histogram) ([]Answer, error)
+	// Releasable reports whether the noise is secret, so that answers may leave.
+	Releasable() bool
 }
 
 // NoLabel is the label of an answer that declines.
@@ -31,7 +50,7 @@ type Answer struct {
 	Reused   bool // the label is the student's own, confirmed by the teachers, which costs no answer
 }
 
-// ErrExhausted is returned by Session.Ask when a cap is used up.
+// ErrExhausted is returned by [Session].Ask when a cap is used up.
 var ErrExhausted = errors.New("aggregate: exhausted")
 
 // rule is how a mechanism treats one query. A session calls draw, which sees no
@@ -51,7 +70,7 @@ func drawEach(noise []int64, classes int, d interface{ Sample(*rng.Stream) int64
 	return noise
 }
 
-// argmax is the lowest index of the largest sum.
+// argmax returns the lowest index of the largest sum.
 func argmax(counts, noise []int64) int {
 	best := 0
 	for i := range counts {
@@ -71,8 +90,8 @@ func sampler(field string, sigma float64) (*rng.DiscreteGaussian, error) {
 	return d, nil
 }
 
-// scaled makes the noise of a mechanism that has a Scale and Queries.
-func scaled(scale float64, queries int) (*rng.DiscreteLaplace, error) {
+// laplaceNoiseFor makes the noise of a mechanism that has a Scale and Queries.
+func laplaceNoiseFor(scale float64, queries int) (*rng.DiscreteLaplace, error) {
 	d, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: Scale (of the noise, in votes): %w", err)

@@ -9,25 +9,24 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// Session answers queries on budget that has been charged. It is safe for
-// concurrent use. Which answers it gives does not depend on the order of the
-// queries, except for which of them come after a cap.
-type Session struct {
+// session is a Session of noisy argmax. Which answers it gives does not depend on
+// the order of the queries, except for which of them come after a cap.
+type session struct {
 	rule    rule
 	key     Key
 	queries int
 	answers int
 
-	mu       sync.Mutex
-	classes  int // of all histograms; 0 before the first
-	answered int
-	given    given
+	mu           sync.Mutex
+	classes      int // of all histograms; 0 before the first
+	answered     int
+	answersGiven answerPages
 
 	room sync.Pool // of *noises
 }
 
 // start checks the charge before anything else.
-func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key Key, queries, answers int) (*Session, error) {
+func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reservation, key Key, queries, answers int) (*session, error) {
 	if key.IsZero() {
 		return nil, errors.New("aggregate: zero Key: make one with NewKey or SeedKey")
 	}
@@ -42,27 +41,22 @@ func start(m interface{ Event() accountant.Event }, rule rule, r *ledger.Reserva
 	if n := r.Entry(); n > 1 {
 		key = key.Derive("entry", uint64(n))
 	}
-	return &Session{
+	return &session{
 		rule: rule, key: key,
 		queries: queries, answers: answers,
 	}, nil
 }
 
-// Releasable reports whether the noise is secret, so that answers may leave.
-func (s *Session) Releasable() bool { return s.key.Releasable() }
+// Releasable implements [Session].
+func (s *session) Releasable() bool { return s.key.Releasable() }
 
-// Ask answers the query with the given number, public and unique in the run, on
-// the votes h. A number asked before gets the stored answer, whatever h is, and
-// uses up nothing. Beyond a cap the error is [ErrExhausted]. All histograms of a
-// session have the same number of classes.
-func (s *Session) Ask(query uint64, h Histogram) (Answer, error) {
+// Ask implements [Session].
+func (s *session) Ask(query uint64, h Histogram) (Answer, error) {
 	return s.ask(query, h, question{rule: s.rule})
 }
 
-// AskBatch is Ask for the queries first, first+1, ... one after the other, on all
-// cores. It returns the answers to those before the first that fails, with its
-// error; none if the votes themselves are wrong.
-func (s *Session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
+// AskBatch implements [Session], on all cores.
+func (s *session) AskBatch(first uint64, votes []Histogram) ([]Answer, error) {
 	return s.askBatch(first, votes, func(int) question { return question{rule: s.rule} })
 }
 
@@ -73,11 +67,11 @@ type question struct {
 	public []uint64
 }
 
-func (s *Session) draw(noise []int64, query uint64, q question, classes int) []int64 {
+func (s *session) draw(noise []int64, query uint64, q question, classes int) []int64 {
 	return q.rule.draw(noise, s.key.Derive("query", append([]uint64{query}, q.public...)...).Stream(), classes)
 }
 
-func (s *Session) ask(query uint64, h Histogram, q question) (Answer, error) {
+func (s *session) ask(query uint64, h Histogram, q question) (Answer, error) {
 	if err := h.check(); err != nil {
 		return Answer{Label: NoLabel}, err
 	}
@@ -97,12 +91,12 @@ func (s *Session) ask(query uint64, h Histogram, q question) (Answer, error) {
 }
 
 // answer decides on a query that may be asked. The lock is held.
-func (s *Session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
+func (s *session) answer(query uint64, h Histogram, q question, noise []int64) (Answer, error) {
 	if a, done, err := s.admit(query, h.Classes()); done || err != nil {
 		return a, err
 	}
 	a := q.rule.decide(h.counts(), noise)
-	s.given.add(query, a)
+	s.answersGiven.add(query, a)
 	if a.Answered && !a.Reused {
 		s.answered++
 	}
@@ -111,14 +105,14 @@ func (s *Session) answer(query uint64, h Histogram, q question, noise []int64) (
 
 // admit finds a stored answer (done), or says whether the query may be asked. The
 // lock is held.
-func (s *Session) admit(query uint64, classes int) (a Answer, done bool, err error) {
-	if a, done := s.given.answer(query); done {
+func (s *session) admit(query uint64, classes int) (a Answer, done bool, err error) {
+	if a, done := s.answersGiven.answer(query); done {
 		return a, true, nil
 	}
 	switch {
 	case s.classes != 0 && classes != s.classes:
 		err = fmt.Errorf("aggregate: query %d has %d classes, the session has %d", query, classes, s.classes)
-	case s.given.n == s.queries:
+	case s.answersGiven.n == s.queries:
 		err = fmt.Errorf("%w: all %d questions charged for were asked", ErrExhausted, s.queries)
 	case s.answered == s.answers:
 		err = fmt.Errorf("%w: all %d answers charged for were given", ErrExhausted, s.answers)

@@ -20,7 +20,7 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return r
 }
 
-func begin(t require.TestingT, m Mechanism, key Key) *Session {
+func begin(t require.TestingT, m Mechanism, key Key) Session {
 	s, err := m.Start(reserve(t, m.Event()), key)
 	require.NoError(t, err)
 	return s

@@ -53,11 +53,14 @@ func config(t *testing.T, dir string) Config {
 // run repeats its answers.
 func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 	require.Subset(t, allMethods(), Methods())
-	for _, m := range StabilityMethods() {
+	stability := []string{MStab, StableSVT, MSvec}
+	require.Subset(t, OnRequest(), stability)
+	require.Contains(t, OnRequest(), "pate/exponential")
+	for _, m := range OnRequest() {
 		require.NotContains(t, Methods(), m)
 	}
 	cfg := config(t, t.TempDir())
-	cfg.Epsilon, cfg.Methods = 6, append(StabilityMethods(), GNMax)
+	cfg.Epsilon, cfg.Methods = 6, append(stability, GNMax)
 	r, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
 	require.Len(t, r.Rows, 4)
@@ -329,7 +332,21 @@ type asked struct{}
 func (asked) Ask(uint64, aggregate.Histogram) (aggregate.Answer, error) {
 	return aggregate.Answer{}, nil
 }
+func (asked) AskBatch(uint64, []aggregate.Histogram) ([]aggregate.Answer, error) { return nil, nil }
+
 func (asked) Releasable() bool { return false }
+
+// keyed is a mechanism that tells the key of its session.
+type keyed struct{ key *aggregate.Key }
+
+func (m keyed) Event() accountant.Event { return accountant.GNMax{Sigma: 100, Discrete: true} }
+
+func (m keyed) Law(aggregate.Histogram) (aggregate.Law, error) { return aggregate.Law{}, nil }
+
+func (m keyed) Start(_ *ledger.Reservation, key aggregate.Key) (aggregate.Session, error) {
+	*m.key = key
+	return asked{}, nil
+}
 
 // Noise is that of the votes: were it the same for two vote matrices under one key, the
 // difference of two answers would be that of the counts, without noise.
@@ -344,10 +361,7 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 			m.Set(0, teacher, label)
 		}
 		var key aggregate.Key
-		v := voting{accountant.GNMax{Sigma: 100, Discrete: true}, func(_ *ledger.Reservation, k aggregate.Key) (session, error) {
-			key = k
-			return asked{}, nil
-		}}
+		v := voting{Mechanism: keyed{&key}}
 		_, err = cfg.release(t.Context(), v, poll{queries: []int{0}, votes: m}, GNMax, seed)
 		require.NoError(t, err)
 		return key

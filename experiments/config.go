@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/teachers"
@@ -25,27 +26,35 @@ const (
 	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
 )
 
-// Methods that are not run unless they are named: the plurality as it is, where it is
-// far from changing. For the few hundred queries of a comparison they lose to noisy
-// argmax; see package stable.
+// Methods of package stable, which release the plurality as it is, where it is far from
+// changing. For the few hundred queries of a comparison they lose to noisy argmax.
 const (
 	MStab     = "pate/m-stab"
 	StableSVT = "pate/stable-svt"
 	MSvec     = "pate/m-svec"
 )
 
-// StabilityMethods lists the methods that are not run unless they are named.
-func StabilityMethods() []string { return []string{MStab, StableSVT, MSvec} }
+// OnRequest lists the methods that are not run unless they are named: every other
+// mechanism that labels by votes alone.
+func OnRequest() []string {
+	var methods []string
+	for _, d := range mechanisms.All() {
+		if m := methodOf(d); !d.Predicts && m != GNMax && m != ConfidentGNMax {
+			methods = append(methods, m)
+		}
+	}
+	return methods
+}
 
 // Methods lists the methods that are run if none are named.
 func Methods() []string {
 	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, Plurality, TrueLabels}
 }
 
-// voteMethods release labels, in the order of the table.
-func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, StabilityMethods()...) }
+// voteMethods lists the methods that release labels, in the order of the table.
+func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
 
-// allMethods are in the order of the table.
+// allMethods lists all methods in the order of the table.
 func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
 // Config says what to compare. Task, Epsilon, Delta and Key are required.

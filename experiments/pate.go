@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	if err != nil {
 		return row, err
 	}
-	if err := row.charge(mechanism.event, c); err != nil {
+	if err := row.charge(mechanism.Event(), c); err != nil {
 		return row, err
 	}
 	answers, err := c.release(ctx, mechanism, v, method, seed)
@@ -114,7 +113,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	}
 	row.Seconds = v.seconds + time.Since(start).Seconds()
 	if seed == 0 && c.Curves {
-		row.Curve, err = c.voteCurve(ctx, p, v, answers, row)
+		row.Curve, err = c.voteCurve(ctx, p, mechanism, v, answers, row)
 	}
 	return row, err
 }
@@ -124,7 +123,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 // noise.
 func (c Config) release(ctx context.Context, m voting, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
-	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.event))
+	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.Event()))
 	if err != nil {
 		return nil, err
 	}
@@ -135,11 +134,11 @@ func (c Config) release(ctx context.Context, m voting, v poll, method string, se
 	}
 	var answers []aggregate.Answer
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{m.event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+		Events: []accountant.Event{m.Event()}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:])},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
-			session, err := m.start(reservations[0], key)
+			session, err := m.Start(reservations[0], key)
 			if err != nil {
 				return nil, err
 			}
@@ -158,7 +157,7 @@ func (c Config) release(ctx context.Context, m voting, v poll, method string, se
 }
 
 // ask asks all queries in order, and returns the answers and the file that leaves.
-func (c Config) ask(session session, v poll) ([]aggregate.Answer, []byte, error) {
+func (c Config) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: []string{"query", "label"}}
 	for q, pool := range v.queries {
@@ -191,10 +190,10 @@ func (c Config) ask(session session, v poll) ([]aggregate.Answer, []byte, error)
 // questions that were charged, at the worst case of so many questions: places and
 // prices fixed before any answer. The last point is the whole reservation. It is
 // post-processing of released labels.
-func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
+func (c Config) voteCurve(ctx context.Context, p prepared, m voting, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
-	if slices.Contains(StabilityMethods(), row.Method) { // whose worst case is that of the whole run
+	if m.description.Distances { // what part of a run costs is the worst case of all of it
 		return []Point{{Epsilon: *row.Epsilon, Accuracy: row.Accuracy}}, nil
 	}
 	labels := noLabels(p.pool.Rows)
@@ -207,11 +206,15 @@ func (c Config) voteCurve(ctx context.Context, p prepared, v poll, answers []agg
 		for ; done < asked; done++ {
 			labels[v.queries[done]] = answers[done].Label
 		}
-		var spent accountant.Composed
-		if row.SigmaThreshold > 0 {
-			spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.Threshold{Sigma: row.SigmaThreshold, Discrete: true}, Count: int64(asked)})
+		part := m.setting
+		part.Queries = asked
+		if answers, capped := part.Values["answers"]; capped {
+			part = part.With("answers", min(float64(asked), answers))
 		}
-		spent.Events = append(spent.Events, accountant.Repeated{Event: accountant.GNMax{Sigma: row.Sigma, Discrete: true}, Count: int64(min(asked, p.answers))})
+		spent, err := m.description.Event(part)
+		if err != nil {
+			return nil, fmt.Errorf("experiments: %s: %w", row.Method, err)
+		}
 		b, err := epsilonOf(spent, c.Delta)
 		if err != nil {
 			return nil, err

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
@@ -52,7 +52,7 @@ const (
 	confidentAsked     = 1.25
 )
 
-// planAnswers is how many answers to pay for: what GNMax can afford at
+// planAnswers returns how many answers to pay for: what GNMax can afford at
 // noiseShare and this epsilon, at least two a class, within the pool.
 func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
@@ -73,100 +73,108 @@ const (
 	sparseRefused = 0.05
 )
 
-// questions is how many pool rows a method asks.
+// questions returns how many pool rows a method asks.
 func (p prepared) questions(method string) int {
-	switch method {
-	case ConfidentGNMax:
+	switch d, _ := described(method); {
+	case method == ConfidentGNMax:
 		return min(int(confidentAsked*float64(p.answers)), p.pool.Rows)
-	case StableSVT, MSvec:
+	case slices.Contains(d.ParameterNames(), "failures"):
 		return min(sparseAsked*p.answers, p.pool.Rows)
 	}
 	return p.answers
 }
 
-// voting is a mechanism with its noise: what it costs and how it is started.
-type voting struct {
-	event accountant.Event
-	start func(*ledger.Reservation, aggregate.Key) (session, error)
+// methodOf returns the method that releases labels by a mechanism.
+func methodOf(d aggregate.Description) string {
+	if d.Name == plan.Confident {
+		return ConfidentGNMax
+	}
+	return "pate/" + d.Name
 }
 
-// session is a run of a mechanism.
-type session interface {
-	Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer, error)
-	Releasable() bool
+// described returns the mechanism of a method that releases labels.
+func described(method string) (aggregate.Description, bool) {
+	for _, d := range mechanisms.All() {
+		if methodOf(d) == method && !d.Predicts {
+			return d, true
+		}
+	}
+	return aggregate.Description{}, false
+}
+
+// voting is a mechanism with the setting it was made from.
+type voting struct {
+	aggregate.Mechanism
+	description aggregate.Description
+	setting     aggregate.Setting
 }
 
 // mechanism calibrates a method's noise to the budget and fills the row's
 // columns of it.
 func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (voting, error) {
-	if slices.Contains(StabilityMethods(), method) {
-		return c.stability(ctx, method, p, row)
+	d, ok := described(method)
+	if !ok {
+		return voting{}, fmt.Errorf("experiments: %s releases no labels by votes", method)
 	}
-	m, err := c.argmax(ctx, method, p, row)
-	if err != nil {
-		return voting{}, err
+	s := aggregate.Setting{Mechanism: d.Name, Queries: p.questions(method)}
+	for _, parameter := range d.Parameters {
+		switch parameter.Name {
+		case "answers":
+			s = s.With("answers", float64(p.answers))
+		case "failures":
+			s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
+		}
 	}
-	return voting{m.Event(), func(r *ledger.Reservation, key aggregate.Key) (session, error) { return m.Start(r, key) }}, nil
-}
-
-// stability is a mechanism of package stable, with half of delta for releases that
-// should not be.
-func (c Config) stability(ctx context.Context, method string, p prepared, row *Row) (voting, error) {
-	task := stable.Task{Mechanism: strings.TrimPrefix(method, "pate/"), Queries: p.questions(method), Delta: c.Delta / 2}
-	if method != MStab {
-		task.Failures = max(1, int(sparseRefused*float64(task.Queries)))
-	}
-	cfg, err := stable.Fit(task, func(event func(float64) accountant.Event) (float64, error) { return calibrate(ctx, c, event) })
+	s, err := c.withNoise(ctx, d, s)
 	if err != nil {
 		return voting{}, fmt.Errorf("experiments: noise for %s: %w", method, err)
 	}
-	m, err := stable.New(cfg)
+	m, err := d.New(s)
 	if err != nil {
 		return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
 	}
-	need, err := m.DistanceFor(0.95)
-	if err != nil {
-		return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+	row.Sigma, row.SigmaThreshold, row.Threshold = s.Values["sigma"]+s.Values["sigma2"], s.Values["sigma1"], s.Values["threshold"]
+	if scale, laplace := s.Values["scale"]; laplace {
+		row.Note = fmt.Sprintf("scale %.3g", scale)
 	}
-	row.Sigma, row.Threshold = cfg.Sigma, float64(cfg.Threshold)
-	row.Note = fmt.Sprintf("releases a plurality that survives about %d moved votes, of at most %d", need, c.teachers()/2)
-	if task.Failures > 0 {
-		row.Note += fmt.Sprintf("; ends after %d refusals", task.Failures)
+	if test, ok := m.(*stable.Mechanism); ok {
+		need, err := test.DistanceFor(0.95)
+		if err != nil {
+			return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+		}
+		row.Note = fmt.Sprintf("releases a plurality that survives about %d moved votes, of at most %d", need, c.teachers()/2)
 	}
-	return voting{m.Event(), func(r *ledger.Reservation, key aggregate.Key) (session, error) { return m.Start(r, key) }}, nil
+	if failures := s.Values["failures"]; failures > 0 {
+		row.Note += fmt.Sprintf("; ends after %v refusals", failures)
+	}
+	return voting{m, d, s}, nil
 }
 
-func (c Config) argmax(ctx context.Context, method string, p prepared, row *Row) (aggregate.Mechanism, error) {
-	asked := p.questions(method)
-	build := func(sigma float64) (aggregate.Mechanism, error) {
-		if method == GNMax {
-			return aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: asked})
-		}
-		return aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
-			Threshold: confidentThreshold * float64(c.teachers()), Sigma1: confidentTestNoise * sigma, Sigma2: sigma,
-			Queries: asked, Answers: p.answers,
-		})
+// withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,
+// of stability mechanisms with half of delta for releases that should not be.
+func (c Config) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
+	least := func(event func(noise float64) accountant.Event) (float64, error) { return calibrate(ctx, c, event) }
+	if d.Fit != nil {
+		return d.Fit(s, c.Delta/2, least)
+	}
+	if d.Name != plan.Confident {
+		noise, err := d.Least(s, least)
+		return d.WithNoise(s, noise), err
+	}
+	s = s.With("threshold", confidentThreshold*float64(c.teachers()))
+	proportioned := func(sigma float64) aggregate.Setting {
+		return s.With("sigma1", confidentTestNoise*sigma).With("sigma2", sigma)
 	}
 	var failed error
-	sigma, err := calibrate(ctx, c, func(sigma float64) accountant.Event {
-		m, err := build(sigma)
+	sigma, err := least(func(sigma float64) accountant.Event {
+		e, err := d.Event(proportioned(sigma))
 		if err != nil {
 			failed = err
 			return accountant.NonPrivate{}
 		}
-		return m.Event()
+		return e
 	})
-	if err != nil {
-		if failed != nil {
-			err = failed
-		}
-		return nil, fmt.Errorf("experiments: noise for %s: %w", method, err)
-	}
-	row.Sigma = sigma
-	if method == ConfidentGNMax {
-		row.SigmaThreshold, row.Threshold = confidentTestNoise*sigma, confidentThreshold*float64(c.teachers())
-	}
-	return build(sigma)
+	return proportioned(sigma), errors.Join(failed, err)
 }
 
 // dpsgdPlan is everything of a DP-SGD run but its noise. Large batches, all

@@ -28,7 +28,7 @@ func learnPool(ctx context.Context, c Config, p prepared) (*student.Pool, error)
 func chooseQueries(ctx context.Context, c Config, p prepared, key aggregate.Key) ([]int, error) {
 	rnd := rand.New(key.Derive("queries").Stream())
 	n := max(p.questions(GNMax), p.questions(ConfidentGNMax))
-	for _, m := range StabilityMethods() {
+	for _, m := range OnRequest() {
 		if c.wants(m) {
 			n = max(n, p.questions(m))
 		}

@@ -192,7 +192,7 @@ func pateFigure(t *testing.T) drawn {
 
 func compareFigure(t *testing.T) drawn {
 	d := drawn{file: "8-comparing.svg", x: "queries, of which 20 are contested, ε = 2, δ = 1e-5", y: "lead that a query needs, in votes", logX: true, logY: true, top: true, left: true}
-	names := []string{plan.GNMax, plan.LNMax, plan.StableSVT}
+	names := []string{plan.GNMax, "lnmax", plan.StableSVT}
 	for _, name := range names {
 		d.curves = append(d.curves, curve{name: name})
 	}

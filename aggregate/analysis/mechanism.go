@@ -147,3 +147,28 @@ func costs(orders []float64, cost func(a float64) float64) spent {
 	}
 	return s
 }
+
+// published lists the mechanisms that have a published data-dependent cost.
+func published() map[string]func(values map[string]float64) Mechanism {
+	return map[string]func(map[string]float64) Mechanism{
+		"gnmax": func(v map[string]float64) Mechanism { return GNMax{Sigma: v["sigma"]} },
+		"confident": func(v map[string]float64) Mechanism {
+			return ConfidentGNMax{Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"]}
+		},
+		"lnmax": func(v map[string]float64) Mechanism { return LNMax{Scale: v["scale"]} },
+	}
+}
+
+// Published reports whether the mechanism with a name, as package mechanisms has it, has
+// a published data-dependent cost.
+func Published(name string) bool { return published()[name] != nil }
+
+// Of returns the analysis of a mechanism with its parameters.
+func Of(name string, values map[string]float64) (Mechanism, error) {
+	describe := published()[name]
+	if describe == nil {
+		return nil, fmt.Errorf("analysis: no data-dependent cost of %q is published", name)
+	}
+	m := describe(values)
+	return m, m.Validate()
+}

@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 )
 
-// Goal is what a plan must keep and what it should reach.
+// Goal says what a plan must keep and what it should reach.
 type Goal struct {
 	Epsilon     float64 // > 0
 	Delta       float64 // in (0, 1)
@@ -59,7 +61,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if err != nil {
 		return nil, err
 	}
-	for _, mechanism := range []string{GNMax, Exponential, PermuteAndFlip, LNMax} {
+	for _, mechanism := range mechanisms.Names(alwaysAnswers) {
 		s, found, err := thin.bestQueries(ctx, mechanism, goal, most)
 		if err != nil {
 			return nil, err
@@ -85,11 +87,14 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	return out, nil
 }
 
-// maxSearched is how many examples a search looks at; what it finds is evaluated on
-// all.
-const maxSearched = 2000
+// How many examples a search looks at, and how many where it has only Law to find
+// chances by. What it finds is evaluated on all.
+const (
+	maxSearched       = 2000
+	maxSearchedSlowly = 200
+)
 
-// thinned is every so many of the examples.
+// thinned returns at most limit of the examples, evenly spread.
 func (c cases) thinned(limit int) cases {
 	every := (len(c.counts) + limit - 1) / limit
 	if every <= 1 {
@@ -105,7 +110,7 @@ func (c cases) thinned(limit int) cases {
 
 // accurate evaluates a setting that a search, which is approximate, found accurate
 // enough, with a few queries less if it is not quite.
-func (c cases) accurate(ctx context.Context, s Setting, goal Goal) (Alternative, error) {
+func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
 		if err != nil || a.Accuracy() >= goal.MinAccuracy || tries == 12 || s.Queries == 1 {
@@ -117,28 +122,34 @@ func (c cases) accurate(ctx context.Context, s Setting, goal Goal) (Alternative,
 	}
 }
 
-// fewer is a setting with 3 % fewer queries, and as much less noise.
-func fewer(ctx context.Context, s Setting, goal Goal) (Setting, error) {
+// fewer returns a setting with 3 % fewer queries, and as much less noise.
+func fewer(ctx context.Context, s aggregate.Setting, goal Goal) (aggregate.Setting, error) {
 	queries := min(s.Queries-1, s.Queries*97/100)
 	if s.Mechanism != Confident {
 		return calibrated(ctx, s.Mechanism, queries, goal)
 	}
-	answers := max(1, s.Answers*97/100)
-	s.Sigma1 *= math.Sqrt(float64(queries) / float64(s.Queries))
-	s.Sigma *= math.Sqrt(float64(min(answers, queries)) / float64(s.Answers))
-	s.Queries, s.Answers = queries, min(answers, queries)
+	answers := answersOf(s)
+	fewerAnswers := min(max(1, answers*97/100), queries)
+	s = s.With("sigma1", s.Values["sigma1"]*math.Sqrt(float64(queries)/float64(s.Queries)))
+	s = s.With("sigma2", s.Values["sigma2"]*math.Sqrt(float64(fewerAnswers)/float64(answers)))
+	s = s.With("answers", float64(fewerAnswers))
+	s.Queries = queries
 	return s, nil
 }
 
 // within evaluates a setting, with its noise raised by the few last bits that
 // rounding may have left it short of.
-func (c cases) within(ctx context.Context, s Setting, goal Goal) (Alternative, error) {
+func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
+	d, err := described(s.Mechanism)
+	if err != nil {
+		return Alternative{}, err
+	}
 	for step := 1e-10; ; step *= 4 {
-		m, err := s.New()
+		e, err := d.Event(s)
 		if err != nil {
-			return Alternative{}, err
+			return Alternative{}, fmt.Errorf("plan: %w", err)
 		}
-		eps, err := epsilon(m.Event(), goal.Delta)
+		eps, err := epsilon(e, goal.Delta)
 		if err != nil {
 			return Alternative{}, err
 		}
@@ -148,65 +159,52 @@ func (c cases) within(ctx context.Context, s Setting, goal Goal) (Alternative, e
 		if step > 1e-3 {
 			return Alternative{}, fmt.Errorf("plan: %s costs epsilon %g, the goal is %g", s.Mechanism, eps, goal.Epsilon)
 		}
-		s.Sigma, s.Sigma1, s.Scale = s.Sigma*(1+step), s.Sigma1*(1+step), s.Scale*(1+step)
-	}
-}
-
-// calibrated is the setting with the noise, one parameter, that so many queries
-// need.
-func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (Setting, error) {
-	s := Setting{Mechanism: mechanism, Queries: queries}
-	noise := &s.Scale
-	if mechanism == GNMax {
-		noise = &s.Sigma
-	}
-	target := accountant.Target{Epsilon: goal.Epsilon, Delta: goal.Delta}
-	var failed error
-	x, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: accountant.AddRemove}.NewAccount, target, func(x float64) accountant.Event {
-		*noise = min(max(x, leastNoise), mostNoise)
-		m, err := s.New()
-		if err != nil {
-			failed = err
-			return accountant.NonPrivate{}
+		for _, p := range d.Noise() {
+			s = s.With(p.Name, s.Values[p.Name]*(1+step))
 		}
-		return m.Event()
-	})
-	switch {
-	case failed != nil:
-		return Setting{}, failed
-	case errors.Is(err, accountant.ErrNoBracket): // even the least noise is within the budget
-		x = leastNoise
-	case err != nil:
-		return Setting{}, fmt.Errorf("plan: %w", err)
 	}
-	*noise = max(x, leastNoise)
-	return s, nil
 }
 
-// The noise a mechanism takes, in votes.
-const (
-	leastNoise = 0x1p-10
-	mostNoise  = 0x1p40
-)
+// calibrated returns the setting with the noise, one parameter, that so many queries
+// need.
+func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
+	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
+	d, err := described(mechanism)
+	if err != nil {
+		return s, err
+	}
+	noise, err := d.Least(s, goal.least(ctx))
+	if err != nil {
+		return s, fmt.Errorf("plan: %w", err)
+	}
+	return d.WithNoise(s, noise), nil
+}
 
 // bestQueries finds the number of queries, up to most, at which a
 // mechanism that answers all of them answers most correctly: more queries need more
 // noise each. A ladder first, then steps between its neighbouring rungs.
-func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best Setting, found bool, err error) {
+func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, most int) (best aggregate.Setting, found bool, err error) {
+	d, err := described(mechanism)
+	if err != nil {
+		return best, false, err
+	}
+	if d.Fast == nil {
+		c = c.thinned(maxSearchedSlowly)
+	}
 	mostCorrect := 0.0
 	try := func(queries int) error {
 		s, err := calibrated(ctx, mechanism, queries, goal)
-		if err != nil {
-			return err
-		}
-		if max(s.Sigma, s.Scale) > maxPlannedNoise {
+		if errors.Is(err, accountant.ErrNoBracket) { // no noise is enough
 			return nil
 		}
-		j, err := s.judge(len(c.counts[0]), true)
-		if err != nil {
+		if err != nil || d.MostNoise(s) > maxPlannedNoise {
 			return err
 		}
-		right, err := c.correct(ctx, j)
+		chances, err := d.ChancesOf(s, len(c.counts[0]), true)
+		if err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
 		if err != nil {
 			return err
 		}
@@ -219,11 +217,11 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	rungs := ladder(most)
 	for _, queries := range rungs {
 		if err := try(queries); err != nil {
-			return Setting{}, false, err
+			return best, false, err
 		}
 	}
 	if !found {
-		return Setting{}, false, nil
+		return best, false, nil
 	}
 	at := slices.Index(rungs, best.Queries)
 	from, to := rungs[min(at+1, len(rungs)-1)], rungs[max(at-1, 0)]
@@ -231,14 +229,14 @@ func (c cases) bestQueries(ctx context.Context, mechanism string, goal Goal, mos
 	for i := 1; i < steps; i++ {
 		if queries := from + (to-from)*i/steps; queries != rungs[at] {
 			if err := try(queries); err != nil {
-				return Setting{}, false, err
+				return best, false, err
 			}
 		}
 	}
 	return best, found, nil
 }
 
-// ladder is n and what falls by a seventh each time from there, down to 1.
+// ladder returns n and what falls by a seventh each time from there, down to 1.
 func ladder(n int) []int {
 	var rungs []int
 	for x := float64(n); x > 0.5; x *= 6.0 / 7 {

@@ -2,8 +2,13 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
 )
 
 // confidentSettings searches Confident-GNMax. Gaussian noise costs a rho at every
@@ -14,17 +19,21 @@ import (
 // and the grid is over the threshold, Q, the share of rho that tests get, and A as
 // the expected number of answers and some standard deviations. It returns the best
 // setting of all and the best for each fifth of the votes as the threshold.
-func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]Setting, error) {
+func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]aggregate.Setting, error) {
 	single, err := calibrated(ctx, GNMax, 1, goal)
+	if errors.Is(err, accountant.ErrNoBracket) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	rho := 1 / (single.Sigma * single.Sigma)
-	if single.Sigma == leastNoise { // a budget beyond all use
+	sigma := single.Values["sigma"]
+	rho := 1 / (sigma * sigma)
+	if sigma <= 0x1p-10 { // a budget beyond all use
 		return nil, nil
 	}
 	// More noise than GNMax needs to answer everything is never worth a test.
-	accuracy, err := c.newAccuracyTable(ctx, single.Sigma, single.Sigma*math.Sqrt(float64(most)))
+	accuracy, err := c.newAccuracyTable(ctx, sigma, sigma*math.Sqrt(float64(most)))
 	if err != nil || accuracy == nil {
 		return nil, err
 	}
@@ -34,28 +43,28 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]Se
 	for _, q := range ladder(most) {
 		for _, share := range []float64{0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8} {
 			sigma1 := math.Sqrt(float64(q) / (2 * share * rho))
-			if sigma1 > maxPlannedNoise || sigma1 < leastNoise {
+			if sigma1 > maxPlannedNoise || sigma1 < 0x1p-10 {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
 			for row := 1; row <= rows; row++ {
-				s := Setting{Mechanism: Confident, Threshold: math.Ceil(float64(c.teachers*row) / rows), Sigma1: sigma1, Queries: q}
+				s := confidentSetting{threshold: math.Ceil(float64(c.teachers*row) / rows), sigma1: sigma1, queries: q}
 				passed := 0.0
 				for g, group := range c.groups {
-					pass[g] = passing(group.largest, s.Threshold, sigma1)
+					pass[g] = passing(group.largest, s.threshold, sigma1)
 					passed += pass[g] * group.queries
 				}
 				p := passed / float64(len(c.counts))
 				for _, margin := range []float64{-1, 0, 1, 2, 3} {
-					s.Answers = min(q, max(1, int(math.Ceil(float64(q)*p+margin*math.Sqrt(float64(q)*p*(1-p))))))
-					s.Sigma = math.Sqrt(float64(s.Answers) / ((1 - share) * rho))
-					right := accuracy.right(s.Sigma, pass)
+					s.answers = min(q, max(1, int(math.Ceil(float64(q)*p+margin*math.Sqrt(float64(q)*p*(1-p))))))
+					s.sigma2 = math.Sqrt(float64(s.answers) / ((1 - share) * rho))
+					right := accuracy.right(s.sigma2, pass)
 					if right < goal.MinAccuracy*passed || passed == 0 {
 						continue
 					}
-					if correct := untilCap(q, p, s.Answers) * right / passed; correct > best[row].correct {
+					if correct := untilCap(q, p, s.answers) * right / passed; correct > best[row].correct {
 						best[row] = candidate{s, correct}
 					}
 				}
@@ -65,35 +74,47 @@ func (c cases) confidentSettings(ctx context.Context, goal Goal, most int) ([]Se
 	return pick(best, rows/5), nil
 }
 
+// confidentSetting is a setting of Confident-GNMax while many are compared.
+type confidentSetting struct {
+	threshold, sigma1, sigma2 float64
+	queries, answers          int
+}
+
+func (s confidentSetting) setting() aggregate.Setting {
+	return aggregate.Setting{Mechanism: Confident, Queries: s.queries, Values: map[string]float64{
+		"threshold": s.threshold, "sigma1": s.sigma1, "sigma2": s.sigma2, "answers": float64(s.answers)}}
+}
+
 type candidate struct {
-	setting Setting
+	setting confidentSetting
 	correct float64
 }
 
-// pick is the best of all and of every so many, without repeats.
-func pick(best []candidate, every int) []Setting {
+// pick returns the best of all and the best of every tenth row, without repeats.
+func pick(best []candidate, every int) []aggregate.Setting {
 	top := 0
 	for row := range best {
 		if best[row].correct > best[top].correct {
 			top = row
 		}
 	}
-	var out []Setting
+	var picked []confidentSetting
+	var out []aggregate.Setting
 	for row, b := range best {
-		if b.correct > 0 && (row == top || row%every == 0) && !slices.Contains(out, b.setting) { // few votes have few thresholds
-			out = append(out, b.setting)
+		if b.correct > 0 && (row == top || row%every == 0) && !slices.Contains(picked, b.setting) { // few votes have few thresholds
+			picked, out = append(picked, b.setting), append(out, b.setting.setting())
 		}
 	}
 	return out
 }
 
-// passing is P[largest + Z >= threshold], for continuous noise half a vote off: good
+// passing returns P[largest + Z >= threshold], for continuous noise half a vote off: good
 // enough to rank.
 func passing(largest int64, threshold, sigma1 float64) float64 {
 	return math.Erfc((threshold-0.5-float64(largest))/sigma1/math.Sqrt2) / 2
 }
 
-// accuracyTable is how many queries with a given largest count are answered
+// accuracyTable holds how many queries with a given largest count are answered
 // correctly in expectation, for a geometric ladder of sigmas.
 type accuracyTable struct {
 	sigmas  []float64
@@ -114,12 +135,17 @@ func (c cases) newAccuracyTable(ctx context.Context, from, to float64) (*accurac
 	for g, group := range c.groups {
 		index[group.largest] = g
 	}
+	gnmax, err := described(GNMax)
+	if err != nil {
+		return nil, err
+	}
 	for sigma := from; sigma <= min(to*sigmaRatio, maxPlannedNoise); sigma *= sigmaRatio {
-		j, err := gaussianJudge(sigma, len(c.counts[0]))
+		answer := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", sigma) // what follows the test
+		chances, err := gnmax.ChancesOf(answer, len(c.counts[0]), false)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("plan: %w", err)
 		}
-		right, err := c.correct(ctx, j)
+		right, err := c.each(ctx, func(i int) float64 { return chances.Right(c.counts[i], c.labels[i]) })
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +173,7 @@ func byLargest(largest []int64) []largestGroup {
 	return groups
 }
 
-// right is how many of the queries that pass are answered correctly, interpolated
+// right returns how many of the queries that pass are answered correctly, interpolated
 // between sigmas; none beyond the table. It ranks candidates; what a plan reports is
 // computed exactly.
 func (t *accuracyTable) right(sigma float64, pass []float64) float64 {

@@ -1,11 +1,14 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -214,4 +217,20 @@ func newCases(examples []Example) (cases, error) {
 	}
 	c.groups = byLargest(c.largest)
 	return c, nil
+}
+
+// each computes a number of every query, on all cores.
+func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, error) {
+	out := make([]float64, len(c.counts))
+	workers := min(runtime.GOMAXPROCS(0), len(out))
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w; i < len(out) && ctx.Err() == nil; i += workers {
+				out[i] = f(i)
+			}
+		})
+	}
+	wg.Wait()
+	return out, ctx.Err()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 )
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {
@@ -26,34 +27,41 @@ func simulated(t require.TestingT, queries int) []Example {
 }
 
 // exact is what Evaluate should say, from the laws of package aggregate.
-func exact(t require.TestingT, s Setting, e Example) (answered, correct float64) {
-	m, err := s.New()
+func exact(t require.TestingT, s aggregate.Setting, e Example) (answered, correct float64) {
+	m, err := made(t, s)
 	require.NoError(t, err)
-	law, err := m.(interface {
-		Law(aggregate.Histogram) (aggregate.Law, error)
-	}).Law(e.Votes)
+	law, err := m.Law(e.Votes)
 	require.NoError(t, err)
 	return -math.Expm1(law.LogDeclined), math.Exp(law.LogLabels[e.Label])
 }
 
-// TestExpectationsAreThoseOfTheLaws compares with package aggregate, which knows
-// nothing of judges, on random votes and noise.
+// made returns the mechanism of a setting.
+func made(t require.TestingT, s aggregate.Setting) (aggregate.Mechanism, error) {
+	d, err := mechanisms.Find(s.Mechanism)
+	require.NoError(t, err)
+	return d.New(d.Complete(s))
+}
+
+// TestExpectationsAreThoseOfTheLaws compares with the laws of every mechanism that can
+// be planned, on random votes and noise.
 func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
-	for _, mechanism := range []string{GNMax, Confident, LNMax, Exponential, PermuteAndFlip} {
+	for _, mechanism := range mechanisms.Names(Plannable) {
 		t.Run(mechanism, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				counts := rapid.SliceOfN(rapid.IntRange(0, 60), 2, 12).Draw(t, "counts")
 				noise := math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log noise"))
 				e := Example{Votes: histogram(t, counts...), Label: rapid.IntRange(0, len(counts)-1).Draw(t, "label")}
-				s := Setting{Mechanism: mechanism, Queries: 3}
-				switch mechanism {
-				case GNMax:
-					s.Sigma = noise
-				case Confident:
-					s.Sigma, s.Sigma1 = noise, math.Exp(rapid.Float64Range(-1, 5).Draw(t, "log test noise"))
-					s.Threshold = rapid.Float64Range(-10, 80).Draw(t, "threshold")
-				default:
-					s.Scale = noise
+				d, err := mechanisms.Find(mechanism)
+				require.NoError(t, err)
+				s := aggregate.Setting{Mechanism: mechanism, Queries: 3}
+				for _, p := range d.Parameters {
+					switch p.Kind {
+					case "threshold":
+						s = s.With(p.Name, rapid.Float64Range(-10, 80).Draw(t, p.Name))
+					case "noise":
+						s = s.With(p.Name, noise)
+						noise = math.Exp(rapid.Float64Range(-1, 5).Draw(t, "log of more noise"))
+					}
 				}
 				a, err := Evaluate(t.Context(), []Example{e}, s, 1e-5)
 				require.NoError(t, err)
@@ -62,23 +70,6 @@ func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
 				require.InDelta(t, 3*correct, a.ExpectedCorrect, 1e-11)
 			})
 		})
-	}
-}
-
-// TestRoughLaplace holds what ranks numbers of queries to its tolerance.
-func TestRoughLaplace(t *testing.T) {
-	for _, scale := range []float64{5, 20, 90, 400} {
-		for _, e := range simulated(t, 30) {
-			counts := []int64{}
-			for _, n := range e.Votes.Reveal() {
-				counts = append(counts, int64(n))
-			}
-			rough, err := laplaceJudge(scale, true)
-			require.NoError(t, err)
-			fine, err := laplaceJudge(scale, false)
-			require.NoError(t, err)
-			require.InDelta(t, fine(counts, e.Label), rough(counts, e.Label), 1e-2)
-		}
 	}
 }
 
@@ -105,7 +96,7 @@ func TestUntilCap(t *testing.T) {
 
 // accounted again, by the mechanism that would run.
 func claimed(t require.TestingT, a Alternative, delta float64) float64 {
-	m, err := a.New()
+	m, err := made(t, a.Setting)
 	require.NoError(t, err)
 	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
 	require.NoError(t, err)
@@ -174,10 +165,10 @@ func TestSearchIsGood(t *testing.T) {
 			answers, share := 1+rnd.IntN(queries), math.Pow(rnd.Float64(), 2)*0.9+0.005
 			single, err := calibrated(t.Context(), GNMax, 1, goal)
 			require.NoError(t, err)
-			rho := 1 / (single.Sigma * single.Sigma)
-			s := Setting{Mechanism: Confident, Threshold: math.Floor(rnd.Float64() * 110), Sigma1: math.Sqrt(float64(queries) / (2 * share * rho)),
-				Sigma: math.Sqrt(float64(answers) / ((1 - share) * rho)), Queries: queries, Answers: answers}
-			a, err := c.evaluate(t.Context(), s, goal.Delta)
+			rho := 1 / (single.Values["sigma"] * single.Values["sigma"])
+			s := confidentSetting{threshold: math.Floor(rnd.Float64() * 110), sigma1: math.Sqrt(float64(queries) / (2 * share * rho)),
+				sigma2: math.Sqrt(float64(answers) / ((1 - share) * rho)), queries: queries, answers: answers}
+			a, err := c.evaluate(t.Context(), s.setting(), goal.Delta)
 			require.NoError(t, err)
 			if a.Accuracy() >= goal.MinAccuracy && a.Epsilon <= goal.Epsilon*(1+1e-6) {
 				rivalConfident = max(rivalConfident, a.ExpectedCorrect)
@@ -279,9 +270,12 @@ func TestRefusals(t *testing.T) {
 		_, err = Summarize(examples)
 		require.Error(t, err, name)
 	}
-	for name, s := range map[string]Setting{
-		"mechanism": {Mechanism: "magic", Queries: 1}, "sigma": {Mechanism: GNMax, Queries: 1}, "noise": {Mechanism: GNMax, Sigma: 1e9, Queries: 1},
-		"queries": {Mechanism: LNMax, Scale: 1}, "answers": {Mechanism: Confident, Sigma: 1, Sigma1: 1, Queries: 1, Answers: 2}, "NaN": {Mechanism: GNMax, Sigma: math.NaN(), Queries: 1},
+	type values = map[string]float64
+	for name, s := range map[string]aggregate.Setting{
+		"mechanism": {Mechanism: "magic", Queries: 1}, "sigma": {Mechanism: GNMax, Queries: 1}, "noise": {Mechanism: GNMax, Values: values{"sigma": 1e9}, Queries: 1},
+		"queries": {Mechanism: "lnmax", Values: values{"scale": 1}}, "NaN": {Mechanism: GNMax, Values: values{"sigma": math.NaN()}, Queries: 1},
+		"answers":   {Mechanism: Confident, Values: values{"threshold": 0, "sigma1": 1, "sigma2": 1, "answers": 2}, Queries: 1},
+		"stability": {Mechanism: MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
 	} {
 		_, err := Evaluate(t.Context(), good, s, 1e-5)
 		require.Error(t, err, name)
@@ -304,10 +298,10 @@ func TestFewVotes(t *testing.T) {
 	for _, counts := range [][]int{{0, 0}, {1, 0}, {3, 2}} {
 		out, err := Alternatives(t.Context(), PluralityExamples([]aggregate.Histogram{histogram(t, counts...)}), Goal{Epsilon: 1, Delta: 1e-5})
 		require.NoError(t, err)
-		seen := make(map[Setting]bool)
-		for _, a := range out {
-			require.False(t, seen[a.Setting], "%v twice", a.Setting)
-			seen[a.Setting] = true
+		for i, a := range out {
+			for _, b := range out[:i] {
+				require.False(t, a.Equal(b.Setting), "%v twice", a.Setting)
+			}
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 )
 
 // The names of the stability methods, as the command line spells them.
@@ -79,10 +81,10 @@ func advise(ctx context.Context, r Regime, account accountant.Config) (Advice, e
 		return Advice{}, err
 	}
 	advice := Advice{Regime: r}
-	for _, method := range []func(context.Context, Regime, accountant.Config) (Method, error){
-		gnmaxRegime, exponentialRegime, permuteAndFlipRegime, lnmaxRegime,
-		mstabLaplaceRegime, mstabGaussianRegime, svtPrintedRegime, svtCalibratedRegime, stableSVTRegime,
-	} {
+	methods := argmaxRegimes(alwaysAnswers)
+	methods = append(methods,
+		mstabLaplaceRegime, mstabGaussianRegime, svtPrintedRegime, svtCalibratedRegime, stableSVTRegime)
+	for _, method := range methods {
 		m, err := method(ctx, r, account)
 		if errors.Is(err, accountant.ErrNoBracket) { // a budget that no noise lands on
 			continue
@@ -97,6 +99,24 @@ func advise(ctx context.Context, r Regime, account accountant.Config) (Advice, e
 	}
 	slices.SortStableFunc(advice.Methods, func(a, b Method) int { return cmp.Compare(a.GapNeeded, b.GapNeeded) })
 	return advice, nil
+}
+
+// regimeMethod returns what a method does in a regime.
+type regimeMethod func(ctx context.Context, r Regime, account accountant.Config) (Method, error)
+
+// argmaxRegimes lists the noisy argmax mechanisms that are wanted.
+func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
+	var methods []regimeMethod
+	for _, d := range mechanisms.All() {
+		if wanted(d) {
+			methods = append(methods, func(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+				return r.argmaxRegime(ctx, account, d, func(noise float64) (accountant.Event, error) {
+					return d.Event(d.WithNoise(aggregate.Setting{Mechanism: d.Name, Queries: r.Queries}, noise))
+				})
+			})
+		}
+	}
+	return methods
 }
 
 func (r Regime) withDefaults() (Regime, error) {
@@ -134,36 +154,47 @@ func (r Regime) calibrate(ctx context.Context, account accountant.Config, event 
 	return noise, b.Upper, nil
 }
 
-// argmaxRegime is a noisy argmax whose law at gap g depends on g/noise alone.
-func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, name string, event func(noise float64) accountant.Event, right func(x float64, rivals int) float64) (Method, error) {
+// argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
+// alone. event is what all queries cost.
+func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
+	var failed error
 	noise, eps, err := r.calibrate(ctx, account, func(noise float64) accountant.Event {
-		return accountant.Repeated{Event: event(noise), Count: int64(r.Queries)}
+		e, err := event(noise)
+		if err != nil {
+			failed = err
+			return accountant.NonPrivate{}
+		}
+		return e
 	})
+	if failed != nil {
+		return Method{}, fmt.Errorf("plan: %w", failed)
+	}
 	if err != nil {
 		return Method{}, err
 	}
 	rivals := r.Classes - 1
-	needed := leastAbove(func(x float64) bool { return right(x, rivals) >= r.Success })
-	return Method{Mechanism: name, Noise: noise, Epsilon: eps, GapNeeded: noise * needed,
-		AtGap: right(float64(r.Gap)/noise, rivals)}, nil
+	ahead := d.Ahead
+	if ahead == nil {
+		ahead = aheadByLaw(d)
+	}
+	needed := leastAbove(func(x float64) bool { return ahead(x, rivals) >= r.Success })
+	return Method{Mechanism: d.Name, Noise: noise, Epsilon: eps, GapNeeded: noise * needed,
+		AtGap: ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
-func gnmaxRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
-	return r.argmaxRegime(ctx, account, GNMax, func(x float64) accountant.Event { return accountant.GNMax{Sigma: x} }, gaussianWins)
-}
-
-func exponentialRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
-	return r.argmaxRegime(ctx, account, Exponential, func(x float64) accountant.Event {
-		return accountant.ExponentialMechanism{Epsilon: 2 / x}
-	}, gumbelWins)
-}
-
-func permuteAndFlipRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
-	return r.argmaxRegime(ctx, account, PermuteAndFlip, func(x float64) accountant.Event { return accountant.PureDP{Epsilon: 2 / x} }, oneSidedWins)
-}
-
-func lnmaxRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
-	return r.argmaxRegime(ctx, account, LNMax, func(x float64) accountant.Event { return accountant.LNMax{Scale: x} }, laplaceWins)
+// aheadByLaw finds the chance of a gap by the law of integer noise of 64 votes.
+func aheadByLaw(d aggregate.Description) func(x float64, rivals int) float64 {
+	const noise = 64
+	return func(x float64, rivals int) float64 {
+		s := aggregate.Setting{Mechanism: d.Name, Queries: 1}.With(d.Noise()[0].Name, noise)
+		chances, err := d.ChancesOf(s, rivals+1, false)
+		if err != nil {
+			return 0
+		}
+		counts := make([]int64, rivals+1)
+		counts[rivals] = int64(math.Round(x * noise))
+		return chances.Right(counts, rivals)
+	}
 }
 
 // leastAbove is the least x >= 0 that is enough, by bisection; enough is monotone.
@@ -202,7 +233,7 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 			return 0, err
 		}
 		wins := true
-		for _, noisy := range []func(context.Context, Regime, accountant.Config) (Method, error){gnmaxRegime, exponentialRegime} {
+		for _, noisy := range argmaxRegimes(func(d aggregate.Description) bool { return d.Name == GNMax || d.Name == Exponential }) {
 			m, err := noisy(ctx, r, account)
 			if errors.Is(err, accountant.ErrNoBracket) {
 				continue

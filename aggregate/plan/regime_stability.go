@@ -79,7 +79,7 @@ func svtPrintedRegime(_ context.Context, r Regime, account accountant.Config) (M
 		return Method{}, noBracket(err)
 	}
 	return r.stableMethod(account, SVTPrinted, c.Lambda, r.Success,
-		stable.Config{Mechanism: stable.MSvec, Scale: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
+		stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
 }
 
 func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
@@ -87,7 +87,7 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Confi
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, SVTCalibrated, cfg.Scale, r.Success, cfg)
+	return r.stableMethod(account, SVTCalibrated, cfg.Lambda, r.Success, cfg)
 }
 
 // stableSVTRegime is the stable sparse vector with one-sided noise, at pure epsilon
@@ -99,7 +99,7 @@ func stableSVTRegime(_ context.Context, r Regime, account accountant.Config) (Me
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, StableSVT, cfg.Scale, 1-beta, cfg)
+	return r.stableMethod(account, StableSVT, cfg.B2, 1-beta, cfg)
 }
 
 // balancedSVT needs the smallest distance to be refused with probability beta at most.
@@ -125,7 +125,7 @@ func balancedSVT(epsilon, delta float64, failures int, beta float64) (stable.Con
 			least, best = d, c
 		}
 	}
-	return stable.Config{Mechanism: stable.SVT, Scale: best.B2, ThresholdScale: best.B1, Threshold: best.Threshold, Failures: best.Failures}, nil
+	return stable.Config{Mechanism: stable.SVT, B1: best.B1, B2: best.B2, Threshold: best.Threshold, Failures: best.Failures}, nil
 }
 
 // fit gives all queries of a regime their noise.

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 )
 
 // referenceOrders is the grid of the reference table.
@@ -55,8 +55,8 @@ func TestRegimeTable(t *testing.T) {
 			// The reference charges LNMax as 2/b-differential privacy and nothing more, the
 			// accountant as two Laplace counts: less by up to sqrt 2. Permute-and-flip
 			// still is charged that way.
-			require.Less(t, gap[LNMax], e["lnmax"], name)
-			require.Greater(t, gap[LNMax], e["lnmax"]/math.Sqrt2*0.99, name)
+			require.Less(t, gap["lnmax"], e["lnmax"], name)
+			require.Greater(t, gap["lnmax"], e["lnmax"]/math.Sqrt2*0.99, name)
 			pure, err := r.argmaxPure(t, cfg)
 			require.NoError(t, err)
 			require.InEpsilon(t, e["lnmax"], pure, 1e-8, name)
@@ -92,67 +92,15 @@ func TestRegimeTable(t *testing.T) {
 	}
 }
 
-// argmaxPure is the gap LNMax needs if it is charged as 2/b-DP alone.
+// argmaxPure returns the gap LNMax needs if it is charged as 2/b-DP alone.
 func (r Regime) argmaxPure(t *testing.T, cfg accountant.Config) (float64, error) {
 	r.Success = 0.95
-	m, err := r.argmaxRegime(t.Context(), cfg, LNMax, func(x float64) accountant.Event { return accountant.PureDP{Epsilon: 2 / x} }, laplaceWins)
+	d, err := mechanisms.Find("lnmax")
+	require.NoError(t, err)
+	m, err := r.argmaxRegime(t.Context(), cfg, d, func(x float64) (accountant.Event, error) {
+		return accountant.Repeated{Event: accountant.PureDP{Epsilon: 2 / x}, Count: int64(r.Queries)}, nil
+	})
 	return m.GapNeeded, err
-}
-
-func TestWinsClosedForms(t *testing.T) {
-	for _, x := range []float64{0, 0.01, 0.7, 3, 12, 40, 700, 1e9} {
-		require.InDelta(t, math.Erfc(-x/2)/2, gaussianWins(x, 1), 1e-15)
-		require.InDelta(t, 1-(2+x)*math.Exp(-x)/4, laplaceWins(x, 1), 1e-13)
-		require.InDelta(t, 1/(1+math.Exp(-x)), gumbelWins(x, 1), 1e-15)
-		require.InDelta(t, 1-math.Exp(-x)/2, oneSidedWins(x, 1), 1e-13)
-		for _, rivals := range []int{2, 9, 99, 999} {
-			for _, wins := range []func(float64, int) float64{gaussianWins, laplaceWins, gumbelWins, oneSidedWins} {
-				require.GreaterOrEqual(t, wins(x, rivals), 1/float64(rivals+1)-1e-12)
-				require.LessOrEqual(t, wins(x, rivals), wins(x, rivals-1)+1e-12)
-			}
-		}
-	}
-}
-
-// TestWinsAreTheLaws compares several rivals with the laws of package aggregate.
-func TestWinsAreTheLaws(t *testing.T) {
-	for _, classes := range []int{2, 3, 10, 40} {
-		for _, gap := range []int{0, 3, 25, 110} {
-			counts := make([]int, classes)
-			counts[0] = gap
-			h := histogram(t, counts...)
-			x := float64(gap) / 20
-			for name, c := range map[string]struct {
-				wins float64
-				law  func() (aggregate.Law, error)
-			}{
-				"gnmax": {gaussianWins(x, classes-1), func() (aggregate.Law, error) {
-					m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.ContinuousLaw(h)
-				}},
-				"lnmax": {laplaceWins(x, classes-1), func() (aggregate.Law, error) {
-					m, err := aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.ContinuousLaw(h)
-				}},
-				"exponential": {gumbelWins(x, classes-1), func() (aggregate.Law, error) {
-					m, err := aggregate.NewExponential(aggregate.ExponentialConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.Law(h)
-				}},
-				"permute-and-flip": {oneSidedWins(x, classes-1), func() (aggregate.Law, error) {
-					m, err := aggregate.NewPermuteAndFlip(aggregate.PermuteAndFlipConfig{Scale: 20, Queries: 1})
-					require.NoError(t, err)
-					return m.Law(h)
-				}},
-			} {
-				law, err := c.law()
-				require.NoError(t, err)
-				require.InDelta(t, math.Exp(law.LogLabels[0]), c.wins, 1e-12, "%s, %d classes, gap %d", name, classes, gap)
-			}
-		}
-	}
 }
 
 func TestAdvise(t *testing.T) {

@@ -41,57 +41,46 @@ func (c cases) distances() (distances, error) {
 // noiseReach is how many scales of exponential tails are summed: e^-32 is left out.
 const noiseReach = 32
 
-func laplaceLattice(scale float64) (lattice, error) {
+func laplaceMasses(scale float64) (rng.Masses, error) {
 	noise, err := rng.NewDiscreteLaplace(scale)
 	if err != nil {
-		return lattice{}, fmt.Errorf("plan: %w", err)
+		return rng.Masses{}, fmt.Errorf("plan: %w", err)
 	}
-	return newLattice(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1, 1), nil
+	return rng.NewMasses(noise.LogProb, int64(math.Ceil(noiseReach*scale))+1), nil
 }
 
-// oneSided is the law given that noise is not negative: the geometric one.
-func (l lattice) oneSided() lattice {
-	from := l.atMost(-1)
-	at := lattice{reach: l.reach, stride: l.stride, mass: make([]float64, len(l.mass)), below: make([]float64, len(l.below))}
-	for m := int64(0); m <= l.reach; m++ {
-		at.mass[m+l.reach] = l.mass[m+l.reach] / (1 - from)
-		at.below[m+l.reach] = math.Min(1, (l.below[m+l.reach]-from)/(1-from))
-	}
-	return at
-}
-
-// given is, for a threshold with noise z on it, the chance that a random query is
-// refused, P[query noise >= z + distance - threshold], and that it is released and
+// refusal returns, for a threshold with noise z on it, the chance that a random query
+// is refused, P[query noise >= z + distance - threshold], and that it is released and
 // right.
-func (d distances) given(noise lattice, threshold, z int64) (refused, right float64) {
+func (d distances) refusal(noise rng.Masses, threshold, z int64) (refused, right float64) {
 	for distance, share := range d.share {
 		if share == 0 {
 			continue
 		}
-		released := noise.atMost(z + int64(distance) - threshold - 1)
+		released := noise.AtMost(z + int64(distance) - threshold - 1)
 		refused += share * (1 - released)
 		right += d.right[distance] * released
 	}
 	return refused, right
 }
 
-// oneThreshold is the stable sparse vector. Given the noise of its threshold queries are
+// oneThreshold adds up the stable sparse vector. Given the noise of its threshold queries are
 // independent, and the run stops at the last of its refusals: by Wald's identity the
 // queries asked are the expected refusals over the chance of one.
 func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
-	threshold, err := laplaceLattice(cfg.ThresholdScale)
+	threshold, err := laplaceMasses(cfg.B1)
 	if err != nil {
 		return err
 	}
-	threshold = threshold.oneSided()
-	query, err := laplaceLattice(cfg.Scale)
+	threshold = threshold.OneSided()
+	query, err := laplaceMasses(cfg.B2)
 	if err != nil {
 		return err
 	}
-	query = query.oneSided()
-	for z := int64(0); z <= threshold.reach; z++ {
-		weight := threshold.mass[z+threshold.reach]
-		refused, right := d.given(query, cfg.Threshold, z)
+	query = query.OneSided()
+	for z := int64(0); z <= threshold.Reach; z++ {
+		weight := threshold.At(z)
+		refused, right := d.refusal(query, cfg.Threshold, z)
 		asked := float64(d.queries)
 		if refused > 1e-15 {
 			asked = untilCap(d.queries, math.Min(1, refused), cfg.Failures) / refused
@@ -103,31 +92,31 @@ func (d distances) oneThreshold(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// manyThresholds is M_svec, which draws its threshold anew after a refusal: stretches
+// manyThresholds adds up M_svec, which draws its threshold anew after a refusal: stretches
 // of queries up to a refusal, independent and alike. With S(k) = P[a stretch has more
 // than k queries], which is a mean of powers over the noise of the threshold, and a_i =
 // P[a stretch starts after i queries], the sum over q < Failures of the q-fold
 // convolutions of the law of its length, the queries asked are
 // sum_i a_i (S(0) + ... + S(m-i-1)) in expectation, and so the right answers.
 func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
-	threshold, err := laplaceLattice(cfg.Scale)
+	threshold, err := laplaceMasses(cfg.Lambda)
 	if err != nil {
 		return err
 	}
-	query, err := laplaceLattice(2 * cfg.Scale)
+	query, err := laplaceMasses(2 * cfg.Lambda)
 	if err != nil {
 		return err
 	}
 	// Noise of the threshold, in blocks around an integer.
 	var weights, stays, rights []float64
-	width := int64(cfg.Scale/32) | 1
-	for z := -threshold.reach; z <= threshold.reach; z += width {
-		last := min(z+width-1, threshold.reach)
-		weight := threshold.atMost(last) - threshold.atMost(z-1)
+	width := int64(cfg.Lambda/32) | 1
+	for z := -threshold.Reach; z <= threshold.Reach; z += width {
+		last := min(z+width-1, threshold.Reach)
+		weight := threshold.AtMost(last) - threshold.AtMost(z-1)
 		if weight < 1e-12 {
 			continue
 		}
-		refused, right := d.given(query, cfg.Threshold, (z+last)/2)
+		refused, right := d.refusal(query, cfg.Threshold, (z+last)/2)
 		weights, stays, rights = append(weights, weight), append(stays, math.Max(0, 1-refused)), append(rights, right)
 	}
 	m := d.queries

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/svt"
 )
@@ -37,7 +38,7 @@ func (o Outcome) Accuracy() float64 {
 	return o.Right / o.Released
 }
 
-// Outcomes are those of noisy argmax and of stability methods on one query for each
+// Outcomes returns those of noisy argmax and of stability methods on one query for each
 // example: GNMax, exponential, Confident, the best of its settings, [MStab], and the
 // sparse vectors [SVTPrinted], [SVTCalibrated] and [StableSVT], each with the number of
 // paid refusals that releases most right labels, from a ladder. Without MinAccuracy
@@ -84,10 +85,13 @@ const MStab = stable.MStab
 
 func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (Outcome, bool, error) {
 	most := len(c.counts)
-	var settings []Setting
+	d, err := described(mechanism)
+	if err != nil {
+		return Outcome{}, false, err
+	}
+	var settings []aggregate.Setting
 	switch {
 	case mechanism == Confident:
-		var err error
 		if settings, err = c.thinned(maxSearched).confidentSettings(ctx, goal, most); err != nil {
 			return Outcome{}, false, err
 		}
@@ -108,7 +112,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (
 	}
 	var best Alternative
 	for _, s := range settings {
-		if max(s.Sigma, s.Sigma1, s.Scale) > maxPlannedNoise {
+		if d.MostNoise(s) > maxPlannedNoise {
 			continue
 		}
 		a, err := c.accurate(ctx, s, goal)
@@ -119,11 +123,15 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (
 			best = a
 		}
 	}
-	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, Noise: best.Sigma + best.Scale, Asked: float64(best.Queries),
+	noise := 0.0 // of an answer
+	for _, p := range d.Noise() {
+		noise = best.Values[p.Name]
+	}
+	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, Noise: noise, Asked: float64(best.Queries),
 		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, best.Queries > 0, nil
 }
 
-// outcome is that of a stability method.
+// outcome returns that of a stability method.
 func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outcome, bool, error) {
 	if method == MStab {
 		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MStab, Queries: d.queries, Delta: goal.Delta / 2}, goal.least(ctx))
@@ -164,7 +172,7 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 	return best, best.Mechanism != "", nil
 }
 
-// failureLadder is 1, 2, 5, 10, 20, ... up to n.
+// failureLadder returns 1, 2, 5, 10, 20, ... up to n.
 func failureLadder(n int) []int {
 	var out []int
 	for unit := 1; unit <= n; unit *= 10 {
@@ -177,7 +185,7 @@ func failureLadder(n int) []int {
 	return slices.Clip(out)
 }
 
-// sparseConfig is a sparse vector at the whole of a goal; the error of one that cannot
+// sparseConfig returns a sparse vector at the whole of a goal; the error of one that cannot
 // be had matches accountant.ErrNoBracket.
 func sparseConfig(ctx context.Context, method string, goal Goal, queries, failures int) (stable.Config, error) {
 	if method == StableSVT {
@@ -190,16 +198,16 @@ func sparseConfig(ctx context.Context, method string, goal Goal, queries, failur
 	if err != nil {
 		return stable.Config{}, errors.Join(noBracket(err), ctx.Err())
 	}
-	return stable.Config{Mechanism: stable.MSvec, Scale: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, nil
+	return stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, nil
 }
 
-// evaluate is what a mechanism does, and what its Event costs.
+// evaluate returns what a mechanism does, and what its Event costs.
 func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Outcome, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("plan: %w", err)
 	}
-	o := Outcome{Mechanism: method, Stability: true, Noise: cfg.Scale + cfg.Sigma, Failures: cfg.Failures}
+	o := Outcome{Mechanism: method, Stability: true, Noise: cfg.Scale + cfg.Sigma + cfg.Lambda + cfg.B2, Failures: cfg.Failures}
 	switch cfg.Mechanism {
 	case stable.MStab:
 		o.Asked = float64(d.queries)
@@ -221,8 +229,8 @@ func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Ou
 	return o, err
 }
 
-// least is how stable.Fit finds noise.
-func (g Goal) least(ctx context.Context) func(func(float64) accountant.Event) (float64, error) {
+// least finds the least noise that keeps the goal.
+func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
 	return func(event func(float64) accountant.Event) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: accountant.AddRemove}.NewAccount,
 			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)

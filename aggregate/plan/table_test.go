@@ -14,9 +14,9 @@ import (
 
 func sparseConfigs() map[string]stable.Config {
 	return map[string]stable.Config{
-		StableSVT:     {Mechanism: stable.SVT, Scale: 7, ThresholdScale: 3, Threshold: 12, Failures: 3},
-		SVTCalibrated: {Mechanism: stable.MSvec, Scale: 2.5, Threshold: 12, Failures: 3},
-		"wide":        {Mechanism: stable.MSvec, Scale: 70, Threshold: 12, Failures: 3},
+		StableSVT:     {Mechanism: stable.SVT, B1: 3, B2: 7, Threshold: 12, Failures: 3},
+		SVTCalibrated: {Mechanism: stable.MSvec, Lambda: 2.5, Threshold: 12, Failures: 3},
+		"wide":        {Mechanism: stable.MSvec, Lambda: 70, Threshold: 12, Failures: 3},
 		MStab:         {Mechanism: stable.MStab, Scale: 2, Threshold: 12, Queries: 9},
 	}
 }
@@ -33,7 +33,7 @@ func TestOutcomesOfOneDistance(t *testing.T) {
 			got, err := d.evaluate(name, cfg, 0.1)
 			require.NoError(t, err)
 			var asked, released float64
-			if law, sequential := m.Law(); sequential {
+			if law, sequential := m.RunLaw(); sequential {
 				values := make([]float64, queries)
 				for i := range values {
 					values[i] = -float64(distance)
@@ -53,7 +53,7 @@ func TestOutcomesOfOneDistance(t *testing.T) {
 				asked, released = queries, queries*math.Exp(log)
 			}
 			tolerance := 1e-9
-			if got.Approximate && cfg.Scale >= 64 {
+			if got.Approximate && cfg.Lambda >= 64 {
 				tolerance = 1e-3
 			}
 			require.InEpsilon(t, asked, got.Asked, tolerance, "%s at %d", name, distance)

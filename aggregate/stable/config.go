@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
@@ -16,45 +17,49 @@ const (
 	SVT   = "stable-svt" // sparse vector with one-sided noise and one threshold
 )
 
-// Mechanisms lists the names.
-func Mechanisms() []string { return []string{MStab, MSvec, SVT} }
-
-// Config is a mechanism with all its parameters, which are in votes that move: one
+// Config holds a mechanism with all its parameters, which are in votes that move: one
 // closes two votes of gap. Fields that a mechanism does not have are 0.
 type Config struct {
-	Mechanism      string
-	Sigma          float64 // MStab: standard deviation of Gaussian noise, or
-	Scale          float64 // MStab: of Laplace noise; MSvec: lambda; SVT: of the noise of a query
-	ThresholdScale float64 // SVT: of the noise of the threshold
-	Threshold      int64   // of the distance; MStab's must exceed 0
-	Queries        int     // MStab: cap on queries
-	Failures       int     // MSvec, SVT: refusals after which the run stops
+	Mechanism string
+	Sigma     float64 // MStab: standard deviation of Gaussian noise, or
+	Scale     float64 // MStab: scale of Laplace noise
+	Lambda    float64 // MSvec: scale of the noise of the threshold; queries get twice that
+	B1, B2    float64 // SVT: scale of the noise of the threshold, and of a query
+	Threshold int64   // of the distance; MStab's must exceed 0
+	Queries   int     // MStab: cap on queries
+	Failures  int     // MSvec, SVT: refusals after which the run stops
 }
 
-// Mechanism is a mechanism on votes.
+// Mechanism releases the plurality of votes where it is stable.
 type Mechanism struct {
-	test  *stability.MStab    // or
-	svt   svt.StableMechanism // nil
+	test  *stability.MStab    // exactly one of test and svt is set
+	svt   svt.StableMechanism // an interface that holds no nil pointer
 	event accountant.Event
 }
+
+var _ aggregate.Mechanism = (*Mechanism)(nil)
 
 // New returns the mechanism for cfg.
 func New(cfg Config) (*Mechanism, error) {
 	unused := map[string]bool{
-		"Sigma": cfg.Sigma != 0, "ThresholdScale": cfg.ThresholdScale != 0, "Queries": cfg.Queries != 0, "Failures": cfg.Failures != 0,
+		"Sigma": cfg.Sigma != 0, "Scale": cfg.Scale != 0, "Lambda": cfg.Lambda != 0, "B1": cfg.B1 != 0, "B2": cfg.B2 != 0,
+		"Queries": cfg.Queries != 0, "Failures": cfg.Failures != 0,
+	}
+	uses := func(fields ...string) {
+		for _, field := range fields {
+			delete(unused, field)
+		}
 	}
 	m, err := &Mechanism{}, error(nil)
 	switch cfg.Mechanism {
 	case MStab:
-		delete(unused, "Sigma")
-		delete(unused, "Queries")
+		uses("Sigma", "Scale", "Queries")
 		m.test, err = newMStab(cfg)
 	case MSvec:
-		delete(unused, "Failures")
+		uses("Lambda", "Failures")
 		m.svt, err = newMSvec(cfg)
 	case SVT:
-		delete(unused, "Failures")
-		delete(unused, "ThresholdScale")
+		uses("B1", "B2", "Failures")
 		m.svt, err = newSVT(cfg)
 	default:
 		return nil, fmt.Errorf("stable: no mechanism %q: one of %s, %s, %s", cfg.Mechanism, MStab, MSvec, SVT)
@@ -112,7 +117,7 @@ func mstabConfig(sigma, scale float64, queries int) (stability.MStabConfig, erro
 // The constructors of package svt return pointers, which must not become interfaces
 // that are nil and look otherwise.
 func newMSvec(cfg Config) (svt.StableMechanism, error) {
-	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Scale, Threshold: cfg.Threshold, Failures: cfg.Failures})
+	m, err := svt.NewMSvec(svt.MSvecConfig{Lambda: cfg.Lambda, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	if err != nil {
 		return nil, err
 	}
@@ -120,17 +125,17 @@ func newMSvec(cfg Config) (svt.StableMechanism, error) {
 }
 
 func newSVT(cfg Config) (svt.StableMechanism, error) {
-	m, err := svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.ThresholdScale, B2: cfg.Scale, Threshold: cfg.Threshold, Failures: cfg.Failures})
+	m, err := svt.NewStableSVT(svt.StableSVTConfig{B1: cfg.B1, B2: cfg.B2, Threshold: cfg.Threshold, Failures: cfg.Failures})
 	if err != nil {
 		return nil, err
 	}
 	return m, nil
 }
 
-// Event is the worst case of a whole run.
+// Event returns the worst case of a whole run.
 func (m *Mechanism) Event() accountant.Event { return m.event }
 
-// LawAt is the exact probability that a plurality at this distance is released, and
+// LawAt returns the exact probability that a plurality at this distance is released, and
 // refused, when it is the first query, as natural logarithms.
 func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	if m.test != nil {
@@ -139,16 +144,41 @@ func (m *Mechanism) LawAt(distance int64) (released, refused float64) {
 	return m.svt.LawAt(distance)
 }
 
-// Law is the law of a whole run with value = -distance and above = refused; false for
-// MStab, whose queries are independent.
-func (m *Mechanism) Law() (law svt.Law, sequential bool) {
+// Law returns the exact law of the first answer on given votes.
+func (m *Mechanism) Law(h aggregate.Histogram) (aggregate.Law, error) { return lawOf(h, m.LawAt) }
+
+// lawOf returns the law of a test on the distance of votes.
+func lawOf(h aggregate.Histogram, at func(distance int64) (released, refused float64)) (aggregate.Law, error) {
+	winner, distance, err := plurality(h)
+	if err != nil {
+		return aggregate.Law{}, err
+	}
+	law := aggregate.Law{LogLabels: make([]float64, h.Classes())}
+	for class := range law.LogLabels {
+		law.LogLabels[class] = math.Inf(-1)
+	}
+	law.LogLabels[winner], law.LogDeclined = at(distance)
+	return law, nil
+}
+
+// plurality returns the winner of votes that may move and its distance to instability.
+func plurality(h aggregate.Histogram) (winner int, distance int64, err error) {
+	if winner, distance, err = stability.Plurality(h.Reveal(), stability.VoteMoves, stability.LowestIndex); err != nil {
+		return 0, 0, fmt.Errorf("stable: %w", err)
+	}
+	return winner, distance, nil
+}
+
+// RunLaw returns the law of a whole run with value = -distance and above = refused;
+// false for MStab, whose queries are independent.
+func (m *Mechanism) RunLaw() (law svt.Law, sequential bool) {
 	if m.test != nil {
 		return svt.Law{}, false
 	}
 	return m.svt.Law(), true
 }
 
-// DistanceFor is the least distance that is released with at least the given
+// DistanceFor returns the least distance that is released with at least the given
 // probability. A gap of twice that and one more vote has it whatever the tie rule.
 func (m *Mechanism) DistanceFor(probability float64) (int64, error) {
 	if m.test != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
@@ -24,7 +25,7 @@ type Task struct {
 	Success float64
 }
 
-// ErrNoFit is returned where no noise does.
+// ErrNoFit is returned where no noise fits.
 var ErrNoFit = errors.New("stable: no noise fits")
 
 // The noise that mechanisms are given, in votes that move.
@@ -33,12 +34,12 @@ const (
 	mostNoise  = 0x1p16
 )
 
-// Fit is the config that needs the smallest distance among those with the least noise:
+// Fit returns the config that needs the smallest distance among those with the least noise:
 // MStab has Laplace or Gaussian noise, SVT a choice between the noise of the threshold
 // and that of the queries. least finds the least noise for which an event fits a budget:
 // ledger.Ledger.LeastNoise, or accountant.CalibrateNoise on an account. Errors of it
 // that match [accountant.ErrNoBracket] mean that no noise fits.
-func Fit(t Task, least func(event func(noise float64) accountant.Event) (float64, error)) (Config, error) {
+func Fit(t Task, least aggregate.LeastNoise) (Config, error) {
 	if t.Success == 0 {
 		t.Success = 0.95
 	}
@@ -93,7 +94,7 @@ func (t Task) check() error {
 	return nil
 }
 
-// success is what a distance is judged by. Of SVT stable queries shall not use up more
+// success returns the probability that a distance is found for. Of SVT stable queries shall not use up more
 // than half of the failures by chance, so there it is more.
 func (t Task) success() float64 {
 	if t.Mechanism != SVT {
@@ -102,7 +103,7 @@ func (t Task) success() float64 {
 	return 1 - min(1-t.Success, float64(t.Failures)/(2*float64(t.Queries)))
 }
 
-// family is a mechanism whose noise is open.
+// family returns the config of a mechanism for given noise.
 type family func(noise float64) (Config, error)
 
 func (t Task) families() []family {
@@ -128,7 +129,7 @@ func (t Task) families() []family {
 }
 
 // fit finds the noise of a family.
-func (t Task) fit(f family, least func(event func(noise float64) accountant.Event) (float64, error)) (Config, error) {
+func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 	var wrong error
 	noise, err := least(func(noise float64) accountant.Event {
 		cfg, err := f(min(max(noise, leastNoise), mostNoise))
@@ -183,7 +184,7 @@ func (t Task) msvec(lambda float64) (Config, error) {
 		released, _ := m.LawAt(-threshold)
 		return float64(t.Failures)*math.Exp(released) <= t.Delta*(1-1e-8) // what is charged has room for rounding
 	}
-	return Config{Mechanism: MSvec, Scale: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
+	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
 // svt is at epsilon 1/noise for a run. Package svt balances threshold and query noise
@@ -194,5 +195,5 @@ func (t Task) svt(noise, tilt float64) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return Config{Mechanism: SVT, Scale: c.B2, ThresholdScale: c.B1, Threshold: c.Threshold, Failures: t.Failures}, nil
+	return Config{Mechanism: SVT, B1: c.B1, B2: c.B2, Threshold: c.Threshold, Failures: t.Failures}, nil
 }

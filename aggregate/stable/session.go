@@ -10,60 +10,57 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// Session is a run of a mechanism. It is safe for concurrent use; of MSvec the answers
-// depend on the order of the queries, of all on which of them come after the end.
-type Session struct {
-	test *stability.Session[int] // or
-	svt  *svt.StableSession[int]
-}
-
-// Start begins a run. It fails unless r charges exactly m.Event() and was not used
-// before. A key must not be used for two sets of votes: derive it from their hash.
-func (m *Mechanism) Start(r *ledger.Reservation, key aggregate.Key) (*Session, error) {
-	s, err := &Session{}, error(nil)
+// Start begins a run. Of MSvec the answers depend on the order of the queries, of all
+// mechanisms on which queries come after the end.
+func (m *Mechanism) Start(r *ledger.Reservation, key aggregate.Key) (aggregate.Session, error) {
 	if m.test != nil {
-		s.test, err = stability.Start[int](m.test, r, key)
-	} else {
-		s.svt, err = svt.Start[int](m.svt, r, key)
+		s, err := stability.Start[int](m.test, r, key)
+		if err != nil {
+			return nil, fmt.Errorf("stable: %w", err)
+		}
+		return session{s.Releasable(), func(query uint64, winner int, distance int64) (int, bool, error) {
+			a, err := s.Ask(query, winner, distance)
+			return a.Value, a.Released, err
+		}}, nil
 	}
+	s, err := svt.Start[int](m.svt, r, key)
 	if err != nil {
 		return nil, fmt.Errorf("stable: %w", err)
 	}
-	return s, nil
+	return session{s.Releasable(), func(query uint64, winner int, distance int64) (int, bool, error) {
+		a, err := s.Ask(query, winner, distance)
+		return a.Value, a.Released, err
+	}}, nil
 }
 
-// Ask releases the plurality of the votes, or refuses. Query numbers are public and
-// unique in the run; one that was asked before gets the stored answer. When the run
-// has ended the error is aggregate.ErrExhausted.
-func (s *Session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer, error) {
-	winner, distance, err := stability.Plurality(votes.Reveal(), stability.VoteMoves, stability.LowestIndex)
+// session is a run of a mechanism.
+type session struct {
+	releasable bool
+	test       func(query uint64, winner int, distance int64) (value int, released bool, err error)
+}
+
+// Ask releases the plurality of the votes, or refuses.
+func (s session) Ask(query uint64, votes aggregate.Histogram) (aggregate.Answer, error) {
+	none := aggregate.Answer{Label: aggregate.NoLabel}
+	winner, distance, err := plurality(votes)
 	if err != nil {
-		return aggregate.Answer{}, fmt.Errorf("stable: %w", err)
+		return none, err
 	}
-	var released bool
-	if s.test != nil {
-		var a stability.Answer[int]
-		a, err = s.test.Ask(query, winner, distance)
-		winner, released = a.Value, a.Released
-	} else {
-		var a svt.Answer[int]
-		a, err = s.svt.Ask(query, winner, distance)
-		winner, released = a.Value, a.Released
-	}
+	winner, released, err := s.test(query, winner, distance)
 	switch {
 	case errors.Is(err, stability.ErrExhausted) || errors.Is(err, svt.ErrExhausted):
-		return aggregate.Answer{}, fmt.Errorf("%w: %w", aggregate.ErrExhausted, err)
+		return none, fmt.Errorf("%w: %w", aggregate.ErrExhausted, err)
 	case err != nil:
-		return aggregate.Answer{}, fmt.Errorf("stable: %w", err)
+		return none, fmt.Errorf("stable: %w", err)
 	case !released:
-		return aggregate.Answer{Label: aggregate.NoLabel}, nil
+		return none, nil
 	}
 	return aggregate.Answer{Label: winner, Answered: true}, nil
 }
 
 // AskBatch asks consecutive queries in order. With an error come the answers before
 // it.
-func (s *Session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
+func (s session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggregate.Answer, error) {
 	answers := make([]aggregate.Answer, 0, len(votes))
 	for i, h := range votes {
 		a, err := s.Ask(first+uint64(i), h)
@@ -76,9 +73,4 @@ func (s *Session) AskBatch(first uint64, votes []aggregate.Histogram) ([]aggrega
 }
 
 // Releasable reports whether the noise is secret, so that answers may leave.
-func (s *Session) Releasable() bool {
-	if s.test != nil {
-		return s.test.Releasable()
-	}
-	return s.svt.Releasable()
-}
+func (s session) Releasable() bool { return s.releasable }

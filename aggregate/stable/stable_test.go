@@ -49,8 +49,8 @@ func configs() []Config {
 	return []Config{
 		{Mechanism: MStab, Sigma: 3, Threshold: 9, Queries: 40},
 		{Mechanism: MStab, Scale: 2, Threshold: 9, Queries: 40},
-		{Mechanism: MSvec, Scale: 2, Threshold: 9, Failures: 6},
-		{Mechanism: SVT, Scale: 2, ThresholdScale: 3, Threshold: 9, Failures: 6},
+		{Mechanism: MSvec, Lambda: 2, Threshold: 9, Failures: 6},
+		{Mechanism: SVT, B1: 3, B2: 2, Threshold: 9, Failures: 6},
 	}
 }
 
@@ -181,9 +181,9 @@ func TestRefusals(t *testing.T) {
 		"two noises": {Mechanism: MStab, Sigma: 1, Scale: 1, Threshold: 9, Queries: 1}, "no noise": {Mechanism: MStab, Threshold: 9, Queries: 1},
 		"NaN": {Mechanism: MStab, Sigma: math.NaN(), Threshold: 9, Queries: 1}, "no tail": {Mechanism: MStab, Sigma: 1, Threshold: 99, Queries: 1},
 		"failures of m-stab": {Mechanism: MStab, Sigma: 2, Threshold: 9, Queries: 1, Failures: 1}, "no queries": {Mechanism: MStab, Sigma: 2, Threshold: 9},
-		"queries of svt": {Mechanism: SVT, Scale: 2, ThresholdScale: 2, Failures: 1, Queries: 3}, "no failures": {Mechanism: SVT, Scale: 2, ThresholdScale: 2},
-		"threshold scale of m-svec": {Mechanism: MSvec, Scale: 2, ThresholdScale: 2, Failures: 1}, "no scale": {Mechanism: MSvec, Failures: 1},
-		"infinite": {Mechanism: SVT, Scale: math.Inf(1), ThresholdScale: 2, Failures: 1}, "negative": {Mechanism: MSvec, Scale: 2, Threshold: -1, Failures: 1},
+		"queries of svt": {Mechanism: SVT, B1: 2, B2: 2, Failures: 1, Queries: 3}, "no failures": {Mechanism: SVT, B1: 2, B2: 2},
+		"b1 of m-svec": {Mechanism: MSvec, Lambda: 2, B1: 2, Failures: 1}, "no scale": {Mechanism: MSvec, Failures: 1},
+		"infinite": {Mechanism: SVT, B1: 2, B2: math.Inf(1), Failures: 1}, "negative": {Mechanism: MSvec, Lambda: 2, Threshold: -1, Failures: 1},
 	} {
 		_, err := New(cfg)
 		require.Error(t, err, name)

@@ -80,7 +80,7 @@ func (f *analyzeFlags) check() error {
 }
 
 func runAnalyze(cmd *cobra.Command, g *globals, f analyzeFlags, args []string) error {
-	m, err := f.described(cmd)
+	m, err := f.analysed(cmd)
 	if err == nil {
 		err = f.check()
 	}

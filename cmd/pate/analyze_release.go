@@ -163,7 +163,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *globals, f releaseFlags, args []st
 	if err := f.check(cmd); err != nil {
 		return err
 	}
-	m, err := f.described(cmd)
+	m, err := f.analysed(cmd)
 	if err != nil {
 		return err
 	}

@@ -52,12 +52,13 @@ func (r *releaseRun) report(out analysis.Released) releasedReport {
 		Released: releasedNumber{
 			Private: !out.Releasable, Releasable: out.Releasable, Cost: out.Cost, Order: out.Order, Epsilon: out.Epsilon, Delta: out.Delta,
 		},
-		Sigma: f.sigma, Sigma1: f.sigma1, Sigma2: f.sigma2,
+		Sigma: f.value("sigma"), Sigma1: f.value("sigma1"), Sigma2: f.value("sigma2"),
 		Queries: [2]int{from, to}, Teachers: c.Teachers, Classes: c.Classes,
 		Beta: c.Beta, SigmaSS: c.Sigma, Margin: c.Margin, Grid: c.Grid, ReleaseCost: out.ReleaseCost, TooLow: out.TooLow,
 	}
 	if f.mechanism == "confident" {
-		report.Threshold = &f.threshold
+		threshold := f.value("threshold")
+		report.Threshold = &threshold
 	}
 	return report
 }

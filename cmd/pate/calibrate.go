@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -33,6 +35,10 @@ type calibrateReport struct {
 }
 
 func newCalibrateCommand(g *globals) *cobra.Command {
+	var names []string
+	for _, m := range calibrations() {
+		names = append(names, m.name)
+	}
 	cmd := &cobra.Command{
 		Use:   "calibrate",
 		Short: "What a budget allows: the noise, or the number of releases",
@@ -45,7 +51,7 @@ records added or removed.`,
   pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("calibrate", errors.New("calibrate what? gaussian, laplace, dpsgd, gnmax or lnmax"))
+			return usageError("calibrate", fmt.Errorf("calibrate what? gaussian, %s", strings.Join(names, ", ")))
 		},
 	}
 	cmd.AddCommand(newCalibrateGaussian(g))
@@ -61,30 +67,48 @@ type calibration struct {
 	noise                string // what --noise means
 	count                string // flag of how often it runs
 	sampled              bool   // takes --probability
-	event                func(noise, probability float64) accountant.Event
+	event                func(noise, probability float64) (accountant.Event, error)
 }
 
 func calibrations() []calibration {
-	return []calibration{
+	all := []calibration{
 		{name: "laplace", short: "Laplace releases: noise scale over sensitivity", noise: "scale over L1 sensitivity", count: "releases",
 			example: `  pate calibrate laplace --releases 10 --epsilon 2 --delta 1e-5
   pate calibrate laplace --noise 20 --epsilon 2 --format json`,
-			event: func(noise, _ float64) accountant.Event { return accountant.Laplace{NoiseMultiplier: noise} }},
+			event: func(noise, _ float64) (accountant.Event, error) {
+				return accountant.Laplace{NoiseMultiplier: noise}, nil
+			}},
 		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps", sampled: true,
 			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
   pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant pld`,
-			event: func(noise, probability float64) accountant.Event {
-				return accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}
+			event: func(noise, probability float64) (accountant.Event, error) {
+				return accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, nil
 			}},
-		{name: "gnmax", short: "Noisy argmax of teacher votes, Gaussian noise", noise: "sigma per vote count", count: "queries",
-			example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
-  pate calibrate gnmax --noise 40 --epsilon 2 --format json`,
-			event: func(noise, _ float64) accountant.Event { return accountant.GNMax{Sigma: noise, Discrete: true} }},
-		{name: "lnmax", short: "Noisy argmax of teacher votes, Laplace noise", noise: "scale per vote count", count: "queries",
-			example: `  pate calibrate lnmax --queries 100 --epsilon 2 --delta 1e-5
-  pate calibrate lnmax --noise 40 --epsilon 2 --format json`,
-			event: func(noise, _ float64) accountant.Event { return accountant.LNMax{Scale: noise, Discrete: true} }},
 	}
+	for _, d := range mechanisms.All() {
+		if d.Fit == nil && len(d.Parameters) == 1 && len(d.Noise()) == 1 {
+			all = append(all, calibrationOf(d))
+		}
+	}
+	return all
+}
+
+// calibrationOf returns the calibration of a mechanism that has one noise and pays for
+// queries alone.
+func calibrationOf(d aggregate.Description) calibration {
+	p := d.Noise()[0]
+	return calibration{
+		name: d.Name, short: "Votes: " + d.Short, noise: p.Name + ": " + describeParameter(p), count: "queries",
+		example: fmt.Sprintf(`  pate calibrate %s --queries 500 --epsilon 2 --delta 1e-5
+  pate calibrate %s --noise 40 --epsilon 2 --format json`, d.Name, d.Name),
+		event: func(noise, _ float64) (accountant.Event, error) {
+			s := aggregate.Setting{Mechanism: d.Name, Queries: 1}
+			e, err := d.Event(d.WithNoise(s, noise))
+			if one, ok := e.(accountant.Repeated); ok && one.Count == 1 {
+				e = one.Event
+			}
+			return e, err
+		}}
 }
 
 // budgetFlags are common to all calibrations.
@@ -194,8 +218,14 @@ func (m calibration) run(ctx context.Context, g *globals, f budgetFlags, p param
 	start := func() (accountant.Accountant, error) {
 		return entry.start(accountant.Config{Relation: accountant.AddRemove})
 	}
+	var wrong error
 	event := func(noise, probability float64, count int64) accountant.Event {
-		return accountant.Repeated{Event: m.event(noise, probability), Count: count}
+		e, err := m.event(noise, probability)
+		if err != nil {
+			wrong = err
+			return accountant.NonPrivate{}
+		}
+		return accountant.Repeated{Event: e, Count: count}
 	}
 	var b accountant.Bound
 	switch missing {
@@ -207,6 +237,8 @@ func (m calibration) run(ctx context.Context, g *globals, f budgetFlags, p param
 		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) accountant.Event { return event(p.noise, p.probability, n) })
 	}
 	switch {
+	case wrong != nil:
+		return inputError(wrong, "", "see pate calibrate "+m.name+" --help", "calibrate")
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		return inputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant rdp", "calibrate")
 	case errors.Is(err, accountant.ErrNoBracket):

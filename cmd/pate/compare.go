@@ -61,7 +61,7 @@ the same command; without it nothing is kept, the ledgers included.`,
 	f.dataFlags.add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 2, "target of every private method")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
-	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.StabilityMethods(), ", "))
+	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
 	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
 	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")

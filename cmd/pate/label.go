@@ -5,23 +5,20 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/teachers/label"
 )
 
 // labelFlags are the flags of `pate label`.
 type labelFlags struct {
 	votesFlags
-	setting     label.Setting
-	sigma2      float64
+	parameterFlags
 	predictions string
 	epsilon     float64
 	ledger      string
@@ -31,25 +28,7 @@ type labelFlags struct {
 	relation    string
 	mode        string
 	failure     float64
-	lambda, b2  float64
 }
-
-// labelParameters are the flags of each mechanism. Noise may be left out.
-func labelParameters() map[string][]string {
-	return map[string][]string{
-		plan.GNMax:          {"sigma"},
-		plan.Confident:      {"threshold", "sigma1", "sigma2", "answers"},
-		label.Interactive:   {"threshold", "sigma1", "sigma2", "answers", "predictions", "confidence"},
-		plan.LNMax:          {"scale"},
-		plan.Exponential:    {"scale"},
-		plan.PermuteAndFlip: {"scale"},
-		stable.MStab:        {"sigma", "scale", "threshold"},
-		stable.MSvec:        {"lambda", "threshold", "failures"},
-		stable.SVT:          {"b1", "b2", "threshold", "failures"},
-	}
-}
-
-const labelMechanisms = "gnmax, confident, interactive, lnmax, exponential, permute-and-flip, m-stab, stable-svt, m-svec"
 
 func newLabelCommand(g *globals) *cobra.Command {
 	var f labelFlags
@@ -111,23 +90,12 @@ charged later, and what this run costs is what holds.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.setting.Mechanism, "mechanism", "", "which one (required): "+labelMechanisms)
-	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "gnmax: noise on each count, in votes; m-stab: Gaussian noise on the distance, in votes that move")
-	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "confident: what the largest count must reach, in votes; interactive: beyond the prediction; m-stab, m-svec, stable-svt: of the distance, in votes that move")
-	flags.Float64Var(&f.setting.Sigma1, "sigma1", 0, "confident, interactive: noise of the threshold test, in votes")
-	flags.Float64Var(&f.sigma2, "sigma2", 0, "confident, interactive: noise on each count of an answer, in votes")
-	flags.Float64Var(&f.setting.Scale, "scale", 0, "lnmax, exponential, permute-and-flip: noise in votes; m-stab: Laplace noise on the distance, in votes that move")
-	flags.Float64Var(&f.lambda, "lambda", 0, "m-svec: noise of its threshold, in votes that move; queries get twice that")
-	flags.Float64Var(&f.setting.ThresholdScale, "b1", 0, "stable-svt: noise of its threshold, in votes that move")
-	flags.Float64Var(&f.b2, "b2", 0, "stable-svt: noise of each query, in votes that move")
-	flags.IntVar(&f.setting.Failures, "failures", 0, "m-svec, stable-svt: how many may be declined, all of which are charged (default 5 % of the queries)")
-	flags.IntVar(&f.setting.Answers, "answers", 0, "confident, interactive: cap on answers, all of which are charged (default as many as queries)")
+	f.addParameters(cmd, "which one (required)", nil)
 	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
-	flags.Float64Var(&f.setting.Confidence, "confidence", 0.95, "interactive: where the teachers do not contradict, the student's label is taken if its probability is above this")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
 	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
 	flags.StringVar(&f.out, "out", "", "the labels (required)")
-	flags.StringVar(&f.pool, "pool", "pool", "name of the public records that the queries are")
+	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
@@ -136,75 +104,37 @@ charged later, and what this run costs is what holds.`,
 }
 
 // check refuses flags that do not go together.
-func (f *labelFlags) check(cmd *cobra.Command, g *globals) error {
-	usage := func(format string, args ...any) error { return usageError("mechanisms", fmt.Errorf(format, args...)) }
-	own, ok := labelParameters()[f.setting.Mechanism]
-	if !ok {
-		return usage("--mechanism %q: must be one of %s", f.setting.Mechanism, labelMechanisms)
+func (f *labelFlags) check(cmd *cobra.Command, g *globals) (aggregate.Setting, error) {
+	d, s, err := f.setting(cmd, false)
+	if err != nil {
+		return s, err
 	}
 	given := cmd.Flags().Changed
-	for name, parameters := range labelParameters() {
-		for _, flag := range parameters {
-			if given(flag) && !slices.Contains(own, flag) {
-				return usage("--%s is for --mechanism %s, not %s", flag, name, f.setting.Mechanism)
-			}
-		}
-	}
-	for flag, value := range map[string]float64{
-		"sigma": f.setting.Sigma, "sigma1": f.setting.Sigma1, "sigma2": f.sigma2, "scale": f.setting.Scale, "answers": float64(f.setting.Answers),
-		"lambda": f.lambda, "b1": f.setting.ThresholdScale, "b2": f.b2, "failures": float64(f.setting.Failures), "failure-delta": f.failure,
-	} {
-		if given(flag) && !(value > 0 && value <= math.MaxFloat64) {
-			return usage("--%s %v: must be above 0; leave it out to have it chosen", flag, value)
-		}
-	}
-	for _, flag := range own {
-		if (flag == "threshold" || flag == "predictions") && !given(flag) && !f.setting.Stable() {
-			return usage("--mechanism %s needs --%s", f.setting.Mechanism, flag)
-		}
-	}
-	noise := map[string][]string{
-		stable.MStab: {"threshold", "sigma"}, stable.MSvec: {"threshold", "lambda"}, stable.SVT: {"threshold", "b1", "b2"},
-	}[f.setting.Mechanism]
-	if f.setting.Mechanism == stable.MStab && given("scale") {
-		noise = []string{"threshold", "scale"}
-	}
-	if some := slices.ContainsFunc(noise, given); some && slices.ContainsFunc(noise, func(flag string) bool { return !given(flag) }) {
-		return usage("--mechanism %s takes --%s together, or chooses them all", f.setting.Mechanism, strings.Join(noise, ", --"))
-	}
+	usage := func(topic, format string, args ...any) error { return usageError(topic, fmt.Errorf(format, args...)) }
 	switch {
-	case f.setting.Mechanism == stable.MStab && given("sigma") && given("scale"):
-		return usage("--sigma is Gaussian noise, --scale Laplace noise: one of them")
-	case given("failure-delta") && (f.mode != "filter" || !(f.failure < g.delta)):
-		return usageError("privacy", errors.New("--failure-delta is part of --delta, of a ledger with --mode filter"))
+	case d.Predicts != given("predictions"):
+		if d.Predicts {
+			return s, usage("mechanisms", "--mechanism %s needs --predictions", d.Name)
+		}
+		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
+	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.delta)):
+		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
 	case f.ledger == "":
-		return usageError("ledger", errors.New("--ledger is required: a release is charged to a file"))
+		return s, usage("ledger", "--ledger is required: a release is charged to a file")
 	case f.out == "":
-		return usageError("votes", errors.New("--out is required: the labels are written there"))
+		return s, usage("votes", "--out is required: the labels are written there")
 	case f.pool == "":
-		return usageError("votes", errors.New("--pool is empty: it names the public records that the queries are"))
+		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
-		return usageError("privacy", fmt.Errorf("--epsilon %v: must be a finite number above 0", f.epsilon))
+		return s, usage("privacy", "--epsilon %v: must be a finite number above 0", f.epsilon)
 	}
-	return nil
+	return s, nil
 }
 
 // config turns the flags into what package label asks for.
-func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error) {
+func (f *labelFlags) config(cmd *cobra.Command, g *globals, s aggregate.Setting) (label.Config, error) {
 	given := cmd.Flags().Changed
-	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: f.setting, Predictions: f.predictions}
-	switch f.setting.Mechanism {
-	case plan.GNMax, stable.MStab:
-	case stable.MSvec:
-		c.Setting.Scale = f.lambda
-	case stable.SVT:
-		c.Setting.Scale = f.b2
-	default:
-		c.Setting.Sigma = f.sigma2
-	}
-	if f.setting.Mechanism != label.Interactive {
-		c.Setting.Confidence = 0
-	}
+	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
 	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.delta, FailureDelta: f.failure}
 	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
 		return c, usageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
@@ -235,10 +165,11 @@ func (f *labelFlags) config(cmd *cobra.Command, g *globals) (label.Config, error
 }
 
 func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error {
-	if err := f.check(cmd, g); err != nil {
+	s, err := f.check(cmd, g)
+	if err != nil {
 		return err
 	}
-	c, err := f.config(cmd, g)
+	c, err := f.config(cmd, g, s)
 	if err != nil {
 		return err
 	}
@@ -265,14 +196,14 @@ func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error
 }
 
 // labelError turns what package label refuses into the lines a person reads.
-func labelError(err error, s label.Setting) error {
+func labelError(err error, s aggregate.Setting) error {
 	var refused *label.Error
 	if errors.As(err, &refused) {
 		return told(err, "mechanisms")
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {
-		if over.Queries == 0 && s.Stable() {
+		if _, refusals := s.Values["failures"]; over.Queries == 0 && refusals {
 			return &commandError{code: exitOverBudget, what: over.BudgetError,
 				why: "the worst case is charged before the first query is asked; nothing was charged or written",
 				fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", topic: "privacy"}
@@ -287,7 +218,7 @@ func labelError(err error, s label.Setting) error {
 // tell says on stderr what a person should know of the run.
 func (f *labelFlags) tell(g *globals, r label.Result) {
 	if r.Calibrated {
-		g.logf("noise chosen to fit the budget: %s", describeNoise(r.Setting))
+		g.logf("noise chosen to fit the budget: %s", describeChosen(r.Setting))
 	}
 	switch {
 	case r.Complete:
@@ -303,21 +234,11 @@ func (f *labelFlags) tell(g *globals, r label.Result) {
 	}
 }
 
-func describeNoise(s label.Setting) string {
-	switch s.Mechanism {
-	case plan.GNMax:
-		return fmt.Sprintf("--sigma %v", s.Sigma)
-	case plan.Confident, label.Interactive:
-		return fmt.Sprintf("--sigma1 %v --sigma2 %v", s.Sigma1, s.Sigma)
-	case stable.MSvec:
-		return fmt.Sprintf("--lambda %v --threshold %v", s.Scale, s.Threshold)
-	case stable.SVT:
-		return fmt.Sprintf("--b1 %v --b2 %v --threshold %v", s.ThresholdScale, s.Scale, s.Threshold)
-	case stable.MStab:
-		if s.Sigma != 0 {
-			return fmt.Sprintf("--sigma %v --threshold %v", s.Sigma, s.Threshold)
-		}
-		return fmt.Sprintf("--scale %v --threshold %v", s.Scale, s.Threshold)
+// describeChosen writes what was chosen as flags.
+func describeChosen(s aggregate.Setting) string {
+	d, err := mechanisms.Find(s.Mechanism)
+	if err != nil { // as for no mechanism that ran
+		return ""
 	}
-	return fmt.Sprintf("--scale %v", s.Scale)
+	return flagsOf(d, s, aggregate.Parameter.Chosen)
 }

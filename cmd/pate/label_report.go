@@ -5,7 +5,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate/stable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
 )
@@ -14,29 +13,32 @@ const schemaLabel = "pate.label/1"
 
 // labelReport is the JSON of `pate label`.
 type labelReport struct {
-	Schema     string      `json:"schema"`
-	Asked      int         `json:"asked"`
-	Answered   int         `json:"answered"`
-	Declined   int         `json:"declined"`
-	NotAsked   int         `json:"not_asked"`
-	Epsilon    float64     `json:"epsilon"` // of these labels by themselves
-	Delta      float64     `json:"delta"`
-	Releasable bool        `json:"releasable"`
-	Mechanism  string      `json:"mechanism"`
-	Threshold  *float64    `json:"threshold,omitempty"`
-	Sigma      float64     `json:"sigma,omitempty"`
-	Sigma1     float64     `json:"sigma1,omitempty"`
-	Sigma2     float64     `json:"sigma2,omitempty"`
-	Scale      float64     `json:"scale,omitempty"`
-	Answers    int         `json:"answers,omitempty"` // cap
-	Lambda     float64     `json:"lambda,omitempty"`
-	B1         float64     `json:"b1,omitempty"`
-	B2         float64     `json:"b2,omitempty"`
-	Failures   int         `json:"failures,omitempty"` // cap
-	Calibrated bool        `json:"calibrated"`
-	Resumed    bool        `json:"resumed"`
-	Complete   bool        `json:"complete"` // before this command
-	Ledger     labelLedger `json:"ledger"`
+	Schema     string  `json:"schema"`
+	Asked      int     `json:"asked"`
+	Answered   int     `json:"answered"`
+	Declined   int     `json:"declined"`
+	NotAsked   int     `json:"not_asked"`
+	Epsilon    float64 `json:"epsilon"` // of these labels by themselves
+	Delta      float64 `json:"delta"`
+	Releasable bool    `json:"releasable"`
+	Mechanism  string  `json:"mechanism"`
+	// Noise holds every parameter of the mechanism by its name. Those that version 1 of
+	// this form had stand beside it too.
+	Noise      map[string]float64 `json:"noise"`
+	Threshold  *float64           `json:"threshold,omitempty"`
+	Sigma      float64            `json:"sigma,omitempty"`
+	Sigma1     float64            `json:"sigma1,omitempty"`
+	Sigma2     float64            `json:"sigma2,omitempty"`
+	Scale      float64            `json:"scale,omitempty"`
+	Answers    int                `json:"answers,omitempty"` // cap
+	Lambda     float64            `json:"lambda,omitempty"`
+	B1         float64            `json:"b1,omitempty"`
+	B2         float64            `json:"b2,omitempty"`
+	Failures   int                `json:"failures,omitempty"` // cap
+	Calibrated bool               `json:"calibrated"`
+	Resumed    bool               `json:"resumed"`
+	Complete   bool               `json:"complete"` // before this command
+	Ledger     labelLedger        `json:"ledger"`
 }
 
 // labelLedger is the ledger as a whole, after the run.
@@ -50,29 +52,21 @@ type labelLedger struct {
 }
 
 func newLabelReport(r label.Result) labelReport {
-	s := r.Setting
+	v := r.Setting.Values
 	report := labelReport{
 		Schema: schemaLabel, Asked: r.Asked, Answered: r.Answered, Declined: r.Declined, NotAsked: r.NotAsked,
 		Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable,
-		Mechanism: s.Mechanism, Sigma: s.Sigma, Scale: s.Scale,
+		Mechanism: r.Setting.Mechanism, Noise: v,
+		Sigma: v["sigma"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Scale: v["scale"], Lambda: v["lambda"], B1: v["b1"], B2: v["b2"],
+		Answers: int(v["answers"]), Failures: int(v["failures"]),
 		Calibrated: r.Calibrated, Resumed: r.Resumed, Complete: r.Complete,
 		Ledger: labelLedger{
 			Unit: r.Account.Unit, Relation: r.Account.Relation, Mode: r.Account.Mode,
 			Budget: r.Account.Epsilon, Claim: r.Claim, LeftRho: r.Left.Rho,
 		},
 	}
-	if s.Tested() {
-		report.Threshold, report.Answers = &s.Threshold, s.Answers
-		report.Sigma, report.Sigma1, report.Sigma2 = 0, s.Sigma1, s.Sigma
-	}
-	if s.Stable() {
-		report.Threshold, report.Failures = &s.Threshold, s.Failures
-	}
-	switch s.Mechanism {
-	case stable.MSvec:
-		report.Scale, report.Lambda = 0, s.Scale
-	case stable.SVT:
-		report.Scale, report.B1, report.B2 = 0, s.ThresholdScale, s.Scale
+	if threshold, ok := v["threshold"]; ok {
+		report.Threshold = &threshold
 	}
 	return report
 }

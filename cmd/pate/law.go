@@ -26,14 +26,14 @@ type lawReport struct {
 	Probabilities    []float64          `json:"probabilities"`
 	LogProbabilities []jsonNumber       `json:"log_probabilities"`
 	Answered         *float64           `json:"answered,omitempty"` // of mechanisms that may decline
-	Distance         *int64             `json:"distance,omitempty"` // to instability, of m-stab
-	Released         *float64           `json:"released,omitempty"` // of m-stab: Answered
+	Distance         *int64             `json:"distance,omitempty"` // to instability, of stability mechanisms
+	Released         *float64           `json:"released,omitempty"` // of stability mechanisms: Answered
 }
 
 func newLawCommand(g *globals) *cobra.Command {
 	var names []string
-	for _, m := range lawMechanisms() {
-		names = append(names, m.name)
+	for _, m := range lawPages() {
+		names = append(names, m.Name)
 	}
 	names = append(names, "above-threshold")
 	cmd := &cobra.Command{
@@ -53,42 +53,46 @@ and is not a private release.`,
 			return usageError("mechanisms", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
 		},
 	}
-	for _, m := range lawMechanisms() {
+	for _, m := range lawPages() {
 		cmd.AddCommand(newLawOf(g, m))
 	}
 	cmd.AddCommand(newAboveThresholdLaw(g))
 	return cmd
 }
 
-func newLawOf(g *globals, m lawMechanism) *cobra.Command {
+func newLawOf(g *globals, m lawPage) *cobra.Command {
 	var counts []int
-	values := make([]float64, len(m.flags))
+	var prediction []float64
+	values := make([]float64, len(m.Parameters))
 	cmd := &cobra.Command{
-		Use:     m.name,
-		Short:   m.short,
-		Long:    m.long,
-		Example: m.example,
+		Use:     m.Name,
+		Short:   m.Short,
+		Long:    m.Long,
+		Example: m.Examples,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(counts) == 0 {
 				return usageError("mechanisms", errors.New("--counts: the votes of each class are required, as 60,40,3"))
 			}
+			if m.d.Predicts && prediction == nil {
+				return usageError("mechanisms", errors.New("--prediction: the student's probability of each class is required, as 0.7,0.2,0.1"))
+			}
 			value := make(map[string]float64, len(values))
-			for i, f := range m.flags {
-				if !cmd.Flags().Changed(f.name) {
-					return usageError("mechanisms", fmt.Errorf("--%s is required: %s", f.name, strings.TrimSuffix(f.usage, " (required)")))
+			for i, p := range m.Parameters {
+				if !cmd.Flags().Changed(p.Name) {
+					return usageError("mechanisms", fmt.Errorf("--%s is required: %s", p.Name, describeParameter(p)))
 				}
-				value[f.name] = values[i]
+				value[p.Name] = values[i]
 			}
 			h, err := aggregate.NewHistogram(counts)
 			if err != nil {
 				return inputError(fmt.Errorf("--counts: %w", err), "", "give one count of votes for each class, as 60,40,3", "mechanisms")
 			}
-			law, err := m.law(value)(h)
+			law, err := m.law(value, prediction, h)
 			if err != nil {
-				return inputError(err, "", "see pate law "+m.name+" --help", "mechanisms")
+				return inputError(err, "", "see pate law "+m.Name+" --help", "mechanisms")
 			}
-			if m.name == mstabLaw && g.parsedFormat() != table.JSON {
+			if m.d.Distances && g.parsedFormat() != table.JSON {
 				if _, distance, err := votesDistance(counts); err == nil {
 					g.logf("distance to instability: %d votes must move before another class can win", distance+1)
 				}
@@ -97,13 +101,16 @@ func newLawOf(g *globals, m lawMechanism) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntSliceVar(&counts, "counts", nil, "votes of each class, separated by commas (required)")
-	for i, f := range m.flags {
-		cmd.Flags().Float64Var(&values[i], f.name, 0, f.usage)
+	if m.d.Predicts {
+		cmd.Flags().Float64SliceVar(&prediction, "prediction", nil, "the student's probability of each class, separated by commas (required)")
+	}
+	for i, p := range m.Parameters {
+		cmd.Flags().Float64Var(&values[i], p.Name, 0, describeParameter(p)+" (required)")
 	}
 	return cmd
 }
 
-func writeLaw(g *globals, m lawMechanism, value map[string]float64, counts []int, law aggregate.Law) error {
+func writeLaw(g *globals, m lawPage, value map[string]float64, counts []int, law aggregate.Law) error {
 	if g.parsedFormat() == table.JSON {
 		return writeJSON(g.stdout, lawJSON(m, value, counts, law))
 	}
@@ -113,7 +120,7 @@ func writeLaw(g *globals, m lawMechanism, value map[string]float64, counts []int
 		t.Rows = append(t.Rows, []string{strconv.Itoa(class), strconv.Itoa(counts[class]), formatProbability(l, format == table.CSV)})
 	}
 	logs := law.LogLabels
-	if m.declines {
+	if m.d.Declines {
 		logs = append(logs, law.LogDeclined)
 		t.Rows = append(t.Rows, []string{"declined", "", formatProbability(law.LogDeclined, format == table.CSV)})
 	}
@@ -127,13 +134,13 @@ func writeLaw(g *globals, m lawMechanism, value map[string]float64, counts []int
 	return t.Write(g.stdout, format)
 }
 
-func lawJSON(m lawMechanism, value map[string]float64, counts []int, law aggregate.Law) lawReport {
-	r := lawReport{Schema: schemaLaw, Mechanism: m.name, Noise: m.noise, Parameters: value, Counts: counts}
+func lawJSON(m lawPage, value map[string]float64, counts []int, law aggregate.Law) lawReport {
+	r := lawReport{Schema: schemaLaw, Mechanism: m.Name, Noise: m.Noise, Parameters: value, Counts: counts}
 	for _, l := range law.LogLabels {
 		r.Probabilities = append(r.Probabilities, math.Exp(l))
 		r.LogProbabilities = append(r.LogProbabilities, jsonNumber(l))
 	}
-	if m.declines {
+	if m.d.Declines {
 		answered := -math.Expm1(law.LogDeclined)
 		if law.LogDeclined > -math.Ln2 { // the sum keeps what 1 minus most of it would lose
 			answered = 0
@@ -143,7 +150,7 @@ func lawJSON(m lawMechanism, value map[string]float64, counts []int, law aggrega
 		}
 		r.Answered = &answered
 	}
-	if m.name == mstabLaw {
+	if m.d.Distances {
 		if _, distance, err := votesDistance(counts); err == nil { // the law would not be there otherwise
 			r.Distance, r.Released = &distance, r.Answered
 		}

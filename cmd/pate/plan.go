@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
@@ -26,8 +26,7 @@ type planFlags struct {
 	confusion   float64
 	queries     int
 	minAccuracy float64
-	setting     plan.Setting
-	sigma2      float64
+	parameterFlags
 }
 
 // planReport is the JSON of `pate plan`.
@@ -52,18 +51,20 @@ type planVotes struct {
 }
 
 type planAlternative struct {
-	Mechanism        string  `json:"mechanism"`
-	Threshold        float64 `json:"threshold,omitempty"`
-	Sigma1           float64 `json:"sigma1,omitempty"`
-	Sigma2           float64 `json:"sigma2,omitempty"`
-	Sigma            float64 `json:"sigma,omitempty"`
-	Scale            float64 `json:"scale,omitempty"`
-	Queries          int     `json:"queries"`
-	Answers          int     `json:"answers"` // at most
-	ExpectedAnswered float64 `json:"expected_answered"`
-	ExpectedCorrect  float64 `json:"expected_correct"`
-	Accuracy         float64 `json:"accuracy"`
-	Epsilon          float64 `json:"epsilon"`
+	Mechanism string  `json:"mechanism"`
+	Threshold float64 `json:"threshold,omitempty"`
+	Sigma1    float64 `json:"sigma1,omitempty"`
+	Sigma2    float64 `json:"sigma2,omitempty"`
+	Sigma     float64 `json:"sigma,omitempty"`
+	Scale     float64 `json:"scale,omitempty"`
+	// Noise holds every parameter by its name; those above stood alone before.
+	Noise            map[string]float64 `json:"noise"`
+	Queries          int                `json:"queries"`
+	Answers          int                `json:"answers"` // at most
+	ExpectedAnswered float64            `json:"expected_answered"`
+	ExpectedCorrect  float64            `json:"expected_correct"`
+	Accuracy         float64            `json:"accuracy"`
+	Epsilon          float64            `json:"epsilon"`
 }
 
 func newPlanCommand(g *globals) *cobra.Command {
@@ -105,13 +106,7 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
 	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "only settings whose labels are expected right this often")
-	flags.StringVar(&f.setting.Mechanism, "mechanism", "", "the reverse: gnmax, confident, lnmax, exponential or permute-and-flip")
-	flags.Float64Var(&f.setting.Sigma, "sigma", 0, "noise on each count, in votes (gnmax)")
-	flags.Float64Var(&f.setting.Threshold, "threshold", 0, "of the largest count, in votes (confident)")
-	flags.Float64Var(&f.setting.Sigma1, "sigma1", 0, "noise of the threshold test, in votes (confident)")
-	flags.Float64Var(&f.sigma2, "sigma2", 0, "noise on each count of an answer, in votes (confident)")
-	flags.Float64Var(&f.setting.Scale, "scale", 0, "noise in votes (lnmax, exponential, permute-and-flip)")
-	flags.IntVar(&f.setting.Answers, "answers", 0, "cap on answers (confident; default as many as queries)")
+	f.addParameters(cmd, "the reverse", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
 }
@@ -125,7 +120,7 @@ func (f *planFlags) addSimulation(cmd *cobra.Command) {
 }
 
 func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
-	reverse := f.setting.Mechanism != ""
+	reverse := f.mechanism != ""
 	if err := f.check(cmd, args, reverse); err != nil {
 		return err
 	}
@@ -141,13 +136,13 @@ func runPlan(cmd *cobra.Command, g *globals, f planFlags, args []string) error {
 	report.Releasable = !report.Private && !g.seeded
 	var found []plan.Alternative
 	if reverse {
-		s := f.setting
+		_, s, err := f.setting(cmd, true)
+		if err != nil {
+			return err
+		}
 		s.Queries = summary.Queries
 		if f.queries > 0 {
 			s.Queries = min(s.Queries, f.queries)
-		}
-		if s.Mechanism == plan.Confident {
-			s.Sigma = f.sigma2
 		}
 		a, err := plan.Evaluate(cmd.Context(), examples, s, g.delta)
 		if err != nil {
@@ -188,36 +183,15 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
 		return usageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
 	case !reverse || cmd.Flags().Changed("min-accuracy"):
-		for _, name := range []string{"sigma", "threshold", "sigma1", "sigma2", "scale", "answers"} {
+		for name := range f.values {
 			if cmd.Flags().Changed(name) {
 				return usageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism, without --min-accuracy", name))
 			}
 		}
 	}
 	if reverse {
-		return f.checkMechanism(cmd)
-	}
-	return nil
-}
-
-// checkMechanism asks for the noise of the mechanism, and no other.
-func (f *planFlags) checkMechanism(cmd *cobra.Command) error {
-	needs := map[string][]string{
-		plan.GNMax: {"sigma"}, plan.Confident: {"threshold", "sigma1", "sigma2"},
-		plan.LNMax: {"scale"}, plan.Exponential: {"scale"}, plan.PermuteAndFlip: {"scale"},
-	}
-	own, known := needs[f.setting.Mechanism]
-	if !known {
-		return usageError("mechanisms", fmt.Errorf("--mechanism %s: must be gnmax, confident, lnmax, exponential or permute-and-flip", f.setting.Mechanism))
-	}
-	for _, name := range []string{"sigma", "threshold", "sigma1", "sigma2", "scale"} {
-		needed := false
-		for _, n := range own {
-			needed = needed || n == name
-		}
-		if needed != cmd.Flags().Changed(name) {
-			return usageError("mechanisms", fmt.Errorf("--mechanism %s takes --%s", f.setting.Mechanism, strings.Join(own, ", --")))
-		}
+		_, _, err := f.setting(cmd, true)
+		return err
 	}
 	return nil
 }
@@ -265,16 +239,24 @@ func (f *planFlags) examples(ctx context.Context, g *globals, args []string, lea
 }
 
 func alternativeJSON(a plan.Alternative) planAlternative {
-	p := planAlternative{Mechanism: a.Mechanism, Threshold: a.Threshold, Sigma1: a.Sigma1, Sigma: a.Sigma, Scale: a.Scale,
-		Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
+	v := a.Values
+	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"], Scale: v["scale"],
+		Noise: v, Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
 		Accuracy: a.Accuracy(), Epsilon: a.Epsilon}
-	if a.Mechanism == plan.Confident {
-		p.Sigma, p.Sigma2 = 0, a.Sigma
-		if a.Answers != 0 {
-			p.Answers = a.Answers
-		}
+	if answers, capped := v["answers"]; capped {
+		p.Answers = int(answers)
 	}
 	return p
+}
+
+// answerNoise returns the noise of an answer, which a mechanism describes last.
+func (a planAlternative) answerNoise() float64 {
+	d, err := mechanisms.Find(a.Mechanism)
+	if err != nil {
+		return math.NaN()
+	}
+	noise := d.Noise()
+	return a.Noise[noise[len(noise)-1].Name]
 }
 
 func newPlanVotes(s plan.Summary, simulated bool) planVotes {
@@ -319,9 +301,9 @@ func writePlan(g *globals, r planReport) error {
 		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct", "accuracy", "epsilon"}
 	}
 	for _, a := range r.Alternatives {
-		row := []string{a.Mechanism, "", "", formatUp(a.Sigma+a.Sigma2+a.Scale, exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
+		row := []string{a.Mechanism, "", "", formatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
 			formatExpected(a.ExpectedAnswered, exact), formatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy, exact), formatEpsilon(a.Epsilon, exact)}
-		if a.Mechanism == plan.Confident {
+		if _, tested := a.Noise["threshold"]; tested {
 			row[1], row[2] = strconv.FormatFloat(a.Threshold, 'g', -1, 64), formatUp(a.Sigma1, exact)
 		}
 		t.Rows = append(t.Rows, row)

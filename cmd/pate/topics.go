@@ -1,6 +1,49 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate/mechanisms"
+)
+
+// mechanismTable lists every mechanism, what it does and what a query costs.
+func mechanismTable() string {
+	const does, costs = 33, 26 // columns
+	var b strings.Builder
+	for _, d := range mechanisms.All() {
+		left, right := folded(d.Short, does), folded(d.Cost, costs)
+		for i := range max(len(left), len(right)) {
+			var name, short, cost string
+			if i == 0 {
+				name = d.Name
+			}
+			if i < len(left) {
+				short = left[i]
+			}
+			if i < len(right) {
+				cost = right[i]
+			}
+			b.WriteString(strings.TrimRight(fmt.Sprintf("  %-17s %-*s %s", name, does, short, cost), " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// folded breaks a text into lines of at most so many columns.
+func folded(text string, columns int) []string {
+	var lines []string
+	for _, word := range strings.Fields(text) {
+		if n := len(lines); n > 0 && len(lines[n-1])+1+len(word) <= columns {
+			lines[n-1] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
 
 // helpTopics are pages without a command: `pate help votes`.
 func helpTopics() []*cobra.Command {
@@ -78,20 +121,9 @@ share of the private data, disjoint from all others: pate check tests that from
 hashes of record ids, made where the records are with pate check hash-ids.`),
 		topic("mechanisms", "noisy argmax and what it costs, side by side", `For one query the teachers' votes are counted; a mechanism adds noise, or
 chooses at random by the counts, and releases one class or declines. One changed
-record moves at most one vote. Cost of one query, with noise in votes:
+record moves at most one vote. Cost of one query:
 
-  gnmax             largest count + Gaussian noise  rho = 1/sigma^2
-  confident         the same, if the largest count  rho = 1/(2 sigma1^2) asked,
-                    passes a noisy threshold              1/sigma2^2 answered
-  interactive       the same, if the teachers       as confident
-                    contradict the student
-  lnmax             largest count + Laplace noise   epsilon = 2/scale, and
-                                                    rho = 1/scale^2
-  exponential       P proportional to               epsilon = 2/scale, and
-                    exp(count/scale)                rho = 1/(2 scale^2)
-  permute-and-flip  first class accepted, in        epsilon = 2/scale, and not
-                    random order                    the rho of exponential
-
+`+mechanismTable()+`
 Rho is a Rényi divergence of a*rho at every order a; rho adds up over queries,
 and the accountant turns the sum into an epsilon. Which to use:
 

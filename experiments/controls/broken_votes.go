@@ -26,8 +26,8 @@ func halfNoise() Target {
 const halfEpsilon = 0.5
 
 func halfNoiseOf(counts []int) side[aggregate.Answer] {
-	return asked(func(n int) (voting, error) {
-		return votingOf(aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 1 / halfEpsilon, Queries: n}))
+	return asked(func(n int) (aggregate.Mechanism, error) {
+		return aggregate.NewLNMax(aggregate.LNMaxConfig{Scale: 1 / halfEpsilon, Queries: n})
 	}, counts)
 }
 

@@ -34,15 +34,15 @@ func runs[O comparable](name, on string, n int, claim claimer, one, two side[O])
 		}}
 }
 
-// purse hands out reservations for one event: a run needs one, as any run does.
-// An audit has no budget of its own, the inputs being made up.
-type purse struct {
+// reservations hands out reservations for one event: a run needs one, as any run does.
+// An audit has no budget of its own, since its inputs are made up.
+type reservations struct {
 	event accountant.Event
 	size  int // how many are reserved at a time; their failures must fit one ledger
 	ready []*ledger.Reservation
 }
 
-func (p *purse) take() (*ledger.Reservation, error) {
+func (p *reservations) take() (*ledger.Reservation, error) {
 	if len(p.ready) == 0 {
 		l, err := ledger.Open("", ledger.Config{Unit: "record of an audit", Relation: accountant.ReplaceOne, Epsilon: 1e15, Delta: 0.9})
 		if err != nil {
@@ -68,7 +68,7 @@ func each[O comparable](event accountant.Event, run func(r *ledger.Reservation, 
 		if err != nil {
 			return nil, err
 		}
-		p := &purse{event: event, size: 1000}
+		p := &reservations{event: event, size: 1000}
 		if claim.Delta > 0 {
 			p.size = max(1, int(math.Min(1000, 0.5/claim.Delta)))
 		}

@@ -42,7 +42,7 @@ type effort struct {
 
 // Default are the mechanisms as shipped.
 func Default() []Target {
-	return slices.Concat(argmaxTargets(), stableTargets(), sparseTargets(), numberTargets(), sgdTargets())
+	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), sgdTargets())
 }
 
 // Broken are the positive controls.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -49,13 +51,23 @@ func TestNothingShippedIsRefuted(t *testing.T) {
 		}
 	}
 	for name, least := range map[string]float64{
-		"gnmax": 0.85, "confident-gnmax": 0.7, "interactive-gnmax": 0.75,
+		"gnmax": 0.85, "confident": 0.7, "interactive": 0.75,
 		"lnmax": 0.88, "exponential": 0.98, "permute-and-flip": 0.99,
 		"m-stab": 0.999, "m-stab-gaussian": 0.99, "m-stab-one-shot": 0.999,
 		"above-threshold": 0.999, "sparse-vector": 0.999, "sparse-vector-one-sided": 0.999,
 		"stable-svt": 0.99, "m-svec": 0.97,
 	} {
 		assert.Greater(t, byLaw[name], least, name)
+	}
+}
+
+// TestEveryMechanismIsAudited: by its law and by its runs.
+func TestEveryMechanismIsAudited(t *testing.T) {
+	for _, name := range mechanisms.Names(nil) {
+		for _, method := range []Method{ByLaw, ByRuns} {
+			require.True(t, slices.ContainsFunc(Default(), func(target Target) bool { return target.Name == name && target.Method == method }),
+				"%s has no audit by %s: give its description two neighbours", name, method)
+		}
 	}
 }
 

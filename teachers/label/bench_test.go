@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -59,17 +59,20 @@ func BenchmarkLabel(b *testing.B) {
 		b.ReportMetric(float64(runs)*queries/b.Elapsed().Seconds(), "queries/s")
 		b.ReportMetric(0, "ns/op")
 	}
-	settings := []Setting{
-		{Setting: plan.Setting{Mechanism: plan.GNMax, Sigma: 40}},
-		{Setting: plan.Setting{Mechanism: plan.Confident, Threshold: 200, Sigma1: 150, Sigma: 40, Answers: queries}},
-		{Setting: plan.Setting{Mechanism: plan.LNMax, Scale: 20}},
-		{Setting: plan.Setting{Mechanism: plan.Exponential, Scale: 20}},
-		{Setting: plan.Setting{Mechanism: plan.PermuteAndFlip, Scale: 20}},
+	settings := []aggregate.Setting{
+		with("gnmax", "sigma", 40.0),
+		with("confident", "threshold", 200.0, "sigma1", 150.0, "sigma2", 40.0, "answers", float64(queries)),
+		with("lnmax", "scale", 20.0),
+		with("exponential", "scale", 20.0),
+		with("permute-and-flip", "scale", 20.0),
 	}
 	for _, s := range settings {
 		s.Queries = queries
 		b.Run("memory/"+s.Mechanism, func(b *testing.B) {
-			e, err := s.event()
+			d, err := mechanisms.Find(s.Mechanism)
+			require.NoError(b, err)
+			run := setting{d, s}
+			e, err := run.event()
 			require.NoError(b, err)
 			runs := 0
 			for b.Loop() {
@@ -79,7 +82,7 @@ func BenchmarkLabel(b *testing.B) {
 				require.NoError(b, err)
 				key, err := aggregate.NewKey()
 				require.NoError(b, err)
-				ask, err := s.start(r, key)
+				ask, err := run.start(r, key)
 				require.NoError(b, err)
 				w := newLabelWriter(io.Discard, false)
 				require.NoError(b, askAll(context.Background(), inMemory(matrix), nil, ask, w, func(int) {}))

@@ -16,7 +16,7 @@ func (c Config) file() release.File {
 	if c.Seed != nil {
 		made.Noise = ledger.SeededNoise
 	}
-	if c.Setting.Stable() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
+	if c.mayFail() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
 		made.FailureDelta = made.Delta / 2
 	}
 	return release.File{Path: c.Ledger, New: made, Expect: c.Expect, Warn: c.Warn}
@@ -24,7 +24,7 @@ func (c Config) file() release.File {
 
 // fits refuses a ledger that the mechanism cannot be charged to.
 func (c Config) fits(account ledger.Config) error {
-	if c.Setting.Stable() && account.Mode == ledger.Filter && account.FailureDelta == 0 {
+	if c.mayFail() && account.Mode == ledger.Filter && account.FailureDelta == 0 {
 		return &Error{What: c.Ledger + " keeps none of its delta for releases that may fail", Why: c.Setting.Mechanism + " releases what it should not with a small probability",
 			Fix: "name another ledger, made for it or with a failure delta"}
 	}

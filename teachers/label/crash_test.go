@@ -16,7 +16,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/teachers/votes"
@@ -59,7 +59,7 @@ func (w *witness) learn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = ledger.Verify(bytes.NewReader(text), func(e ledger.Entry) error {
 		id, _, err := parseIdentity(e.Run)
-		w.labels = expected(t, c, id.setting(), key)
+		w.labels = expected(t, c, id.setting().s, key)
 		return err
 	})
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func inFolder(dir string) (Config, error) {
 	return Config{
 		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool", Votes: votes,
 		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
-		Setting: Setting{Setting: plan.Setting{Mechanism: plan.GNMax}},
+		Setting: aggregate.Setting{Mechanism: "gnmax"},
 	}, err
 }
 

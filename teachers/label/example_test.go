@@ -8,7 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -36,7 +36,7 @@ func Example() {
 		Out:     filepath.Join(dir, "labels.csv"),
 		Pool:    "three records",
 		Votes:   votes,
-		Setting: label.Setting{Setting: plan.Setting{Mechanism: plan.GNMax}}, // its noise is chosen
+		Setting: aggregate.Setting{Mechanism: "gnmax"}, // its noise is chosen
 		Seed:    &seed,
 	}
 	for range 2 {
@@ -45,7 +45,7 @@ func Example() {
 			panic(err)
 		}
 		fmt.Printf("%d of %d answered with sigma %.3f, releasable %v, complete before %v\n",
-			result.Answered, result.Asked, result.Setting.Sigma, result.Releasable, result.Complete)
+			result.Answered, result.Asked, result.Setting.Values["sigma"], result.Releasable, result.Complete)
 	}
 	labels, err := os.ReadFile(config.Out)
 	if err != nil {

@@ -32,10 +32,12 @@ func FuzzPredictions(f *testing.F) {
 
 // What is read as the name of a run is written the same again.
 func FuzzIdentity(f *testing.F) {
-	text, err := identity{Label: 1, Pool: "p", Queries: [2]int{0, 5}, Mechanism: "gnmax", Sigma: math.Pi, Classes: 3, Votes: "v", Key: "k"}.encode()
+	text, err := identity{Label: identityVersion, Pool: "p", Queries: [2]int{0, 5}, Mechanism: "gnmax", Parameters: map[string]float64{"sigma": math.Pi}, Classes: 3, Votes: "v", Key: "k"}.encode()
 	require.NoError(f, err)
 	f.Add(text)
 	f.Add(`{"label":2}`)
+	f.Add(`{"label":3}`)
+	f.Add(`{"label":1,"pool":"p","queries":[0,5],"mechanism":"gnmax","sigma":2,"classes":3,"votes":"v","key":"k"}`)
 	f.Add("run")
 	f.Fuzz(func(t *testing.T, name string) {
 		id, ok, err := parseIdentity(name)

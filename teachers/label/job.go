@@ -24,7 +24,7 @@ type job struct {
 // complete: see [release.Book.Release].
 func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	r := release.Release{Out: release.Out{Path: j.Out, Mode: 0o644}}
-	var s Setting
+	var s setting
 	var err error
 	if found != nil {
 		s, j.id, r.Run, r.Key.Name = found.id.setting(), found.id, found.name, found.id.Key
@@ -72,12 +72,16 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	}
 	result, err := j.result(s, count)
 	result.Resumed, result.Complete = done.Recorded, done.Complete
-	result.Calibrated = found == nil && !j.setting().settled()
+	if err != nil || found != nil {
+		return result, err
+	}
+	asked, err := j.setting()
+	result.Calibrated = !asked.settled()
 	return result, err
 }
 
 // draw asks all queries and writes the labels.
-func (j job) draw(ctx context.Context, s Setting, reservation *ledger.Reservation, key aggregate.Key, w *labelWriter) error {
+func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservation, key aggregate.Key, w *labelWriter) error {
 	hash := j.Votes.Hash()
 	ask, err := s.start(reservation, key.DeriveBytes("votes", hash[:]))
 	if err != nil {
@@ -92,7 +96,7 @@ func (j job) draw(ctx context.Context, s Setting, reservation *ledger.Reservatio
 	}
 	progress := func(int) {}
 	if j.Progress != nil {
-		progress = func(done int) { j.Progress(done, s.Queries) }
+		progress = func(done int) { j.Progress(done, s.s.Queries) }
 	}
 	if err := askAll(ctx, j.Votes.Histograms(ctx), predictions, ask, w, progress); err != nil {
 		return err
@@ -104,10 +108,10 @@ func (j job) draw(ctx context.Context, s Setting, reservation *ledger.Reservatio
 }
 
 // result says what there is.
-func (j job) result(s Setting, count counts) (Result, error) {
+func (j job) result(s setting, count counts) (Result, error) {
 	result := Result{
-		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.Queries - count.asked,
-		Setting: s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
+		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.s.Queries - count.asked,
+		Setting: s.s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
 		Releasable: !j.id.Seeded && j.account.Noise != ledger.SeededNoise,
 	}
 	e, err := s.event()

@@ -26,8 +26,11 @@ type Config struct {
 	Out     string // path of the labels; required
 	Pool    string // names the public records that the queries are; required
 	Votes   *votes.Source
-	Setting Setting
-	// Predictions is, for Interactive, a CSV file with a line for each query of the
+	// Setting is a mechanism of package mechanisms. Noise that it does not have is
+	// chosen to use what is left of the budget. Queries, Teachers and Predict are
+	// not taken: they are those of Votes and Predictions.
+	Setting aggregate.Setting
+	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the
 	// votes' file and a probability for each class, from public data alone.
 	Predictions string
 	// Seed, if not nil, makes a repeatable experiment; nothing of it is releasable.
@@ -45,10 +48,10 @@ type Expect = release.Expect
 // Result is what was released. Nothing in it is private.
 type Result struct {
 	Asked, Answered, Declined int
-	NotAsked                  int     // after a cap on answers was reached
-	Setting                   Setting // with all noise
-	Calibrated                bool    // the noise was chosen to fit the budget
-	Epsilon                   float64 // of these labels by themselves, at Delta, rounded up
+	NotAsked                  int               // after a cap on answers was reached
+	Setting                   aggregate.Setting // with all noise
+	Calibrated                bool              // the noise was chosen to fit the budget
+	Epsilon                   float64           // of these labels by themselves, at Delta, rounded up
 	Delta                     float64
 	Releasable                bool
 	Resumed                   bool // the run had been charged before
@@ -128,9 +131,15 @@ func (c Config) check() error {
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
 		return &Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
-	case (c.Setting.Mechanism == Interactive) != (c.Predictions != ""):
-		return fmt.Errorf("label: Config.Predictions is for mechanism %q, which needs it", Interactive)
-	case c.Setting.Mechanism == Interactive && c.Votes.Teachers() == 0:
+	}
+	s, err := c.setting()
+	if err != nil {
+		return &Error{What: "there is no such mechanism", Err: err}
+	}
+	switch {
+	case s.d.Predicts != (c.Predictions != ""):
+		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
+	case s.d.Predicts && c.Votes.Teachers() == 0:
 		return &Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
 	}
 	out, err := filepath.Abs(c.Out)
@@ -147,61 +156,23 @@ func (c Config) check() error {
 	if there, err := durable.Exists(filepath.Dir(c.Out)); err != nil || !there {
 		return &Error{What: "there is no folder for " + c.Out, Fix: "make it", Err: err}
 	}
-	if err := c.setting().check(); err != nil {
+	if err := s.check(); err != nil {
 		return &Error{What: "there is no such mechanism", Err: err}
 	}
 	return nil
 }
 
-// setting is what is asked for, with its caps.
-func (c Config) setting() Setting {
-	s := c.Setting
-	s.Queries, s.Teachers = c.Votes.Queries(), 0
-	if s.Mechanism == Interactive {
-		s.Teachers = c.Votes.Teachers()
-	}
-	if s.Tested() && s.Answers == 0 {
-		s.Answers = s.Queries
-	}
-	if s.stops() && s.Failures == 0 {
-		s.Failures = max(1, s.Queries/20)
-	}
-	return s
-}
-
-// settle is the setting with all noise. Noise that was chosen and that no agreement of
-// the teachers, whose number is public, gets over is not worth a charge.
-func (c Config) settle(ctx context.Context, book *ledger.Ledger) (Setting, error) {
-	asked := c.setting()
-	s, err := asked.settle(ctx, book)
-	if err != nil || !s.Stable() || asked.settled() || c.Votes.Teachers() == 0 {
-		return s, err
-	}
-	m, err := s.stable()
-	if err != nil {
-		return s, err
-	}
-	need, err := m.DistanceFor(0.5)
-	if err != nil {
-		return s, fmt.Errorf("label: %w", err)
-	}
-	if most := int64(c.Votes.Teachers()) / 2; need > most {
-		return s, &Error{What: fmt.Sprintf("nothing would be released: %s needs %d votes to move for it, and of %d teachers at most %d can", s.Mechanism, need, c.Votes.Teachers(), most),
-			Why: "its noise and threshold, at this budget, are above what agreement can reach; nothing was charged",
-			Fix: "raise epsilon, ask fewer queries, allow fewer failures, or take a noisy argmax"}
-	}
-	return s, nil
-}
-
 // identity is the run as far as it is given, without what identifies the votes.
 func (c Config) identity() (identity, error) {
-	s := c.setting()
+	s, err := c.setting()
+	if err != nil {
+		return identity{}, err
+	}
 	from, to := c.Votes.Range()
 	id := identity{
 		Label: identityVersion, Pool: c.Pool, Queries: [2]int{from, to}, Classes: c.Votes.Classes(), Seeded: c.Seed != nil,
 	}
 	id.take(s)
-	var err error
 	if c.Predictions != "" {
 		if id.Predictions, err = checkPredictions(c.Predictions, c.Votes.Classes(), c.Votes.Total()); err != nil {
 			return id, err

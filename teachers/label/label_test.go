@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/internal/keyfile"
@@ -68,12 +69,24 @@ func standard(t *testing.T) Config {
 		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
 		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
 		Votes:   open(t, path, votes.Options{}),
-		Setting: Setting{Setting: plan.Setting{Mechanism: plan.GNMax}},
+		Setting: aggregate.Setting{Mechanism: plan.GNMax},
 	}
 }
 
+// with makes a setting of pairs of a name and a value.
+func with(mechanism string, pairs ...any) aggregate.Setting {
+	s := aggregate.Setting{Mechanism: mechanism}
+	for i := 0; i < len(pairs); i += 2 {
+		s = s.With(pairs[i].(string), pairs[i+1].(float64))
+	}
+	return s
+}
+
 func confidently(c Config, threshold float64, answers int) Config {
-	c.Setting = Setting{Setting: plan.Setting{Mechanism: plan.Confident, Threshold: threshold, Answers: answers}}
+	c.Setting = with(plan.Confident, "threshold", threshold)
+	if answers > 0 {
+		c.Setting = c.Setting.With("answers", float64(answers))
+	}
 	return c
 }
 
@@ -89,27 +102,18 @@ func read(t require.TestingT, path string) string {
 	return string(text)
 }
 
-// expected are the labels of a setting under a key, asked one by one.
-func expected(t require.TestingT, c Config, s Setting, key aggregate.Key) string {
-	e, err := s.event()
+// expected returns the labels of a setting under a key, asked one by one.
+func expected(t require.TestingT, c Config, s aggregate.Setting, key aggregate.Key) string {
+	d, err := mechanisms.Find(s.Mechanism)
+	require.NoError(t, err)
+	m, err := d.New(s)
 	require.NoError(t, err)
 	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
 	require.NoError(t, err)
-	r, err := book.Reserve(e)
+	r, err := book.Reserve(m.Event())
 	require.NoError(t, err)
 	hash := c.Votes.Hash()
-	var session interface {
-		Ask(uint64, aggregate.Histogram) (aggregate.Answer, error)
-	}
-	if s.Stable() {
-		m, wrong := s.stable()
-		require.NoError(t, wrong)
-		session, err = m.Start(r, key.DeriveBytes("votes", hash[:]))
-	} else {
-		m, wrong := s.New()
-		require.NoError(t, wrong)
-		session, err = m.Start(r, key.DeriveBytes("votes", hash[:]))
-	}
+	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
 	require.NoError(t, err)
 	var b strings.Builder
 	if c.Seed != nil {
@@ -143,7 +147,7 @@ func summary(t require.TestingT, path string) ledger.Summary {
 }
 
 func TestLabelsAreThoseOfTheSession(t *testing.T) {
-	for _, mechanism := range []string{plan.GNMax, plan.LNMax, plan.Exponential, plan.PermuteAndFlip, plan.Confident} {
+	for _, mechanism := range mechanisms.Names(plan.Plannable) {
 		t.Run(mechanism, func(t *testing.T) {
 			c := standard(t)
 			c.Setting.Mechanism = mechanism
@@ -234,8 +238,8 @@ func TestRefusals(t *testing.T) {
 			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
 		}, "queries 0:60, not 59:120"},
 		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
-		"noise":         {func(c *Config) { c.Setting.Sigma = 99 }, "not 99"},
-		"mechanism":     {func(c *Config) { c.Setting.Mechanism = plan.LNMax }, "mechanism gnmax, not lnmax"},
+		"noise":         {func(c *Config) { c.Setting = c.Setting.With("sigma", 99) }, "not 99"},
+		"mechanism":     {func(c *Config) { c.Setting.Mechanism = "lnmax" }, "mechanism gnmax, not lnmax"},
 		"confident":     {func(c *Config) { *c = confidently(*c, 1, 1) }, "mechanism gnmax, not confident"},
 		"a seed":        {func(c *Config) { c.Seed = &seed }, "noise is secret, not seeded"},
 		"other budget":  {func(c *Config) { c.Expect.Epsilon = 3 }, "epsilon is 2, not 3"},
@@ -387,12 +391,12 @@ func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
 
 func TestOverBudgetWritesNothing(t *testing.T) {
 	c := standard(t)
-	c.Setting.Sigma = 1
+	c.Setting = c.Setting.With("sigma", 1)
 	before := contents(t, filepath.Dir(c.Ledger))
 	_, err := Run(context.Background(), c)
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
-	c.Setting.Sigma = 20
+	c.Setting = c.Setting.With("sigma", 20)
 	_, err = Run(context.Background(), c)
 	var over *BudgetError
 	require.ErrorAs(t, err, &over)
@@ -411,18 +415,18 @@ func TestOverBudgetWritesNothing(t *testing.T) {
 	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
 	require.NoError(t, err)
 	require.NoError(t, book.Close())
-	c.Setting.Sigma = 1
+	c.Setting = c.Setting.With("sigma", 1)
 	_, err = Run(context.Background(), c) // gives the ledger its head and id
 	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	before = contents(t, filepath.Dir(c.Ledger))
 	for _, sigma := range []float64{1, 24} { // 24 would do on a new ledger
-		c.Setting.Sigma = sigma
+		c.Setting = c.Setting.With("sigma", sigma)
 		_, err = Run(context.Background(), c)
 		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
 	}
 	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
 	c.Ledger += "2"
-	require.Equal(t, 24.0, release1(t, c).Setting.Sigma)
+	require.Equal(t, 24.0, release1(t, c).Setting.Values["sigma"])
 }
 
 // Noise is chosen by what is left, by composition, and by nothing in the votes.
@@ -436,12 +440,12 @@ func TestNoiseIsChosenToFit(t *testing.T) {
 	require.Equal(t, first.Setting, release1(t, c).Setting, "whatever the votes are")
 
 	c = standard(t)
-	c.Setting.Sigma = 30
+	c.Setting = c.Setting.With("sigma", 30)
 	spent := release1(t, c)
 	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "other.csv"), voteRows(9, testQueries, testTeachers)), votes.Options{})
-	c.Setting.Sigma, c.Pool, c.Out = 0, "other", c.Out+"2"
+	c.Setting.Values, c.Pool, c.Out = nil, "other", c.Out+"2"
 	rest := release1(t, c)
-	require.InDelta(t, 1/first.Setting.Sigma/first.Setting.Sigma, 1/900.+1/rest.Setting.Sigma/rest.Setting.Sigma, 1e-6, "Gaussian costs add up as 1/sigma^2")
+	require.InDelta(t, 1/first.Setting.Values["sigma"]/first.Setting.Values["sigma"], 1/900.+1/rest.Setting.Values["sigma"]/rest.Setting.Values["sigma"], 1e-6, "Gaussian costs add up as 1/sigma^2")
 	require.Greater(t, spent.Epsilon+rest.Epsilon, 2.0, "composition leaves more than the difference")
 	require.EqualValues(t, 2, summary(t, c.Ledger).Commits)
 	c.Votes = open(t, write(t, filepath.Join(filepath.Dir(c.Out), "third.csv"), voteRows(10, testQueries, testTeachers)), votes.Options{})
@@ -457,7 +461,7 @@ func TestNoiseIsChosenToFit(t *testing.T) {
 func TestReservedModeIsForOneRun(t *testing.T) {
 	c := standard(t)
 	c.Account.Mode = ledger.Reserved
-	c.Setting.Sigma = 60
+	c.Setting = c.Setting.With("sigma", 60)
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: 30})
 	r := release1(t, c)
 	require.Less(t, r.Epsilon, 1.0)
@@ -473,7 +477,7 @@ func TestReservedModeIsForOneRun(t *testing.T) {
 func TestPartsOfAFile(t *testing.T) {
 	c := standard(t)
 	path := filepath.Join(filepath.Dir(c.Out), "votes.csv")
-	c.Setting.Sigma = 40
+	c.Setting = c.Setting.With("sigma", 40)
 	c.Votes = open(t, path, votes.Options{To: 20})
 	release1(t, c)
 	c.Votes, c.Out = open(t, path, votes.Options{From: 20}), c.Out+"2"
@@ -492,7 +496,7 @@ func TestInteractive(t *testing.T) {
 		b.WriteString(strings.Join(p, ",") + "\n")
 	}
 	c.Predictions = write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), b.String())
-	c.Setting = Setting{Setting: plan.Setting{Mechanism: Interactive, Threshold: 100, Answers: 5}, Confidence: 0.9}
+	c.Setting = with("interactive", "threshold", 100.0, "answers", 5.0, "confidence", 0.9)
 	c.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{From: 3})
 	r := release1(t, c)
 	require.Equal(t, testQueries-3, r.Answered, "the student is sure, and the teachers do not contradict")
@@ -500,8 +504,11 @@ func TestInteractive(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("%d,%d", q+3, (q+3)%testClasses), line)
 	}
 	require.True(t, release1(t, c).Complete)
-	write(t, c.Predictions, strings.Replace(b.String(), "0.98", "0.9805", 1))
+	require.NoError(t, os.Remove(c.Out))
 	_, err := Run(context.Background(), c)
+	require.ErrorContains(t, err, "is not there, and the run that released it is complete")
+	write(t, c.Predictions, strings.Replace(b.String(), "0.98", "0.9805", 1))
+	_, err = Run(context.Background(), c)
 	require.ErrorContains(t, err, "other predictions")
 
 	for says, text := range map[string]string{

@@ -53,7 +53,7 @@ func TestALostLedgerIsRefused(t *testing.T) {
 	})
 	t.Run("a copy from before", func(t *testing.T) {
 		run := standard(t)
-		run.Setting.Sigma = 40
+		run.Setting = run.Setting.With("sigma", 40)
 		release1(t, run)
 		old := read(t, run.Ledger)
 		again := run

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/crash"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -25,7 +24,7 @@ func predicted(t *testing.T) (c Config, lines []string) {
 		lines = append(lines, strings.Join(p, ","))
 	}
 	c.Predictions = write(t, filepath.Join(filepath.Dir(c.Out), "predictions.csv"), strings.Join(lines, "\n"))
-	c.Setting = Setting{Setting: plan.Setting{Mechanism: Interactive, Threshold: 100, Answers: 5}, Confidence: 0.9}
+	c.Setting = with("interactive", "threshold", 100.0, "answers", 5.0, "confidence", 0.9)
 	return c, lines
 }
 

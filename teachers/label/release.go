@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -18,45 +17,7 @@ const batchQueries = 4096
 type batch struct {
 	first       uint64
 	votes       []aggregate.Histogram
-	predictions [][]float64 // of Interactive
-}
-
-// asker answers a batch.
-type asker func(batch) ([]aggregate.Answer, error)
-
-// start begins the session of a setting on what was reserved.
-func (s Setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) {
-	if s.Mechanism == Interactive {
-		m, err := s.interactive()
-		if err != nil {
-			return nil, fmt.Errorf("label: %w", err)
-		}
-		session, err := m.Start(r, key)
-		if err != nil {
-			return nil, fmt.Errorf("label: %w", err)
-		}
-		return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes, b.predictions) }, nil
-	}
-	if s.Stable() {
-		m, err := s.stable()
-		if err != nil {
-			return nil, err
-		}
-		session, err := m.Start(r, key)
-		if err != nil {
-			return nil, fmt.Errorf("label: %w", err)
-		}
-		return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes) }, nil
-	}
-	m, err := s.New()
-	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
-	}
-	session, err := m.Start(r, key)
-	if err != nil {
-		return nil, fmt.Errorf("label: %w", err)
-	}
-	return func(b batch) ([]aggregate.Answer, error) { return session.AskBatch(b.first, b.votes) }, nil
+	predictions [][]float64 // of mechanisms that compare with them
 }
 
 // batches reads votes, and predictions if there are any, ahead of their use.

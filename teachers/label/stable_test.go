@@ -27,12 +27,12 @@ func stably(t *testing.T, mechanism string) Config {
 	path := write(t, filepath.Join(filepath.Dir(c.Ledger), "many.csv"), voteRows(3, testQueries, 250))
 	c.Votes = open(t, path, votes.Options{})
 	c.Account.Epsilon, c.Account.Delta = 2.5, 1e-5
-	c.Setting = Setting{Setting: plan.Setting{Mechanism: mechanism}}
+	c.Setting = with(mechanism)
 	return c
 }
 
 func TestStableLabels(t *testing.T) {
-	for _, mechanism := range stable.Mechanisms() {
+	for _, mechanism := range []string{stable.MStab, stable.MSvec, stable.SVT} {
 		t.Run(mechanism, func(t *testing.T) {
 			c := stably(t, mechanism)
 			seed := uint64(7)
@@ -47,8 +47,8 @@ func TestStableLabels(t *testing.T) {
 			if mechanism == stable.MStab {
 				require.Equal(t, testQueries, r.Asked)
 			} else {
-				require.Equal(t, max(1, testQueries/20), r.Setting.Failures)
-				require.LessOrEqual(t, r.Declined, r.Setting.Failures)
+				require.EqualValues(t, max(1, testQueries/20), r.Setting.Values["failures"])
+				require.LessOrEqual(t, float64(r.Declined), r.Setting.Values["failures"])
 			}
 			if mechanism != stable.SVT {
 				require.Positive(t, r.Declined)
@@ -62,10 +62,9 @@ func TestStableLabels(t *testing.T) {
 			require.Equal(t, labels, read(t, c.Out))
 
 			// Noise and threshold of the run, given, are the same run; others are not.
-			c.Setting.Sigma, c.Setting.Scale, c.Setting.ThresholdScale = r.Setting.Sigma, r.Setting.Scale, r.Setting.ThresholdScale
-			c.Setting.Threshold = r.Setting.Threshold
+			c.Setting = r.Setting
 			require.True(t, release1(t, c).Complete)
-			c.Setting.Threshold++
+			c.Setting = c.Setting.With("threshold", c.Setting.Values["threshold"]+1)
 			_, err := Run(context.Background(), c)
 			require.ErrorContains(t, err, "threshold")
 		})
@@ -75,7 +74,7 @@ func TestStableLabels(t *testing.T) {
 // TestStableRunsResume stops a run after each of its steps.
 func TestStableRunsResume(t *testing.T) {
 	stop := errors.New("stopped")
-	for _, mechanism := range stable.Mechanisms() {
+	for _, mechanism := range []string{stable.MStab, stable.MSvec, stable.SVT} {
 		for _, where := range []string{"reserved", "drawn", "committed", "named"} {
 			t.Run(mechanism+" "+where, func(t *testing.T) {
 				c := stably(t, mechanism)
@@ -101,16 +100,16 @@ func TestStableRunsResume(t *testing.T) {
 // TestStableRunsShareALedger: each run takes part of the delta that is left.
 func TestStableRunsShareALedger(t *testing.T) {
 	c := stably(t, stable.SVT)
-	c.Setting.Scale, c.Setting.ThresholdScale, c.Setting.Threshold, c.Setting.Failures = 30, 6, 80, 3
+	c.Setting = with(stable.SVT, "b1", 6.0, "b2", 30.0, "threshold", 80.0, "failures", 3.0)
 	first := release1(t, c)
 	require.False(t, first.Calibrated)
 	for i, mechanism := range []string{stable.MStab, plan.GNMax} {
 		c.Pool, c.Out = fmt.Sprint("pool", i), fmt.Sprint(c.Out, i)
 		path := write(t, filepath.Join(filepath.Dir(c.Ledger), fmt.Sprint(i, ".csv")), voteRows(uint64(10+i), testQueries, 250))
 		c.Votes = open(t, path, votes.Options{})
-		c.Setting = Setting{Setting: plan.Setting{Mechanism: mechanism}}
+		c.Setting = with(mechanism)
 		if mechanism == stable.MStab {
-			c.Setting.Sigma, c.Setting.Threshold = 60, 330
+			c.Setting = with(mechanism, "sigma", 60.0, "threshold", 330.0)
 		}
 		r := release1(t, c)
 		require.LessOrEqual(t, r.Epsilon, c.Account.Epsilon)
@@ -119,16 +118,18 @@ func TestStableRunsShareALedger(t *testing.T) {
 }
 
 func TestStableRefusals(t *testing.T) {
-	for name, change := range map[string]func(*Config){
-		"threshold alone": func(c *Config) { c.Setting.Threshold = 30 },
-		"fraction":        func(c *Config) { c.Setting.Scale, c.Setting.ThresholdScale, c.Setting.Threshold = 30, 4, 60.5 },
-		"NaN":             func(c *Config) { c.Setting.Scale, c.Setting.ThresholdScale, c.Setting.Threshold = math.NaN(), 4, 60 },
-		"half":            func(c *Config) { c.Setting.Scale, c.Setting.Threshold = 30, 60 },
-		"many failures":   func(c *Config) { c.Setting.Failures = testQueries + 1 },
-		"negative":        func(c *Config) { c.Setting.Failures = -1 },
+	for name, s := range map[string]aggregate.Setting{
+		"threshold alone": with(stable.SVT, "threshold", 30.0),
+		"fraction":        with(stable.SVT, "b1", 4.0, "b2", 30.0, "threshold", 60.5),
+		"NaN":             with(stable.SVT, "b1", 4.0, "b2", math.NaN(), "threshold", 60.0),
+		"half":            with(stable.SVT, "b2", 30.0, "threshold", 60.0),
+		"many failures":   with(stable.SVT, "failures", testQueries+1.0),
+		"negative":        with(stable.SVT, "failures", -1.0),
+		"of another":      with(stable.SVT, "lambda", 3.0),
+		"two noises":      with(stable.MStab, "sigma", 3.0, "scale", 3.0, "threshold", 60.0),
 	} {
 		c := stably(t, stable.SVT)
-		change(&c)
+		c.Setting = s
 		before := contents(t, filepath.Dir(c.Ledger))
 		_, err := Run(context.Background(), c)
 		var refused *Error
@@ -137,14 +138,14 @@ func TestStableRefusals(t *testing.T) {
 	}
 	// Noise that no agreement of 25 teachers gets over is not charged for.
 	hopeless := standard(t)
-	hopeless.Setting = Setting{Setting: plan.Setting{Mechanism: stable.MSvec}}
+	hopeless.Setting = with(stable.MSvec)
 	before := contents(t, filepath.Dir(hopeless.Ledger))
 	_, err := Run(context.Background(), hopeless)
 	require.ErrorContains(t, err, "25 teachers")
 	require.Equal(t, before, contents(t, filepath.Dir(hopeless.Ledger)))
 
 	c := stably(t, stable.SVT)
-	c.Setting.Scale, c.Setting.ThresholdScale, c.Setting.Threshold, c.Setting.Failures = 1, 4, 60, 3
+	c.Setting = with(stable.SVT, "b1", 4.0, "b2", 1.0, "threshold", 60.0, "failures", 3.0)
 	_, err = Run(context.Background(), c)
 	var over *BudgetError
 	require.ErrorAs(t, err, &over)

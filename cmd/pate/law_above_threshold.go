@@ -8,39 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
-
-const mstabLaw = "m-stab"
-
-// votesDistance is the plurality of votes that may move and its distance to
-// instability.
-func votesDistance(counts []int) (winner int, distance int64, err error) {
-	return stability.Plurality(counts, stability.VoteMoves, stability.LowestIndex)
-}
-
-// mstabLawOf is the test of the literature, with continuous noise and any threshold.
-func mstabLawOf(v map[string]float64) lawFunc {
-	m := stability.ContinuousLaplace{Epsilon: v["epsilon"], Threshold: v["threshold"]}
-	return func(h aggregate.Histogram) (aggregate.Law, error) {
-		if err := m.Event().Validate(); err != nil {
-			return aggregate.Law{}, err
-		}
-		winner, distance, err := votesDistance(h.Reveal())
-		if err != nil {
-			return aggregate.Law{}, err
-		}
-		law := aggregate.Law{LogLabels: make([]float64, h.Classes())}
-		for class := range law.LogLabels {
-			law.LogLabels[class] = math.Inf(-1)
-		}
-		law.LogLabels[winner], law.LogDeclined = m.Law(float64(distance))
-		return law, nil
-	}
-}
 
 // aboveThresholdReport is the JSON of `pate law above-threshold`.
 type aboveThresholdReport struct {

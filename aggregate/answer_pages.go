@@ -1,8 +1,8 @@
 package aggregate
 
-// given is the answers of a session by the number of the query. Numbers that
-// follow each other, as those of a file do, take about five bytes each.
-type given struct {
+// answerPages keeps the answers of a session by the number of the query. Numbers
+// that follow each other, as those of a file do, take about five bytes each.
+type answerPages struct {
 	pages  map[uint64]*page
 	number uint64 // of the page used last
 	last   *page
@@ -17,15 +17,15 @@ const pageBits = 6
 // codeReused marks an answer that the student gave. Labels are far below it.
 const codeReused = 1 << 30
 
-func (g *given) page(query uint64) *page {
+func (g *answerPages) page(query uint64) *page {
 	if number := query >> pageBits; number != g.number || g.last == nil {
 		g.number, g.last = number, g.pages[number]
 	}
 	return g.last
 }
 
-// answer is what was given to a query, if anything was.
-func (g *given) answer(query uint64) (Answer, bool) {
+// answer returns what was given to a query, if anything was.
+func (g *answerPages) answer(query uint64) (Answer, bool) {
 	p := g.page(query)
 	if p == nil {
 		return Answer{}, false
@@ -36,8 +36,8 @@ func (g *given) answer(query uint64) (Answer, bool) {
 	return a, code != 0
 }
 
-// add keeps the answer to a query that has none.
-func (g *given) add(query uint64, a Answer) {
+// add stores the answer to a query that has none.
+func (g *answerPages) add(query uint64, a Answer) {
 	p := g.page(query)
 	if p == nil {
 		if g.pages == nil {

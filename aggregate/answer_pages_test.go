@@ -9,11 +9,11 @@ import (
 )
 
 // Against a map, on numbers that are near each other, far away and at the end.
-func TestGivenKeepsAnswers(t *testing.T) {
+func TestAnswerPagesKeepAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Uint64Range(0, 200), rapid.Uint64Range(1<<40, 1<<40+200), rapid.Uint64Min(1<<64-70))
 		want := map[uint64]Answer{}
-		var g given
+		var g answerPages
 		for range rapid.IntRange(1, 300).Draw(t, "asked") {
 			q := number.Draw(t, "query")
 			before, ok := want[q]

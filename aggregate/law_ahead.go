@@ -1,4 +1,4 @@
-package plan
+package aggregate
 
 import (
 	"math"
@@ -6,13 +6,14 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// The probability that a class beats rivals classes whose counts are all x noise
-// scales lower. Two classes have closed forms, which the tests compare with.
+// The functions below return the probability that a class beats rivals classes whose
+// counts are all x noise scales lower, for continuous noise. Two classes have closed
+// forms, which the tests compare with.
 
-// gaussianWins is the integral of phi(z) Phi(z+x)^rivals dz: one rival gives
+// gaussianAhead returns the integral of phi(z) Phi(z+x)^rivals dz: one rival gives
 // Phi(x/sqrt 2). The trapezoid rule with step 1/(20 + 5 sqrt(rivals)) is exact to
-// rounding, as in package aggregate.
-func gaussianWins(x float64, rivals int) float64 {
+// rounding, as in gaussianArgmax.
+func gaussianAhead(x float64, rivals int) float64 {
 	if rivals == 1 {
 		return math.Erfc(-x/2) / 2
 	}
@@ -25,13 +26,13 @@ func gaussianWins(x float64, rivals int) float64 {
 	return total * step / math.Sqrt(2*math.Pi)
 }
 
-// gumbelWins is the exponential mechanism's softmax.
-func gumbelWins(x float64, rivals int) float64 {
+// gumbelAhead returns the exponential mechanism's softmax.
+func gumbelAhead(x float64, rivals int) float64 {
 	return 1 / (1 + float64(rivals)*math.Exp(-x))
 }
 
-// oneSidedWins is permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
-func oneSidedWins(x float64, rivals int) float64 {
+// oneSidedAhead returns that of permute-and-flip: with y = e^-x, integral_0^1 (1-uy)^rivals du.
+func oneSidedAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
 		return 1
@@ -39,11 +40,11 @@ func oneSidedWins(x float64, rivals int) float64 {
 	return -math.Expm1(k*math.Log1p(-y)) / (k * y)
 }
 
-// laplaceWins is the integral of f(z) F(z+x)^rivals dz in three parts. With
+// laplaceAhead returns the integral of f(z) F(z+x)^rivals dz in three parts. With
 // y = e^-x and K = rivals+1: below -x both are exponentials, y/(K 2^K); above 0,
 // with u = P[Z > z], integral_0^{1/2} (1-uy)^rivals du; between, smooth, in panels.
 // One rival gives 1 - (2+x) e^-x / 4.
-func laplaceWins(x float64, rivals int) float64 {
+func laplaceAhead(x float64, rivals int) float64 {
 	y, k := math.Exp(-x), float64(rivals+1)
 	if y == 0 {
 		return 1

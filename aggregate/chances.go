@@ -1,0 +1,163 @@
+package aggregate
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// This file computes the probabilities of the Law methods a second time, for plans.
+// The Law methods give every class, in logarithms that hold where probabilities
+// underflow. An expectation over thousands of queries needs one class of each, to an
+// absolute 1e-12 and a hundred times faster. Tests hold the two together.
+
+// ChancesOf returns the chances of a setting on queries of so many classes. Rough: good
+// to 1e-2, for comparing numbers of queries.
+func (d Description) ChancesOf(s Setting, classes int, rough bool) (Chances, error) {
+	if d.Fast != nil {
+		return d.Fast(s, classes, rough)
+	}
+	m, err := d.New(s)
+	if err != nil {
+		return Chances{}, err
+	}
+	law := func(counts []int64) (Law, error) {
+		whole := make([]int, len(counts))
+		for i, n := range counts {
+			whole[i] = int(n)
+		}
+		h, err := NewHistogram(whole)
+		if err != nil {
+			return Law{}, err
+		}
+		return m.Law(h)
+	}
+	c := Chances{Right: func(counts []int64, label int) float64 {
+		l, err := law(counts)
+		if err != nil { // as for noise that is too wide
+			return math.NaN()
+		}
+		sum := newLogSums(1)[0]
+		for _, p := range l.LogLabels {
+			sum.add(p)
+		}
+		return math.Exp(l.LogLabels[label] - sum.log())
+	}}
+	if d.Declines {
+		c.Answered = func(counts []int64) float64 {
+			l, err := law(counts)
+			if err != nil {
+				return math.NaN()
+			}
+			return -math.Expm1(math.Min(0, l.LogDeclined))
+		}
+	}
+	return c, nil
+}
+
+// chance is the probability that one class is given.
+type chance = func(counts []int64, label int) float64
+
+// argmaxChance returns P[label wins] for counts plus noise, ties to the lowest index:
+//
+//	sum_x p(x-n_label) prod_{j < label} P[Z <= x-1-n_j] prod_{j > label} P[Z <= x-n_j]
+//
+// over the x at which all factors are more than nothing. With a stride above 1 it is
+// the trapezoid rule for the same sum.
+func argmaxChance(noise rng.Masses, stride int64) chance {
+	return func(counts []int64, label int) float64 {
+		own := counts[label]
+		from := max(own, slices.Max(counts)) - noise.Reach
+		sum := 0.0
+		for x := from; x <= own+noise.Reach; x += stride {
+			product := noise.At(x - own)
+			for j, n := range counts {
+				switch {
+				case j < label:
+					product *= noise.AtMost(x - 1 - n)
+				case j > label:
+					product *= noise.AtMost(x - n)
+				}
+			}
+			sum += product
+		}
+		return math.Min(1, sum*float64(stride))
+	}
+}
+
+// gaussianChance returns that of GNMax. The summand is as smooth as a Gaussian of standard
+// deviation sigma/sqrt(K) at least; for steps of at most a quarter of that the
+// trapezoid rule errs by less than exp(-2 pi^2 4^2).
+func gaussianChance(sigma float64, classes int) (chance, error) {
+	noise, err := rng.NewDiscreteGaussian(sigma)
+	if err != nil {
+		return nil, err
+	}
+	stride := max(1, int64(sigma/4/math.Sqrt(float64(max(classes, 4)))))
+	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1), stride), nil
+}
+
+// laplaceChance returns that of LNMax. Its law has kinks at the counts, so the exact sum has
+// stride 1; a rough one, for comparing numbers of queries, is good to 1e-2.
+func laplaceChance(scale float64, rough bool) (chance, error) {
+	noise, err := rng.NewDiscreteLaplace(scale)
+	if err != nil {
+		return nil, err
+	}
+	stride := int64(1)
+	if rough {
+		stride = max(1, int64(scale/8))
+	}
+	return argmaxChance(rng.NewMasses(noise.LogProb, int64(math.Ceil(32*scale))+1), stride), nil
+}
+
+// exponentialChance returns P[label] proportional to exp(n_label/scale).
+func exponentialChance(scale float64) chance {
+	return func(counts []int64, label int) float64 {
+		sum := 0.0
+		for _, n := range counts {
+			sum += math.Exp(float64(n-counts[label]) / scale)
+		}
+		return 1 / sum
+	}
+}
+
+// permuteAndFlipChance returns p_l integral_0^1 prod_{j != l} (1 - u p_j) du with
+// p_j = exp((n_j-max)/scale), a polynomial that Gauss-Legendre integrates exactly.
+func permuteAndFlipChance(scale float64, classes int) chance {
+	nodes, weights := make([]float64, (classes+1)/2), make([]float64, (classes+1)/2)
+	quad.Legendre{}.FixedLocations(nodes, weights, 0, 1)
+	return func(counts []int64, label int) float64 {
+		high := slices.Max(counts)
+		accept := make([]float64, len(counts))
+		for j, n := range counts {
+			accept[j] = math.Exp(float64(n-high) / scale)
+		}
+		sum := 0.0
+		for q, u := range nodes {
+			product := weights[q]
+			for j, p := range accept {
+				if j != label {
+					product *= 1 - u*p
+				}
+			}
+			sum += product
+		}
+		return accept[label] * sum
+	}
+}
+
+// thresholdChance returns P[max counts + Z >= threshold].
+func thresholdChance(sigma float64, threshold int64) (func(counts []int64) float64, error) {
+	noise, err := rng.NewDiscreteGaussian(sigma)
+	if err != nil {
+		return nil, err
+	}
+	law := rng.NewMasses(noise.LogProb, int64(math.Ceil(9*sigma))+1)
+	return func(counts []int64) float64 {
+		return law.AtMost(slices.Max(counts) - threshold) // P[Z >= threshold-max], by symmetry
+	}, nil
+}

@@ -1,0 +1,58 @@
+package aggregate
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestChancesAreTheLaw compares Fast with the law of every mechanism that has both, on
+// random votes and noise.
+func TestChancesAreTheLaw(t *testing.T) {
+	for _, d := range Descriptions() {
+		if d.Fast == nil {
+			continue
+		}
+		slow := d
+		slow.Fast = nil
+		rapid.Check(t, func(t *rapid.T) {
+			counts := rapid.SliceOfN(rapid.Int64Range(0, 60), 2, 12).Draw(t, "counts")
+			label := rapid.IntRange(0, len(counts)-1).Draw(t, "label")
+			s := Setting{Mechanism: d.Name, Queries: 1}
+			for _, p := range d.Parameters {
+				switch p.Kind {
+				case "threshold":
+					s = s.With(p.Name, rapid.Float64Range(-10, 60).Draw(t, p.Name))
+				case "noise":
+					s = s.With(p.Name, math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log "+p.Name)))
+				}
+			}
+			s = d.Complete(s)
+			fast, err := d.ChancesOf(s, len(counts), false)
+			require.NoError(t, err)
+			exact, err := slow.ChancesOf(s, len(counts), false)
+			require.NoError(t, err)
+			require.InDelta(t, exact.Right(counts, label), fast.Right(counts, label), 1e-11)
+			if d.Declines {
+				require.InDelta(t, exact.Answered(counts), fast.Answered(counts), 1e-11)
+			}
+		})
+	}
+}
+
+// TestRoughLaplace holds what ranks numbers of queries to its tolerance.
+func TestRoughLaplace(t *testing.T) {
+	for _, scale := range []float64{5, 20, 90, 400} {
+		rough, err := laplaceChance(scale, true)
+		require.NoError(t, err)
+		fine, err := laplaceChance(scale, false)
+		require.NoError(t, err)
+		for _, counts := range [][]int64{{80, 12, 3, 3, 2}, {50, 48, 2, 0, 0}, {20, 20, 20, 20, 20}, {9, 0, 91, 0, 0}} {
+			for label := range counts {
+				require.InDelta(t, fine(counts, label), rough(counts, label), 1e-2)
+			}
+		}
+	}
+}

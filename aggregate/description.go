@@ -1,0 +1,193 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Description tells all that commands, plans and audits need to know about a
+// mechanism. Flags, help, the names of runs in ledgers, plans, laws, calibrations and
+// audits derive from it, so that a mechanism is described in one place.
+type Description struct {
+	Name       string // in flags, files and reports
+	Short      string // what it does, in a few words
+	Cost       string // of one query, in words and formulas
+	Parameters []Parameter
+	// New makes the mechanism. A setting has been checked by Check.
+	New func(Setting) (Mechanism, error)
+
+	Declines  bool // it may decline to answer
+	Predicts  bool // it compares votes with the student's predictions
+	Distances bool // it adds noise to how many votes must move, not to votes
+	Fails     bool // it may release what it should not, with a small probability
+
+	// Fit chooses all noise and thresholds together, where a single number would
+	// not do. delta is the probability of releasing what it should not. Nil:
+	// WithNoise chooses.
+	Fit func(s Setting, delta float64, least LeastNoise) (Setting, error)
+	// Fast is Law for plans, which sum over thousands of queries: see Chances. Nil:
+	// plans use Law.
+	Fast func(s Setting, classes int, rough bool) (Chances, error)
+	// Ahead returns the probability that a class wins over others that are all x
+	// times the noise behind, for continuous noise. Nil: found by Law.
+	Ahead func(x float64, rivals int) float64
+
+	// Laws are what `pate law` prints. Nil: the law of what is sampled, under the
+	// mechanism's own name.
+	Laws []LawPage
+	// Audit is the setting that `pate audit` puts to the test, on two neighbours
+	// between which a moved vote costs nearly what it can. Pure: the claim is an
+	// epsilon without delta. Without Neighbours package controls has an audit of
+	// its own.
+	Audit      Setting
+	Neighbours [2][]int
+	Pure       bool
+}
+
+// LeastNoise finds the least noise at which an event fits a budget.
+type LeastNoise func(event func(noise float64) accountant.Event) (float64, error)
+
+// Parameter describes one parameter of a mechanism. It has one name: that of the
+// flag, of the value in a [Setting], of the field of the config and of the event.
+type Parameter struct {
+	Name     string
+	Doc      string  // what it is
+	Unit     string  // of the number: "votes", "votes that move" or none
+	Kind     string  // "noise", "threshold", "cap" or "share"
+	Min, Max float64 // range, both ends included
+	Whole    bool    // a whole number
+	Ratio    float64 // of noise: to the other noise where both are chosen; 0: the same
+	Instead  string  // parameter that can be given in place of this one
+	WithIt   bool    // of a threshold: chosen together with the noise
+	// Default is the value if none is given, and DefaultDoc says so in words. Nil:
+	// it must be given, unless it is chosen.
+	Default    func(queries int) float64
+	DefaultDoc string
+}
+
+// Chosen reports whether the parameter may be left out and is then chosen for a
+// budget.
+func (p Parameter) Chosen() bool { return p.Kind == "noise" || p.WithIt }
+
+// LawPage describes a law that `pate law` prints.
+type LawPage struct {
+	Name       string
+	Short      string
+	Long       string
+	Examples   string
+	Noise      string      // "continuous", "discrete", or "exact" where it is drawn without noise
+	Parameters []Parameter // nil: those of the mechanism, but for caps
+	Law        func(s Setting, h Histogram) (Law, error)
+}
+
+// Chances are the probabilities of one query that plans add up, to an absolute
+// 1e-12. They are safe for concurrent use.
+type Chances struct {
+	Right    func(counts []int64, label int) float64 // that the label is given if any is
+	Answered func(counts []int64) float64            // nil: always
+}
+
+// The noise that mechanisms take, in votes.
+const (
+	leastNoise = 0x1p-10
+	mostNoise  = 0x1p40
+)
+
+// noiseParameter describes noise in votes.
+func noiseParameter(name, doc string) Parameter {
+	return Parameter{Name: name, Doc: doc, Unit: "votes", Kind: "noise", Min: leastNoise, Max: mostNoise}
+}
+
+// answersCap describes a cap on answers.
+func answersCap() Parameter {
+	return Parameter{Name: "answers", Doc: "cap on answers, all of which are charged", Kind: "cap", Min: 1, Max: maxQueries, Whole: true,
+		Default: func(queries int) float64 { return float64(queries) }, DefaultDoc: "as many as queries"}
+}
+
+// CheckValues reports what is wrong with the values that s has: no parameter of the
+// mechanism, out of range, or two of which only one can be.
+func (d Description) CheckValues(s Setting) error {
+	for name, v := range s.Values {
+		p, ok := d.Parameter(name)
+		if !ok {
+			return fmt.Errorf("aggregate: %s has no %s; it takes %s", d.Name, name, strings.Join(d.ParameterNames(), ", "))
+		}
+		if !(v >= p.Min && v <= p.Max) {
+			return fmt.Errorf("aggregate: %s must be in [%.4g, %.4g]%s, not %g", name, p.Min, p.Max, p.inUnit(), v)
+		}
+		if p.Whole && v != math.Trunc(v) {
+			return fmt.Errorf("aggregate: %s must be a whole number%s, not %v", name, p.inUnit(), v)
+		}
+		if p.Instead != "" && s.has(p.Instead) {
+			return fmt.Errorf("aggregate: %s takes %s or %s, not both", d.Name, name, p.Instead)
+		}
+	}
+	return nil
+}
+
+// Check reports what is wrong with s, which may lack what is chosen later.
+func (d Description) Check(s Setting) error {
+	if err := d.CheckValues(s); err != nil {
+		return err
+	}
+	some := slices.ContainsFunc(d.Parameters, func(p Parameter) bool { return p.Chosen() && s.has(p.Name) })
+	if d.Fit != nil && some && !d.Settled(s) {
+		return fmt.Errorf("aggregate: %s takes %s together, or chooses them all", d.Name, strings.Join(d.chosenNames(), ", "))
+	}
+	for _, p := range d.Parameters {
+		if !s.has(p.Name) && !p.Chosen() && p.Default == nil {
+			return fmt.Errorf("aggregate: %s needs %s, %s%s", d.Name, p.Name, p.Doc, p.inUnit())
+		}
+	}
+	if d.Fit != nil && !some {
+		return nil
+	}
+	_, err := d.Event(d.WithNoise(d.Complete(s), 1))
+	return err
+}
+
+func (p Parameter) inUnit() string {
+	if p.Unit == "" {
+		return ""
+	}
+	return ", in " + p.Unit
+}
+
+// chosenNames lists the parameters that are chosen together.
+func (d Description) chosenNames() []string {
+	var names []string
+	for _, p := range d.Parameters {
+		if !p.Chosen() {
+			continue
+		}
+		name := p.Name
+		if p.Instead != "" {
+			name = p.Name + " or " + p.Instead
+		}
+		if _, second := d.Parameter(p.Instead); !second || p.Name < p.Instead {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ParameterNames lists the names of the parameters.
+func (d Description) ParameterNames() []string {
+	var names []string
+	for _, p := range d.Parameters {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// made drops the typed nil that a constructor returns beside its error.
+func made[M Mechanism](m M, err error) (Mechanism, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}

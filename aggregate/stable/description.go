@@ -1,0 +1,165 @@
+package stable
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/stability"
+)
+
+// Descriptions lists the mechanisms.
+func Descriptions() []aggregate.Description {
+	all := []aggregate.Description{
+		{
+			Name: MStab, Short: "plurality, if its distance to change passes a test", Cost: "epsilon = 1/scale, or rho = 1/(2 sigma^2), and a failure",
+			Parameters: []aggregate.Parameter{
+				noise("sigma", "Gaussian noise on the distance", "scale"),
+				noise("scale", "Laplace noise on the distance", "sigma"),
+				threshold(),
+			},
+			Laws: []aggregate.LawPage{mstabPage()},
+		},
+		{
+			Name: SVT, Short: "the same, paid by refusals: one-sided noise", Cost: "epsilon = 1/b1 + 2 failures/b2, and a failure",
+			Parameters: []aggregate.Parameter{
+				noise("b1", "noise of its threshold", ""),
+				noise("b2", "noise of each query", ""),
+				threshold(),
+				failures(),
+			},
+			Laws: []aggregate.LawPage{{
+				Name: SVT, Short: "Release stable pluralities, stop after refusals", Noise: "discrete",
+				Long: `The stable sparse vector: the plurality is released if its distance to instability
+beats a threshold, each with one-sided integer noise, that of the threshold drawn
+once for the whole run. The law is that of the first query, by votes that move:
+
+  released  iff  distance - noise(b2) > threshold - noise(b1)
+
+Released answers are free; a run is charged for its refusals.`,
+				Examples: `  pate law stable-svt --counts 60,40,3 --b1 1 --b2 2 --threshold 6
+  pate law stable-svt --counts 230,12,8 --b1 4 --b2 30 --threshold 55 \
+      --format json`,
+			}},
+		},
+		{
+			Name: MSvec, Short: "the same, with a new threshold after a refusal", Cost: "epsilon = 2/lambda for each refusal, and a failure",
+			Parameters: []aggregate.Parameter{
+				noise("lambda", "noise of its threshold; queries get twice that", ""),
+				threshold(),
+				failures(),
+			},
+			Laws: []aggregate.LawPage{{
+				Name: MSvec, Short: "Release stable pluralities, redraw after a refusal", Noise: "discrete",
+				Long: `M_svec (Bassily, Thakkar, Thakurta 2018): the plurality is released if its distance
+to instability plus noise of scale 2 lambda exceeds a threshold plus noise of scale
+lambda, which is drawn again after each refusal. The law is that of the first query.
+Released answers are free; a run is charged for its refusals.`,
+				Examples: `  pate law m-svec --counts 60,40,3 --lambda 1 --threshold 6
+  pate law m-svec --counts 230,12,8 --lambda 4 --threshold 70 --format json`,
+			}},
+		},
+	}
+	for i := range all {
+		all[i] = common(all[i])
+	}
+	return all
+}
+
+// common fills in what the descriptions share.
+func common(d aggregate.Description) aggregate.Description {
+	d.Declines, d.Distances, d.Fails = true, true, true
+	d.New = func(s aggregate.Setting) (aggregate.Mechanism, error) {
+		m, err := New(ConfigOf(s))
+		if err != nil {
+			return nil, err
+		}
+		return m, nil
+	}
+	d.Fit = func(s aggregate.Setting, delta float64, least aggregate.LeastNoise) (aggregate.Setting, error) {
+		t := Task{Mechanism: s.Mechanism, Queries: s.Queries, Failures: int(s.Values["failures"]), Delta: delta}
+		cfg, err := Fit(t, least)
+		if err != nil {
+			return s, err
+		}
+		fitted := cfg.Setting()
+		fitted.Queries, fitted.Teachers = s.Queries, s.Teachers
+		return fitted, nil
+	}
+	return d
+}
+
+const inVotes = "votes that move"
+
+func noise(name, doc, instead string) aggregate.Parameter {
+	return aggregate.Parameter{Name: name, Doc: doc, Unit: inVotes, Kind: "noise", Min: 0x1p-10, Max: 0x1p40, Instead: instead}
+}
+
+func threshold() aggregate.Parameter {
+	return aggregate.Parameter{Name: "threshold", Doc: "what the distance must reach", Unit: inVotes, Kind: "threshold", Min: -0x1p50, Max: 0x1p50, Whole: true, WithIt: true}
+}
+
+// failures describes the cap on refusals.
+func failures() aggregate.Parameter {
+	return aggregate.Parameter{Name: "failures", Doc: "how many may be declined, all of which are charged", Kind: "cap", Min: 1, Max: 0x1p30, Whole: true,
+		Default: func(queries int) float64 { return max(1, float64(queries/20)) }, DefaultDoc: "5 % of the queries"}
+}
+
+// ConfigOf returns the config of a setting.
+func ConfigOf(s aggregate.Setting) Config {
+	cfg := Config{
+		Mechanism: s.Mechanism, Sigma: s.Values["sigma"], Scale: s.Values["scale"], Lambda: s.Values["lambda"], B1: s.Values["b1"], B2: s.Values["b2"],
+		Threshold: int64(s.Values["threshold"]), Failures: int(s.Values["failures"]),
+	}
+	if s.Mechanism == MStab {
+		cfg.Queries = s.Queries
+	}
+	return cfg
+}
+
+// Setting returns the setting of a config, which has a number of queries only where
+// the config does.
+func (cfg Config) Setting() aggregate.Setting {
+	s := aggregate.Setting{Mechanism: cfg.Mechanism, Queries: cfg.Queries}.With("threshold", float64(cfg.Threshold))
+	for name, v := range map[string]float64{
+		"sigma": cfg.Sigma, "scale": cfg.Scale, "lambda": cfg.Lambda, "b1": cfg.B1, "b2": cfg.B2, "failures": float64(cfg.Failures),
+	} {
+		if v != 0 {
+			s = s.With(name, v)
+		}
+	}
+	return s
+}
+
+// mstabPage describes the test of the literature, with continuous noise and any
+// threshold.
+func mstabPage() aggregate.LawPage {
+	return aggregate.LawPage{
+		Name: MStab, Short: "Release the plurality if it is far from changing", Noise: "continuous",
+		Long: `M_stab (Dwork, Lei 2009; Smith, Thakurta 2013): release the plurality, without
+noise, if its distance to instability plus Laplace noise of scale 1/epsilon exceeds
+the threshold. The distance is the number of votes that can move with the same class
+still winning: floor((gap-1)/2) over a class with a lower index, floor(gap/2) over the
+others, as ties go to the lowest index.
+
+  P[released] = exp(-epsilon (threshold-distance)) / 2       up to the threshold
+                1 - exp(-epsilon (distance-threshold)) / 2   above it
+
+Neighbours whose pluralities differ are both at distance 0 and told apart with
+probability delta = exp(-epsilon threshold)/2; all others cost epsilon. Declining
+costs as much. "distance" and "released" are in the JSON form.`,
+		Examples: `  pate law m-stab --counts 60,40,3 --epsilon 1 --threshold 7.6
+  pate law m-stab --counts 230,12,8 --epsilon 0.5 --threshold 23.03 \
+      --format json`,
+		Parameters: []aggregate.Parameter{
+			{Name: "epsilon", Doc: "of one query: the noise has scale 1/epsilon", Unit: inVotes},
+			{Name: "threshold", Doc: "of the distance", Unit: inVotes},
+		},
+		Law: func(s aggregate.Setting, h aggregate.Histogram) (aggregate.Law, error) {
+			m := stability.ContinuousLaplace{Epsilon: s.Values["epsilon"], Threshold: s.Values["threshold"]}
+			if err := m.Event().Validate(); err != nil {
+				return aggregate.Law{}, fmt.Errorf("stable: %w", err)
+			}
+			return lawOf(h, func(distance int64) (released, refused float64) { return m.Law(float64(distance)) })
+		},
+	}
+}
