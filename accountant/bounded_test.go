@@ -37,6 +37,7 @@ func TestARewrittenEventHasNoLowerBound(t *testing.T) {
 
 // A sample never costs more than all records, by any accountant.
 func TestASampleCostsNoMoreThanAll(t *testing.T) {
+	t.Parallel()
 	for _, e := range []Event{ExponentialMechanism{1}, LNMax{Scale: 2}, LNMax{Scale: 2, Discrete: true}, Laplace{1}, DiscreteLaplace{2, 3},
 		GNMax{Sigma: 4}, GNMax{Sigma: 4, Discrete: true}, Threshold{Sigma: 3, Discrete: true}, AboveThreshold{.5, .5, 1}, PureDP{10}, Gaussian{1}} {
 		for _, q := range []float64{1e-3, .5, .9, 1 - 1e-12} {

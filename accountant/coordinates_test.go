@@ -12,6 +12,7 @@ import (
 // coordinate (docs/accounting.md), for continuous and for integer noise; and two
 // shifts that add up to more than the one cost more somewhere.
 func TestShiftsOnSeveralCoordinates(t *testing.T) {
+	t.Parallel()
 	delta := func(events []Event, eps float64) PLDBound {
 		p := newPLD(t, PLDConfig{Gap: 0.02})
 		for _, e := range events {

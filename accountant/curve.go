@@ -90,7 +90,7 @@ func tail(t float64) float64 {
 // the mixture over its base is the worse order (Mironov, Talwar, Zhang 2019,
 // Theorem 5).
 func sampledPureCurve(q, eps float64) curve {
-	pure := pureCurve(amplify(eps, q))
+	pure := pureCurve(math.Min(eps, mathx.LogMix(q, eps)*(1+1e-15)))
 	high, low := 1/(1+math.Exp(eps)), 1/(1+math.Exp(-eps))
 	u, v := q*math.Expm1(eps), q*math.Expm1(-eps)
 	lu, lv := math.Log1p(u), math.Log1p(v)

@@ -35,7 +35,7 @@ func (t *terms) selection(e Event, leaf selected, inner Event, count int64, rel 
 	if err := base.flatten(inner, 1, rel); err != nil {
 		return err
 	}
-	if len(base.failures.keys) > 0 {
+	if len(base.failures.Keys) > 0 {
 		return &UnsupportedEventError{e, "a selection among runs that may fail has no divergence bound"}
 	}
 	data, err := MarshalEvent(inner)

@@ -15,16 +15,12 @@
 //
 // [RDP] holds every event, under the relation it is meant for. [PLD], the
 // tightest, holds those whose loss distribution is known, and answers with an
-// interval. [Concentrated] (zCDP) is the special case without sampling, in closed form. [Moments] repeats published numbers of 2016.
-// [Basic], [Advanced] and [Optimal] are the composition theorems, which know
-// only each event's (epsilon, delta) and so are right for anything, but blind
-// to what Gaussian noise makes unlikely. Most answer in a millisecond or less;
-// Optimal may take seconds for 10^8 different runs, and PLD, which may for
-// extreme parameters, takes a context and a bound on its memory. All are pure
+// interval. The composition theorems, zCDP and published numbers are in package
+// theorems. RDP answers in a millisecond or less; PLD, which may take longer for
+// extreme parameters, takes a context and a bound on its memory. Both are pure
 // functions of the events, which are merged by value: a hundred thousand composes
-// of one step cost what one [Repeated] does, and asking changes nothing. [StrongComposition] and
-// [CentralLimit] are numbers of the literature that are no bounds; they return
-// an [Estimate], which cannot be mistaken for one.
+// of one step cost what one [Repeated] does, and asking changes nothing. [Epsilon]
+// is the short way for events that are all known.
 //
 // # Guarantee
 //

@@ -31,7 +31,7 @@ func (r boundedRow) name() string {
 
 func (boundedRow) words(printer) (string, string) { return "", "" }
 func (r boundedRow) curve() curve                 { return r.bounded.curve() }
-func (r boundedRow) rho() float64                 { return rhoOf(r.by) }
+func (r boundedRow) rho() float64                 { return PropertiesOf(r.by).Rho }
 
 func (r boundedRow) pair(s *schedule, n int64) error {
 	err := r.by.row().pair(s, n)
@@ -54,7 +54,7 @@ func (e bounded) curve() curve {
 // group adds the leaves of an event as a group sees it. What scales its
 // sensitivity is still attained; other rules are bounds.
 func (t *terms) group(e Group, count int64, rel Relation) error {
-	inner, err := e.expand()
+	inner, err := e.Expand()
 	if err != nil {
 		return err
 	}
@@ -62,18 +62,18 @@ func (t *terms) group(e Group, count int64, rel Relation) error {
 	if err := seen.flatten(inner, count, rel); err != nil {
 		return err
 	}
-	for i, leaf := range seen.curves.keys {
+	for i, leaf := range seen.curves.Keys {
 		switch leaf.(type) {
 		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, bounded: // scaled, or bounded already
 		default:
 			leaf = bounded{by: leaf}
 		}
-		if err := t.curves.add(leaf, seen.curves.counts[i]); err != nil {
+		if err := t.curves.add(leaf, seen.curves.Counts[i]); err != nil {
 			return err
 		}
 	}
-	for i, d := range seen.failures.keys {
-		if err := t.failures.add(d, seen.failures.counts[i]); err != nil {
+	for i, d := range seen.failures.Keys {
+		if err := t.failures.add(d, seen.failures.Counts[i]); err != nil {
 			return err
 		}
 	}

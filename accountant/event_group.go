@@ -92,14 +92,15 @@ func (e groupedSample) curve() curve {
 	}
 }
 
-// expand returns the event as it is seen by a group, without Group in it.
-func (e Group) expand() (Event, error) { return grouped(e.Event, e.Size) }
+// Expand returns the event as it is seen by a group, without Group in it: mechanisms of
+// a larger sensitivity, or bounds that only an account knows.
+func (e Group) Expand() (Event, error) { return grouped(e.Event, e.Size) }
 
 // grouped returns e as n records see it.
 func grouped(e Event, n int64) (Event, error) {
 	if n == 1 {
 		if inner, ok := e.(Group); ok {
-			return inner.expand()
+			return inner.Expand()
 		}
 		return e, nil
 	}

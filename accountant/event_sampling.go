@@ -98,15 +98,15 @@ func (e SampledWithoutReplacement) Validate() error { return validTree(e, 0) }
 // Validate implements Event.
 func (e TruncatedPoisson) Validate() error { return validTree(e, 0) }
 
-// probability returns the share of the records that is drawn, rounded up.
-func (e SampledWithoutReplacement) probability() float64 {
+// Probability returns the share of the records that is drawn, rounded up.
+func (e SampledWithoutReplacement) Probability() float64 {
 	return float64(e.Size) / float64(e.Population) * (1 + 4e-16)
 }
 
-// failure bounds the chance that the batch is full without the record that
+// Failure bounds the chance that the batch is full without the record that
 // differs.
-func (e TruncatedPoisson) failure() float64 {
-	log := logBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
+func (e TruncatedPoisson) Failure() float64 {
+	log := mathx.LogBinomialTail(e.MaxBatch, e.Population-1, e.Probability)
 	if math.IsInf(log, -1) {
 		return 0
 	}
@@ -139,7 +139,7 @@ func (r sampledWithoutReplacementRow) flatten(t *terms, count int64, rel Relatio
 }
 
 func (r sampledWithoutReplacementRow) curve() curve {
-	return withoutReplacementCurve(r.probability(), r.Event)
+	return withoutReplacementCurve(r.Probability(), r.Event)
 }
 
 func (r sampledWithoutReplacementRow) pair(*schedule, int64) error {

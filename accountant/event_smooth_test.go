@@ -26,6 +26,7 @@ func normalDivergence(a, mean, sd float64) float64 {
 // The curve is never below the divergence of two releases that smooth sensitivity
 // allows, whichever of the two bounds is the larger, and reached by the worst.
 func TestGNSSAgainstQuadrature(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(23, 1))
 	closest := 0.0
 	for range 200 {

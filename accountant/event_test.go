@@ -80,13 +80,13 @@ func holds(t *testing.T, e Event) string {
 	note("pair", err == nil)
 	if err != nil {
 		require.ErrorIs(t, err, ErrUnsupportedEvent)
-		require.Empty(t, s.pairs.keys)
+		require.Empty(t, s.pairs.Keys)
 	}
 	dominating := r.attained(&below, 3)
-	note("attained", dominating || len(below.pairs.keys) > 0)
+	note("attained", dominating || len(below.pairs.Keys) > 0)
 	if dominating {
 		require.NoError(t, err, "%T attains a pair it does not have", e)
-		require.Empty(t, below.pairs.keys)
+		require.Empty(t, below.pairs.Keys)
 	}
 	return strings.Join(out, " ")
 }
@@ -199,7 +199,7 @@ func TestUnsaidIsRefused(t *testing.T) {
 	whole, err := r.Epsilon(1e-5)
 	require.NoError(t, err)
 	assert.Equal(t, math.Inf(1), whole.Upper, "no curve")
-	assert.True(t, math.IsNaN(rhoOf(news{})))
+	assert.True(t, math.IsNaN(PropertiesOf(news{}).Rho))
 	for _, e := range []Event{PoissonSampled{0.5, news{}}, Group{2, news{}}} {
 		err := newRDP(t, Config{}).Compose(e, 1)
 		assert.True(t, errors.Is(err, ErrUnsupportedEvent), "%T: %v", e, err)

@@ -179,7 +179,7 @@ func (r lnmaxRow) curve() curve {
 }
 
 func (r lnmaxRow) guarantee() (guarantee, bool) { return guarantee{mathx.Up(2 / r.Scale), 0}, true }
-func (r lnmaxRow) rho() float64                 { return 2 * rhoOf(r.twice()) }
+func (r lnmaxRow) rho() float64                 { return 2 * PropertiesOf(r.twice()).Rho }
 
 func (r lnmaxRow) pair(s *schedule, n int64) error {
 	both, err := mul(n, 2)

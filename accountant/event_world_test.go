@@ -146,12 +146,13 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 		}
 	}
 	free := TruncatedPoisson{0.5, 7, 7, Gaussian{1}}
-	assert.Zero(t, free.failure(), "a cap that no batch reaches without the record costs nothing")
+	assert.Zero(t, free.Failure(), "a cap that no batch reaches without the record costs nothing")
 }
 
 // The best of a random number of coin flips: the law of the winner is the
 // probability generating function of the number of runs.
 func TestSelectionSmallWorld(t *testing.T) {
+	t.Parallel()
 	negativeBinomial := func(eta, gamma float64) func(x float64) float64 {
 		return func(x float64) float64 {
 			if eta == 0 {

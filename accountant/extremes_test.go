@@ -12,6 +12,7 @@ import (
 // Absurd but valid parameters, by every accountant: a bound or +Inf, never NaN,
 // never a hang.
 func TestAccountantsAtExtremes(t *testing.T) {
+	t.Parallel()
 	for _, x := range []float64{5e-324, 30, math.MaxFloat64} {
 		for _, e := range []Event{
 			PureDP{x}, LNMax{Scale: x}, Gaussian{x}, ZCDP{x}, DiscreteGaussian{x, 1}, WithFailure{PureDP{x}, 1e-6},
@@ -21,14 +22,14 @@ func TestAccountantsAtExtremes(t *testing.T) {
 			PoissonSelection{x, Gaussian{30}}, Group{math.MaxInt64, Gaussian{x}}, Group{1 << 40, PoissonSampled{0.1, Gaussian{x}}},
 			KaryResponse{x, math.MaxInt64}, Composed{[]Event{PureDP{x}, PureDP{0.1}, LNMax{Scale: 7}, Gaussian{3}}},
 		} {
-			for _, n := range []int64{1, 1e6, math.MaxInt64} {
+			for _, n := range []int64{1, math.MaxInt64} {
 				for _, rel := range []Relation{AddRemove, ReplaceOne} {
 					for name, a := range newAccounts(t, rel) {
 						if name == "pld" || strings.Contains(name, " ") || a.Compose(e, n) != nil {
 							continue // pld has its own; a theorem alone is part of the best
 						}
 						start := time.Now()
-						for _, delta := range []float64{0, 1e-300, 1e-200, 1e-5} {
+						for _, delta := range []float64{0, 1e-300, 1e-5} {
 							b, err := a.Epsilon(delta)
 							require.NoError(t, err)
 							require.GreaterOrEqual(t, b.Upper, 0.0, "%s %#v x %d at %v", name, e, n, delta) // NaN fails

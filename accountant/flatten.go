@@ -40,7 +40,7 @@ func parse(e Event, count int64, rel Relation, allow func(leaf Event) error) (ad
 		return added, err
 	}
 	if allow != nil {
-		for _, leaf := range added.curves.keys {
+		for _, leaf := range added.curves.Keys {
 			if err := allow(leaf); err != nil {
 				return added, err
 			}
@@ -65,11 +65,11 @@ const slack = 2e-12
 
 // total returns the upper bound of the composed divergence, as a curve.
 func (t *terms) total() curve {
-	curves := make([]curve, len(t.curves.keys))
-	for i, k := range t.curves.keys {
+	curves := make([]curve, len(t.curves.Keys))
+	for i, k := range t.curves.Keys {
 		curves[i] = curveOf(k)
 	}
-	counts := t.curves.counts
+	counts := t.curves.Counts
 	return func(a float64) float64 {
 		sum := 0.0
 		for i, c := range curves {
@@ -85,8 +85,8 @@ func (t *terms) total() curve {
 // failure returns the summed failure probability, rounded up.
 func (t *terms) failure() float64 {
 	sum := 0.0
-	for i, d := range t.failures.keys {
-		sum = mathx.Up(sum + mathx.Up(float64(t.failures.counts[i])*d))
+	for i, d := range t.failures.Keys {
+		sum = mathx.Up(sum + mathx.Up(float64(t.failures.Counts[i])*d))
 	}
 	return math.Min(1, sum)
 }
@@ -137,11 +137,11 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		return nil, &UnsupportedEventError{e, groupInSample}
 	}
 	const one = "Poisson sampling is accounted for Gaussian noise, any number of releases from one sample, and for a single release of integer noise or of pure epsilon"
-	leaves := inner.curves.keys
-	if len(inner.failures.keys) > 0 || len(leaves) == 0 {
+	leaves := inner.curves.Keys
+	if len(inner.failures.Keys) > 0 || len(leaves) == 0 {
 		return nil, &UnsupportedEventError{e, one}
 	}
-	if len(leaves) > 1 || inner.curves.counts[0] > 1 {
+	if len(leaves) > 1 || inner.curves.Counts[0] > 1 {
 		if noise, exact, ok := oneGaussian(&inner.curves); ok {
 			return sampledNoise(e.Probability, noise, exact), nil
 		}
@@ -175,16 +175,16 @@ func sampledNoise(probability float64, noise Event, exact bool) Event {
 func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 	exact = true
 	squares := 0.0 // sum of (sensitivity/sigma)^2
-	for i, leaf := range leaves.keys {
+	for i, leaf := range leaves.Keys {
 		noise, same := leaf.row().sampledAs()
 		gaussian, ok := noise.(Gaussian)
 		if !ok {
 			return Gaussian{}, false, false
 		}
 		exact = exact && same
-		squares += float64(leaves.counts[i]) / gaussian.NoiseMultiplier / gaussian.NoiseMultiplier
+		squares += float64(leaves.Counts[i]) / gaussian.NoiseMultiplier / gaussian.NoiseMultiplier
 	}
-	shrink := 1 - 1e-15*float64(len(leaves.keys)+2) // rounding
+	shrink := 1 - 1e-15*float64(len(leaves.Keys)+2) // rounding
 	return Gaussian{math.Max(math.SmallestNonzeroFloat64, shrink/math.Sqrt(squares))}, exact, true
 }
 
@@ -210,14 +210,14 @@ func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel
 	if e.Size == e.Population {
 		return t.flatten(e.Event, count, rel)
 	}
-	if len(inner.failures.keys) > 0 || len(inner.curves.keys) > 1 || (len(inner.curves.keys) == 1 && inner.curves.counts[0] != 1) {
+	if len(inner.failures.Keys) > 0 || len(inner.curves.Keys) > 1 || (len(inner.curves.Keys) == 1 && inner.curves.Counts[0] != 1) {
 		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
 	}
-	if len(inner.curves.keys) == 0 {
+	if len(inner.curves.Keys) == 0 {
 		return nil
 	}
 	leaf := e
-	leaf.Event = inner.curves.keys[0]
+	leaf.Event = inner.curves.Keys[0]
 	if _, nested := leaf.Event.(SampledWithoutReplacement); nested {
 		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
 	}
@@ -233,7 +233,7 @@ func (t *terms) truncated(e TruncatedPoisson, count int64, rel Relation) error {
 	if rel == ReplaceOne {
 		return &UnsupportedEventError{e, poissonNeedsAddRemove}
 	}
-	if err := t.fail(e.failure(), count); err != nil {
+	if err := t.fail(e.Failure(), count); err != nil {
 		return err
 	}
 	return t.sampled(PoissonSampled{e.Probability, e.Event}, count, rel)
@@ -241,3 +241,12 @@ func (t *terms) truncated(e TruncatedPoisson, count int64, rel Relation) error {
 
 // curveOf returns the curve of a leaf that flatten let through.
 func curveOf(e Event) curve { return e.row().curve() }
+
+// sumUp adds two numbers, neither negative, never below their sum and exactly
+// where one is zero.
+func sumUp(a, b float64) float64 {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return mathx.Up(a + b)
+}

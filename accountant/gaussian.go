@@ -11,9 +11,6 @@ import (
 // noise multiplier at epsilon >= 0 (Balle, Wang 2018, Theorem 8), without outward
 // rounding. Several releases are one release: their noise multipliers combine
 // as 1/sqrt(sum 1/sigma_i^2).
-//
-// With mu = 1/noiseMultiplier, c = epsilon/mu - mu/2 and Mills ratio m,
-// delta = Phi(-c) - e^epsilon Phi(-c-mu) = phi(c) (m(c) - m(c+mu)).
 func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := positive("gaussian", "noise_multiplier", noiseMultiplier); err != nil {
 		return 0, err
@@ -21,38 +18,7 @@ func GaussianDelta(noiseMultiplier, epsilon float64) (float64, error) {
 	if err := nonNegative("gaussian", "epsilon", epsilon); err != nil {
 		return 0, err
 	}
-	return math.Exp(gaussianLogDelta(noiseMultiplier, epsilon)), nil
-}
-
-func gaussianLogDelta(sigma, eps float64) float64 {
-	mu := 1 / sigma
-	c := eps*sigma - mu/2
-	if math.IsInf(c, 1) {
-		return math.Inf(-1)
-	}
-	la := mathx.LogNormalCDF(-c)
-	// log of the ratio m(c+mu)/m(c), from the Mills ratios where they do not
-	// overflow: there e^epsilon and the densities have cancelled already.
-	var logRatio float64
-	if c > -30 {
-		logRatio = math.Log(mathx.Mills(c+mu) / mathx.Mills(c))
-	} else {
-		logRatio = eps + mathx.LogNormalCDF(-c-mu) - la
-	}
-	if logRatio < -0.1 {
-		return la + mathx.Log1mExp(-logRatio)
-	}
-	// Nearly equal: m(c) - m(c+mu) = integral over t > 0 of
-	// e^{-ct - t^2/2} (1 - e^{-mu t}), all positive; t = e^y and the
-	// trapezoid rule. Here mu is small and c above -1/2.
-	scale := 1 / math.Max(1, c)
-	const step = 0.1
-	sum := 0.0
-	for k := -250; k <= 50; k++ { // t/scale from e^-25 to e^5
-		t := scale * math.Exp(step*float64(k))
-		sum += t * math.Exp(-c*t-t*t/2) * -math.Expm1(-mu*t)
-	}
-	return mathx.LogNormalPDF(c) + math.Log(sum*step)
+	return math.Exp(mathx.LogGaussianDelta(noiseMultiplier, epsilon)), nil
 }
 
 // GaussianEpsilon returns the smallest epsilon >= 0 of one Gaussian release at
@@ -65,7 +31,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 		return 0, fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
 	}
 	target := mathx.Log(delta)
-	f := func(eps float64) bool { return gaussianLogDelta(noiseMultiplier, eps) <= target }
+	f := func(eps float64) bool { return mathx.LogGaussianDelta(noiseMultiplier, eps) <= target }
 	if f(0) {
 		return 0, nil
 	}
@@ -74,7 +40,7 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	for !f(hi) {
 		hi *= 2
 	}
-	return bisect(f, 0, hi), nil
+	return mathx.Bisect(f, 0, hi), nil
 }
 
 // GaussianNoise returns the smallest noise multiplier whose single release is
@@ -87,7 +53,7 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 		return 0, fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
 	}
 	target := mathx.Log(delta)
-	f := func(logSigma float64) bool { return gaussianLogDelta(math.Exp(logSigma), epsilon) <= target }
+	f := func(logSigma float64) bool { return mathx.LogGaussianDelta(math.Exp(logSigma), epsilon) <= target }
 	lo, hi := 0.0, 0.0
 	for step := 1.0; !f(hi); step *= 2 {
 		lo, hi = hi, hi+step
@@ -96,22 +62,5 @@ func GaussianNoise(epsilon, delta float64) (float64, error) {
 		hi, lo = lo, lo-step
 	}
 	// The root in log sigma is only good to 1e-16 max(1, |log sigma|).
-	return math.Exp(bisect(f, lo, hi)), nil
-}
-
-// bisect returns the smallest x with f(x), to the last bit, for an f that
-// switches once from false at lo to true at hi.
-func bisect(f func(float64) bool, lo, hi float64) float64 {
-	for range 200 {
-		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
-			break
-		}
-		if f(mid) {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
+	return math.Exp(mathx.Bisect(f, lo, hi)), nil
 }

@@ -56,6 +56,7 @@ func firstAbove(e AboveThreshold, queries []float64) []float64 {
 // release, a stability release and a sparse vector, all on the same two
 // neighbours, against the product of their output laws.
 func TestCompositionOfEverything(t *testing.T) {
+	t.Parallel()
 	const q, sigma, votes, multiplier = 0.2, 1.5, 3.0, 2.0
 	stable := MStab{Epsilon: 0.8, Threshold: 4}
 	sparse := AboveThreshold{Epsilon1: 0.5, Epsilon2: 0.7, Answers: 1}

@@ -136,7 +136,7 @@ func everyAccountant(t *testing.T, rel Relation, slow bool) map[string]Accountan
 	if slow {
 		basic, err := NewBasic(rel)
 		start("basic", basic, err)
-		advanced, err := NewAdvanced(rel, BestTheorem)
+		advanced, err := NewAdvanced(rel)
 		start("advanced", advanced, err)
 		optimal, err := NewOptimal(rel)
 		start("optimal", optimal, err)

@@ -82,8 +82,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 		return err
 	}
 	var s schedule
-	for i, leaf := range added.curves.keys {
-		if err := leaf.row().pair(&s, added.curves.counts[i]); err != nil {
+	for i, leaf := range added.curves.Keys {
+		if err := leaf.row().pair(&s, added.curves.Counts[i]); err != nil {
 			return err
 		}
 	}
@@ -100,8 +100,8 @@ func (p *PLD) Compose(e Event, count int64) error {
 // event allows happens when they are independent.
 func (p *PLD) surely() float64 {
 	log := 0.0
-	for i, d := range p.terms.stated.keys {
-		log += float64(p.terms.stated.counts[i]) * math.Log1p(-d)
+	for i, d := range p.terms.stated.Keys {
+		log += float64(p.terms.stated.Counts[i]) * math.Log1p(-d)
 	}
 	return math.Max(0, -math.Expm1(log)*(1-0x1p-48))
 }

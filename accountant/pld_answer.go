@@ -127,7 +127,7 @@ func (p *PLD) interval(ctx context.Context, s *schedule, deltaUp, deltaLow, gap 
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
 		return spanned{upper: math.Inf(1)}, nil
 	}
-	if len(s.pairs.keys) == 0 {
+	if len(s.pairs.Keys) == 0 {
 		if s.mu2 == 0 {
 			return spanned{reached: true}, nil
 		}
@@ -252,7 +252,7 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 	if math.IsInf(s.mu2, 1) {
 		return 0, 1, 0, nil
 	}
-	if len(s.pairs.keys) == 0 {
+	if len(s.pairs.Keys) == 0 {
 		if s.mu2 == 0 {
 			return 0, 0, 0, nil
 		}

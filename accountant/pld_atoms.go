@@ -37,7 +37,7 @@ func karyResponse(eps, categories float64) *atoms {
 // under Q (see sampledPureCurve), or under P in reverse.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
 	high, low := -mathx.LogAddExp(0, eps), -math.Log1p(math.Exp(-eps))
-	u, v := mixedLoss(q, eps), mixedLoss(q, -eps)
+	u, v := mathx.LogMix(q, eps), mathx.LogMix(q, -eps)
 	a := &atoms{h: u - v, off: v, logp: []float64{low + v, high + u},
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 	if reverse {

@@ -23,8 +23,8 @@ func (s *schedule) components(reverse bool) []component {
 	if s.mu2 > 0 {
 		out = append(out, component{key: pairKey{pairGaussian, 1, 1 / math.Sqrt(s.mu2)}, count: 1})
 	}
-	for i, k := range s.pairs.keys {
-		out = append(out, component{key: k, count: s.pairs.counts[i]})
+	for i, k := range s.pairs.Keys {
+		out = append(out, component{key: k, count: s.pairs.Counts[i]})
 	}
 	for i := range out {
 		c := &out[i]

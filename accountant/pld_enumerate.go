@@ -15,7 +15,7 @@ const (
 
 // enumerate lists the total losses of the parts with the logs of their masses,
 // or returns nil if they are too many or not finitely many.
-func (q *query) enumerate() []lossAtom {
+func (q *query) enumerate() []mathx.LossAtom {
 	total := 1.0
 	for i := range q.parts {
 		a, n := q.parts[i].atoms, float64(q.parts[i].count)
@@ -27,17 +27,17 @@ func (q *query) enumerate() []lossAtom {
 			return nil
 		}
 	}
-	all := []lossAtom{{0, 0}}
+	all := []mathx.LossAtom{{}}
 	for i := range q.parts {
 		a, n := q.parts[i].atoms, q.parts[i].count
-		next := make([]lossAtom, 0, maxOutcomes)
+		next := make([]mathx.LossAtom, 0, maxOutcomes)
 		for k, logMass := range logPower(a.logp, n) {
 			if math.IsInf(logMass, -1) {
 				continue
 			}
 			loss := a.off*float64(n) + a.h*float64(k)
 			for _, x := range all {
-				next = append(next, lossAtom{x.loss + loss, x.logMass + logMass})
+				next = append(next, mathx.LossAtom{Loss: x.Loss + loss, LogMass: x.LogMass + logMass})
 			}
 		}
 		all = next
@@ -74,41 +74,41 @@ func logConvolve(p, q []float64) []float64 {
 
 // enumeratedEpsilon bounds the epsilon of listed outcomes, above at deltaUp and below at
 // deltaLow.
-func enumeratedEpsilon(law []lossAtom, deltaUp, deltaLow float64) spanned {
+func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) spanned {
 	v := spanned{reached: true, points: len(law)}
-	shifted := func(by float64) []lossAtom {
-		out := make([]lossAtom, len(law))
+	shifted := func(by float64) []mathx.LossAtom {
+		out := make([]mathx.LossAtom, len(law))
 		for i, a := range law {
-			out[i] = lossAtom{a.loss, a.logMass + by}
+			out[i] = mathx.LossAtom{Loss: a.Loss, LogMass: a.LogMass + by}
 		}
 		return out
 	}
 	slack := lossSlack(law)
-	if up := epsilonOfLaw(shifted(massError), deltaUp); up > 0 {
+	if up := mathx.EpsilonOfLaw(shifted(massError), deltaUp); up > 0 {
 		v.upper = mathx.Up(up + slack)
 	}
-	v.lower = math.Max(0, epsilonOfLaw(shifted(-massError), deltaLow)*(1-1e-12)-slack)
+	v.lower = math.Max(0, mathx.EpsilonOfLaw(shifted(-massError), deltaLow)*(1-1e-12)-slack)
 	return v
 }
 
 // lossSlack bounds the rounding of a sum of losses.
-func lossSlack(law []lossAtom) float64 {
+func lossSlack(law []mathx.LossAtom) float64 {
 	most := 0.0
 	for _, a := range law {
-		most = math.Max(most, math.Abs(a.loss))
+		most = math.Max(most, math.Abs(a.Loss))
 	}
 	return 1e-14 * most
 }
 
 // enumeratedDelta bounds delta at epsilon.
-func enumeratedDelta(law []lossAtom, epsilon float64) (lower, upper float64) {
+func enumeratedDelta(law []mathx.LossAtom, epsilon float64) (lower, upper float64) {
 	slack := lossSlack(law)
 	for _, a := range law {
-		mass := math.Exp(a.logMass)
-		if x := a.loss + slack - epsilon; x > 0 {
+		mass := math.Exp(a.LogMass)
+		if x := a.Loss + slack - epsilon; x > 0 {
 			upper += mass * -math.Expm1(-x)
 		}
-		if x := a.loss - slack - epsilon; x > 0 {
+		if x := a.Loss - slack - epsilon; x > 0 {
 			lower += mass * -math.Expm1(-x)
 		}
 	}

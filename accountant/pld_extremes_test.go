@@ -12,12 +12,13 @@ import (
 // Parameters at the edge of what is valid: an answer that is in order, or a
 // wide one, within seconds.
 func TestPLDExtremes(t *testing.T) {
+	t.Parallel()
 	noises, deltas := []float64{0.01, 1, 1e6}, []float64{0.5, 1e-5, 1e-300}
 	counts := []int64{1, 1e9}
 	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
 		for _, sigma := range noises {
 			for _, n := range counts {
-				p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+				p := newPLD(t, PLDConfig{MaxMemory: 4 << 20})
 				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
 				for _, delta := range deltas {
 					b, err := p.EpsilonContext(t.Context(), delta)
@@ -39,6 +40,7 @@ func TestPLDExtremes(t *testing.T) {
 
 // Parameters that exhaust float64: no panic, and the interval is in order.
 func TestPLDAbsurdParameters(t *testing.T) {
+	t.Parallel()
 	for _, e := range []Event{
 		ExponentialMechanism{2e-162}, ExponentialMechanism{1e-320}, ExponentialMechanism{1e9}, PureDP{1e-320}, PureDP{1e300},
 		Laplace{1e300}, Laplace{1e-9}, DiscreteLaplace{1e300, 3}, DiscreteLaplace{1e-9, 3}, DiscreteGaussian{1e-3, 1}, DiscreteGaussian{3e4, 1},

@@ -42,6 +42,7 @@ func requireBracket(t *testing.T, b PLDBound, lower, upper, gap float64, name st
 }
 
 func TestPLDEpsilonGolden(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Records []struct {
 			ID     string
@@ -98,6 +99,7 @@ func number(t testing.TB, s string) float64 {
 }
 
 func TestPLDHeterogeneousGolden(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Heterogeneous []struct {
 			ID         string
@@ -189,6 +191,7 @@ func TestPLDHeterogeneousGolden(t *testing.T) {
 }
 
 func TestPLDSmallDeltaGolden(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Records []struct {
 			Q, Sigma, Delta float64
@@ -213,6 +216,7 @@ func TestPLDSmallDeltaGolden(t *testing.T) {
 
 // The noise for a target is the reference's, up to the width of our interval.
 func TestPLDCalibrationGolden(t *testing.T) {
+	t.Parallel()
 	var file struct {
 		Sigma []struct {
 			Q       float64

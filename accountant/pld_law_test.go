@@ -35,6 +35,7 @@ func oneStepDelta(m mixture, z float64, reverse bool) float64 {
 // them, aligned and not, lie on their side of the exact delta whatever the
 // tilt and however coarse the grid.
 func TestLawsAtAnyTilt(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	checked, tight := 0, 0
 	for range 300 {
@@ -134,6 +135,7 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 // Every law is exact in what discretisation must keep: an upper law holds all
 // of P and of Q, a lower one all of Q and no more than P.
 func TestCellsKeepTheirMasses(t *testing.T) {
+	t.Parallel()
 	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
 		for _, reverse := range []bool{false, true} {
 			s := &schedule{}

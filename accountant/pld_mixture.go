@@ -15,18 +15,7 @@ type mixture struct{ q, sigma float64 }
 func (m mixture) exponent(z float64) float64 { return z/m.sigma - 0.5/(m.sigma*m.sigma) }
 
 func (m mixture) loss(z float64) float64 {
-	return mixedLoss(m.q, m.exponent(z))
-}
-
-// mixedLoss is log(1-q+q e^u).
-func mixedLoss(q, u float64) float64 {
-	switch {
-	case q == 1:
-		return u
-	case u < 1:
-		return math.Log1p(q * math.Expm1(u))
-	}
-	return u + math.Log(q+(1-q)*math.Exp(-u))
+	return mathx.LogMix(m.q, m.exponent(z))
 }
 
 // slope is dloss/du, the posterior probability of having taken part.

@@ -1,6 +1,10 @@
 package accountant
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
 
 // pairKind names the family of a component.
 type pairKind int
@@ -53,8 +57,8 @@ func (s *schedule) response(logOdds float64, n int64) {
 func (p *PLD) schedules() (above, below *schedule) {
 	above, below = &schedule{}, &schedule{}
 	same := true
-	for i, e := range p.terms.curves.keys {
-		n := p.terms.curves.counts[i]
+	for i, e := range p.terms.curves.Keys {
+		n := p.terms.curves.Counts[i]
 		_ = e.row().pair(above, n) // Compose asked whether all fits
 		if e.row().attained(below, n) {
 			_ = e.row().pair(below, n)
@@ -75,16 +79,16 @@ func (s *schedule) pure(reverse bool) float64 {
 		return math.Inf(1)
 	}
 	sum := 0.0
-	for i, k := range s.pairs.keys {
-		n := float64(s.pairs.counts[i])
+	for i, k := range s.pairs.Keys {
+		n := float64(s.pairs.Counts[i])
 		switch k.kind {
 		case pairLaplace, pairRange, pairResponse, pairKary:
 			sum += n * k.a
 		case pairSampledResponse:
 			if reverse {
-				sum -= n * mixedLoss(k.a, -k.b)
+				sum -= n * mathx.LogMix(k.a, -k.b)
 			} else {
-				sum += n * mixedLoss(k.a, k.b)
+				sum += n * mathx.LogMix(k.a, k.b)
 			}
 		case pairDiscreteLaplace:
 			sum += n * k.b / k.a
@@ -102,7 +106,7 @@ func (s *schedule) pure(reverse bool) float64 {
 
 // asymmetric tells whether the order of the pair matters.
 func (s *schedule) asymmetric() bool {
-	for _, k := range s.pairs.keys {
+	for _, k := range s.pairs.Keys {
 		if k.kind == pairSampled || k.kind == pairSampledResponse {
 			return true
 		}

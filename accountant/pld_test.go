@@ -225,6 +225,7 @@ func drawPLDEvent(t *rapid.T) Event {
 // TestPLDProperties: below RDP, lower below upper, monotone in delta and in
 // what is composed, Repeated(n) equal to n single compositions.
 func TestPLDProperties(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := PLDConfig{Relation: AddRemove, Gap: 0.02, MaxMemory: 4 << 20}
 		a, err := NewPLD(cfg)

@@ -71,7 +71,7 @@ func TestRepeatedIsManyComposes(t *testing.T) {
 		for range n {
 			require.NoError(t, single.Compose(e, 1))
 		}
-		assert.Equal(t, counted.terms.curves.counts, single.terms.curves.counts)
+		assert.Equal(t, counted.terms.curves.Counts, single.terms.curves.Counts)
 		for _, delta := range []float64{1e-2, 1e-6} {
 			want, err := single.Epsilon(delta)
 			require.NoError(t, err)
@@ -109,6 +109,7 @@ func TestAskingChangesNothing(t *testing.T) {
 const refineSlack = 1 + 1e-8
 
 func TestMonotone(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		q := logUniform(1e-6, 1).Draw(t, "q")
 		sigma := logUniform(0.05, 100).Draw(t, "sigma")
@@ -152,6 +153,7 @@ func TestDeltaInvertsEpsilon(t *testing.T) {
 }
 
 func TestExtremes(t *testing.T) {
+	t.Parallel()
 	for _, q := range []float64{1e-9, 0.5, 1 - 1e-12, 1} {
 		for _, sigma := range []float64{0.01, 0.0399, 0.04, 0.3, 1, 30, 1e6} {
 			for _, steps := range []int64{1, 1e9} {

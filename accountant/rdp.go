@@ -85,6 +85,16 @@ func Divergence(rel Relation, order float64, e Event) (divergence, failure float
 // failure returns the summed failure probability, rounded up.
 func (r *RDP) failure() float64 { return r.terms.failure() }
 
+// Runs returns the single mechanisms that what was composed came down to, with how
+// often each runs. Some are events that only accountants know.
+func (r *RDP) Runs() []Repeated {
+	runs := make([]Repeated, len(r.terms.curves.Keys))
+	for i, e := range r.terms.curves.Keys {
+		runs[i] = Repeated{e, r.terms.curves.Counts[i]}
+	}
+	return runs
+}
+
 // RDP returns the composed divergence bound at each order, and the failure
 // probability beside it.
 func (r *RDP) RDP(orders []float64) (divergence []float64, failure float64, err error) {
@@ -115,7 +125,7 @@ func (r *RDP) Epsilon(delta float64) (Bound, error) {
 		b.Upper = math.Inf(1)
 		return b, nil
 	}
-	if len(r.terms.curves.keys) == 0 {
+	if len(r.terms.curves.Keys) == 0 {
 		return b, nil // nothing ran; a few orders alone would not say so
 	}
 	logDelta, total := mathx.Log(left), r.terms.total()
@@ -196,32 +206,9 @@ func (r *RDP) best(f func(a float64) float64) (value, order float64, edge bool) 
 	if at < finite {
 		hi = r.orders[at+1]
 	}
-	a, v := goldenSection(f, lo, hi)
+	a, v := mathx.GoldenSection(f, lo, hi)
 	if v < value {
 		value, order = v, a
 	}
 	return value, order, edge
-}
-
-// goldenSection returns the best point met while shrinking [lo, hi] around a
-// minimum of f, 40 evaluations at most.
-func goldenSection(f func(float64) float64, lo, hi float64) (x, fx float64) {
-	const ratio = 0.6180339887498949
-	a, b := hi-ratio*(hi-lo), lo+ratio*(hi-lo)
-	fa, fb := f(a), f(b)
-	for i := 0; i < 38 && hi-lo > 1e-7*lo; i++ {
-		if fa <= fb {
-			hi, b, fb = b, a, fa
-			a = hi - ratio*(hi-lo)
-			fa = f(a)
-		} else {
-			lo, a, fa = a, b, fb
-			b = lo + ratio*(hi-lo)
-			fb = f(b)
-		}
-	}
-	if fa <= fb {
-		return a, fa
-	}
-	return b, fb
 }

@@ -231,6 +231,7 @@ func TestCalibrationNeverOvershoots(t *testing.T) {
 }
 
 func TestCalibrateGaussian(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{logUniform(1e-3, 100).Draw(t, "epsilon"), logUniform(1e-15, 0.1).Draw(t, "delta")}
 		noise, b, err := CalibrateGaussian(target)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -82,7 +83,7 @@ func TestTruncatedPoissonGolden(t *testing.T) {
 	readGolden(t, "sampling_schemes.json", &file)
 	require.NotEmpty(t, file.Records)
 	for _, r := range file.Records {
-		assert.InEpsilon(t, r.Exceeds, math.Exp(logBinomialTail(r.Max+1, r.N, r.Q)), 1e-9, "%+v", r)
+		assert.InEpsilon(t, r.Exceeds, math.Exp(mathx.LogBinomialTail(r.Max+1, r.N, r.Q)), 1e-9, "%+v", r)
 		capped := Repeated{TruncatedPoisson{r.Q, r.Max, r.N, Gaussian{r.Sigma}}, r.Steps}
 		b := epsilonOf(t, Config{}, r.Delta, capped)
 		free := epsilonOf(t, Config{}, r.Delta, dpsgd(r.Q, r.Sigma, r.Steps))
@@ -98,7 +99,7 @@ func TestTruncatedPoissonGolden(t *testing.T) {
 
 // selectionGamma returns the gamma whose expected number of runs is mean.
 func selectionGamma(eta, mean float64) float64 {
-	return bisect(func(g float64) bool { return Selection{Eta: eta, Gamma: g}.logMean() <= math.Log(mean) }, 1e-9, 1-1e-9)
+	return mathx.Bisect(func(g float64) bool { return Selection{Eta: eta, Gamma: g}.logMean() <= math.Log(mean) }, 1e-9, 1-1e-9)
 }
 
 func TestSelectionGolden(t *testing.T) {
@@ -217,7 +218,7 @@ func TestGroupGolden(t *testing.T) {
 	require.NotEmpty(t, file.Group.Records)
 	w := newWorst(t, 1e-12)
 	for _, r := range file.Group.Records {
-		e, err := Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.expand()
+		e, err := Group{r.Group, WithFailure{PureDP{r.Eps}, r.Delta}}.Expand()
 		require.NoError(t, err)
 		f := e.(WithFailure)
 		w.check("epsilon", f.Event.(PureDP).Epsilon, r.EpsGroup, r)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/theorems"
 )
 
 // charge pays for an event on a ledger of its own, with room for anything: mechanisms
@@ -40,7 +41,7 @@ func (r run) epsilon(events ...accountant.Event) (float64, error) {
 
 // pure is what events cost together without any delta.
 func pure(events ...accountant.Event) (float64, error) {
-	account, err := accountant.NewBasic(accountant.AddRemove)
+	account, err := theorems.NewBasic(accountant.AddRemove)
 	if err != nil {
 		return 0, err
 	}

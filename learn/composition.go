@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/theorems"
 )
 
 func composition() Mechanism {
@@ -137,10 +138,10 @@ func composed(epsilon float64, runs int, delta float64) (t totals, err error) {
 		to *float64
 		by func() (accountant.Accountant, error)
 	}{
-		{&t.basic, func() (accountant.Accountant, error) { return accountant.NewBasic(rel) }},
-		{&t.dworkRoth, func() (accountant.Accountant, error) { return accountant.NewAdvanced(rel, accountant.DworkRoth) }},
-		{&t.advanced, func() (accountant.Accountant, error) { return accountant.NewAdvanced(rel, accountant.BestTheorem) }},
-		{&t.optimal, func() (accountant.Accountant, error) { return accountant.NewOptimal(rel) }},
+		{&t.basic, func() (accountant.Accountant, error) { return theorems.NewBasic(rel) }},
+		{&t.dworkRoth, func() (accountant.Accountant, error) { return theorems.NewAdvanced(rel, theorems.DworkRoth) }},
+		{&t.advanced, func() (accountant.Accountant, error) { return theorems.NewAdvanced(rel, theorems.BestTheorem) }},
+		{&t.optimal, func() (accountant.Accountant, error) { return theorems.NewOptimal(rel) }},
 	} {
 		account, err := a.by()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/theorems"
 )
 
 func moments() Mechanism {
@@ -171,7 +172,7 @@ func renyiAndMoments(step accountant.Event, steps int, delta float64) (a account
 	if a.renyi, err = epsilonBy(rdp, delta, all); err != nil {
 		return a, err
 	}
-	published, err := accountant.NewMoments(accountant.AddRemove)
+	published, err := theorems.NewMoments(accountant.AddRemove)
 	if err != nil {
 		return a, err
 	}
@@ -189,7 +190,7 @@ func momentsOf(step accountant.Event, steps int, delta float64) (accounts, error
 		return a, err
 	}
 	all := accountant.Repeated{Event: step, Count: int64(steps)}
-	strong, err := accountant.NewStrongComposition(accountant.AddRemove)
+	strong, err := theorems.NewStrongComposition(accountant.AddRemove)
 	if err != nil {
 		return a, err
 	}
@@ -201,7 +202,7 @@ func momentsOf(step accountant.Event, steps int, delta float64) (accounts, error
 		return a, err
 	}
 	a.strong = estimate.Epsilon
-	basic, err := accountant.NewBasic(accountant.AddRemove)
+	basic, err := theorems.NewBasic(accountant.AddRemove)
 	if err != nil {
 		return a, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/theorems"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -27,23 +28,23 @@ func accountants() []accountantEntry {
 		{"pld", "the whole loss distribution", func(c accountant.Config) (accountant.Accountant, error) {
 			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
 		}},
-		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewMoments(c.Relation) }},
+		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
 		{"zcdp", "one straight line above the divergence", func(c accountant.Config) (accountant.Accountant, error) {
-			return accountant.NewZCDP(c.Relation, c.Conversion)
+			return theorems.NewZCDP(c.Relation, c.Conversion)
 		}},
-		{"basic", "adds up the worst of every run", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewBasic(c.Relation) }},
+		{"basic", "adds up the worst of every run", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
 		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.Config) (accountant.Accountant, error) {
-			return accountant.NewAdvanced(c.Relation, accountant.BestTheorem)
+			return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
 		}},
-		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewOptimal(c.Relation) }},
+		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
 	}
 }
 
 // estimators lists what is no bound.
-func estimators() map[string]func(rel accountant.Relation) (accountant.Estimator, error) {
-	return map[string]func(accountant.Relation) (accountant.Estimator, error){
-		"strong": func(r accountant.Relation) (accountant.Estimator, error) { return accountant.NewStrongComposition(r) },
-		"clt":    func(r accountant.Relation) (accountant.Estimator, error) { return accountant.NewCentralLimit(r) },
+func estimators() map[string]func(rel accountant.Relation) (theorems.Estimator, error) {
+	return map[string]func(accountant.Relation) (theorems.Estimator, error){
+		"strong": func(r accountant.Relation) (theorems.Estimator, error) { return theorems.NewStrongComposition(r) },
+		"clt":    func(r accountant.Relation) (theorems.Estimator, error) { return theorems.NewCentralLimit(r) },
 	}
 }
 
@@ -168,7 +169,7 @@ func accountBy(g *globals, name string, cfg accountant.Config, schedule accounta
 	return result, nil
 }
 
-func estimateBy(name string, start func(accountant.Relation) (accountant.Estimator, error), schedule accountant.Schedule, report accountReport) (accountResult, error) {
+func estimateBy(name string, start func(accountant.Relation) (theorems.Estimator, error), schedule accountant.Schedule, report accountReport) (accountResult, error) {
 	result := accountResult{Accountant: name}
 	if report.Delta == nil {
 		result.Unsupported = "an estimate is of an epsilon at a delta only"

@@ -62,3 +62,14 @@ func LogSumExp(xs []float64) float64 {
 	}
 	return top + math.Log(sum)
 }
+
+// LogMix returns log(1-q+q e^u).
+func LogMix(q, u float64) float64 {
+	switch {
+	case q == 1:
+		return u
+	case u < 700:
+		return math.Log1p(q * math.Expm1(u))
+	}
+	return u + math.Log(q+(1-q)*math.Exp(-u))
+}

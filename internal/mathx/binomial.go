@@ -1,12 +1,12 @@
-package accountant
+package mathx
 
 import "math"
 
-// logBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given
+// LogBinomial returns the log of P[Bin(n, p) = k] with p = up/(up+down) given
 // as logs of p and of 1-p, by the saddle point of Loader 2000: its error is a
 // few units in the last place of the answer, for any n, where the log-gamma
 // formula loses n log n of them.
-func logBinomial(k, n int64, logp, logq float64) float64 {
+func LogBinomial(k, n int64, logp, logq float64) float64 {
 	switch {
 	case n == 0:
 		return 0
@@ -53,10 +53,10 @@ func deviance(x, m float64) float64 {
 	return x*math.Log(x/m) + m - x
 }
 
-// logBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to
+// LogBinomialTail returns an upper bound of log P[Bin(n, p) >= k], tight to
 // rounding while some 10^4 terms count: their sum, and a geometric bound of the
 // rest.
-func logBinomialTail(k, n int64, p float64) float64 {
+func LogBinomialTail(k, n int64, p float64) float64 {
 	switch {
 	case k <= 0:
 		return 0
@@ -68,7 +68,7 @@ func logBinomialTail(k, n int64, p float64) float64 {
 		return 0 // no more than the bound 1 is worth there
 	}
 	logp, logq := math.Log(p), math.Log1p(-p)
-	first := logBinomial(k, n, logp, logq)
+	first := LogBinomial(k, n, logp, logq)
 	sum, term := 1.0, 1.0
 	const most = 1 << 16 // terms added one by one
 	for i := k; i < n; i++ {

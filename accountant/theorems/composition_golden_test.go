@@ -1,4 +1,4 @@
-package accountant
+package theorems
 
 import (
 	"fmt"
@@ -6,47 +6,11 @@ import (
 	"strconv"
 	"testing"
 
+	. "github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// worstOf keeps the largest relative error of a column and asserts the
-// tolerance on each value.
-type worstOf struct {
-	t     *testing.T
-	tol   float64
-	worst map[string]float64
-	count map[string]int
-}
-
-func newWorst(t *testing.T, tol float64) *worstOf {
-	return &worstOf{t, tol, map[string]float64{}, map[string]int{}}
-}
-
-func (w *worstOf) check(column string, got, want float64, record any) {
-	w.t.Helper()
-	e := relErr(got, want)
-	assert.LessOrEqual(w.t, e, w.tol, "%s: got %v, want %v: %+v", column, got, want, record)
-	w.worst[column] = math.Max(w.worst[column], e)
-	w.count[column]++
-}
-
-func (w *worstOf) log() {
-	for column, e := range w.worst {
-		w.t.Logf("%s: %d values, worst relative error %.2g", column, w.count[column], e)
-	}
-}
-
-func upperOf(t testing.TB, a Accountant, err error, delta float64, events ...Event) float64 {
-	t.Helper()
-	require.NoError(t, err)
-	for _, e := range events {
-		require.NoError(t, a.Compose(e, 1))
-	}
-	b, err := a.Epsilon(delta)
-	require.NoError(t, err)
-	return b.Upper
-}
 
 func TestHomogeneousCompositionGolden(t *testing.T) {
 	var file struct {
@@ -66,9 +30,9 @@ func TestHomogeneousCompositionGolden(t *testing.T) {
 	}
 	readGolden(t, "composition_theorems.json", &file)
 	require.NotEmpty(t, file.Records)
-	w := newWorst(t, 1e-12)
+	w := within{t, 1e-12}
 	for _, r := range file.Records {
-		e := Repeated{WithFailure{PureDP{r.Eps}, r.Delta0}, r.K}
+		e := Repeated{Event: WithFailure{Event: PureDP{Epsilon: r.Eps}, Delta: r.Delta0}, Count: r.K}
 		m := momentsOf([]runs{{r.Eps, r.K}})
 		w.check("dwork-roth", m.dworkRoth(r.Slack), r.DRV, r)
 		w.check("tanh drift", math.Sqrt(2*m.squares*math.Log(1/r.Slack))+m.driftTanh, r.Tanh, r)
@@ -87,7 +51,6 @@ func TestHomogeneousCompositionGolden(t *testing.T) {
 			assert.LessOrEqual(t, got, 1e-12, "%+v", r)
 		}
 	}
-	w.log()
 }
 
 func TestHeterogeneousOptimalGolden(t *testing.T) {
@@ -100,14 +63,14 @@ func TestHeterogeneousOptimalGolden(t *testing.T) {
 	}
 	readGolden(t, "composition_theorems.json", &file)
 	require.NotEmpty(t, file.Records)
-	w := newWorst(t, 1e-12)
-	grid := newWorst(t, 2e-4) // atoms inside a cell cost up to a quarter of it
+	w := within{t, 1e-12}
+	grid := within{t, 2e-4} // atoms inside a cell cost up to a quarter of it
 	for _, r := range file.Records {
 		o, err := NewOptimal(AddRemove)
 		require.NoError(t, err)
 		var rs []runs
 		for _, eps := range r.Eps {
-			require.NoError(t, o.Compose(PureDP{eps}, 1))
+			require.NoError(t, o.Compose(PureDP{Epsilon: eps}, 1))
 			rs = append(rs, runs{eps, 1})
 		}
 		b, err := o.Epsilon(0)
@@ -128,14 +91,12 @@ func TestHeterogeneousOptimalGolden(t *testing.T) {
 				ws = append(ws, newLossWindow(run, math.Log(want)-45))
 			}
 			if eps > 0 {
-				got := epsilonOfLaw(gridLaw(ws, want), want)
+				got := mathx.EpsilonOfLaw(gridLaw(ws, want), want)
 				grid.check("grid epsilon", got, eps, r)
 				assert.GreaterOrEqual(t, got, eps*(1-1e-12))
 			}
 		}
 	}
-	w.log()
-	grid.log()
 }
 
 func TestAmplificationGolden(t *testing.T) {
@@ -154,7 +115,7 @@ func TestAmplificationGolden(t *testing.T) {
 		} `json:"subsampling_amplification"`
 	}
 	readGolden(t, "composition_theorems.json", &file)
-	w := newWorst(t, 1e-12)
+	w := within{t, 1e-12}
 	for _, r := range file.Sampling.Records {
 		o := guarantee{r.Eps, r.Delta}.amplified(r.Q)
 		w.check("epsilon", o.epsilon, r.Amplified, r)
@@ -172,9 +133,8 @@ func TestAmplificationGolden(t *testing.T) {
 	require.NotEmpty(t, other.Poisson)
 	for _, r := range other.Poisson {
 		a, err := NewBasic(AddRemove)
-		w.check("as an event", upperOf(t, a, err, 0, PoissonSampled{r.Q, PureDP{r.Eps}}), r.Tight, r)
+		w.check("as an event", upperOf(t, a, err, 0, PoissonSampled{Probability: r.Q, Event: PureDP{Epsilon: r.Eps}}), r.Tight, r)
 	}
-	w.log()
 }
 
 func TestAdvancedCompositionGolden(t *testing.T) {
@@ -193,9 +153,9 @@ func TestAdvancedCompositionGolden(t *testing.T) {
 	}
 	readGolden(t, "composition_conversion.json", &file)
 	require.NotEmpty(t, file.Records)
-	w := newWorst(t, 1e-12)
+	w := within{t, 1e-12}
 	for _, r := range file.Records {
-		e := Repeated{PureDP{r.Eps0}, r.K}
+		e := Repeated{Event: PureDP{Epsilon: r.Eps0}, Count: r.K}
 		d, err := NewAdvanced(AddRemove, DworkRoth)
 		w.check("dwork-roth", upperOf(t, d, err, r.Prime, e), r.DR, r)
 		k, err := NewAdvanced(AddRemove, KairouzOhViswanath)
@@ -208,7 +168,6 @@ func TestAdvancedCompositionGolden(t *testing.T) {
 		// a misprint in circulation, without the drift, is caught as below the truth
 		assert.Equal(t, !r.NoDriftValid, r.NoDrift < got, "%+v", r)
 	}
-	w.log()
 }
 
 func TestZCDPAccountantGolden(t *testing.T) {
@@ -230,11 +189,11 @@ func TestZCDPAccountantGolden(t *testing.T) {
 	readGolden(t, "mechanism_rdp.json", &file)
 	require.NotEmpty(t, file.ZCDP.Eps)
 	require.NotEmpty(t, file.ZCDP.Delta)
-	w, far, rough := newWorst(t, 1e-12), newWorst(t, 3e-12), newWorst(t, 1e-9)
+	w, far, rough := within{t, 1e-12}, within{t, 3e-12}, within{t, 1e-9}
 	for _, r := range file.ZCDP.Eps {
 		for c, want := range map[Conversion]float64{Improved: r.CKS, Classic: r.Standard} {
 			z, err := NewZCDP(AddRemove, c)
-			got := upperOf(t, z, err, r.Delta, ZCDP{r.Rho})
+			got := upperOf(t, z, err, r.Delta, ZCDP{Rho: r.Rho})
 			w.check(c.String(), got, want, r)
 			assert.GreaterOrEqual(t, got, r.Exact)
 		}
@@ -243,7 +202,7 @@ func TestZCDPAccountantGolden(t *testing.T) {
 		for c, want := range map[Conversion]float64{Improved: r.CKS, Classic: r.Standard} {
 			z, err := NewZCDP(AddRemove, c)
 			require.NoError(t, err)
-			require.NoError(t, z.Compose(ZCDP{r.Rho}, 1))
+			require.NoError(t, z.Compose(ZCDP{Rho: r.Rho}, 1))
 			b, err := z.Delta(r.Eps)
 			require.NoError(t, err)
 			if want > 1e-300 { // the answer's log, up to 640, is good to a unit in the last place
@@ -264,18 +223,15 @@ func TestZCDPAccountantGolden(t *testing.T) {
 	}
 	readGolden(t, "composition_conversion.json", &other)
 	for _, r := range other.Pure {
-		w.check("pure rho", rhoOf(PureDP{r.Eps}), r.Tight, r)
-		assert.GreaterOrEqual(t, r.Alpha*rhoOf(PureDP{r.Eps})*(1+1e-12), r.RDP, "%+v", r)
+		w.check("pure rho", PropertiesOf(PureDP{Epsilon: r.Eps}).Rho, r.Tight, r)
+		assert.GreaterOrEqual(t, r.Alpha*PropertiesOf(PureDP{Epsilon: r.Eps}).Rho*(1+1e-12), r.RDP, "%+v", r)
 	}
 	for _, r := range other.ZCDP {
 		for c, want := range map[Conversion]float64{Improved: r.Improved, Classic: r.Classic} {
 			z, err := NewZCDP(ReplaceOne, c)
-			rough.check("second file, "+c.String(), upperOf(t, z, err, r.Delta, ZCDP{r.Rho}), want, r)
+			rough.check("second file, "+c.String(), upperOf(t, z, err, r.Delta, ZCDP{Rho: r.Rho}), want, r)
 		}
 	}
-	w.log()
-	far.log()
-	rough.log()
 }
 
 // The published comparison: the moments accountant against strong composition.
@@ -328,8 +284,8 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 		}
 	}
 	readGolden(t, "rdp_to_eps.json", &file)
-	w := newWorst(t, 1e-11)
-	clt := newWorst(t, 1e-4) // Opacus stops its root search early
+	w := within{t, 1e-11}
+	clt := within{t, 1e-4} // Opacus stops its root search early
 	for _, r := range file.Records {
 		run := dpsgd(r.Q, r.Sigma, r.Steps)
 		m, err := NewMoments(AddRemove)
@@ -346,6 +302,22 @@ func TestMomentsAndCentralLimitGolden(t *testing.T) {
 			clt.check("central limit", e.Epsilon, r.CLT, r.ID)
 		}
 	}
-	w.log()
-	clt.log()
+}
+
+// A zCDP answer is the conversion at its own order; any order is valid.
+func TestZCDPIsTheConversionAtItsOrder(t *testing.T) {
+	for _, rho := range []float64{1e-18, 1e-9, 1e-3, 0.5, 20} {
+		for _, delta := range []float64{1e-15, 1e-6, 0.1, 0.9} {
+			z, err := NewZCDP(AddRemove, Improved)
+			require.NoError(t, err)
+			require.NoError(t, z.Compose(ZCDP{Rho: rho}, 1))
+			b, err := z.Epsilon(delta)
+			require.NoError(t, err)
+			if b.Order > 1 {
+				want, err := Improved.Epsilon(b.Order, b.Order*rho, delta)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, b.Upper*(1+1e-12), want, "rho %v delta %v", rho, delta)
+			}
+		}
+	}
 }

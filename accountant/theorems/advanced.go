@@ -1,8 +1,10 @@
-package accountant
+package theorems
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant"
 )
 
 // Theorem is a form of advanced composition.
@@ -26,10 +28,10 @@ const (
 // Lower is always 0.
 type Advanced struct{ composition }
 
-var _ Accountant = (*Advanced)(nil)
+var _ accountant.Accountant = (*Advanced)(nil)
 
 // NewAdvanced starts an empty account.
-func NewAdvanced(rel Relation, t Theorem) (*Advanced, error) {
+func NewAdvanced(rel accountant.Relation, t Theorem) (*Advanced, error) {
 	var bound func(rs []runs, slack float64) float64
 	switch t {
 	case BestTheorem:
@@ -41,7 +43,7 @@ func NewAdvanced(rel Relation, t Theorem) (*Advanced, error) {
 			return math.Min(basicEpsilon(rs), momentsOf(rs).kairouzOhViswanath(slack))
 		}
 	default:
-		return nil, fmt.Errorf("accountant: %d is not a composition theorem", int(t))
+		return nil, fmt.Errorf("theorems: %d is not a composition theorem", int(t))
 	}
 	c, err := newComposition(rel, bound, bound)
 	return &Advanced{c}, err

@@ -1,9 +1,9 @@
-package accountant
+package theorems
 
 import (
 	"math"
-	"slices"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -19,10 +19,10 @@ import (
 // delta, in the best split. Its Lower is always 0.
 type Optimal struct{ composition }
 
-var _ Accountant = (*Optimal)(nil)
+var _ accountant.Accountant = (*Optimal)(nil)
 
 // NewOptimal starts an empty account.
-func NewOptimal(rel Relation) (*Optimal, error) {
+func NewOptimal(rel accountant.Relation) (*Optimal, error) {
 	c, err := newComposition(rel, advancedEpsilon, optimalEpsilon)
 	return &Optimal{c}, err
 }
@@ -53,10 +53,10 @@ func optimalEpsilon(rs []runs, slack float64) float64 {
 	left := slack * (1 - 1e-16)
 	switch {
 	case atoms <= maxMixed, len(rs) == 1 && atoms <= maxAtoms:
-		return math.Min(fallback, epsilonOfLaw(productLaw(windows), left))
+		return math.Min(fallback, mathx.EpsilonOfLaw(productLaw(windows), left))
 	case len(rs) > 1 && len(rs) <= maxGroups && widest <= maxAtoms && slack > 1e-200:
 		law := gridLaw(windows, slack)
-		return math.Min(fallback, epsilonOfLaw(law, left*(1-1e-15)))
+		return math.Min(fallback, mathx.EpsilonOfLaw(law, left*(1-1e-15)))
 	}
 	return fallback
 }
@@ -80,7 +80,7 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	edge := func(lo, hi int64, rising bool) int64 {
 		for lo < hi {
 			mid := lo + (hi-lo)/2
-			if (logBinomial(mid, r.count, w.logp, w.logq) > low) == rising {
+			if (mathx.LogBinomial(mid, r.count, w.logp, w.logq) > low) == rising {
 				hi = mid
 			} else {
 				lo = mid + 1
@@ -93,91 +93,18 @@ func newLossWindow(r runs, logCut float64) lossWindow {
 	return w
 }
 
-// lossAtom is one value of the total loss and the log of its mass.
-type lossAtom struct{ loss, logMass float64 }
-
 // productLaw lists the total losses of independent windows.
-func productLaw(ws []lossWindow) []lossAtom {
-	atoms := []lossAtom{{0, 0}}
+func productLaw(ws []lossWindow) []mathx.LossAtom {
+	atoms := []mathx.LossAtom{{}}
 	for _, w := range ws {
-		next := make([]lossAtom, 0, len(atoms)*int(w.last-w.first+1))
+		next := make([]mathx.LossAtom, 0, len(atoms)*int(w.last-w.first+1))
 		for k := w.last; k >= w.first; k-- {
-			loss, logMass := float64(2*k-w.count)*w.epsilon, logBinomial(k, w.count, w.logp, w.logq)
+			loss, logMass := float64(2*k-w.count)*w.epsilon, mathx.LogBinomial(k, w.count, w.logp, w.logq)
 			for _, a := range atoms {
-				next = append(next, lossAtom{a.loss + loss, a.logMass + logMass})
+				next = append(next, mathx.LossAtom{Loss: a.Loss + loss, LogMass: a.LogMass + logMass})
 			}
 		}
 		atoms = next
 	}
 	return atoms
 }
-
-// epsilonOfLaw returns the least epsilon >= 0 whose E[(1 - e^{epsilon - L})_+]
-// is at most delta. Over the atoms of loss at least some value, with masses A
-// under the first law and B under the second, that expectation is at least
-// A - e^epsilon B, with equality for the right value: epsilon is the largest
-// log((A - delta)/B). Masses are kept in units of delta.
-func epsilonOfLaw(atoms []lossAtom, delta float64) float64 {
-	slices.SortFunc(atoms, func(a, b lossAtom) int {
-		switch {
-		case a.loss > b.loss:
-			return -1
-		case a.loss < b.loss:
-			return 1
-		}
-		return 0
-	})
-	logDelta := mathx.Log(delta)
-	// The masses are good to a few units in the last place of their logs.
-	u := 4e-15 - 1e-15*logDelta
-	var first, second, excess compensated // A, B e^ref, A - B
-	ref := math.Inf(1)
-	best := 0.0
-	for _, a := range atoms {
-		if a.loss <= 0 {
-			break
-		}
-		mass := math.Exp(a.logMass - logDelta)
-		if math.IsInf(ref, 1) {
-			ref = a.loss
-		}
-		if ref-a.loss > 20 { // in units of delta >= 1e-290 more would overflow
-			second.scale(math.Exp(a.loss - ref))
-			ref = a.loss
-		}
-		first.add(mass)
-		second.add(mass * math.Exp(ref-a.loss))
-		excess.add(mass * -math.Expm1(-a.loss))
-		gain := first.sum()*(1+u) - 1
-		if gain <= 0 {
-			continue
-		}
-		eps := math.Log(gain/(second.sum()*(1-u))) + ref
-		if eps < 0.5 && ref < 300 {
-			if e := excess.sum()*(1+u) - 1; e > 0 {
-				eps = math.Log1p(e / (second.sum() * math.Exp(-ref) * (1 - u)))
-			} else {
-				eps = 0
-			}
-		}
-		best = math.Max(best, eps)
-	}
-	return best * (1 + 4e-15)
-}
-
-// compensated is a sum that carries its rounding error (Neumaier 1974).
-type compensated struct{ s, c float64 }
-
-func (k *compensated) add(x float64) {
-	t := k.s + x
-	if math.Abs(k.s) >= math.Abs(x) {
-		k.c += (k.s - t) + x
-	} else {
-		k.c += (x - t) + k.s
-	}
-	k.s = t
-}
-
-func (k *compensated) scale(f float64) { k.s, k.c = k.s*f, k.c*f }
-
-func (k *compensated) sum() float64 { return k.s + k.c }

@@ -1,9 +1,10 @@
-package accountant
+package theorems
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -14,73 +15,58 @@ import (
 // the exponential mechanism (Cesar, Rogers 2021); sampling does not lower a
 // rho, so sampled events are refused. Its Lower is always 0.
 type Concentrated struct {
-	relation   Relation
-	conversion Conversion
-	terms      terms
+	relation   accountant.Relation
+	conversion accountant.Conversion
+	account    *accountant.RDP // holds the events
 }
 
-var _ Accountant = (*Concentrated)(nil)
+var _ accountant.Accountant = (*Concentrated)(nil)
 
 // NewZCDP starts an empty account. Improved converts by Canonne, Kamath,
 // Steinke 2020, Corollary 13, optimised over all real orders; Classic is
 // rho + 2 sqrt(rho log(1/delta)) (Bun, Steinke 2016, Proposition 1.3).
-func NewZCDP(rel Relation, c Conversion) (*Concentrated, error) {
-	if _, err := rel.MarshalText(); err != nil {
-		return nil, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
-	}
-	if _, err := c.MarshalText(); err != nil {
+func NewZCDP(rel accountant.Relation, c accountant.Conversion) (*Concentrated, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: rel, Conversion: c})
+	if err != nil {
 		return nil, err
 	}
-	return &Concentrated{relation: rel, conversion: c}, nil
+	return &Concentrated{relation: rel, conversion: c, account: account}, nil
 }
 
 // Compose implements Accountant.
-func (z *Concentrated) Compose(e Event, count int64) error {
-	return z.terms.compose(e, count, z.relation, func(leaf Event) error {
-		if math.IsNaN(rhoOf(leaf)) {
-			return &UnsupportedEventError{leaf, "its divergence is not linear in the order: zCDP has no amplification by sampling and no selection"}
+func (z *Concentrated) Compose(e accountant.Event, count int64) error {
+	alone, err := accountant.NewRDP(accountant.Config{Relation: z.relation})
+	if err != nil {
+		return err
+	}
+	if err := alone.Compose(e, count); err != nil {
+		return err
+	}
+	for _, run := range alone.Runs() {
+		if math.IsNaN(accountant.PropertiesOf(run.Event).Rho) {
+			return &accountant.UnsupportedEventError{Event: run.Event, Reason: "its divergence is not linear in the order: zCDP has no amplification by sampling and no selection"}
 		}
-		return nil
-	})
-}
-
-// rhoOf returns the rho of a leaf, rounded up, or NaN if it has none.
-func rhoOf(e Event) float64 {
-	if rho := e.row().rho(); !math.IsNaN(rho) {
-		return rho
 	}
-	if one, ok := guaranteeOf(e); ok { // its delta is among the failures already
-		return pureRho(one.epsilon)
-	}
-	return math.NaN()
-}
-
-// gaussianRho returns the rho of Gaussian noise at sensitivity/sigma = ratio, rounded up.
-func gaussianRho(ratio float64) float64 { return atLeastTiny(ratio * ratio / 2 * (1 + 1e-15)) }
-
-// pureRho returns the rho of pure epsilon privacy, rounded up (Steinke 2024).
-func pureRho(eps float64) float64 {
-	if math.IsInf(eps, 1) {
-		return eps
-	}
-	return eps * math.Tanh(eps/2) * (1 + 1e-15)
+	return z.account.Compose(e, count)
 }
 
 // Rho returns the composed rho and the failure probability beside it.
 func (z *Concentrated) Rho() (rho, failure float64) {
-	for i, k := range z.terms.curves.keys {
-		rho += rhoOf(k) * float64(z.terms.curves.counts[i])
+	runs := z.account.Runs()
+	for _, run := range runs {
+		rho += accountant.PropertiesOf(run.Event).Rho * float64(run.Count)
 	}
-	return rho * (1 + 1e-15), z.terms.failure()
+	_, failure, _ = z.account.RDP(nil) // no order can be wrong
+	return rho * (1 + 1e-15*float64(1+len(runs))), failure
 }
 
 // Epsilon implements Accountant.
-func (z *Concentrated) Epsilon(delta float64) (Bound, error) {
+func (z *Concentrated) Epsilon(delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
-		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
 	}
 	rho, failure := z.Rho()
-	b := Bound{Conversion: z.conversion, FailureDelta: failure}
+	b := accountant.Bound{Conversion: z.conversion, FailureDelta: failure}
 	left := delta
 	if failure > 0 {
 		left = mathx.Down(delta - failure)
@@ -89,7 +75,7 @@ func (z *Concentrated) Epsilon(delta float64) (Bound, error) {
 	case left < 0, left == 0 && rho > 0, math.IsInf(rho, 1):
 		b.Upper = math.Inf(1)
 	case rho == 0:
-	case z.conversion == Classic:
+	case z.conversion == accountant.Classic:
 		b.Upper = roundUp(rho + 2*math.Sqrt(rho*math.Log(1/left)))
 		b.Order = 1 + math.Sqrt(math.Log(1/left)/rho)
 	default:
@@ -99,12 +85,12 @@ func (z *Concentrated) Epsilon(delta float64) (Bound, error) {
 }
 
 // Delta implements Accountant.
-func (z *Concentrated) Delta(epsilon float64) (Bound, error) {
+func (z *Concentrated) Delta(epsilon float64) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
-		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
+		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
 	rho, failure := z.Rho()
-	b := Bound{Conversion: z.conversion, FailureDelta: failure, Upper: failure}
+	b := accountant.Bound{Conversion: z.conversion, FailureDelta: failure, Upper: failure}
 	switch {
 	case rho == 0:
 		return b, nil
@@ -113,7 +99,7 @@ func (z *Concentrated) Delta(epsilon float64) (Bound, error) {
 		return b, nil
 	}
 	var log float64
-	if z.conversion == Classic {
+	if z.conversion == accountant.Classic {
 		if epsilon > rho {
 			d := epsilon - rho
 			log = -d * d / (4 * rho)
@@ -140,7 +126,7 @@ func zcdpEpsilon(rho, delta float64) float64 {
 // valid.
 func zcdpBest(rho, delta float64) (eps, order float64) {
 	log := mathx.Log(delta)
-	t := bisect(func(t float64) bool {
+	t := mathx.Bisect(func(t float64) bool {
 		a1 := math.Exp(t)
 		return a1*a1*rho+math.Log1p(a1)+log >= 0
 	}, -300, 350)
@@ -155,7 +141,7 @@ func zcdpBest(rho, delta float64) (eps, order float64) {
 // zcdpLogDelta minimises (a-1)(a rho - eps) + (a-1) log(1-1/a) - log a, whose
 // derivative (2a-1) rho - eps + log(1-1/a) grows with a.
 func zcdpLogDelta(rho, eps float64) (logDelta, order float64) {
-	t := bisect(func(t float64) bool {
+	t := mathx.Bisect(func(t float64) bool {
 		a1 := math.Exp(t)
 		return (2*a1+1)*rho-eps-math.Log1p(1/a1) >= 0
 	}, -300, 700)

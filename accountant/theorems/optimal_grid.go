@@ -1,13 +1,17 @@
-package accountant
+package theorems
 
-import "math"
+import (
+	"math"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
 
 // gridLaw composes windows on a grid of losses whose cell is the total spread
 // over 4096. A mass m at loss l + x between the
 // grid points l and l + h leaves m (1 - e^-x)/(1 - e^-h) to the right and the
 // rest to the left: both laws keep their totals, and every hockey-stick
 // divergence can only grow. Rounding is relative, since nothing is subtracted.
-func gridLaw(ws []lossWindow, slack float64) []lossAtom {
+func gridLaw(ws []lossWindow, slack float64) []mathx.LossAtom {
 	spread := 0.0
 	for _, w := range ws {
 		half := float64(w.last-w.first+1) * w.epsilon
@@ -20,10 +24,10 @@ func gridLaw(ws []lossWindow, slack float64) []lossAtom {
 	for _, w := range ws {
 		law = law.convolve(toGrid(w, h)).trim(cut)
 	}
-	atoms := make([]lossAtom, 0, len(law.mass))
+	atoms := make([]mathx.LossAtom, 0, len(law.mass))
 	for i, m := range law.mass {
 		if m > 0 {
-			atoms = append(atoms, lossAtom{float64(law.first+i) * h, math.Log(m) + 1e-11})
+			atoms = append(atoms, mathx.LossAtom{Loss: float64(law.first+i) * h, LogMass: math.Log(m) + 1e-11})
 		}
 	}
 	return atoms
@@ -40,7 +44,7 @@ func toGrid(w lossWindow, h float64) lossGrid {
 	g := lossGrid{first: int(math.Floor(at(w.first)))}
 	g.mass = make([]float64, int(math.Floor(at(w.last)))-g.first+2)
 	for k := w.first; k <= w.last; k++ {
-		m := math.Exp(logBinomial(k, w.count, w.logp, w.logq))
+		m := math.Exp(mathx.LogBinomial(k, w.count, w.logp, w.logq))
 		x := at(k)
 		cell := math.Floor(x)
 		right := math.Min(1, math.Expm1(-(x-cell)*h)/math.Expm1(-h))

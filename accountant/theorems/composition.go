@@ -1,4 +1,4 @@
-package accountant
+package theorems
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -20,7 +21,7 @@ type runs struct {
 // events, and how delta is divided between failures, the deltas of the runs,
 // and the slack a theorem may spend.
 type composition struct {
-	relation Relation
+	relation accountant.Relation
 	events   guarantees
 	// bound returns an epsilon of the composition of pure runs with distinct
 	// epsilons, ascending, at delta = slack >= 0.
@@ -31,24 +32,24 @@ type composition struct {
 	split func(rs []runs, slack float64) float64
 }
 
-func newComposition(rel Relation, split, bound func([]runs, float64) float64) (composition, error) {
+func newComposition(rel accountant.Relation, split, bound func([]runs, float64) float64) (composition, error) {
 	if _, err := rel.MarshalText(); err != nil {
-		return composition{}, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
+		return composition{}, fmt.Errorf("theorems: the relation must be AddRemove or ReplaceOne, got %v", rel)
 	}
 	return composition{relation: rel, bound: bound, split: split}, nil
 }
 
 // Compose implements Accountant.
-func (c *composition) Compose(e Event, count int64) error {
+func (c *composition) Compose(e accountant.Event, count int64) error {
 	return c.events.compose(e, count, c.relation)
 }
 
 // Epsilon implements Accountant.
-func (c *composition) Epsilon(delta float64) (Bound, error) {
+func (c *composition) Epsilon(delta float64) (accountant.Bound, error) {
 	if !(delta >= 0 && delta < 1) {
-		return Bound{}, fmt.Errorf("accountant: delta must be in [0, 1), got %v", delta)
+		return accountant.Bound{}, fmt.Errorf("theorems: delta must be in [0, 1), got %v", delta)
 	}
-	b := Bound{FailureDelta: c.failure()}
+	b := accountant.Bound{FailureDelta: c.failure()}
 	left := delta
 	if b.FailureDelta > 0 {
 		left = mathx.Down(delta - b.FailureDelta)
@@ -57,12 +58,12 @@ func (c *composition) Epsilon(delta float64) (Bound, error) {
 		b.Upper = math.Inf(1)
 		return b, nil
 	}
-	if len(c.events.tradeoffs.keys) == 0 {
+	if len(c.events.tradeoffs.Keys) == 0 {
 		b.Upper = c.at(c.bound, left, 0)
 		return b, nil
 	}
 	n := 0.0
-	for _, count := range c.events.tradeoffs.counts {
+	for _, count := range c.events.tradeoffs.Counts {
 		n += float64(count)
 	}
 	budget := left - c.spent(0)
@@ -111,15 +112,15 @@ func walk(f func(float64) float64, x, fx, step float64) (float64, float64) {
 
 // Delta implements Accountant. It is the least delta at which Epsilon stays
 // within epsilon.
-func (c *composition) Delta(epsilon float64) (Bound, error) {
+func (c *composition) Delta(epsilon float64) (accountant.Bound, error) {
 	return deltaByEpsilon(epsilon, c.Epsilon)
 }
 
 // failure returns the summed failures of whole subtrees, rounded up.
 func (c *composition) failure() float64 {
 	sum := 0.0
-	for i, d := range c.events.failures.keys {
-		sum = sumUp(sum, mathx.Up(float64(c.events.failures.counts[i])*d))
+	for i, d := range c.events.failures.Keys {
+		sum = sumUp(sum, mathx.Up(float64(c.events.failures.Counts[i])*d))
 	}
 	return math.Min(1, sum)
 }
@@ -128,13 +129,13 @@ func (c *composition) failure() float64 {
 // share for each trade-off.
 func (c *composition) spent(share float64) float64 {
 	log := 0.0
-	for i, k := range c.events.fixed.keys {
+	for i, k := range c.events.fixed.Keys {
 		if k.delta > 0 {
-			log += float64(c.events.fixed.counts[i]) * math.Log1p(-k.delta)
+			log += float64(c.events.fixed.Counts[i]) * math.Log1p(-k.delta)
 		}
 	}
 	if share > 0 {
-		for _, n := range c.events.tradeoffs.counts {
+		for _, n := range c.events.tradeoffs.Counts {
 			log += float64(n) * math.Log1p(-share)
 		}
 	}
@@ -158,12 +159,12 @@ func (c *composition) at(bound func([]runs, float64) float64, delta, share float
 	default:
 		slack = math.Max(0, mathx.Down((delta-d)/(1-d)*(1-1e-15)))
 	}
-	rs := make([]runs, 0, len(c.events.fixed.keys)+len(c.events.tradeoffs.keys))
-	for i, k := range c.events.fixed.keys {
-		rs = append(rs, runs{k.epsilon, c.events.fixed.counts[i]})
+	rs := make([]runs, 0, len(c.events.fixed.Keys)+len(c.events.tradeoffs.Keys))
+	for i, k := range c.events.fixed.Keys {
+		rs = append(rs, runs{k.epsilon, c.events.fixed.Counts[i]})
 	}
-	for i, e := range c.events.tradeoffs.keys {
-		rs = append(rs, runs{tradeoffEpsilon(e, share), c.events.tradeoffs.counts[i]})
+	for i, e := range c.events.tradeoffs.Keys {
+		rs = append(rs, runs{tradeoffEpsilon(e, share), c.events.tradeoffs.Counts[i]})
 	}
 	return bound(mergeRuns(rs), slack)
 }
@@ -188,11 +189,11 @@ func mergeRuns(rs []runs) []runs {
 
 // deltaByEpsilon inverts a non-increasing Epsilon: the least delta, to the last
 // bits, at which it is at most epsilon.
-func deltaByEpsilon(epsilon float64, at func(delta float64) (Bound, error)) (Bound, error) {
+func deltaByEpsilon(epsilon float64, at func(delta float64) (accountant.Bound, error)) (accountant.Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
-		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
+		return accountant.Bound{}, fmt.Errorf("theorems: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
-	try := func(delta float64) (Bound, bool, error) {
+	try := func(delta float64) (accountant.Bound, bool, error) {
 		b, err := at(delta)
 		return b, err == nil && b.Upper <= epsilon, err
 	}
@@ -203,7 +204,7 @@ func deltaByEpsilon(epsilon float64, at func(delta float64) (Bound, error)) (Bou
 	almost := math.Nextafter(1, 0)
 	best, ok, err := try(almost)
 	if err != nil {
-		return Bound{}, err
+		return accountant.Bound{}, err
 	}
 	if !ok {
 		best.Upper = 1
@@ -223,7 +224,7 @@ func deltaByEpsilon(epsilon float64, at func(delta float64) (Bound, error)) (Bou
 		d := math.Min(math.Exp(x), almost)
 		b, err := at(d)
 		if err != nil {
-			return Bound{}, err
+			return accountant.Bound{}, err
 		}
 		if f := b.Upper - epsilon; f <= 0 {
 			best, delta, hi, fhi, flo = b, d, x, f, flo/2

@@ -1,6 +1,10 @@
-package accountant
+package theorems
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/accountant"
+)
 
 // Moments is the moments accountant as published (Abadi et al. 2016): log
 // moments at the integers lambda = 1 ... 32, Theorem 2 to compose and the tail
@@ -8,20 +12,20 @@ import "fmt"
 // reproduce published numbers; RDP is never worse and usually 20 % better. It
 // holds what the paper holds: Gaussian noise, alone or on Poisson samples. Its
 // Lower is always 0; Order is lambda + 1.
-type Moments struct{ account *RDP }
+type Moments struct{ account *accountant.RDP }
 
-var _ Accountant = (*Moments)(nil)
+var _ accountant.Accountant = (*Moments)(nil)
 
 // maxLambda is the largest moment the paper used.
 const maxLambda = 32
 
 // NewMoments starts an empty account.
-func NewMoments(rel Relation) (*Moments, error) {
+func NewMoments(rel accountant.Relation) (*Moments, error) {
 	orders := make([]float64, maxLambda)
 	for i := range orders {
 		orders[i] = float64(i + 2)
 	}
-	account, err := NewRDP(Config{Relation: rel, Orders: orders, Conversion: Classic})
+	account, err := accountant.NewRDP(accountant.Config{Relation: rel, Orders: orders, Conversion: accountant.Classic})
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +33,8 @@ func NewMoments(rel Relation) (*Moments, error) {
 }
 
 // Compose implements Accountant.
-func (m *Moments) Compose(e Event, count int64) error {
-	if err := validTree(e, 0); err != nil {
+func (m *Moments) Compose(e accountant.Event, count int64) error {
+	if err := checkRuns(e, count); err != nil {
 		return err
 	}
 	if err := onlyGaussians(e, "the moments accountant was published for Gaussian noise, sampled or not; use rdp"); err != nil {
@@ -41,17 +45,17 @@ func (m *Moments) Compose(e Event, count int64) error {
 
 // onlyGaussians refuses everything but compositions of Gaussian releases of
 // real-valued queries and their Poisson samples.
-func onlyGaussians(e Event, reason string) error {
+func onlyGaussians(e accountant.Event, reason string) error {
 	switch e := e.(type) {
-	case Gaussian:
+	case accountant.Gaussian:
 		return nil
-	case PoissonSampled:
-		if _, ok := e.Event.(Gaussian); ok {
+	case accountant.PoissonSampled:
+		if _, ok := e.Event.(accountant.Gaussian); ok {
 			return nil
 		}
-	case Repeated:
+	case accountant.Repeated:
 		return onlyGaussians(e.Event, reason)
-	case Composed:
+	case accountant.Composed:
 		for i, inner := range e.Events {
 			if err := onlyGaussians(inner, reason); err != nil {
 				return fmt.Errorf("composed, events[%d]: %w", i, err)
@@ -59,11 +63,11 @@ func onlyGaussians(e Event, reason string) error {
 		}
 		return nil
 	}
-	return &UnsupportedEventError{e, reason}
+	return &accountant.UnsupportedEventError{Event: e, Reason: reason}
 }
 
 // Epsilon implements Accountant.
-func (m *Moments) Epsilon(delta float64) (Bound, error) { return m.account.Epsilon(delta) }
+func (m *Moments) Epsilon(delta float64) (accountant.Bound, error) { return m.account.Epsilon(delta) }
 
 // Delta implements Accountant.
-func (m *Moments) Delta(epsilon float64) (Bound, error) { return m.account.Delta(epsilon) }
+func (m *Moments) Delta(epsilon float64) (accountant.Bound, error) { return m.account.Delta(epsilon) }

@@ -1,8 +1,9 @@
-package accountant
+package theorems
 
 import (
 	"math"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
 
@@ -13,10 +14,10 @@ import (
 // always 0.
 type Basic struct{ composition }
 
-var _ Accountant = (*Basic)(nil)
+var _ accountant.Accountant = (*Basic)(nil)
 
 // NewBasic starts an empty account.
-func NewBasic(rel Relation) (*Basic, error) {
+func NewBasic(rel accountant.Relation) (*Basic, error) {
 	c, err := newComposition(rel, nil, func(rs []runs, _ float64) float64 { return basicEpsilon(rs) })
 	return &Basic{c}, err
 }

@@ -1,8 +1,11 @@
-package accountant
+package theorems
 
 import (
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // An Estimate is an epsilon that is not a guarantee. Its type keeps it out of
@@ -16,33 +19,30 @@ type Estimate struct {
 // composes like an Accountant, and asking changes nothing.
 type Estimator interface {
 	// Compose adds count runs of e; see Accountant.
-	Compose(e Event, count int64) error
+	Compose(e accountant.Event, count int64) error
 	// Estimate returns an epsilon at delta in (0, 1) that may be too small.
 	Estimate(delta float64) (Estimate, error)
 }
 
 // gaussianSteps are Gaussian releases and Poisson samples of them.
 type gaussianSteps struct {
-	relation Relation
-	terms    terms
+	account *accountant.RDP // holds the events
 }
 
-func newGaussianSteps(rel Relation) (gaussianSteps, error) {
-	if _, err := rel.MarshalText(); err != nil {
-		return gaussianSteps{}, fmt.Errorf("accountant: the relation must be AddRemove or ReplaceOne, got %v", rel)
-	}
-	return gaussianSteps{relation: rel}, nil
+func newGaussianSteps(rel accountant.Relation) (gaussianSteps, error) {
+	account, err := accountant.NewRDP(accountant.Config{Relation: rel})
+	return gaussianSteps{account}, err
 }
 
 // Compose implements Estimator.
-func (g *gaussianSteps) Compose(e Event, count int64) error {
-	if err := validTree(e, 0); err != nil {
+func (g *gaussianSteps) Compose(e accountant.Event, count int64) error {
+	if err := checkRuns(e, count); err != nil {
 		return err
 	}
 	if err := onlyGaussians(e, "the estimate is made for Gaussian noise, sampled or not"); err != nil {
 		return err
 	}
-	return g.terms.compose(e, count, g.relation, nil)
+	return g.account.Compose(e, count)
 }
 
 // step is one kind of step.
@@ -50,13 +50,13 @@ type step struct{ q, sigma, count float64 }
 
 func (g *gaussianSteps) steps() []step {
 	var steps []step
-	for i, e := range g.terms.curves.keys {
-		s := step{q: 1, count: float64(g.terms.curves.counts[i])}
-		switch e := e.(type) {
-		case Gaussian:
+	for _, run := range g.account.Runs() {
+		s := step{q: 1, count: float64(run.Count)}
+		switch e := run.Event.(type) {
+		case accountant.Gaussian:
 			s.sigma = e.NoiseMultiplier
-		case PoissonSampled:
-			s.q, s.sigma = e.Probability, e.Event.(Gaussian).NoiseMultiplier
+		case accountant.PoissonSampled:
+			s.q, s.sigma = e.Probability, e.Event.(accountant.Gaussian).NoiseMultiplier
 		}
 		steps = append(steps, s)
 	}
@@ -65,7 +65,7 @@ func (g *gaussianSteps) steps() []step {
 
 func checkOpenDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
-		return fmt.Errorf("accountant: delta must be in (0, 1), got %v", delta)
+		return fmt.Errorf("theorems: delta must be in (0, 1), got %v", delta)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ type StrongComposition struct{ gaussianSteps }
 var _ Estimator = (*StrongComposition)(nil)
 
 // NewStrongComposition starts an empty estimate.
-func NewStrongComposition(rel Relation) (*StrongComposition, error) {
+func NewStrongComposition(rel accountant.Relation) (*StrongComposition, error) {
 	g, err := newGaussianSteps(rel)
 	return &StrongComposition{g}, err
 }
@@ -112,7 +112,7 @@ func (s *StrongComposition) Estimate(delta float64) (Estimate, error) {
 		}
 		return math.Sqrt(2*squares*-math.Log((1-f)*delta)) + drift
 	}
-	_, out.Epsilon = goldenSection(func(x float64) float64 { return at(x - 32) }, 1, 63)
+	_, out.Epsilon = mathx.GoldenSection(func(x float64) float64 { return at(x - 32) }, 1, 63)
 	return out, nil
 }
 
@@ -125,7 +125,7 @@ type CentralLimit struct{ gaussianSteps }
 var _ Estimator = (*CentralLimit)(nil)
 
 // NewCentralLimit starts an empty estimate.
-func NewCentralLimit(rel Relation) (*CentralLimit, error) {
+func NewCentralLimit(rel accountant.Relation) (*CentralLimit, error) {
 	g, err := newGaussianSteps(rel)
 	return &CentralLimit{g}, err
 }
@@ -152,6 +152,6 @@ func (c *CentralLimit) Estimate(delta float64) (Estimate, error) {
 		return out, nil
 	}
 	var err error
-	out.Epsilon, err = GaussianEpsilon(1/math.Sqrt(squares), delta)
+	out.Epsilon, err = accountant.GaussianEpsilon(1/math.Sqrt(squares), delta)
 	return out, err
 }

@@ -1,0 +1,64 @@
+package accountant
+
+import "math"
+
+// Properties are what is known of one run of a mechanism beside its Rényi curve. The
+// composition theorems, package theorems, rest on them.
+type Properties struct {
+	// Relation is the only one the event is defined for, 0 if any.
+	Relation Relation
+	// Guaranteed says that one run is (Epsilon, Delta)-private.
+	Guaranteed     bool
+	Epsilon, Delta float64
+	// NoiseMultiplier is that of a Gaussian event, of continuous noise, which
+	// dominates the mechanism; 0 if there is none.
+	NoiseMultiplier float64
+	// Rho is the zCDP parameter, rounded up; NaN if there is none.
+	Rho float64
+	// Twice is an event of which two runs, adaptively, cost no less; nil if there is
+	// none.
+	Twice Event
+}
+
+// PropertiesOf returns what is known of one run of a valid event.
+func PropertiesOf(e Event) Properties {
+	r := e.row()
+	p := Properties{Relation: r.relation(), Rho: r.rho(), Twice: r.twice()}
+	one, ok := r.guarantee()
+	p.Guaranteed, p.Epsilon, p.Delta = ok, one.epsilon, one.delta
+	if math.IsNaN(p.Rho) && ok { // the delta of a leaf is among the failures already
+		p.Rho = pureRho(one.epsilon)
+	}
+	if noise, _ := r.sampledAs(); noise != nil {
+		if g, ok := noise.(Gaussian); ok {
+			p.NoiseMultiplier = g.NoiseMultiplier
+		}
+	}
+	return p
+}
+
+// guarantee is the (epsilon, delta) of one run.
+type guarantee struct{ epsilon, delta float64 }
+
+// guaranteeOf returns the (epsilon, delta) of a single mechanism that has one.
+func guaranteeOf(e Event) (guarantee, bool) { return e.row().guarantee() }
+
+// guaranteeAnywhere is guaranteeOf for an event that is inside another, where nobody
+// asks about the relation any more.
+func guaranteeAnywhere(e Event) (guarantee, bool) {
+	if e.row().relation() != 0 {
+		return guarantee{}, false
+	}
+	return guaranteeOf(e)
+}
+
+// gaussianRho returns the rho of Gaussian noise at sensitivity/sigma = ratio, rounded up.
+func gaussianRho(ratio float64) float64 { return atLeastTiny(ratio * ratio / 2 * (1 + 1e-15)) }
+
+// pureRho returns the rho of pure epsilon privacy, rounded up (Steinke 2024).
+func pureRho(eps float64) float64 {
+	if math.IsInf(eps, 1) {
+		return eps
+	}
+	return eps * math.Tanh(eps/2) * (1 + 1e-15)
+}

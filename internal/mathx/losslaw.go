@@ -1,0 +1,79 @@
+package mathx
+
+import (
+	"math"
+	"slices"
+)
+
+// LossAtom is one value of a privacy loss and the log of its mass.
+type LossAtom struct{ Loss, LogMass float64 }
+
+// EpsilonOfLaw returns the least epsilon >= 0 whose E[(1 - e^{epsilon - L})_+]
+// is at most delta. Over the atoms of loss at least some value, with masses A
+// under the first law and B under the second, that expectation is at least
+// A - e^epsilon B, with equality for the right value: epsilon is the largest
+// log((A - delta)/B). Masses are kept in units of delta.
+func EpsilonOfLaw(atoms []LossAtom, delta float64) float64 {
+	slices.SortFunc(atoms, func(a, b LossAtom) int {
+		switch {
+		case a.Loss > b.Loss:
+			return -1
+		case a.Loss < b.Loss:
+			return 1
+		}
+		return 0
+	})
+	logDelta := Log(delta)
+	// The masses are good to a few units in the last place of their logs.
+	u := 4e-15 - 1e-15*logDelta
+	var first, second, excess compensated // A, B e^ref, A - B
+	ref := math.Inf(1)
+	best := 0.0
+	for _, a := range atoms {
+		if a.Loss <= 0 {
+			break
+		}
+		mass := math.Exp(a.LogMass - logDelta)
+		if math.IsInf(ref, 1) {
+			ref = a.Loss
+		}
+		if ref-a.Loss > 20 { // in units of delta >= 1e-290 more would overflow
+			second.scale(math.Exp(a.Loss - ref))
+			ref = a.Loss
+		}
+		first.add(mass)
+		second.add(mass * math.Exp(ref-a.Loss))
+		excess.add(mass * -math.Expm1(-a.Loss))
+		gain := first.sum()*(1+u) - 1
+		if gain <= 0 {
+			continue
+		}
+		eps := math.Log(gain/(second.sum()*(1-u))) + ref
+		if eps < 0.5 && ref < 300 {
+			if e := excess.sum()*(1+u) - 1; e > 0 {
+				eps = math.Log1p(e / (second.sum() * math.Exp(-ref) * (1 - u)))
+			} else {
+				eps = 0
+			}
+		}
+		best = math.Max(best, eps)
+	}
+	return best * (1 + 4e-15)
+}
+
+// compensated is a sum that carries its rounding error (Neumaier 1974).
+type compensated struct{ s, c float64 }
+
+func (k *compensated) add(x float64) {
+	t := k.s + x
+	if math.Abs(k.s) >= math.Abs(x) {
+		k.c += (k.s - t) + x
+	} else {
+		k.c += (x - t) + k.s
+	}
+	k.s = t
+}
+
+func (k *compensated) scale(f float64) { k.s, k.c = k.s*f, k.c*f }
+
+func (k *compensated) sum() float64 { return k.s + k.c }
