@@ -14,8 +14,7 @@ import (
 )
 
 // TestLedgersOfForm1 repeats runs of every mechanism on ledgers that a program wrote
-// before parameters had their own names. The seeds are its seeds, so the same labels
-// must be drawn again, and their hashes are in the ledgers.
+// before parameters had their own names. Each is found again, and is complete.
 func TestLedgersOfForm1(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("testdata/form1")))
@@ -49,8 +48,8 @@ func TestLedgersOfForm1(t *testing.T) {
 			r := release1(t, c)
 			require.True(t, r.Complete)
 			require.Equal(t, run.setting.Values, r.Setting.Values)
-			if run.ledger == "run.jsonl" && c.Predictions == "" { // the same noise as then
-				require.Equal(t, read(t, c.Out), expected(t, c, r.Setting, aggregate.SeedKey(seed)))
+			if file == "gnmax.csv" { // the first of its ledger, with the same noise as then
+				require.Equal(t, strings.Replace(read(t, c.Out), heading, seededHeading, 1), expected(t, c, r.Setting, aggregate.SeedKey(seed)))
 			}
 			for name, v := range run.setting.Values { // other values are another run
 				other := c
