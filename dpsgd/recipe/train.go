@@ -87,7 +87,13 @@ func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64,
 	if err != nil {
 		return nil, 0, err
 	}
-	book, err := file.Open(ctx, file.New)
+	account := file.New
+	if is, fresh, err := file.Look(); err != nil {
+		return nil, 0, err
+	} else if !fresh && math.Abs(is.Epsilon-account.Epsilon) <= 1e-9*account.Epsilon {
+		account.Epsilon = is.Epsilon // computed by another version, to other last digits
+	}
+	book, err := file.Open(ctx, account)
 	return book, noise, err
 }
 

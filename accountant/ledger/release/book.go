@@ -195,6 +195,9 @@ func (b *Book) accept(s ledger.State) error {
 		if err != nil {
 			return err
 		}
+		if b.shared && replaces(f.Path) {
+			f.warn("another ledger was charged under this name, %s, and is gone: what was released under it stays released, and this one begins with a whole budget", f.Path)
+		}
 		return f.lost(traces)
 	}
 	hasHead, err := durable.Exists(HeadFile(f.Path))

@@ -1,6 +1,8 @@
 package release
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -57,6 +59,29 @@ func StateDir() (string, error) {
 func markFile(id string) (string, error) {
 	dir, err := StateDir()
 	return filepath.Join(dir, id+".head"), err
+}
+
+// indexFile returns the file that says which ledger was charged under a name last.
+func indexFile(path string) (string, error) {
+	dir, err := StateDir()
+	if err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", fmt.Errorf("release: %w", err)
+	}
+	name := sha256.Sum256([]byte(path))
+	return filepath.Join(dir, hex.EncodeToString(name[:16])+".at"), nil
+}
+
+// replaces reports whether another ledger was charged under this name before.
+func replaces(path string) bool {
+	index, err := indexFile(path)
+	if err != nil {
+		return false
+	}
+	there, err := durable.Exists(index)
+	return there && err == nil
 }
 
 // readHead reads a head; the zero Head if there is no such file.
@@ -143,6 +168,11 @@ func (b *Book) mark(head ledger.Head) {
 	if err == nil {
 		durable.Sweep(path, "") // of a process that was killed: the ledger is ours
 		err = durable.WriteBytes(path, 0o600, formatHead(head))
+	}
+	if index, wrong := indexFile(b.file.Path); err == nil && wrong == nil {
+		if is, wrong := os.ReadFile(index); wrong != nil || string(is) != b.Ledger.State().ID+"\n" {
+			err = durable.WriteBytes(index, 0o600, []byte(b.Ledger.State().ID+"\n"))
+		}
 	}
 	if err != nil {
 		b.file.warn("the head of %s is kept beside it only, where a copy of the whole folder puts it back too: %v", b.file.Path, err)
