@@ -380,7 +380,7 @@ func TestRollback(t *testing.T) {
 				if is.undetectable() {
 					silent++
 				}
-				clear(t, paths)
+				clearRelease(t, paths)
 			}
 			t.Logf("of %d combinations %d are refused; in %d no file tells", len(conditions()), refused, silent)
 			require.Equal(t, 54, refused+silent+6) // in 6 all lines are there, and a head
@@ -404,8 +404,8 @@ func readers(t *testing.T, is condition) {
 	}
 }
 
-// clear removes what a release under one condition left.
-func clear(t *testing.T, paths map[string]string) {
+// clearRelease removes what a release under one condition left.
+func clearRelease(t *testing.T, paths map[string]string) {
 	t.Helper()
 	left, err := filepath.Glob("out2*")
 	require.NoError(t, err)

@@ -1,0 +1,243 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+func knowing(heads ...Head) Kept {
+	return Kept{Heads: func(string) ([]Head, error) { return heads, nil }}
+}
+
+// A ledger is compared with the heads that were kept of it before anything is written.
+func TestHeadsThatWereKept(t *testing.T) {
+	m := &memory{data: sample(t, filterConfig())}
+	lines := bytes.SplitAfter(m.data, []byte("\n"))
+	l, err := openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	last := l.Head()
+	require.NoError(t, l.Close())
+	older := &memory{data: bytes.Join(lines[:3], nil)}
+	l, err = openStore(older, filterConfig(), Kept{})
+	require.NoError(t, err)
+	first := l.Head()
+	require.NoError(t, l.Close())
+	require.EqualValues(t, 3, first.Lines)
+
+	for name, c := range map[string]struct {
+		file  []byte
+		heads []Head
+		says  string // "" if it is whole
+	}{
+		"the last":             {m.data, []Head{last}, ""},
+		"an earlier one":       {m.data, []Head{first}, ""},
+		"both":                 {m.data, []Head{first, last}, ""},
+		"none":                 {m.data, []Head{{}}, ""},
+		"another hash":         {m.data, []Head{{first.Lines, last.Hash}}, "is not that of the head"},
+		"an older copy":        {older.data, []Head{first, last}, "the file once had"},
+		"the very first state": {lines[0], []Head{last}, "the file once had"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := &memory{data: bytes.Clone(c.file)}
+			l, err := openStore(file, filterConfig(), knowing(c.heads...))
+			_, verr := VerifyKept(bytes.NewReader(c.file), knowing(c.heads...), nil)
+			if c.says == "" {
+				require.NoError(t, err)
+				require.NoError(t, verr)
+				require.NoError(t, l.Close())
+				return
+			}
+			require.ErrorIs(t, err, ErrCorrupt)
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, verr, c.says)
+			require.Equal(t, string(c.file), string(file.data), "nothing is written")
+		})
+	}
+	refuse := errors.New("refused")
+	file := &memory{data: bytes.Clone(m.data)}
+	_, err = openStore(file, filterConfig(), Kept{Accept: func(s State) error {
+		require.Equal(t, State{ID: s.ID, Lines: last.Lines, Entries: 3, Commits: 3}, s)
+		require.NotEmpty(t, s.ID)
+		return refuse
+	}})
+	require.ErrorIs(t, err, refuse)
+	require.Equal(t, string(m.data), string(file.data))
+}
+
+// adopted returns a ledger as earlier versions made it, without an id, after it was adopted.
+func adopted(t *testing.T) *memory {
+	t.Helper()
+	m := &memory{}
+	l, err := openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	h := l.chain.header
+	h.ID = ""
+	text, err := h.encode()
+	require.NoError(t, err)
+	first := line{number: 1, kind: headerLine, text: text}
+	m = &memory{data: append(first.encode(nil), '\n')}
+	l, err = openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	require.Empty(t, l.State().ID)
+	r, err := l.Reserve(votes(5))
+	require.NoError(t, err)
+	require.NoError(t, l.Commit(r, []byte("x")))
+	require.NoError(t, l.Adopt())
+	require.EqualValues(t, 4, l.State().Adopted)
+	_, err = l.Reserve(votes(1))
+	require.NoError(t, err)
+	return m
+}
+
+// A ledger of an earlier version gets an id when it is adopted; heads are asked for by it.
+func TestAdopted(t *testing.T) {
+	m := adopted(t)
+	s, err := verify(m.data)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, s.Adopted)
+	require.Len(t, s.ID, 2*idBytes)
+	var asked []string
+	kept := Kept{Heads: func(id string) ([]Head, error) {
+		if asked = append(asked, id); id == "" {
+			return nil, nil
+		}
+		return []Head{s.Head}, nil
+	}}
+	l, err := openStore(m, filterConfig(), kept)
+	require.NoError(t, err)
+	require.Equal(t, []string{"", s.ID}, asked)
+	require.NoError(t, l.Adopt(), "again, of a head that was lost")
+	again, err := verify(m.data)
+	require.NoError(t, err)
+	require.Equal(t, s.ID, again.ID)
+	require.EqualValues(t, 6, again.Adopted)
+	require.NoError(t, l.Close())
+
+	// Cut off anywhere, the line charges nothing and is dropped.
+	lines := bytes.SplitAfter(m.data, []byte("\n"))
+	last := len(m.data) - len(lines[5])
+	for cut := last + len(`{"line":6,"a`); cut < len(m.data)-1; cut++ {
+		torn := &memory{data: bytes.Clone(m.data[:cut])}
+		l, err := openStore(torn, filterConfig(), Kept{})
+		require.NoError(t, err)
+		require.False(t, l.chain.exhausted)
+		require.Equal(t, string(m.data[:last]), string(torn.data))
+	}
+	// A ledger has one id.
+	other := l.chain.next(adoptLine)
+	other.text = []byte(`"` + newID() + `"`)
+	_, err = verify(append(append(bytes.Clone(m.data), other.encode(nil)...), '\n'))
+	require.ErrorContains(t, err, "it adopts ledger")
+}
+
+// A header is taken in one form only: each field once, in its own case.
+func TestHeadersHaveOneForm(t *testing.T) {
+	m := &memory{}
+	l, err := openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	text, err := l.chain.header.encode()
+	require.NoError(t, err)
+	made := func(header string) []byte {
+		l := line{number: 1, kind: headerLine, text: []byte(header)}
+		return append(l.encode(nil), '\n')
+	}
+	_, err = verify(made(string(text)))
+	require.NoError(t, err)
+	for _, change := range []struct{ from, to string }{
+		{`"epsilon":2`, `"epsilon":2,"epsilon":200`},
+		{`"epsilon":2`, `"Epsilon":2`},
+		{`"epsilon":2`, `"epsilon":2.0`},
+		{`"noise":""`, `"noise":"","noise":"secret"`},
+		{`"id":"`, `"id":"0`},
+		{`"id":"` + l.chain.id + `"`, `"id":""`},
+		{`{"unit"`, `{ "unit"`},
+	} {
+		require.Contains(t, string(text), change.from)
+		_, err = verify(made(strings.Replace(string(text), change.from, change.to, 1)))
+		require.ErrorIs(t, err, ErrCorrupt, change.to)
+	}
+}
+
+// On a file system whose locks hold nobody out, what somebody else has written is found
+// before and after every append, and nothing is built on it.
+func TestAppendsOfOthersAreFound(t *testing.T) {
+	t.Run("before", func(t *testing.T) {
+		m := &memory{}
+		first, err := openStore(m, filterConfig(), Kept{})
+		require.NoError(t, err)
+		second, err := openStore(m, filterConfig(), Kept{})
+		require.NoError(t, err)
+		_, err = first.Reserve(votes(1))
+		require.NoError(t, err)
+		_, err = second.Reserve(votes(1))
+		require.ErrorIs(t, err, ErrBroken)
+		require.ErrorIs(t, err, errShared)
+		s, err := verify(m.data)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, s.Entries)
+	})
+	t.Run("at the same time", func(t *testing.T) {
+		m := &overwritten{}
+		l, err := openStore(m, filterConfig(), Kept{})
+		require.NoError(t, err)
+		m.with = []byte("{")
+		_, err = l.Reserve(votes(1))
+		require.ErrorIs(t, err, errShared)
+	})
+}
+
+// overwritten is a store to which somebody else writes between a write and its sync.
+type overwritten struct {
+	memory
+	with []byte
+}
+
+func (o *overwritten) Sync() error {
+	if o.with != nil {
+		copy(o.data[len(o.data)-20:], o.with)
+	}
+	return nil
+}
+
+// Try says what Reserve would, and changes nothing.
+func TestTry(t *testing.T) {
+	for _, cfg := range []Config{testConfig, filterConfig()} {
+		l, err := Open(filepath.Join(t.TempDir(), "ledger.jsonl"), cfg)
+		require.NoError(t, err)
+		defer l.Close()
+		_, err = l.Reserve(votes(3))
+		require.NoError(t, err)
+		before, state := l.Left(), l.Head()
+		require.NoError(t, l.Try(votes(2), accountant.Gaussian{NoiseMultiplier: 20}))
+		wide := accountant.Gaussian{NoiseMultiplier: 0.1}
+		tried := l.Try(votes(2), wide)
+		require.ErrorIs(t, tried, ErrBudgetExceeded)
+		require.Equal(t, before, l.Left())
+		require.Equal(t, state, l.Head())
+		_, err = l.ReserveBatch([]accountant.Event{votes(2), wide})
+		require.Equal(t, err, tried)
+		require.Equal(t, before, l.Left())
+	}
+}
+
+// Both functions of Kept are called while the file is locked.
+func TestKeptIsReadUnderTheLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.jsonl")
+	l, err := Open(path, filterConfig())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = OpenKept(ctx, path, filterConfig(), Kept{Heads: func(string) ([]Head, error) { panic("it is not ours") }})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, l.Close())
+	require.NoError(t, os.Remove(path))
+}
