@@ -40,6 +40,36 @@ func smallSanitizer(t testing.TB) *Sanitizer {
 
 var smallVotes = [][]int{{20, 0, 0}, {1, 18, 1}, {9, 7, 2}}
 
+// Releases of other settings on the same votes meet other noise: with the same noise
+// two sizes of it would give away what they cover.
+func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
+	groups, _, err := collect(context.Background(), histograms(smallVotes), Options{})
+	require.NoError(t, err)
+	base := smallSanitizer(t).Config()
+	seen := map[uint64]string{}
+	for name, change := range map[string]func(*SanitizerConfig){
+		"nothing":   func(*SanitizerConfig) {},
+		"queries":   func(c *SanitizerConfig) { c.Queries = 4 },
+		"teachers":  func(c *SanitizerConfig) { c.Teachers = 21 },
+		"order":     func(c *SanitizerConfig) { c.Order = 5 },
+		"beta":      func(c *SanitizerConfig) { c.Beta = 0.06 },
+		"sigma":     func(c *SanitizerConfig) { c.Sigma = 6 },
+		"margin":    func(c *SanitizerConfig) { c.Margin = 1 },
+		"grid":      func(c *SanitizerConfig) { c.Grid = 0x1p-10 },
+		"threshold": func(c *SanitizerConfig) { c.Mechanism = ConfidentGNMax{Threshold: 13, Sigma1: 8, Sigma2: 4} },
+		"sigma1":    func(c *SanitizerConfig) { c.Mechanism = ConfidentGNMax{Threshold: 12, Sigma1: 9, Sigma2: 4} },
+		"mechanism": func(c *SanitizerConfig) { c.Mechanism = GNMax{Sigma: 8} },
+	} {
+		cfg := base
+		change(&cfg)
+		s, err := NewSanitizer(cfg)
+		require.NoError(t, err, name)
+		word := s.key(aggregate.SeedKey(1), groups).Stream().Uint64()
+		require.NotContains(t, seen, word, "%s and %s", name, seen[word])
+		seen[word] = name
+	}
+}
+
 func TestReleaseIsChargedOnceAndRepeats(t *testing.T) {
 	cfg := smallSanitizer(t).Config()
 	cfg.Sigma = 0.5
