@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/big"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,6 +68,26 @@ func TestReleasesOfOtherSettingsMeetOtherNoise(t *testing.T) {
 		word := s.key(aggregate.SeedKey(1), groups).Stream().Uint64()
 		require.NotContains(t, seen, word, "%s and %s", name, seen[word])
 		seen[word] = name
+	}
+}
+
+// The epsilon of a release holds what the queries cost and what telling it cost, and
+// is not below the conversion of their sum.
+func TestReleasedEpsilonHoldsBothCosts(t *testing.T) {
+	s := smallSanitizer(t)
+	for _, drawn := range []float64{0, 0.1, 1, s.worst / 2} {
+		r, err := s.released(drawn, true)
+		require.NoError(t, err)
+		require.Equal(t, s.cost, r.ReleaseCost)
+		require.GreaterOrEqual(t, r.Cost, math.Min(drawn, s.worst))
+		// at an integer order the rule is sum + log(1-1/a) - log(a delta)/(a-1)
+		a := new(big.Float).SetPrec(200).SetFloat64(r.Order)
+		require.True(t, a.IsInt())
+		sum := new(big.Float).SetPrec(200).Add(big.NewFloat(r.Cost), big.NewFloat(r.ReleaseCost))
+		rest := math.Log1p(-1/r.Order) - math.Log(r.Order*r.Delta)/(r.Order-1)
+		exact, _ := sum.Add(sum, big.NewFloat(rest)).Float64()
+		require.GreaterOrEqual(t, r.Epsilon, exact)
+		require.InEpsilon(t, exact, r.Epsilon, 1e-12, "and not far above")
 	}
 }
 
