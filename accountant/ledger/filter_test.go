@@ -253,6 +253,28 @@ func TestOrdersAreChecked(t *testing.T) {
 
 // TestPenaltyIsTheAccountants against accounts of one order, which convert by
 // themselves.
+// What failures may take is not there for the costs: a filter holds a cost at the rest of
+// delta.
+func TestCostsGetTheRestOfDelta(t *testing.T) {
+	const order, delta, failure = 20.0, 1e-5, 9e-6
+	l, err := Open("", Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: delta, Mode: Filter,
+		Orders: []float64{order}, FailureDelta: failure})
+	require.NoError(t, err)
+	_, err = l.Reserve(accountant.ZCDP{Rho: 0.01})
+	require.NoError(t, err)
+	got, err := l.Epsilon()
+	require.NoError(t, err)
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{order}})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(accountant.ZCDP{Rho: 0.01}, 1))
+	want, err := account.Epsilon(delta - failure)
+	require.NoError(t, err)
+	require.InDelta(t, want.Upper, got, 1e-9)
+	whole, err := account.Epsilon(delta)
+	require.NoError(t, err)
+	require.Greater(t, got, whole.Upper+0.05)
+}
+
 func TestPenaltyIsTheAccountants(t *testing.T) {
 	for _, a := range []float64{1.01, 1.5, 2, 8, 64, 1 << 20} {
 		for _, delta := range []float64{0.9, 0.5, 1e-3, 1e-5, 1e-12, 1e-300} {

@@ -24,6 +24,14 @@ func TestUint64N(t *testing.T) {
 		}
 	}
 	require.InDelta(t, draws/3.0, low, 6*66.7, "six standard deviations")
+	// Without rejection every third number would have two of the four words.
+	thirds := 0
+	for range draws {
+		if s.Uint64N(n)%3 == 0 {
+			thirds++
+		}
+	}
+	require.InDelta(t, draws/3.0, thirds, 6*66.7, "six standard deviations")
 }
 
 func TestPerm(t *testing.T) {
