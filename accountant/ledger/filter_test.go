@@ -275,6 +275,21 @@ func TestCostsGetTheRestOfDelta(t *testing.T) {
 	require.Greater(t, got, whole.Upper+0.05)
 }
 
+// A batch that is refused gives back the failures of its first events too.
+func TestARefusedBatchLeavesNoFailure(t *testing.T) {
+	cfg := filterConfig()
+	cfg.FailureDelta = 1e-6
+	l, err := Open("", cfg)
+	require.NoError(t, err)
+	event := accountant.WithFailure{Event: accountant.PureDP{Epsilon: 0.01}, Delta: 9e-7}
+	_, err = l.ReserveBatch([]accountant.Event{event, accountant.PureDP{Epsilon: 1e6}})
+	require.ErrorIs(t, err, ErrBudgetExceeded)
+	_, err = l.Reserve(event)
+	require.NoError(t, err)
+	_, err = l.Reserve(event)
+	require.ErrorIs(t, err, ErrBudgetExceeded, "two are beyond the part of delta")
+}
+
 func TestPenaltyIsTheAccountants(t *testing.T) {
 	for _, a := range []float64{1.01, 1.5, 2, 8, 64, 1 << 20} {
 		for _, delta := range []float64{0.9, 0.5, 1e-3, 1e-5, 1e-12, 1e-300} {
