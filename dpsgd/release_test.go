@@ -2,12 +2,14 @@ package dpsgd
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
 )
 
 // noiseOf returns what a release adds to a sum of integers.
@@ -129,4 +131,75 @@ func TestScaleOfAutomaticClippingStaysWithinFloat32(t *testing.T) {
 	require.Equal(t, 0x1p60, scale)
 	scale, _ = clip.Scale(0, 0x1p50)
 	require.InEpsilon(t, 0x1p-10, scale, 1e-12)
+}
+
+// Every run of parameters has noise of its own: with one stream for all, the difference
+// of two parameters would be bare.
+func TestSpansMeetOtherNoise(t *testing.T) {
+	law, err := rng.NewDiscreteGaussian(1 << minGridBits)
+	require.NoError(t, err)
+	const spans = 3
+	r := &release{key: SeedKey(1), workers: 1, noise: law, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
+	r.addNoise(0)
+	for i := range spans {
+		for j := range i {
+			same := 0
+			for k := range spanLength {
+				if r.total[i*spanLength+k] == r.total[j*spanLength+k] {
+					same++
+				}
+			}
+			require.Less(t, same, 3, "runs %d and %d", i, j)
+		}
+	}
+}
+
+// Every step has a sample and noise of its own, whatever the sums are.
+func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
+	records := make([]float32, 300)
+	r, err := newRelease(toy{parameter: make([]float32, 8)}, column(records...), setting{probability: 0.3, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 1)
+	require.NoError(t, err)
+	r.key = SeedKey(1)
+	noise, samples := map[int64]bool{}, map[string]bool{}
+	const steps = 5
+	for step := range uint64(steps) {
+		_, err := r.run(t.Context(), step)
+		require.NoError(t, err)
+		samples[fmt.Sprint(r.batch.rows)] = true
+		clear(r.total)
+		r.addNoise(step)
+		noise[r.total[0]] = true
+	}
+	require.Len(t, samples, steps)
+	require.Len(t, noise, steps)
+}
+
+// All that a run is a function of is in the hash that its key comes from.
+func TestFingerprintHoldsEverything(t *testing.T) {
+	type input struct {
+		configuration string
+		model         toy
+		data          Data
+	}
+	base := func() input {
+		d := column(1, 2, 3)
+		d.Y = []int{0, 1, 2}
+		return input{"a", toy{parameter: []float32{1, 2}}, d}
+	}
+	seen := map[string]string{}
+	for name, change := range map[string]func(*input){
+		"nothing":       func(*input) {},
+		"configuration": func(i *input) { i.configuration = "b" },
+		"parameters":    func(i *input) { i.model.parameter[1] = 2.5 },
+		"more of them":  func(i *input) { i.model.parameter = append(i.model.parameter, 0) },
+		"a record":      func(i *input) { i.data = column(1, 2, 4); i.data.Y = []int{0, 1, 2} },
+		"a label":       func(i *input) { i.data.Y = []int{0, 1, 1} },
+		"a record less": func(i *input) { i.data = column(1, 2); i.data.Y = []int{0, 1} },
+	} {
+		i := base()
+		change(&i)
+		sum := string(fingerprint(i.configuration, i.model, i.data, 1))
+		require.NotContains(t, seen, sum, "%s and %s", name, seen[sum])
+		seen[sum] = name
+	}
 }
