@@ -13,23 +13,6 @@ func LogAddExp(a, b float64) float64 {
 	return a + math.Log1p(math.Exp(b-a))
 }
 
-// LogSubExp returns log(e^a - e^b) for a >= b. It returns -Inf if they are equal and NaN if
-// a < b.
-func LogSubExp(a, b float64) float64 {
-	switch {
-	case math.IsInf(b, -1):
-		return a
-	case math.IsInf(a, 1):
-		if math.IsInf(b, 1) {
-			return math.NaN()
-		}
-		return a
-	case a < b:
-		return math.NaN()
-	}
-	return a + Log1mExp(a-b)
-}
-
 // Log1mExp returns log(1 - e^-x) for x >= 0, accurate at both ends. The switch at log 2 is
 // Mächler's.
 func Log1mExp(x float64) float64 {

@@ -25,8 +25,6 @@ func TestLogNormalCDF(t *testing.T) {
 		assert.InEpsilon(t, direct, LogNormalCDF(-x), 1e-13)
 		assert.InEpsilon(t, 0.5*math.Erfc(x/math.Sqrt2)*math.Exp(x*x/2+logSqrt2Pi), Mills(x), 1e-13)
 	}
-	assert.InEpsilon(t, 1.0, Erfcx(1e-300), 1e-15)
-	assert.InEpsilon(t, 1/(1e10*math.Sqrt(math.Pi)), Erfcx(1e10), 1e-15)
 }
 
 func TestLogSpace(t *testing.T) {
@@ -34,9 +32,6 @@ func TestLogSpace(t *testing.T) {
 	assert.InEpsilon(t, math.Ln2+1000, LogAddExp(1000, 1000), 1e-15)
 	assert.Equal(t, -inf, LogAddExp(-inf, -inf))
 	assert.Equal(t, 3.0, LogAddExp(-inf, 3))
-	assert.Equal(t, -inf, LogSubExp(5, 5))
-	assert.True(t, math.IsNaN(LogSubExp(4, 5)))
-	assert.InEpsilon(t, 1000+math.Log(1-math.Exp(-1)), LogSubExp(1000, 999), 1e-15)
 	assert.InEpsilon(t, math.Log(1e-20), Log1mExp(1e-20), 1e-15)
 	assert.InEpsilon(t, -math.Exp(-50), Log1mExp(50), 1e-15)
 	assert.InEpsilon(t, 900.0, LogExpm1(900), 1e-15)

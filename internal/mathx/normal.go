@@ -37,8 +37,3 @@ func Mills(x float64) float64 {
 	}
 	return 1 / t
 }
-
-// Erfcx returns e^(x*x) erfc(x).
-func Erfcx(x float64) float64 {
-	return Mills(x*math.Sqrt2) * math.Sqrt(2/math.Pi)
-}
