@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // Randomised responses that now and then give themselves away, all outcomes
@@ -31,7 +33,7 @@ func TestAccountantsAgainstEnumeration(t *testing.T) {
 			p, q = product(p, []float64{delta, yes, 1 - delta - yes, 0}), product(q, []float64{0, 1 - delta - yes, yes, delta})
 		}
 		at := rapid.SampledFrom([]float64{0, 0.1, 0.5, 1, 2, 4}).Draw(t, "at")
-		truth := hockeyStick(p, q, at)
+		truth := testkit.HockeyStick(p, q, at)
 		delta := map[string]float64{}
 		for name, a := range accounts {
 			if name == "moments" {
@@ -88,9 +90,9 @@ func TestWithoutReplacementSmallWorld(t *testing.T) {
 					p, q := law(ones), law(ones+1)
 					for _, pair := range [][2][]float64{{p, q}, {q, p}} {
 						for _, a := range []float64{1.5, 2, 3, 4.5, 10} {
-							assert.LessOrEqual(t, renyi(pair[0], pair[1], a), c(a)*(1+1e-9), "n=%d m=%d ones=%d a=%v", n, m, ones, a)
+							assert.LessOrEqual(t, testkit.Renyi(pair[0], pair[1], a), c(a)*(1+1e-9), "n=%d m=%d ones=%d a=%v", n, m, ones, a)
 						}
-						assert.LessOrEqual(t, hockeyStick(pair[0], pair[1], b.Upper), 1e-12)
+						assert.LessOrEqual(t, testkit.HockeyStick(pair[0], pair[1], b.Upper), 1e-12)
 					}
 				}
 			}
@@ -139,8 +141,8 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 				for _, eps := range []float64{0, 0.1, 0.5, 1} {
 					b, err := a.Delta(eps)
 					require.NoError(t, err)
-					assert.GreaterOrEqual(t, b.Upper, hockeyStick(p, r, eps))
-					assert.GreaterOrEqual(t, b.Upper, hockeyStick(r, p, eps))
+					assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(p, r, eps))
+					assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(r, p, eps))
 				}
 			}
 		}
@@ -171,7 +173,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 					high := math.Min(low*math.Exp(eps), 1-(1-low)*math.Exp(-eps))
 					p, q := []float64{pgf(1 - low), 1 - pgf(1-low)}, []float64{pgf(1 - high), 1 - pgf(1-high)}
 					for _, a := range []float64{1.5, 2, 4, 16, 50} {
-						d := math.Max(renyi(p, q, a), renyi(q, p, a))
+						d := math.Max(testkit.Renyi(p, q, a), testkit.Renyi(q, p, a))
 						assert.LessOrEqual(t, d, c(a)*(1+1e-6)+1e-12, "eps=%v eta=%v gamma=%v low=%v a=%v", eps, eta, gamma, low, a)
 						tightest = math.Max(tightest, d/c(a))
 					}
@@ -188,7 +190,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 						return []float64{none, math.Max(bad, 1e-300), 1 - none - bad}
 					}
 					for _, a := range []float64{1.5, 2, 4, 16} {
-						d := math.Max(renyi(law(low), law(high), a), renyi(law(high), law(low), a))
+						d := math.Max(testkit.Renyi(law(low), law(high), a), testkit.Renyi(law(high), law(low), a))
 						assert.LessOrEqual(t, d, pc(a)*(1+1e-6)+1e-12, "poisson eps=%v gamma=%v low=%v a=%v", eps, gamma, low, a)
 					}
 				}
@@ -243,8 +245,8 @@ func TestGroup(t *testing.T) {
 	for _, order := range a {
 		v, _, err := g.RDP([]float64{order})
 		require.NoError(t, err)
-		assert.LessOrEqual(t, renyi(p, r, order), v[0])
-		assert.LessOrEqual(t, renyi(r, p, order), v[0])
+		assert.LessOrEqual(t, testkit.Renyi(p, r, order), v[0])
+		assert.LessOrEqual(t, testkit.Renyi(r, p, order), v[0])
 	}
 	for _, e := range []Event{WithFailure{Gaussian{1}, 1e-9}, PoissonSampled{0.1, Composed{}}, KaryResponse{1, 3}} {
 		assert.ErrorIs(t, newRDP(t, Config{}).Compose(Group{2, e}, 1), ErrUnsupportedEvent)

@@ -6,27 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
-
-// hockeyStick is sum (p - e^eps q)_+, exactly what delta has to cover.
-func hockeyStick(p, q []float64, eps float64) float64 {
-	sum := 0.0
-	for i := range p {
-		sum += math.Max(0, p[i]-math.Exp(eps)*q[i])
-	}
-	return sum
-}
-
-// renyi is the divergence of two laws listed point by point.
-func renyi(p, q []float64, a float64) float64 {
-	sum := 0.0
-	for i := range p {
-		if p[i] > 0 {
-			sum += math.Exp(a*math.Log(p[i]) + (1-a)*math.Log(q[i]))
-		}
-	}
-	return math.Log(sum) / (a - 1)
-}
 
 // product is the law of two independent draws.
 func product(p, q []float64) []float64 {
@@ -99,11 +81,11 @@ func TestSmallWorldCurves(t *testing.T) {
 				if a > 8 && world.q == nil {
 					continue
 				}
-				for _, d := range []float64{renyi(world.p, q, a), renyi(q, world.p, a)} {
+				for _, d := range []float64{testkit.Renyi(world.p, q, a), testkit.Renyi(q, world.p, a)} {
 					assert.LessOrEqual(t, d, c(a)*(1+1e-9), "order %v", a)
 				}
 				if world.tight {
-					assert.InEpsilon(t, renyi(world.p, q, a), c(a), 1e-9, "order %v", a)
+					assert.InEpsilon(t, testkit.Renyi(world.p, q, a), c(a), 1e-9, "order %v", a)
 				}
 			}
 		})
@@ -124,7 +106,7 @@ func TestSmallWorldComposition(t *testing.T) {
 	for _, eps := range []float64{0, 0.3, 1, 2, 3, 3.9} {
 		b, err := account.Delta(eps)
 		require.NoError(t, err)
-		exact := hockeyStick(one, other, eps)
+		exact := testkit.HockeyStick(one, other, eps)
 		assert.LessOrEqual(t, exact, b.Upper, "epsilon %v", eps)
 		assert.Less(t, b.Upper, 20*exact+1e-9, "epsilon %v: not useless either", eps)
 		assert.Greater(t, b.Upper, 0.0)
@@ -153,8 +135,8 @@ func TestSmallWorldMStab(t *testing.T) {
 		for _, e := range []float64{0, 0.2, 0.5, 1, 2} {
 			b, err := a.Delta(e)
 			require.NoError(t, err)
-			assert.LessOrEqual(t, hockeyStick(p2, q2, e), b.Upper, "%s at %v", name, e)
-			assert.LessOrEqual(t, hockeyStick(q2, p2, e), b.Upper, "%s at %v", name, e)
+			assert.LessOrEqual(t, testkit.HockeyStick(p2, q2, e), b.Upper, "%s at %v", name, e)
+			assert.LessOrEqual(t, testkit.HockeyStick(q2, p2, e), b.Upper, "%s at %v", name, e)
 		}
 		b, err := a.Epsilon(math.Exp(-eps*threshold) * 0.9) // below the failure of two runs
 		require.NoError(t, err)
@@ -244,6 +226,6 @@ func TestNegativeControls(t *testing.T) {
 	})
 	t.Run("a curve halved is seen by enumeration", func(t *testing.T) {
 		p, q := []float64{0.25, 0.75}, []float64{0.75, 0.25}
-		assert.Greater(t, renyi(p, q, 2), pureCurve(math.Log(3)/2)(2))
+		assert.Greater(t, testkit.Renyi(p, q, 2), pureCurve(math.Log(3)/2)(2))
 	})
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // falseAlarm is the probability that a correct mechanism fails a chi-square
@@ -15,7 +17,7 @@ import (
 const falseAlarm = 1e-9
 
 var asked = func() int {
-	if raceDetector {
+	if testkit.Race {
 		return 100_000
 	}
 	return 1_000_000
@@ -167,7 +169,7 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 			law, err := c.law()
 			require.NoError(t, err)
 			require.Greater(t, pValue(observed, law), falseAlarm)
-			if raceDetector {
+			if testkit.Race {
 				return // too few draws for the controls
 			}
 			for name, wrong := range c.controls {

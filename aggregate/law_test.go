@@ -1,10 +1,8 @@
 package aggregate
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 
@@ -12,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func gnmax(t require.TestingT, sigma float64) *GNMax { return newGNMax(t, sigma, 1) }
@@ -44,12 +43,6 @@ func histogram(t require.TestingT, counts ...int) Histogram {
 	return h
 }
 
-func readReference(t *testing.T, name string, v any) {
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, v))
-}
-
 // close to 1e-9 relative or 1e-13 absolute, as the reference files ask.
 func requireProbs(t *testing.T, want, gotLogs []float64, name string) {
 	t.Helper()
@@ -76,7 +69,7 @@ func TestLawsReference(t *testing.T) {
 			LaplaceTies    []float64 `json:"discrete_laplace_t_eq_scale_uniform_ties"`
 		} `json:"entries"`
 	}
-	readReference(t, "noisy_argmax_probabilities.json", &ref)
+	testkit.ReadJSON(t, "testdata/noisy_argmax_probabilities.json", &ref)
 	require.NotEmpty(t, ref.Entries)
 	for _, e := range ref.Entries {
 		t.Run(fmt.Sprint(e.Counts, e.Scale), func(t *testing.T) {
@@ -122,7 +115,7 @@ func TestConfidentLawReference(t *testing.T) {
 			Classes   []float64 `json:"p_class_and_answered"`
 		} `json:"entries"`
 	}
-	readReference(t, "confident_gnmax.json", &ref)
+	testkit.ReadJSON(t, "testdata/confident_gnmax.json", &ref)
 	require.NotEmpty(t, ref.Entries)
 	for _, e := range ref.Entries {
 		m := confident(t, e.Threshold, e.Sigma1, e.Sigma2)
@@ -147,7 +140,7 @@ func TestThresholdStepReference(t *testing.T) {
 			Exact     []float64 `json:"rdp_exact_bernoulli"`
 		} `json:"cases"`
 	}
-	readReference(t, "threshold_step.json", &ref)
+	testkit.ReadJSON(t, "testdata/threshold_step.json", &ref)
 	require.NotEmpty(t, ref.Cases)
 	for _, c := range ref.Cases {
 		m := confident(t, c.Threshold, c.Sigma, 1)
@@ -184,7 +177,7 @@ func TestNoiseReference(t *testing.T) {
 		Gaussian []reference `json:"discrete_gaussian"`
 		Laplace  []reference `json:"discrete_laplace"`
 	}
-	readReference(t, "discrete_noise.json", &ref)
+	testkit.ReadJSON(t, "../internal/rng/testdata/discrete_noise.json", &ref)
 	require.NotEmpty(t, ref.Gaussian)
 	require.NotEmpty(t, ref.Laplace)
 	check := func(r reference, noise integerNoise) {

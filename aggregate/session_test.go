@@ -10,14 +10,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testledger"
 )
 
 func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
-	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
-	r, err := l.Reserve(e)
-	require.NoError(t, err)
-	return r
+	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
 func begin(t require.TestingT, m Mechanism, key Key) Session {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // orders at which divergences are compared, from 1.1 to 64, and the largest
@@ -54,7 +55,7 @@ func (c claims) of(t *testing.T, e accountant.Event) (byRDP, byPLD []float64) {
 			require.NoError(t, account.Compose(e, 1))
 			for _, epsilon := range c.epsilons {
 				b := accountant.Bound{Upper: 1}
-				if i == 0 || !raceDetector {
+				if i == 0 || !testkit.Race {
 					b, err = account.Delta(epsilon)
 					require.NoError(t, err)
 				}
@@ -229,7 +230,7 @@ func TestWorstCaseReference(t *testing.T) {
 			Renyi     map[string]float64 `json:"renyi"`
 		} `json:"entries"`
 	}
-	readReference(t, "noisy_argmax_worst_case.json", &ref)
+	testkit.ReadJSON(t, "testdata/noisy_argmax_worst_case.json", &ref)
 	checked := map[string]int{}
 	for _, e := range ref.Entries {
 		name := fmt.Sprintf("%+v", e)

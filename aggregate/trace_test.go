@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // The reference has real noise. In units of 2^-20 votes it is integer noise on
@@ -35,7 +37,7 @@ func TestTraceReference(t *testing.T) {
 			Label       int       `json:"interactive_label"`
 		} `json:"cases"`
 	}
-	readReference(t, "aggregator_trace.json", &ref)
+	testkit.ReadJSON(t, "testdata/aggregator_trace.json", &ref)
 	seen := map[string]int{}
 	for _, c := range ref.Cases {
 		counts := make([]int, len(c.Counts))

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // toy is a model with one parameter whose gradient is the record's feature.
@@ -109,13 +110,6 @@ func renyi(p, q []float64, order int) float64 {
 	return math.Log(s) / float64(order-1)
 }
 
-func hockeyStick(p, q []float64, epsilon float64) (s float64) {
-	for k := range p {
-		s += math.Max(0, p[k]-math.Exp(epsilon)*q[k])
-	}
-	return s
-}
-
 // sampledGaussian returns the Renyi divergence of the Poisson-sampled Gaussian at an
 // integer order, by the binomial sum (Mironov, Talwar, Zhang 2019).
 func sampledGaussian(q, multiplier float64, order int) float64 {
@@ -153,9 +147,9 @@ func TestSmallWorlds(t *testing.T) {
 					}
 				}
 				for _, e := range []float64{0, 0.1, 0.5, 1} {
-					claim := math.Max(hockeyStick(with, bare, e), hockeyStick(bare, with, e))
-					require.LessOrEqual(t, hockeyStick(whole, part, e), claim+1e-5)
-					require.LessOrEqual(t, hockeyStick(part, whole, e), claim+1e-5)
+					claim := math.Max(testkit.HockeyStick(with, bare, e), testkit.HockeyStick(bare, with, e))
+					require.LessOrEqual(t, testkit.HockeyStick(whole, part, e), claim+1e-5)
+					require.LessOrEqual(t, testkit.HockeyStick(part, whole, e), claim+1e-5)
 				}
 				wholeLaw.sigma, partLaw.sigma = g.sigma/2, g.sigma/2
 				halved = math.Max(halved, renyi(wholeLaw.density(), partLaw.density(), 2)/sampledGaussian(q, multiplier, 2))

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +11,8 @@ import (
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/testkit"
 )
-
-func readJSON(t *testing.T, name string, into any) {
-	b, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, into))
-}
 
 type layer struct {
 	W [][]float64 `json:"W"`
@@ -155,7 +149,7 @@ func TestSoftmaxGolden(t *testing.T) {
 			Sum      layer   `json:"flat_sum"`
 		} `json:"clipped"`
 	}
-	readJSON(t, "logistic.json", &g)
+	testkit.ReadJSON(t, "nn/testdata/logistic.json", &g)
 	narrow := func(x []float64) (y []float32) {
 		for _, v := range x {
 			y = append(y, float32(v))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // network is a layer of tanh units under a softmax, with cross-entropy loss. Its gradients
@@ -106,7 +107,7 @@ type trajectoryGolden struct {
 // trainer (Clip.Scale, Adaptive.next, optim), under the given batches and noise.
 func TestGoldenTrajectories(t *testing.T) {
 	var g trajectoryGolden
-	readJSON(t, "trajectory.json", &g)
+	testkit.ReadJSON(t, "testdata/trajectory.json", &g)
 	adaptive := Adaptive{Quantile: g.Adaptive.Quantile, LearningRate: g.Adaptive.Rate, CountNoise: g.Adaptive.CountNoise}
 	runs := map[string]Config{
 		"sgd":                           {LearningRate: 0.5},

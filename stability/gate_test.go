@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestSmallWorldGate enumerates a mechanism that answers 1 with a probability that varies
@@ -49,7 +50,7 @@ func TestSmallWorldGate(t *testing.T) {
 		for _, eps := range []float64{0, 0.1, 0.25, 0.4, 0.65} {
 			claim := deltaOf(t, g.Event(), eps)
 			for n := 1; n < len(chance); n++ {
-				largest = max(largest, either(law(n-1), law(n), eps)/claim)
+				largest = max(largest, testkit.EitherHockeyStick(law(n-1), law(n), eps)/claim)
 			}
 		}
 		return largest

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func newMean(t require.TestingT, cfg MeanConfig) *Mean {
@@ -93,7 +94,7 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 		m := newMean(t, cfg)
 		const cells = 16
 		draws := 100_000
-		if raceDetector {
+		if testkit.Race {
 			draws /= 10
 		}
 		scale := 2.5 * 0.7
@@ -121,9 +122,9 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 		for i := range expected {
 			expected[i] = float64(draws) / cells
 		}
-		require.Greater(t, chiSquare(observed, expected), falseAlarm)
-		if !raceDetector {
-			require.Less(t, chiSquare(off, expected), falseAlarm, "noise a tenth off must be seen")
+		require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
+		if !testkit.Race {
+			require.Less(t, testkit.ChiSquare(off, expected), testkit.FalseAlarm, "noise a tenth off must be seen")
 		}
 	}
 }
@@ -134,7 +135,7 @@ func TestMeanFollowsItsLaw(t *testing.T) {
 func TestMeanErrorFormulas(t *testing.T) {
 	const n = 2000
 	runs := 3000
-	if raceDetector {
+	if testkit.Race {
 		runs = 300
 	}
 	for _, eps := range []float64{0.01, 0.1, 1} {

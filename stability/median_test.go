@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func sampleOf(t require.TestingT, x []float64, low, high float64) sample {
@@ -27,7 +28,7 @@ func TestMedianReference(t *testing.T) {
 			Smooth map[string]float64 `json:"smooth_sensitivity"`
 		}
 	}
-	readReference(t, "median_smooth_sensitivity.json", &ref)
+	testkit.ReadJSON(t, "testdata/median_smooth_sensitivity.json", &ref)
 	require.Len(t, ref.Entries, 6)
 	for _, e := range ref.Entries {
 		s := sampleOf(t, e.X, e.Domain[0], e.Domain[1])
@@ -132,10 +133,10 @@ func TestSmallWorldPTR(t *testing.T) {
 					continue
 				}
 				for k, eps := range epsilons {
-					exact := hockeyStick(tested[i], tested[j], eps)
+					exact := testkit.HockeyStick(tested[i], tested[j], eps)
 					require.LessOrEqual(t, exact, claims[k]*(1+1e-9))
 					largest = max(largest, exact/claims[k])
-					broken = max(broken, hockeyStick(untested[i], untested[j], eps)/claims[k])
+					broken = max(broken, testkit.HockeyStick(untested[i], untested[j], eps)/claims[k])
 				}
 			}
 		}
@@ -181,7 +182,7 @@ func TestProposeMedian(t *testing.T) {
 		z := (a.Value - 50.4) / 0.5
 		observed[int(8*min(1-1e-9, 0.5+0.5*math.Copysign(-math.Expm1(-math.Abs(z)), z)))]++
 	}
-	require.Greater(t, chiSquare(observed, slices.Repeat([]float64{25}, 8)), falseAlarm)
+	require.Greater(t, testkit.ChiSquare(observed, slices.Repeat([]float64{25}, 8)), testkit.FalseAlarm)
 
 	for i := range data {
 		data[i] = float64(i % 2 * 100)
@@ -240,7 +241,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 				if i == j || !replaced(all[i], all[j]) {
 					continue
 				}
-				exact := hockeyStick(laws[i], laws[j], cfg.Epsilon)
+				exact := testkit.HockeyStick(laws[i], laws[j], cfg.Epsilon)
 				require.LessOrEqual(t, exact, cfg.Delta*(1+1e-9), "%v %v", all[i], all[j])
 				largest = max(largest, exact/cfg.Delta)
 			}
@@ -254,7 +255,7 @@ func TestSmallWorldSmoothMedian(t *testing.T) {
 			}
 			return out
 		}
-		broken = either(local([]float64{0, 0, 0, 4, 4}), local([]float64{0, 0, 0, 0, 4}), cfg.Epsilon)
+		broken = testkit.EitherHockeyStick(local([]float64{0, 0, 0, 4, 4}), local([]float64{0, 0, 0, 0, 4}), cfg.Epsilon)
 		t.Logf("%+v: largest share of delta %.4f; local sensitivity: delta %.4f", cfg, largest, broken)
 		require.Greater(t, broken, cfg.Delta)
 	}
@@ -282,8 +283,8 @@ func TestSmoothMedianFollowsItsLaw(t *testing.T) {
 	for k := -reach; k <= reach; k++ {
 		expected[k+reach] = draws * math.Exp(noise.LogProb(int64(k)))
 	}
-	require.Greater(t, chiSquare(observed, expected), falseAlarm)
-	require.Less(t, chiSquare(observed, append(expected[1:], 0)), falseAlarm, "a unit off must be seen")
+	require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
+	require.Less(t, testkit.ChiSquare(observed, append(expected[1:], 0)), testkit.FalseAlarm, "a unit off must be seen")
 
 	for _, cfg := range []SmoothMedianConfig{
 		{Low: 1, High: 1, Epsilon: 1, Delta: 0.1}, {High: 1, Epsilon: 0, Delta: 0.1}, {High: 1, Epsilon: 1},

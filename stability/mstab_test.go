@@ -15,6 +15,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 type release struct {
@@ -50,9 +51,9 @@ func worstDelta(law func(d int64) (float64, float64), upTo int64, eps float64) f
 		released, failed := law(d)
 		return []float64{math.Exp(released), math.Exp(failed)}
 	}
-	worst := hockeyStick([]float64{at(0)[0], 0, at(0)[1]}, []float64{0, at(0)[0], at(0)[1]}, eps)
+	worst := testkit.HockeyStick([]float64{at(0)[0], 0, at(0)[1]}, []float64{0, at(0)[0], at(0)[1]}, eps)
 	for d := range upTo {
-		worst = max(worst, either(at(d), at(d+1), eps))
+		worst = max(worst, testkit.EitherHockeyStick(at(d), at(d+1), eps))
 	}
 	return worst
 }
@@ -63,7 +64,7 @@ func onReals(law func(d float64) (float64, float64)) func(d int64) (float64, flo
 
 func TestMStabReference(t *testing.T) {
 	var ref mstabReference
-	readReference(t, "mstab.json", &ref)
+	testkit.ReadJSON(t, "testdata/mstab.json", &ref)
 	require.Len(t, ref.Entries, 4)
 	for _, e := range ref.Entries {
 		compare := func(name string, want []float64, law func(d int64) (float64, float64), tolerance float64) {
@@ -191,7 +192,7 @@ func TestThresholds(t *testing.T) {
 
 func TestMStabFollowsItsLaw(t *testing.T) {
 	questions := 200_000
-	if raceDetector {
+	if testkit.Race {
 		questions = 40_000
 	}
 	for _, cfg := range []MStabConfig{
@@ -222,15 +223,15 @@ func TestMStabFollowsItsLaw(t *testing.T) {
 			p := 1.0
 			for i, d := range distances {
 				released, failed := m.Law(d)
-				p = min(p, chiSquare(observed[2*i:2*i+2], []float64{each * math.Exp(failed), each * math.Exp(released)}))
+				p = min(p, testkit.ChiSquare(observed[2*i:2*i+2], []float64{each * math.Exp(failed), each * math.Exp(released)}))
 			}
 			return p
 		}
-		require.Greater(t, fits(m), falseAlarm/float64(len(distances)))
+		require.Greater(t, fits(m), testkit.FalseAlarm/float64(len(distances)))
 		cfg.Epsilon *= 1.1 // one of the two is 0
 		cfg.Sigma /= 1.1
-		if !raceDetector {
-			require.Less(t, fits(newMStab(t, cfg)), falseAlarm, "noise a tenth off must be seen")
+		if !testkit.Race {
+			require.Less(t, fits(newMStab(t, cfg)), testkit.FalseAlarm, "noise a tenth off must be seen")
 		}
 
 		_, err := session.Ask(uint64(questions), 0, 99)
@@ -263,7 +264,7 @@ func mstabWorld(t *testing.T, m *MStab, statistic func(h []int) (int, int64)) (w
 	}
 	return func(eps float64) (worst float64) {
 		for _, p := range pairs {
-			worst = max(worst, either(p[0], p[1], eps))
+			worst = max(worst, testkit.EitherHockeyStick(p[0], p[1], eps))
 		}
 		return worst
 	}
@@ -365,7 +366,7 @@ func TestComposition(t *testing.T) {
 	}
 	largest := 0.0
 	for _, eps := range []float64{0, 0.5, 1, 1.5, 2, 3} {
-		exact, charged := either(p, q, eps), deltaOf(t, claim, eps)
+		exact, charged := testkit.EitherHockeyStick(p, q, eps), deltaOf(t, claim, eps)
 		require.LessOrEqual(t, exact, charged)
 		largest = max(largest, exact/charged)
 	}

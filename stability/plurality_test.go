@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // histograms returns the histograms of at most total votes, in classes.
@@ -220,7 +222,7 @@ func TestPluralityReference(t *testing.T) {
 			}
 		} `json:"abstention_model"`
 	}
-	readReference(t, "distance_to_instability.json", &ref)
+	testkit.ReadJSON(t, "testdata/distance_to_instability.json", &ref)
 	require.Len(t, ref.Entries, 468)
 	check := func(want int64, counts []int, change Change, ties Ties) int {
 		winner, distance, err := Plurality(counts, change, ties)

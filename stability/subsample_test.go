@@ -15,6 +15,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestSampPlanReference(t *testing.T) {
@@ -32,7 +33,7 @@ func TestSampPlanReference(t *testing.T) {
 			Half     float64 `json:"distance_at_gap_m_over_2"`
 		}
 	}
-	readReference(t, "msamp.json", &ref)
+	testkit.ReadJSON(t, "testdata/msamp.json", &ref)
 	require.Len(t, ref.Entries, 4)
 	for _, e := range ref.Entries {
 		p, err := NewSampPlan(e.N, e.Eps, e.Delta)
@@ -173,7 +174,7 @@ func TestIndependent(t *testing.T) {
 	for _, n := range in {
 		observed[n]++
 	}
-	require.Greater(t, chiSquare(observed, expected), falseAlarm)
+	require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm)
 	plan.MaxNumber = slices.Max(in) - 1
 	_, err = Independent(plan, SeedKey(2))
 	require.ErrorIs(t, err, ErrOverlap)
@@ -318,7 +319,7 @@ func TestOverlapMustBeCharged(t *testing.T) {
 	worst := func(divisor int64) (delta float64) {
 		for v := range models + 1 {
 			for moved := 1; moved <= overlap && v+moved <= models; moved++ {
-				delta = max(delta, either(at(v, divisor), at(v+moved, divisor), 1))
+				delta = max(delta, testkit.EitherHockeyStick(at(v, divisor), at(v+moved, divisor), 1))
 			}
 		}
 		return delta

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func TestAccountingReference(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAccountingReference(t *testing.T) {
 			}
 		} `json:"gaussian_above_threshold_rdp_bound"`
 	}
-	readReference(t, "svt_accounting.json", &ref)
+	testkit.ReadJSON(t, "testdata/svt_accounting.json", &ref)
 	require.Len(t, ref.Calibration, 16)
 	for _, e := range ref.Calibration {
 		printed, err := PrintedMSvec(e.Eps, e.Delta, e.M, e.Q)
@@ -135,7 +136,7 @@ func TestStoppingTimeReference(t *testing.T) {
 			Pure          float64 `json:"pure_dp_bound_c1"`
 		}
 	}
-	readReference(t, "stopping_time_rdp.json", &ref)
+	testkit.ReadJSON(t, "testdata/stopping_time_rdp.json", &ref)
 	require.Len(t, ref.Entries, 16)
 	for _, e := range ref.Entries {
 		// The reference is a scan that ends short of the supremum. A bound must not end
@@ -171,16 +172,6 @@ func TestStoppingSupremum(t *testing.T) {
 	})
 }
 
-func renyi(p, q []float64, a float64) float64 {
-	sum := 0.0
-	for i := range p {
-		if p[i] > 0 {
-			sum += math.Exp(a*math.Log(p[i]) + (1-a)*math.Log(q[i]))
-		}
-	}
-	return math.Log(sum) / (a - 1)
-}
-
 // TestRDPBoundsAgainstLaws checks that exact divergences of small runs are below all
 // bounds. The control takes a sensitivity of 1 for the 2 that comparisons have, and exceeds
 // the stopping-time bound.
@@ -198,7 +189,7 @@ func TestRDPBoundsAgainstLaws(t *testing.T) {
 				for _, a := range []float64{1.5, 2, 4, 16} {
 					bounds, err := LaplaceBounds(b[0], b[1], c, a)
 					require.NoError(t, err)
-					exact := renyi(p, q, a)
+					exact := testkit.Renyi(p, q, a)
 					for _, bound := range bounds {
 						require.LessOrEqual(t, exact, bound.RDP*(1+1e-9), "%s", bound.Name)
 						largest[bound.Name] = max(largest[bound.Name], exact/bound.RDP)
@@ -210,7 +201,7 @@ func TestRDPBoundsAgainstLaws(t *testing.T) {
 			for _, a := range []float64{1.5, 2, 4} {
 				bound, err := GaussianBound(b[0], b[1], int64(len(pair[0])), a)
 				require.NoError(t, err)
-				exact := renyi(p, q, a)
+				exact := testkit.Renyi(p, q, a)
 				require.LessOrEqual(t, exact, bound.RDP)
 				largest[bound.Name] = max(largest[bound.Name], exact/bound.RDP)
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // name returns the name of a transcript, with 1 for above.
@@ -73,7 +75,7 @@ func TestAboveThresholdReference(t *testing.T) {
 			LogRatio  float64 `json:"log_ratio"`
 		} `json:"epsilon_tightness"`
 	}
-	readReference(t, "above_threshold.json", &ref)
+	testkit.ReadJSON(t, "testdata/above_threshold.json", &ref)
 	require.Len(t, ref.Entries, 24)
 	require.Len(t, ref.Discrete, 7)
 	require.Len(t, ref.Tightness, 11)
@@ -185,7 +187,7 @@ func TestBrokenVariantsReference(t *testing.T) {
 			}
 		}
 	}
-	readReference(t, "broken_variants.json", &ref)
+	testkit.ReadJSON(t, "../experiments/controls/testdata/broken_variants.json", &ref)
 	require.Len(t, ref.Variants, 8)
 	noise := func(l law) Noise {
 		if l[0] == "none" {
@@ -252,11 +254,11 @@ func TestBrokenVariantsReference(t *testing.T) {
 			a, b = b, a
 		}
 		if v.Best.Stick == 0 { // the right ones
-			require.Zero(t, either(a, b, v.Claimed), v.Name)
+			require.Zero(t, testkit.EitherHockeyStick(a, b, v.Claimed), v.Name)
 			right++
 			continue
 		}
-		require.InEpsilon(t, v.Best.Stick, hockeyStick(a, b, v.Claimed), 1e-9, v.Name)
+		require.InEpsilon(t, v.Best.Stick, testkit.HockeyStick(a, b, v.Claimed), 1e-9, v.Name)
 		pe, qe := 0.0, 0.0
 		for i := range a {
 			if a[i] > math.Exp(v.Claimed)*b[i] {

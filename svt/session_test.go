@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func newSparse(t require.TestingT, cfg SparseVectorConfig) *SparseVector {
@@ -31,7 +32,7 @@ func newMSvec(t require.TestingT, cfg MSvecConfig) *MSvec {
 
 // runs is how many runs a law is tested on.
 var runs = func() int {
-	if raceDetector {
+	if testkit.Race {
 		return 10_000
 	}
 	return 100_000
@@ -47,7 +48,7 @@ func fits(t *testing.T, observed map[string]float64, l Law, values []float64) fl
 	for k := range observed {
 		require.Contains(t, expected, k)
 	}
-	return chiSquare(o, e)
+	return testkit.ChiSquare(o, e)
 }
 
 func TestSparseVectorFollowsItsLaw(t *testing.T) {
@@ -74,13 +75,13 @@ func TestSparseVectorFollowsItsLaw(t *testing.T) {
 			}
 			observed[name(above)]++
 		}
-		require.Greater(t, fits(t, observed, m.Law(), []float64{-3, 2, 0, 5, 1}), falseAlarm)
-		if raceDetector {
+		require.Greater(t, fits(t, observed, m.Law(), []float64{-3, 2, 0, 5, 1}), testkit.FalseAlarm)
+		if testkit.Race {
 			continue
 		}
 		wrong := m.Law()
 		wrong.QueryNoise.Scale *= 1.15
-		require.Less(t, fits(t, observed, wrong, []float64{-3, 2, 0, 5, 1}), falseAlarm)
+		require.Less(t, fits(t, observed, wrong, []float64{-3, 2, 0, 5, 1}), testkit.FalseAlarm)
 	}
 }
 
@@ -110,16 +111,16 @@ func TestStableRunsFollowTheirLaws(t *testing.T) {
 			}
 			observed[name(refused)]++
 		}
-		require.Greater(t, fits(t, observed, l, values), falseAlarm)
-		if raceDetector {
+		require.Greater(t, fits(t, observed, l, values), testkit.FalseAlarm)
+		if testkit.Race {
 			continue
 		}
 		wrong := l
 		wrong.Refresh = !l.Refresh
-		require.Less(t, fits(t, observed, wrong, values), falseAlarm)
+		require.Less(t, fits(t, observed, wrong, values), testkit.FalseAlarm)
 		wrong = l
 		wrong.ThresholdNoise.Scale *= 1.15
-		require.Less(t, fits(t, observed, wrong, values), falseAlarm)
+		require.Less(t, fits(t, observed, wrong, values), testkit.FalseAlarm)
 	}
 }
 

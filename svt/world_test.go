@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // A world is a sequence of queries as two neighbours see it: distances, and whether the
@@ -92,13 +93,13 @@ func TestSmallWorldStable(t *testing.T) {
 		}
 		largest, count := 0.0, 0
 		all := append(worlds(1, 0, 2, 5, 9), worlds(3, 0, 3, 8)...)
-		if !raceDetector {
+		if !testkit.Race {
 			all = append(all, worlds(4, 1, 6)...)
 		}
 		for _, w := range all {
 			p, q := w.laws(t, l)
 			for i, eps := range epsilons {
-				exact := either(p, q, eps)
+				exact := testkit.EitherHockeyStick(p, q, eps)
 				require.LessOrEqual(t, exact, claims[i]*(1+1e-9)+1e-13, "%+v %+v at %g", m, w, eps)
 				largest = max(largest, exact/claims[i])
 			}
@@ -148,7 +149,7 @@ func TestFalseReleases(t *testing.T) {
 				walk(append(d[:len(d):len(d)], next))
 			}
 		}
-		if q == 2 && !raceDetector {
+		if q == 2 && !testkit.Race {
 			walk(nil)
 			require.InEpsilon(t, exact, worst, 1e-9)
 			require.LessOrEqual(t, worstM, failure)
@@ -189,7 +190,7 @@ func TestStableReference(t *testing.T) {
 			Bound      float64
 		}
 	}
-	readReference(t, "stable_svt_onesided.json", &ref)
+	testkit.ReadJSON(t, "testdata/stable_svt_onesided.json", &ref)
 	require.Len(t, ref.Samples, 21)
 	laws := 0
 	for _, e := range ref.Samples {
@@ -217,7 +218,7 @@ func TestStableReference(t *testing.T) {
 			laws++
 		}
 		p, q := world{e.D, e.E, other}.laws(t, m.Law())
-		exact := either(p, q, e.Eps*(1+1e-15))
+		exact := testkit.EitherHockeyStick(p, q, e.Eps*(1+1e-15))
 		require.InDelta(t, e.Exact, exact, 1e-9*e.Exact+1e-14, "%+v", e.D)
 		require.LessOrEqual(t, exact, e.Delta)
 		require.InEpsilon(t, e.Delta, deltaOf(t, m.Event(), e.Eps*1.001), 1e-9)
@@ -243,7 +244,7 @@ func TestStretchReference(t *testing.T) {
 			}
 		} `json:"epoch_exact_check"`
 	}
-	readReference(t, "svt_accounting.json", &ref)
+	testkit.ReadJSON(t, "testdata/svt_accounting.json", &ref)
 	require.Len(t, ref.Check.Samples, 16)
 	for _, e := range ref.Check.Samples {
 		kind := kinds[e.Noise]
@@ -253,7 +254,7 @@ func TestStretchReference(t *testing.T) {
 			other[i] = e.Labels[i] != e.Other[i]
 		}
 		p, q := world{e.D, e.E, other}.laws(t, l)
-		exact := max(hockeyStick(p, q, 1/e.B1+2/e.B2), hockeyStick(q, p, 1/e.B1+2/e.B2))
+		exact := max(testkit.HockeyStick(p, q, 1/e.B1+2/e.B2), testkit.HockeyStick(q, p, 1/e.B1+2/e.B2))
 		require.InDelta(t, e.Exact, exact, 1e-8*e.Exact+1e-12, "%+v", e)
 		require.LessOrEqual(t, exact, e.PerQuery*(1+1e-9), "one false release per stretch, however many queries")
 	}
@@ -312,7 +313,7 @@ func TestSmallWorldSparseVector(t *testing.T) {
 		return ratio
 	}
 	queries := 4
-	if raceDetector {
+	if testkit.Race {
 		queries = 3
 	}
 	for _, cfg := range []SparseVectorConfig{
@@ -334,7 +335,7 @@ func TestSmallWorldSparseVector(t *testing.T) {
 	require.Greater(t, worst(m.Law(), queries, 1, false), 2.0*1.01, "monotone")
 	m = newSparse(t, SparseVectorConfig{Noise: DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 1})
 	require.Greater(t, worst(m.Law(), queries, 2, false), 1.01, "sensitivity")
-	if !raceDetector {
+	if !testkit.Race {
 		l := m.Law()
 		l.Stop = 0
 		require.Greater(t, worst(l, queries, 1, false), 1.01, "no stop")
@@ -346,7 +347,7 @@ func TestSmallWorldControls(t *testing.T) {
 	worst := func(l Law, worlds []world, eps float64) (delta float64) {
 		for _, w := range worlds {
 			p, q := w.laws(t, l)
-			delta = max(delta, either(p, q, eps))
+			delta = max(delta, testkit.EitherHockeyStick(p, q, eps))
 		}
 		return delta
 	}
@@ -423,7 +424,7 @@ func TestRegimeReference(t *testing.T) {
 	var ref struct {
 		Entries []map[string]float64
 	}
-	readReference(t, "regime_table.json", &ref)
+	testkit.ReadJSON(t, "../aggregate/plan/testdata/regime_table.json", &ref)
 	require.Len(t, ref.Entries, 16)
 	for _, e := range ref.Entries {
 		eps, delta, queries := e["eps"], e["delta"], int(e["queries"])

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // killed is what a faulty disk panics with.
@@ -417,7 +418,7 @@ func (st *story) life(p program, d *faultyDisk, out *released, life int) (err er
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	schedules := 10_000
-	if testing.Short() || raceDetector {
+	if testing.Short() || testkit.Race {
 		schedules = 1000
 	}
 	var st story

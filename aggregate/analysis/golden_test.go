@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // number is a float that may be written as "-Inf", "+Inf" or null.
@@ -36,7 +38,7 @@ func eachGolden(t *testing.T, name string, f func(t *testing.T, data []byte)) {
 		f(t, data)
 	})
 	t.Run("whole", func(t *testing.T) {
-		if raceDetector {
+		if testkit.Race {
 			t.Skip("one goroutine: nothing to learn under the race detector")
 		}
 		data, err := os.ReadFile(reference(name))

@@ -19,6 +19,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // readNumbers reads a file of comma-separated numbers.
@@ -124,7 +125,7 @@ func TestEndToEnd(t *testing.T) {
 				var rows [][]int
 				var first, last int
 				if n, _ := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last); n == 2 {
-					if raceDetector && last > 99 {
+					if testkit.Race && last > 99 {
 						t.Skip("one goroutine: nothing to learn under the race detector")
 					}
 					rows = counts[first : last+1]

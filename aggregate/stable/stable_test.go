@@ -11,9 +11,14 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/testledger"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )
+
+func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
+	return testledger.Reserve(t, accountant.AddRemove, e)
+}
 
 func least(t require.TestingT, target accountant.Target) func(func(float64) accountant.Event) (float64, error) {
 	return func(event func(float64) accountant.Event) (float64, error) {
@@ -23,20 +28,9 @@ func least(t require.TestingT, target accountant.Target) func(func(float64) acco
 }
 
 func epsilon(t require.TestingT, e accountant.Event, delta float64) float64 {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
-	require.NoError(t, err)
-	require.NoError(t, account.Compose(e, 1))
-	b, err := account.Epsilon(delta)
+	b, err := testledger.Account(t, accountant.AddRemove, e).Epsilon(delta)
 	require.NoError(t, err)
 	return b.Upper
-}
-
-func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
-	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e6, Delta: 0.5})
-	require.NoError(t, err)
-	r, err := book.Reserve(e)
-	require.NoError(t, err)
-	return r
 }
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {

@@ -13,14 +13,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/testledger"
 )
 
 func reserve(t testing.TB, e accountant.Event) *ledger.Reservation {
-	budget, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
-	require.NoError(t, err)
-	r, err := budget.Reserve(e)
-	require.NoError(t, err)
-	return r
+	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
 func matrix(rows ...[]float32) blas32.General {

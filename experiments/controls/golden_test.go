@@ -2,9 +2,7 @@ package controls
 
 import (
 	"context"
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,13 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/testkit"
 )
-
-func readJSON(t *testing.T, name string, to any) {
-	data, err := os.ReadFile("testdata/" + name)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(data, to))
-}
 
 // lossOf is the exact finding about a control.
 func lossOf(t *testing.T, name string) audit.Finding {
@@ -66,7 +59,7 @@ func readVariants(t *testing.T) []variant {
 	var file struct {
 		Variants []variant `json:"variants"`
 	}
-	readJSON(t, "broken_variants.json", &file)
+	testkit.ReadJSON(t, "testdata/broken_variants.json", &file)
 	return file.Variants
 }
 
@@ -116,7 +109,7 @@ func TestListedSampleSizesRefute(t *testing.T) {
 	}
 	for _, v := range readVariants(t) {
 		n, ok := listed[variantOf[v.Name]]
-		if !ok || raceDetector && n > 100_000 {
+		if !ok || testkit.Race && n > 100_000 {
 			continue
 		}
 		control := brokenLawOf(t, variantOf[v.Name])
@@ -172,7 +165,7 @@ func brokenLawOf(t *testing.T, name string) brokenLaw {
 
 // TestVotesAtListedSampleSizes are the two controls on votes, at 100,000 runs.
 func TestVotesAtListedSampleSizes(t *testing.T) {
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("long")
 	}
 	const n = 100_000
@@ -205,7 +198,7 @@ func TestKnownDefects(t *testing.T) {
 			Reference any     `json:"reference"`
 		} `json:"records"`
 	}
-	readJSON(t, "known_defects.json", &file)
+	testkit.ReadJSON(t, "testdata/known_defects.json", &file)
 	controls := map[string]struct {
 		name  string
 		least float64 // share of the right answer that the law shows
@@ -242,7 +235,7 @@ func TestShuffledBatches(t *testing.T) {
 			Shuffle float64 `json:"eps_shuffle_LOWER_bound"`
 		} `json:"records"`
 	}
-	readJSON(t, "shuffle_gap.json", &file)
+	testkit.ReadJSON(t, "testdata/shuffle_gap.json", &file)
 	checked := 0
 	for _, r := range file.Records {
 		if r.Epochs != 1 {

@@ -12,13 +12,14 @@ import (
 
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func testOptions() Options { return Options{Key: rng.SeedKey(1), Alpha: 1e-4} }
 
 // quick is how many runs a target has in the tests, on each input.
 func quick(t Target) int {
-	if raceDetector {
+	if testkit.Race {
 		return 100
 	}
 	switch t.Name {
@@ -36,7 +37,7 @@ func quick(t Target) int {
 func TestNothingShippedIsRefuted(t *testing.T) {
 	byLaw := map[string]float64{}
 	for _, target := range Default() {
-		if raceDetector && target.Method == ByCanaries {
+		if testkit.Race && target.Method == ByCanaries {
 			continue
 		}
 		opt := testOptions()
@@ -76,7 +77,7 @@ func TestEveryMechanismIsAudited(t *testing.T) {
 func TestEveryMistakeIsRefuted(t *testing.T) {
 	var targets []Target
 	for _, target := range Broken() {
-		if !raceDetector || target.Runs <= 4000 && target.Method != ByCanaries {
+		if !testkit.Race || target.Runs <= 4000 && target.Method != ByCanaries {
 			targets = append(targets, target)
 		}
 	}
@@ -91,7 +92,7 @@ func TestEveryMistakeIsRefuted(t *testing.T) {
 // TestRightlyDoneTheControlsPass: what the controls do is refuted for their mistake and
 // not for something else in how they are run.
 func TestRightlyDoneTheControlsPass(t *testing.T) {
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("long")
 	}
 	right := []Target{

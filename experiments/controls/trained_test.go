@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // small is a short training on a twentieth of MNIST, with momentum and a falling rate as
@@ -27,7 +28,7 @@ func small() trained {
 // TestCanariesAmongImages: the model as shipped is not refuted, with a quarter of the
 // noise it is. The false-alarm rate is 1e-4; the seed is fixed.
 func TestCanariesAmongImages(t *testing.T) {
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("one computation of a minute under the race detector; the trainer's own tests run there")
 	}
 	shipped, broken := small(), small()

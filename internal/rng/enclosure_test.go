@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 const referenceBits = 400
@@ -85,7 +87,7 @@ func (t *table) wrong(reference []*big.Float) (n int) {
 func TestTailsAreEnclosed(t *testing.T) {
 	for name, l := range laws {
 		t.Run(name, func(t *testing.T) {
-			if g, ok := l.(halfGaussian); ok && raceDetector && g.num>>g.shift > 5 {
+			if g, ok := l.(halfGaussian); ok && testkit.Race && g.num>>g.shift > 5 {
 				t.Skip("slow, and one goroutine")
 			}
 			reference := referenceTails(l)

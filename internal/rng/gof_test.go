@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // falseAlarm is the probability that a correct sampler fails one of the
@@ -13,7 +15,7 @@ import (
 const falseAlarm = 1e-9
 
 var draws = func() float64 {
-	if raceDetector {
+	if testkit.Race {
 		return 100_000
 	}
 	return 1_000_000
@@ -21,7 +23,7 @@ var draws = func() float64 {
 
 // few returns n, or a tenth of it under the race detector.
 func few(n int) int {
-	if raceDetector {
+	if testkit.Race {
 		return n / 10
 	}
 	return n
@@ -80,7 +82,7 @@ func requireFits(t *testing.T, sample func() int64, prob func(int64) float64) {
 
 func requireCaught(t *testing.T, sample func() int64, prob func(int64) float64) {
 	t.Helper()
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("too few draws")
 	}
 	require.Less(t, pValue(sample, prob, 0), falseAlarm)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 func roundedNormal(t require.TestingT, mean, sd, grid float64) *RoundedNormal {
@@ -87,7 +89,7 @@ func TestRoundedNormalLaw(t *testing.T) {
 }
 
 func TestRoundedNormalControls(t *testing.T) {
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("too few draws")
 	}
 	law := roundedLaw(0.3, 0.4, 1)

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
+
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // wideSigmas have more than one integer to a cell: few and many, and cells
@@ -254,7 +256,7 @@ func TestPlaceInCell(t *testing.T) {
 }
 
 func TestPlaceInCellControls(t *testing.T) {
-	if raceDetector {
+	if testkit.Race {
 		t.Skip("too few draws")
 	}
 	broken := func(sigma float64, change func(*DiscreteGaussian), word func(*DiscreteGaussian, uint64) uint64) float64 {

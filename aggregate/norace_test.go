@@ -1,5 +1,0 @@
-//go:build !race
-
-package aggregate
-
-const raceDetector = false

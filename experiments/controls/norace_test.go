@@ -1,5 +1,0 @@
-//go:build !race
-
-package controls
-
-const raceDetector = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package rng
-
-const raceDetector = false

@@ -1,0 +1,74 @@
+// Package testkit holds what tests of several packages need: divergences of laws that are
+// listed point by point, a goodness-of-fit test, and reference files.
+package testkit
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// FalseAlarm is the probability that a correct mechanism fails one of the chi-square tests.
+// Seeds are fixed, so a test fails always or never.
+const FalseAlarm = 1e-9
+
+// HockeyStick returns sum (p - e^eps q)_+, which is the least delta for eps.
+func HockeyStick(p, q []float64, eps float64) float64 {
+	sum := 0.0
+	for i := range p {
+		sum += math.Max(0, p[i]-math.Exp(eps)*q[i])
+	}
+	return sum
+}
+
+// EitherHockeyStick returns the larger hockey-stick divergence of the two orders.
+func EitherHockeyStick(p, q []float64, eps float64) float64 {
+	return max(HockeyStick(p, q, eps), HockeyStick(q, p, eps))
+}
+
+// Renyi returns the Rényi divergence of p from q at order a.
+func Renyi(p, q []float64, a float64) float64 {
+	sum := 0.0
+	for i := range p {
+		if p[i] > 0 {
+			sum += math.Exp(a*math.Log(p[i]) + (1-a)*math.Log(q[i]))
+		}
+	}
+	return math.Log(sum) / (a - 1)
+}
+
+// ChiSquare returns the p-value of Pearson's test. Cells with fewer than 20 expected are
+// merged.
+func ChiSquare(observed, expected []float64) float64 {
+	chi2, rest, restExpected, cells := 0.0, 0.0, 0.0, 0
+	add := func(o, e float64) {
+		chi2 += (o - e) * (o - e) / e
+		cells++
+	}
+	for i, e := range expected {
+		if e >= 20 {
+			add(observed[i], e)
+		} else {
+			rest, restExpected = rest+observed[i], restExpected+e
+		}
+	}
+	if restExpected >= 5 {
+		add(rest, restExpected)
+	} else if rest > restExpected+45 { // Poisson(5): probability below 1e-22
+		return 0
+	}
+	if cells < 2 {
+		return 1
+	}
+	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(chi2)
+}
+
+// ReadJSON reads a reference file into v.
+func ReadJSON(t require.TestingT, path string, v any) {
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, v))
+}

@@ -1,0 +1,26 @@
+// Package testledger opens budgets for tests that need one to start a mechanism.
+package testledger
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// Reserve charges an event to a ledger in memory whose budget is above what tests spend.
+func Reserve(t require.TestingT, relation accountant.Relation, e accountant.Event) *ledger.Reservation {
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1 - 1e-9})
+	require.NoError(t, err)
+	r, err := l.Reserve(e)
+	require.NoError(t, err)
+	return r
+}
+
+// Account returns an account of one event.
+func Account(t require.TestingT, relation accountant.Relation, e accountant.Event) *accountant.RDP {
+	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(e, 1))
+	return account
+}

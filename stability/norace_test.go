@@ -1,5 +1,0 @@
-//go:build !race
-
-package stability
-
-const raceDetector = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package svt
-
-const raceDetector = false
