@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -65,7 +66,7 @@ func (b *boosting) run(ctx context.Context, rnd *rand.Rand) error {
 			}
 			b.out.roots = append(b.out.roots, root)
 			for i := range n {
-				b.logits[i*k+logit] += walk(b.out.nodes, root, row(b.x, i)).at
+				b.logits[i*k+logit] += walk(b.out.nodes, root, dense.Row(b.x, i)).at
 			}
 		}
 	}

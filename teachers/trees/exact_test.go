@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -37,7 +38,7 @@ func drawTable(t *rapid.T) teachers.Dataset {
 func thresholds(x teachers.Matrix, column int) []float32 {
 	var values []float32
 	for i := range x.Rows {
-		values = append(values, row(x, i)[column])
+		values = append(values, dense.Row(x, i)[column])
 	}
 	slices.Sort(values)
 	values = slices.Compact(values)
@@ -76,7 +77,7 @@ func TestGiniSplitsAreTheBest(t *testing.T) {
 			for _, right := range []bool{false, true} {
 				count, n := make([]float64, data.Classes), 0.
 				for i, y := range data.Y {
-					if row(data.X, i)[column] > at == right {
+					if dense.Row(data.X, i)[column] > at == right {
 						count[y] += float64(weight[i])
 						n += float64(weight[i])
 					}
@@ -138,7 +139,7 @@ func TestGradientSplitsAreTheBest(t *testing.T) {
 			var n [2]int
 			for i := range rows {
 				side := 0
-				if row(data.X, i)[column] > at {
+				if dense.Row(data.X, i)[column] > at {
 					side = 1
 				}
 				slope[side] += gradients[i].slope
@@ -197,7 +198,7 @@ func TestSubtractedSumsAreTheSums(t *testing.T) {
 		require.NoError(t, g.tree(t.Context(), slices.Clone(rows), gradients, 1, rnd))
 		sum := map[*node]*sums{}
 		for i := range n {
-			leaf := walk(out.nodes, root, row(x, i))
+			leaf := walk(out.nodes, root, dense.Row(x, i))
 			if sum[leaf] == nil {
 				sum[leaf] = &sums{}
 			}

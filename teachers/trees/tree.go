@@ -3,6 +3,7 @@ package trees
 import (
 	"fmt"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -66,43 +67,30 @@ func (e *ensemble) predict(dst []int, x teachers.Matrix, score func(scores, row 
 	}
 	scores := make([]float32, len(e.present))
 	for i := range dst {
-		score(scores, row(x, i))
-		best := 0
-		for k, v := range scores {
-			if v > scores[best] {
-				best = k
-			}
-		}
-		dst[i] = e.present[best]
+		score(scores, dense.Row(x, i))
+		dst[i] = e.present[dense.Argmax(scores)]
 	}
 	return nil
 }
 
 // scores writes 0 for classes that the share did not have.
 func (e *ensemble) scores(dst, x teachers.Matrix, score func(scores, row []float32)) error {
-	if dst.Rows != x.Rows || dst.Cols != e.classes {
+	if dst.Rows != x.Rows || dst.Cols != e.classes || dense.Check(dst) != nil {
 		return fmt.Errorf("trees: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, e.classes, dst.Rows, dst.Cols)
-	}
-	if err := teachers.CheckMatrix(dst); err != nil {
-		return fmt.Errorf("trees: place for scores: %w", err)
 	}
 	if err := teachers.ValidateQueries(make([]int, x.Rows), x, e.features); err != nil {
 		return err
 	}
 	scores := make([]float32, len(e.present))
 	for i := range x.Rows {
-		score(scores, row(x, i))
-		out := row(dst, i)
+		score(scores, dense.Row(x, i))
+		out := dense.Row(dst, i)
 		clear(out)
 		for k, v := range scores {
 			out[e.present[k]] = v
 		}
 	}
 	return nil
-}
-
-func row(m teachers.Matrix, i int) []float32 {
-	return m.Data[i*m.Stride : i*m.Stride+m.Cols]
 }
 
 // classesOf returns the classes that occur, ascending, and for every example

@@ -1,0 +1,220 @@
+package student_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers"
+)
+
+// table returns rows of which the class is the side of a plane (linear) or a
+// corner of a chess board, with three columns that say nothing.
+func table(n int, linear bool, seed uint64) (student.Matrix, []int) {
+	r := stream(seed)
+	x := matrix(n, 5, func(int, int) float64 { return 4*r.Float64() - 2 })
+	y := make([]int, n)
+	for i := range y {
+		a, b := float64(x.Data[5*i]), float64(x.Data[5*i+1])
+		right := math.Floor(a)+math.Floor(b) > -1
+		if !linear {
+			right = (int(math.Floor(a))+int(math.Floor(b)))%2 == 0
+		}
+		if right {
+			y[i] = 1
+		}
+	}
+	return x, y
+}
+
+func rate(t *testing.T, m teachers.Classifier, x student.Matrix, y []int) float64 {
+	t.Helper()
+	answers := make([]int, x.Rows)
+	require.NoError(t, m.Predict(answers, x))
+	right := 0
+	for i, a := range answers {
+		if a == y[i] {
+			right++
+		}
+	}
+	return float64(right) / float64(len(y))
+}
+
+// majority answers the commonest label whatever is asked.
+func majority(ctx context.Context, x student.Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
+	count := make([]int, classes)
+	top := 0
+	for _, y := range labels {
+		if y != student.Unlabelled {
+			if count[y]++; count[y] > count[top] {
+				top = y
+			}
+		}
+	}
+	m, _ := teachers.Constant(teachers.Dataset{X: student.Matrix{Rows: 1, Cols: x.Cols}, Y: []int{top}, Classes: classes})
+	return m, nil
+}
+
+// TestTheChoiceIsAsGoodAsTheBest: on a plane and on a chess board, where one of
+// the candidates is no better than chance, the choice is at most a point below
+// the better of logistic regression and a forest, far from the majority.
+func TestTheChoiceIsAsGoodAsTheBest(t *testing.T) {
+	for name, linear := range map[string]bool{"plane": true, "chess board": false} {
+		t.Run(name, func(t *testing.T) {
+			x, y := table(900, linear, 1)
+			test, truth := table(2000, linear, 2)
+			labels := label(y, stream(3).Perm(900)[:400])
+			candidates := append([]student.Candidate{{Name: "majority", Fit: majority}}, student.TableCandidates(newPool(t, x, student.Config{}))...)
+			best := 0.
+			for _, c := range candidates[1:3] {
+				m, err := c.Fit(t.Context(), x, labels, 2, stream(4))
+				require.NoError(t, err)
+				best = max(best, rate(t, m, test, truth))
+			}
+			choice, err := student.CrossValidation{Candidates: candidates}.Fit(t.Context(), x, labels, 2, stream(5))
+			require.NoError(t, err)
+			require.Greater(t, rate(t, choice.Model, test, truth), best-.01)
+			require.Greater(t, best, .65)
+			require.NotContains(t, choice.Kept, "majority")
+			require.Len(t, choice.Right, len(candidates))
+			require.Equal(t, 400, choice.Labels)
+		})
+	}
+}
+
+// TestEveryLabelIsHeldBackOnce: candidates never see the labels that score them,
+// and the last fit sees all.
+func TestEveryLabelIsHeldBackOnce(t *testing.T) {
+	x, y := table(60, true, 1)
+	labels := label(y, stream(3).Perm(60)[:23])
+	var mu sync.Mutex
+	held, whole := make([]int, 60), 0
+	spy := func(ctx context.Context, x student.Matrix, given []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		missing := 0
+		for i, want := range labels {
+			if given[i] == want {
+				continue
+			}
+			require.Equal(t, student.Unlabelled, given[i])
+			held[i]++
+			missing++
+		}
+		if missing == 0 {
+			whole++
+		}
+		return majority(ctx, x, given, classes, rnd)
+	}
+	_, err := student.CrossValidation{Candidates: []student.Candidate{{Name: "spy", Fit: spy}}, Folds: 4}.Fit(t.Context(), x, labels, 2, stream(1))
+	require.NoError(t, err)
+	require.Equal(t, 1, whole)
+	for i, y := range labels {
+		want := 1
+		if y == student.Unlabelled {
+			want = 0
+		}
+		require.Equal(t, want, held[i])
+	}
+}
+
+func TestTheChoiceDoesNotDependOnProcessors(t *testing.T) {
+	x, y := table(200, false, 1)
+	labels := label(y, stream(3).Perm(200)[:80])
+	run := func() (*student.Choice, []float32) {
+		choice, err := student.CrossValidation{Candidates: student.TableCandidates(nil)}.Fit(t.Context(), x, labels, 3, stream(5))
+		require.NoError(t, err)
+		scores := matrix(200, 3, func(int, int) float64 { return 0 })
+		require.NoError(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+		return choice, scores.Data
+	}
+	choice, scores := run()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	alone, same := run()
+	require.Equal(t, choice.Right, alone.Right)
+	require.Equal(t, choice.Mean, alone.Mean)
+	require.Equal(t, choice.Kept, alone.Kept)
+	require.Equal(t, scores, same)
+}
+
+func TestFewLabelsAreEnough(t *testing.T) {
+	x, y := table(50, true, 1)
+	for n := 1; n <= 6; n++ {
+		choice, err := student.CrossValidation{Candidates: student.TableCandidates(newPool(t, x, student.Config{}))}.Fit(t.Context(), x, label(y, stream(3).Perm(50)[:n]), 2, stream(1))
+		require.NoError(t, err)
+		require.Equal(t, n, choice.Labels)
+		rate(t, choice.Model, x, y)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+type mute struct{ teachers.Classifier }
+
+func TestCrossValidationRefuses(t *testing.T) {
+	x, y := table(30, true, 1)
+	broken := func(context.Context, student.Matrix, []int, int, *rand.Rand) (teachers.Classifier, error) {
+		return nil, errBroken
+	}
+	silent := func(context.Context, student.Matrix, []int, int, *rand.Rand) (teachers.Classifier, error) {
+		return mute{}, nil
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		cv     student.CrossValidation
+		labels []int
+		is     error
+		says   string
+	}{
+		"no candidates": {cv: student.CrossValidation{}, labels: y, says: "Candidates"},
+		"no Fit":        {cv: student.CrossValidation{Candidates: []student.Candidate{{Name: "one"}}}, labels: y, says: `"one"`},
+		"one fold":      {cv: student.CrossValidation{Candidates: student.TableCandidates(nil), Folds: 1}, labels: y, says: "Folds"},
+		"no labels":     {cv: student.CrossValidation{Candidates: student.TableCandidates(nil)}, labels: unlabelled(30), is: student.ErrNoLabels},
+		"failing":       {cv: student.CrossValidation{Candidates: []student.Candidate{{Name: "one", Fit: broken}}}, labels: y, is: errBroken, says: "one"},
+		"no scores":     {cv: student.CrossValidation{Candidates: []student.Candidate{{Name: "one", Fit: silent}}}, labels: y, says: "Scorer"},
+		"cancelled":     {ctx: done, cv: student.CrossValidation{Candidates: student.TableCandidates(nil)}, labels: y, is: context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.ctx == nil {
+				c.ctx = t.Context()
+			}
+			choice, err := c.cv.Fit(c.ctx, x, c.labels, 2, stream(1))
+			require.Nil(t, choice)
+			require.ErrorContains(t, err, c.says)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+		})
+	}
+}
+
+// TestMixtureIsTheMean of what members say, and refuses what they refuse.
+func TestMixtureIsTheMean(t *testing.T) {
+	x, y := table(300, true, 1)
+	candidates := student.TableCandidates(nil)
+	choice, err := student.CrossValidation{Candidates: candidates[1:]}.Fit(t.Context(), x, y, 2, stream(1))
+	require.NoError(t, err)
+	require.Len(t, choice.Kept, 2)
+	scores := matrix(300, 2, func(int, int) float64 { return 0 })
+	require.NoError(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+	answers := make([]int, 300)
+	require.NoError(t, choice.Model.Predict(answers, x))
+	for i, a := range answers {
+		require.InDelta(t, 1, scores.Data[2*i]+scores.Data[2*i+1], 1e-5)
+		require.GreaterOrEqual(t, scores.Data[2*i+a], scores.Data[2*i+1-a])
+	}
+	require.Error(t, choice.Model.Predict(answers[1:], x))
+	x.Data[7] = float32(math.NaN())
+	require.Error(t, choice.Model.Predict(answers, x))
+	scores.Cols = 1
+	require.Error(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+}

@@ -1,0 +1,83 @@
+package student
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/teachers"
+)
+
+// mixture is the mean of its members' probabilities.
+type mixture struct {
+	members           []member
+	features, classes int
+}
+
+type member interface {
+	teachers.Classifier
+	teachers.Scorer
+}
+
+// Predict answers the class with the largest mean. See teachers.Classifier.
+func (m *mixture) Predict(dst []int, x Matrix) error {
+	if err := teachers.ValidateQueries(dst, x, m.features); err != nil {
+		return err
+	}
+	scores := dense.New(x.Rows, m.classes)
+	if err := m.Scores(scores, x); err != nil {
+		return err
+	}
+	for i := range dst {
+		dst[i] = dense.Argmax(dense.Row(scores, i))
+	}
+	return nil
+}
+
+// Scores writes the means. See teachers.Scorer.
+func (m *mixture) Scores(dst, x Matrix) error {
+	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
+		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
+	}
+	sum, one := dense.New(x.Rows, m.classes), dense.New(x.Rows, m.classes)
+	for _, member := range m.members {
+		if err := probabilities(one, member, x); err != nil {
+			return err
+		}
+		add(sum, one)
+	}
+	for i := range sum.Rows {
+		for c, v := range dense.Row(sum, i) {
+			dense.Row(dst, i)[c] = v / float32(len(m.members))
+		}
+	}
+	return nil
+}
+
+// probabilities writes a model's scores, cut to [0, 1] and divided by their sum.
+// Rows without a positive score are zero.
+func probabilities(dst Matrix, model member, x Matrix) error {
+	if err := model.Scores(dst, x); err != nil {
+		return fmt.Errorf("student: %w", err)
+	}
+	for i := range dst.Rows {
+		scores := dense.Row(dst, i)
+		var sum float32
+		for c, v := range scores {
+			scores[c] = max(0, min(1, v))
+			sum += scores[c]
+		}
+		if sum > 0 {
+			for c := range scores {
+				scores[c] /= sum
+			}
+		}
+	}
+	return nil
+}
+
+// add adds b to a. Neither has gaps between rows.
+func add(a, b Matrix) {
+	for i, v := range b.Data {
+		a.Data[i] += v
+	}
+}
