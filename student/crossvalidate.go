@@ -16,8 +16,8 @@ import (
 
 // CrossValidation trains several kinds of student on parts of the released labels
 // and scores each on the labels held back. It keeps the mean of all that are not
-// clearly worse than the best, or the best alone where that is clearly better. It
-// reads released labels and public rows only, so the choice costs no privacy.
+// clearly worse than the best, each made as sure as it was right on labels held
+// back; or the best alone, where that is clearly better than the mean. It reads released labels and public rows only, so the choice costs no privacy.
 //
 // Few labels tell two students apart only roughly: of 200 labels the standard
 // error of a difference is 3 points. To keep whichever was right most often then
@@ -71,13 +71,13 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		return nil, err
 	}
 	choice := &Choice{Labels: len(labelled)}
-	kept := []int{0}
+	kept, powers := []int{0}, []float64{1}
 	if folds := min(c.Folds, len(labelled)); folds > 1 {
 		held, err := c.holdBack(ctx, x, labels, labelled, classes, folds, rnd)
 		if err != nil {
 			return nil, err
 		}
-		kept = held.keep(choice)
+		kept, powers = held.keep(choice)
 	}
 	var members []member
 	for _, k := range kept {
@@ -89,7 +89,7 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		choice.Kept = append(choice.Kept, c.Candidates[k].Name)
 	}
 	if choice.Model = members[0]; len(members) > 1 {
-		choice.Model = &mixture{members: members, features: x.Cols, classes: classes}
+		choice.Model = &mixture{members: members, powers: powers, features: x.Cols, classes: classes}
 	}
 	return choice, nil
 }
@@ -192,8 +192,9 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep returns the candidates to be kept and fills in the comparison.
-func (h *heldBack) keep(choice *Choice) []int {
+// keep returns the candidates to be kept with their powers, and fills in the
+// comparison.
+func (h *heldBack) keep(choice *Choice) ([]int, []float64) {
 	best := 0
 	for k, right := range h.right {
 		choice.Right = append(choice.Right, count(right))
@@ -202,11 +203,15 @@ func (h *heldBack) keep(choice *Choice) []int {
 		}
 	}
 	var members []int
+	var powers []float64
 	sum := dense.New(len(h.labels), h.scores[0].Cols)
 	for k, right := range h.right {
 		if !ahead(h.right[best], right, memberErrors) {
-			members = append(members, k)
+			power := bestPower(h.scores[k], h.labels)
+			temper(h.scores[k], power)
 			add(sum, h.scores[k])
+			members = append(members, k)
+			powers = append(powers, power)
 		}
 	}
 	mean := make([]bool, len(h.labels))
@@ -215,9 +220,9 @@ func (h *heldBack) keep(choice *Choice) []int {
 	}
 	choice.Mean = count(mean)
 	if ahead(h.right[best], mean, meanErrors) {
-		return []int{best}
+		return []int{best}, []float64{1}
 	}
-	return members
+	return members, powers
 }
 
 // ahead reports whether a is right more often than b by more than so many standard

@@ -10,6 +10,7 @@ import (
 // mixture is the mean of its members' probabilities.
 type mixture struct {
 	members           []member
+	powers            []float64 // of each one, see temper
 	features, classes int
 }
 
@@ -39,10 +40,11 @@ func (m *mixture) Scores(dst, x Matrix) error {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
 	}
 	sum, one := dense.New(x.Rows, m.classes), dense.New(x.Rows, m.classes)
-	for _, member := range m.members {
+	for k, member := range m.members {
 		if err := probabilities(one, member, x); err != nil {
 			return err
 		}
+		temper(one, m.powers[k])
 		add(sum, one)
 	}
 	for i := range sum.Rows {
