@@ -5,7 +5,6 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/theorems"
 )
 
 // charge pays for an event on a ledger of its own, with room for anything: mechanisms
@@ -21,7 +20,7 @@ func charge(e accountant.Event, relation accountant.Relation) (*ledger.Reservati
 	return budget.Reserve(e)
 }
 
-// epsilonBy is what events cost together by an accountant.
+// epsilonBy returns what events cost together by an accountant.
 func epsilonBy(account accountant.Accountant, delta float64, events ...accountant.Event) (float64, error) {
 	if err := account.Compose(accountant.Composed{Events: events}, 1); err != nil {
 		return 0, err
@@ -30,20 +29,11 @@ func epsilonBy(account accountant.Accountant, delta float64, events ...accountan
 	return b.Upper, err
 }
 
-// epsilon is what events cost together by the Rényi accountant.
-func (r run) epsilon(events ...accountant.Event) (float64, error) {
+// renyiEpsilon returns what events cost together by the Rényi accountant.
+func renyiEpsilon(delta float64, events ...accountant.Event) (float64, error) {
 	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
 	if err != nil {
 		return 0, err
 	}
-	return epsilonBy(account, r.delta, events...)
-}
-
-// pure is what events cost together without any delta.
-func pure(events ...accountant.Event) (float64, error) {
-	account, err := theorems.NewBasic(accountant.AddRemove)
-	if err != nil {
-		return 0, err
-	}
-	return epsilonBy(account, 0, events...)
+	return epsilonBy(account, delta, events...)
 }

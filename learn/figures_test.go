@@ -179,11 +179,11 @@ func pateFigure(t *testing.T) drawn {
 	xs := append([]float64{1, 10, 25, 50}, steps(100, 1000, 50)...)
 	for _, sigma := range []float64{20, 40, 100} {
 		d.curves = append(d.curves, through(t, fmt.Sprintf("GNMax, σ = %g", sigma), xs, func(k float64) (float64, error) {
-			return run{delta: 1e-5}.epsilon(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(k)})
+			return renyiEpsilon(1e-5, accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(k)})
 		}))
 	}
 	d.curves = append(d.curves, through(t, "Confident, σ₁ = 150, σ₂ = 40, half answered", xs, func(k float64) (float64, error) {
-		return run{delta: 1e-5}.epsilon(
+		return renyiEpsilon(1e-5,
 			accountant.Repeated{Event: accountant.Threshold{Sigma: 150, Discrete: true}, Count: int64(2 * k)},
 			accountant.Repeated{Event: accountant.GNMax{Sigma: 40, Discrete: true}, Count: int64(k)})
 	}))

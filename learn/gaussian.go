@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -11,7 +10,7 @@ import (
 
 // What the traces of noisy argmax with Gaussian noise have in common.
 
-// added is counts plus noise, and the class where it is largest, the lowest index
+// added returns counts plus noise, and the class where it is largest, the lowest index
 // first.
 func added(counts []int, noise []int64) (sums []int64, winner int) {
 	sums = make([]int64, len(counts))
@@ -50,7 +49,7 @@ func total(counts []int) int {
 	return sum
 }
 
-// probabilities are those of a law's classes.
+// probabilities returns those of a law's classes.
 func probabilities(law aggregate.Law) []float64 {
 	ps := make([]float64, len(law.LogLabels))
 	for i, l := range law.LogLabels {
@@ -59,27 +58,12 @@ func probabilities(law aggregate.Law) []float64 {
 	return ps
 }
 
-// rhoFormula is how a student turns a divergence of a*rho into an epsilon.
-var rhoFormula = Formula{
-	Text: "epsilon <= rho + 2 sqrt(rho ln(1/delta))",
-	TeX:  `\varepsilon \le \rho + 2\sqrt{\rho \ln(1/\delta)}`,
-}
-
-// byHand is the right side of rhoFormula.
-func byHand(rho, delta float64) float64 { return rho + 2*math.Sqrt(rho*math.Log(1/delta)) }
-
-// priced are the numbers of a cost: rho, what the formula makes of it, and what the
-// accountant knows better.
-func (r run) priced(rho float64, events ...accountant.Event) ([]Number, error) {
-	eps, err := r.epsilon(events...)
-	if err != nil {
-		return nil, err
-	}
+// priced returns the numbers of a cost: rho, what the formula of the text makes of it, and
+// what the accountant knows better.
+func (l *lesson) priced(name string, rho float64, events ...accountant.Event) []Number {
 	return []Number{
-		scalar("rho", rho), scalar("delta", r.delta),
-		claim("epsilon by the formula", byHand(rho, r.delta)), claim("epsilon by the accountant", eps),
-	}, nil
+		scalar("rho"+name, rho), scalar("delta", l.delta),
+		claim("epsilon by the formula"+name, rho+2*math.Sqrt(rho*math.Log(1/l.delta))),
+		claim("epsilon by the accountant"+name, l.epsilon(events...)),
+	}
 }
-
-// named is a class in words.
-func named(class int) string { return fmt.Sprintf("class %d", class) }

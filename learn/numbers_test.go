@@ -145,10 +145,10 @@ func TestPublishedNumbers(t *testing.T) {
 // the exact law: how often the first question is above, resp. refused. 300 seeds, five
 // standard deviations.
 func TestComparisons(t *testing.T) {
-	const seeds, compare = 300, "Compare, until the answers are used up"
+	const seeds = 300
 	above, refused := 0.0, 0.0
 	for seed := range uint64(seeds) {
-		c, err := run{key: stability.SeedKey(seed)}.compare(svt.Law{
+		c, err := compare(stability.SeedKey(seed), svt.Law{
 			Threshold: 3, ThresholdNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 2}, QueryNoise: svt.Noise{Kind: svt.DiscreteLaplace, Scale: 5}, Stop: 1,
 		}, []int64{1, 3})
 		require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestComparisons(t *testing.T) {
 		if c.above[0] {
 			above++
 		}
-		c, err = run{key: stability.SeedKey(seed)}.compare(svt.Law{
+		c, err = compare(stability.SeedKey(seed), svt.Law{
 			Threshold: -9, ThresholdNoise: svt.Noise{Kind: svt.Geometric, Scale: 2}, QueryNoise: svt.Noise{Kind: svt.Geometric, Scale: 5}, Stop: 1,
 		}, []int64{-12})
 		require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestComparisons(t *testing.T) {
 
 	trace := runOf(t, "sparse-vector", map[string]string{"answers": "2"}, 5)
 	noisy := scalarOf(t, trace, "Draw the noise of the threshold, once", "noisy threshold")
-	rows := numbersOf(t, trace, compare)
+	rows := numbersOf(t, trace, "Compare, until the answers are used up")
 	yes := 0.0
 	for i, v := range pick(t, rows, "value") {
 		sum := pick(t, rows, "sum")[i]

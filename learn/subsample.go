@@ -7,38 +7,18 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/stability"
 )
 
 func subsample() Mechanism {
-	return Mechanism{
-		Name:  "subsample-aggregate",
-		Short: "Any function made stable: ask it of many parts of the data",
-		Long: `A function of private data made private without looking inside it: the data are
-dealt to blocks, the function is run on every block, the blocks vote, and the
-winner is released if it is stable (Nissim, Raskhodnikova, Smith 2007; Smith,
-Thakurta 2013). Here the function is the most frequent letter. PATE is the same
-with teachers for the function. The misconceptions it ends: that blocks may be
-cut from a sorted file, and that records may be in several blocks for free.`,
-		Inputs: []Input{
-			{"shares", "0.5,0.3,0.2", "probability of each letter in the data, which the seed draws"},
-			{"records", "1800", "in the data, which is public"},
-			{"blocks", "60", "in each split of the data"},
-			{"repetitions", "1", "splits side by side: each record is in that many blocks"},
-			{"epsilon", "1", "of the test"},
-		},
-		trace: traceSubsample,
-	}
-}
-
-func times(n int) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	}
-	return fmt.Sprintf("%d times", n)
+	return mechanism("subsample-aggregate", traceSubsample,
+		Input{"shares", "0.5,0.3,0.2", "probability of each letter in the data, which the seed draws"},
+		Input{"records", "1800", "in the data, which is public"},
+		Input{"blocks", "60", "in each split of the data"},
+		Input{"repetitions", "1", "splits side by side: each record is in that many blocks"},
+		Input{"epsilon", "1", "of the test"},
+	)
 }
 
 // letter is a record: a number of its own and what it says.
@@ -53,23 +33,23 @@ type block struct {
 
 const maxRecords = 1 << 20
 
-func traceSubsample(r run) (Trace, error) {
-	in, err := r.subsampleInputs()
+func traceSubsample(l *lesson) error {
+	in, err := l.subsampleInputs()
 	if err != nil {
-		return Trace{}, err
+		return err
 	}
-	data := in.draw(r)
-	split, err := stability.Repeated(in.records, in.blocks, in.repetitions, r.key)
+	data := in.draw(l.key)
+	split, err := stability.Repeated(in.records, in.blocks, in.repetitions, l.key)
 	if err != nil {
-		return Trace{}, fmt.Errorf("%w: %w", ErrInput, err)
+		return invalid("%w", err)
 	}
-	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: in.epsilon, Delta: r.delta, Questions: 1})
+	m, err := stability.NewMStab(stability.MStabConfig{Noise: stability.Laplace, Epsilon: in.epsilon, Delta: l.delta, Questions: 1})
 	if err != nil {
-		return Trace{}, fmt.Errorf("%w: %w", ErrInput, err)
+		return invalid("%w", err)
 	}
-	session, err := startStable[int](m, r.key)
+	session, err := startStable[int](m, l.key)
 	if err != nil {
-		return Trace{}, err
+		return err
 	}
 	var mu sync.Mutex
 	var blocks []block
@@ -85,7 +65,7 @@ func traceSubsample(r run) (Trace, error) {
 		return b.answer, true
 	})
 	if err != nil {
-		return Trace{}, err
+		return err
 	}
 	slices.SortFunc(blocks, func(a, b block) int {
 		if a.first != b.first {
@@ -93,7 +73,8 @@ func traceSubsample(r run) (Trace, error) {
 		}
 		return slices.Compare(a.counts, b.counts) // blocks of several splits
 	})
-	return in.trace(r, m, data, blocks, split.Overlap(), answer)
+	l.let("passed", answer.Released)
+	return in.tell(l, m, data, blocks, split.Overlap())
 }
 
 type subsampleInputs struct {
@@ -102,9 +83,10 @@ type subsampleInputs struct {
 	epsilon                      float64
 }
 
-func (r run) subsampleInputs() (in subsampleInputs, err error) {
-	if in.shares, err = r.numbers("shares"); err != nil {
-		return in, err
+func (l *lesson) subsampleInputs() (in subsampleInputs, err error) {
+	in = subsampleInputs{
+		shares: l.numbers("shares"), records: l.whole("records"), blocks: l.whole("blocks"),
+		repetitions: l.whole("repetitions"), epsilon: l.positive("epsilon"),
 	}
 	sum := 0.0
 	for _, p := range in.shares {
@@ -113,34 +95,23 @@ func (r run) subsampleInputs() (in subsampleInputs, err error) {
 			sum = math.NaN()
 		}
 	}
-	if len(in.shares) < 2 || len(in.shares) > maxClasses || !(math.Abs(sum-1) < 1e-9) {
-		return in, fmt.Errorf("%w: shares: need 2 to %d probabilities that sum to 1", ErrInput, maxClasses)
+	switch {
+	case l.err != nil:
+	case len(in.shares) < 2 || len(in.shares) > maxClasses || !(math.Abs(sum-1) < 1e-9):
+		l.fail(invalid("shares: need 2 to %d probabilities that sum to 1", maxClasses))
+	case max(in.records, in.blocks, in.repetitions) > maxRecords || in.records*in.repetitions > maxRecords:
+		l.fail(invalid("%d records in %d splits of %d blocks are more than a trace can hold", in.records, in.repetitions, in.blocks))
 	}
-	for _, f := range []struct {
-		name string
-		to   *int
-	}{{"records", &in.records}, {"blocks", &in.blocks}, {"repetitions", &in.repetitions}} {
-		if *f.to, err = r.whole(f.name); err != nil {
-			return in, err
-		}
-		if *f.to > maxRecords {
-			return in, fmt.Errorf("%w: %s: at most %d, not %d", ErrInput, f.name, maxRecords, *f.to)
-		}
-	}
-	if in.records*in.repetitions > maxRecords {
-		return in, fmt.Errorf("%w: %d records in %d splits are more than a trace can hold", ErrInput, in.records, in.repetitions)
-	}
-	in.epsilon, err = r.positive("epsilon")
-	return in, err
+	return in, l.err
 }
 
 // draw makes the private data of the example.
-func (in subsampleInputs) draw(r run) []letter {
-	s := r.key.Derive("data").Stream()
+func (in subsampleInputs) draw(key rng.Key) []letter {
+	s := key.Derive("data").Stream()
 	data := make([]letter, in.records)
 	for i := range data {
 		data[i] = letter{id: i, class: len(in.shares) - 1}
-		u := float64(s.Uint64()>>11) * 0x1p-53
+		u := uniform(s)
 		for class, p := range in.shares {
 			if u -= p; u < 0 {
 				data[i].class = class
@@ -151,123 +122,78 @@ func (in subsampleInputs) draw(r run) []letter {
 	return data
 }
 
-func (in subsampleInputs) trace(r run, m *stability.MStab, data []letter, blocks []block, overlap int, answer stability.Answer[int]) (Trace, error) {
+func (in subsampleInputs) tell(l *lesson, m *stability.MStab, data []letter, blocks []block, overlap int) error {
 	all, votes := make([]int, len(in.shares)), make([]int, len(in.shares))
-	for _, l := range data {
-		all[l.class]++
+	for _, d := range data {
+		all[d.class]++
 	}
 	for _, b := range blocks {
 		votes[b.answer]++
 	}
 	winner, moves, err := stability.Plurality(votes, stability.VoteMoves, stability.AnyTies)
 	if err != nil {
-		return Trace{}, err
+		return err
 	}
 	distance := moves / int64(overlap)
-	_, noise, err := ask(m, r.key, winner, distance)
+	_, noise, err := ask(m, l.key, winner, distance)
 	if err != nil {
-		return Trace{}, err
+		return err
 	}
+	l.let("overlap", overlap)
+	l.let("dealt", len(blocks))
+	l.let("winner", winner)
+	l.let("moves", moves)
+	l.let("distance", distance)
 	shown := blocks[:min(len(blocks), 8)]
-	var seen []Number
-	for class := range in.shares {
-		n := Number{Name: fmt.Sprintf("letter %d", class)}
-		for _, b := range shown {
-			n.Values = append(n.Values, float64(b.counts[class]))
-		}
-		seen = append(seen, n)
+	l.let("shown", len(shown))
+
+	l.stepOver("letter", "data", vector("records", all))
+	l.step("deal", scalar("blocks", len(blocks)), scalar("records in a block, about", in.records/in.blocks), scalar("blocks with one record", overlap))
+	l.stepOver("block", "ask", in.seen(shown)...)
+	l.stepOver("letter", "votes", vector("votes", votes), scalar("winner", winner))
+	l.step("distance", scalar("votes that can move", moves), scalar("overlap", overlap), scalar("distance", distance))
+	l.step("test", scalar("distance", distance), scalar("noise", noise), scalar("sum", distance+noise), scalar("threshold T", m.Threshold()),
+		scalar("P[refused]", refused(m, distance)))
+	l.release()
+	cost, err := stableCost(l, m, 1)
+	if err != nil {
+		return err
 	}
-	said := Number{Name: "vote"}
-	for _, b := range shown {
-		said.Values = append(said.Values, float64(b.answer))
-	}
-	if len(in.shares) > 6 {
-		seen = nil
-	}
-	t := Trace{Title: "Subsample and aggregate: any function, made stable"}
-	t.Steps = []Step{
-		{
-			Name: "Look at the data and the question",
-			Words: fmt.Sprintf("%d records say one letter each; letters are numbered from 0. The question is which letter is most frequent. It could be any "+
-				"question whatever: a program nobody has analysed, trained models, a survey.", in.records),
-			Numbers: []Number{vector("records", all)}, Index: "letter",
-		},
-		{
-			Name: "Deal the records to blocks",
-			Words: fmt.Sprintf("Each record goes to one of %d blocks, by lot, %s: it is in %d of %d blocks. The lots come from a key and from the "+
-				"number of records, never from what records say.", in.blocks, times(in.repetitions), overlap, len(blocks)),
-			Numbers: []Number{scalar("blocks", len(blocks)), scalar("records in a block, about", in.records/in.blocks), scalar("blocks with one record", overlap)},
-		},
-		{
-			Name: "Ask every block",
-			Words: fmt.Sprintf("The function runs on each block alone. The first %d blocks, by their lowest record: how often each letter occurs, and the vote. "+
-				"A small block errs sometimes; most do not.", len(shown)),
-			Numbers: append(seen, said), Index: "block",
-		},
-		{
-			Name:    "Count the votes of the blocks",
-			Words:   fmt.Sprintf("%s has most votes.", capital(fmt.Sprintf("letter %d", winner))),
-			Numbers: []Number{vector("votes", votes), scalar("winner", winner)}, Index: "letter",
-		},
-		{
-			Name: "Measure the distance to instability",
-			Words: fmt.Sprintf("At least floor((lead-1)/2) votes must move before a tie or another winner. One record changes at most the votes of the "+
-				"blocks it is in, %d, so this many records: ", overlap) + fmt.Sprintf("floor(%d/%d) = %d. The function can be as wild as it likes; "+
-				"only the votes are counted.", moves, overlap, distance),
-			Formula: &Formula{"distance = floor(floor((lead - 1) / 2) / overlap)",
-				`d = \left\lfloor \frac{1}{r} \left\lfloor \frac{n_{(1)} - n_{(2)} - 1}{2} \right\rfloor \right\rfloor`},
-			Numbers: []Number{scalar("votes that can move", moves), scalar("overlap", overlap), scalar("distance", distance)},
-		},
-		{
-			Name:    "Test",
-			Words:   "As for every stable answer: discrete Laplace noise of scale 1/epsilon, and a threshold that noise alone hardly ever passes. " + stableVerdict(answer, winner),
-			Formula: &Formula{"release if distance + noise > T", `d + Z > T`},
-			Numbers: []Number{scalar("distance", distance), scalar("noise", noise), scalar("sum", distance+noise), scalar("threshold T", m.Threshold()),
-				scalar("P[refused]", math.Exp(second(m.Law(distance))))},
-		},
-	}
-	t.Released = Section{Words: "That there is no answer. Not the votes of the blocks, not the distance."}
-	if answer.Released {
-		t.Released.Words = fmt.Sprintf("Letter %d, exact. Not the votes of the blocks, not the distance.", winner)
-	}
-	if t.Cost, err = stableCost(r, m, 1); err != nil {
-		return Trace{}, err
-	}
-	t.Cost.Words = "That of the test alone; the function costs nothing, however often it ran. Half as many blocks would be twice as good voters, and " +
-		"half as many votes: the lead must be at least as large as below."
-	t.Cost.Numbers = t.Cost.Numbers[1:]
-	t.Mistakes, err = in.mistakes(r, m, overlap)
-	return t, err
+	l.cost(cost...)
+	return in.mistakes(l, m, overlap)
 }
 
-func (in subsampleInputs) mistakes(r run, m *stability.MStab, overlap int) ([]Mistake, error) {
-	in3 := int64(max(3, overlap))
-	far := m.Threshold() + 2*in3
-	const records, epsilon = 60000, 1
-	plan, err := stability.NewSampPlan(records, epsilon, min(r.delta, 0.25))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+// seen returns the counts of each letter in blocks, if they are few, and the votes.
+func (in subsampleInputs) seen(blocks []block) []Number {
+	var columns []Number
+	if len(in.shares) <= 6 {
+		for class := range in.shares {
+			columns = append(columns, Number{Name: fmt.Sprintf("letter %d", class)})
+		}
 	}
-	return []Mistake{
-		{
-			If: fmt.Sprintf("a record were in %d blocks and counted as one vote", in3),
-			Words: "It moves as many votes as it has blocks, so the distance counted in votes changes by that much between neighbours. Noise made for a change " +
-				"of 1 then loses that many times epsilon.",
-			Numbers: []Number{claim("epsilon claimed", in.epsilon), claim("loss of a refusal", second(m.Law(far-in3))-second(m.Law(far)))},
-		},
-		{
-			If: "blocks were cut from the sorted file",
-			Words: "Let the smallest record become the largest: every other moves up one place, every block gets another record, and all votes may change. The " +
-				"same happens in a file in its own order when a record is removed, and where sizes are evened out afterwards.",
-			Numbers: []Number{scalar("votes one record can move, dealt by lot", overlap), scalar("votes one record can move, cut after sorting", in.blocks)},
-		},
-		{
-			If: "samples were drawn independently, as many as is printed",
-			Words: fmt.Sprintf("Smith and Thakurta put each record in each of m samples with a small probability, and need m so large that no record is in too many. "+
-				"Notes take m from Hoeffding's inequality, which does not know that the probability is small; Chernoff's does. Below for %d records at epsilon "+
-				"%d. Blocks of the same size need no such argument.", records, epsilon),
-			Numbers: []Number{scalar("samples, as printed", plan.Printed), scalar("samples, by Chernoff", plan.Models),
-				scalar("samples, by the binomial law", plan.Scanned), scalar("disjoint blocks", plan.Blocks)},
-		},
-	}, nil
+	columns = append(columns, Number{Name: "vote"})
+	for _, b := range blocks {
+		row := append(slices.Clone(b.counts[:len(columns)-1]), b.answer)
+		for i, x := range row {
+			columns[i].Values = append(columns[i].Values, float64(x))
+		}
+	}
+	return columns
+}
+
+func (in subsampleInputs) mistakes(l *lesson, m *stability.MStab, overlap int) error {
+	several := int64(max(3, overlap))
+	const records, epsilon = 60000, 1
+	plan, err := stability.NewSampPlan(records, epsilon, min(l.delta, 0.25))
+	if err != nil {
+		return invalid("%w", err)
+	}
+	l.let("several", several)
+	l.let("sampled", records)
+	l.let("each", epsilon)
+	l.mistake("overlap", claim("epsilon claimed", in.epsilon), claim("loss of a refusal", refusalLoss(m, 2*several, several)))
+	l.mistake("sorted", scalar("votes one record can move, dealt by lot", overlap), scalar("votes one record can move, cut after sorting", in.blocks))
+	l.mistake("samples", scalar("samples, as printed", plan.Printed), scalar("samples, by Chernoff", plan.Models),
+		scalar("samples, by the binomial law", plan.Scanned), scalar("disjoint blocks", plan.Blocks))
+	return nil
 }

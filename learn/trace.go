@@ -71,3 +71,10 @@ func vector[T int | int64 | float64](name string, xs []T) Number {
 	}
 	return n
 }
+
+// addRow adds a value to each column.
+func addRow(columns []Number, values ...float64) {
+	for i, x := range values {
+		columns[i].Values = append(columns[i].Values, x)
+	}
+}

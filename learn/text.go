@@ -1,0 +1,100 @@
+package learn
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+//go:embed text/*.md
+var texts embed.FS
+
+// text is what a lecturer wrote about one mechanism: see the package comment.
+type text struct {
+	title, short, long string
+	sections           []section
+}
+
+// section is one part of a text, a template whose values Go fills in.
+type section struct{ id, heading, body string }
+
+var headingID = regexp.MustCompile(`^(.*) \{#([a-z0-9-]+)\}$`)
+
+// readText reads the text of that name.
+func readText(name string) (text, error) {
+	raw, err := texts.ReadFile("text/" + name + ".md")
+	if err != nil {
+		return text{}, fmt.Errorf("learn: %w", err)
+	}
+	parts := strings.Split(strings.ReplaceAll(string(raw), "\r\n", "\n"), "\n## ")
+	title, about, _ := strings.Cut(parts[0], "\n")
+	t := text{title: strings.TrimPrefix(title, "# ")}
+	if rest, found := strings.CutPrefix(strings.TrimSpace(about), "> "); found {
+		t.short, t.long, _ = strings.Cut(rest, "\n")
+	}
+	t.long = strings.TrimSuffix(wrap(t.long, "", ""), "\n")
+	for _, part := range parts[1:] {
+		heading, body, _ := strings.Cut(part, "\n")
+		s := section{id: heading, heading: heading, body: strings.TrimSpace(body)}
+		if m := headingID.FindStringSubmatch(heading); m != nil {
+			s.heading, s.id = m[1], m[2]
+		}
+		t.sections = append(t.sections, s)
+	}
+	return t, nil
+}
+
+// parse makes templates of the sections of texts, each named for its id, its heading
+// for headingOf(id). A section of a later text replaces that of an earlier one. A value
+// that Go does not give is an error when the template is executed.
+func parse(texts ...text) (*template.Template, error) {
+	all := template.New("learn").Option("missingkey=error")
+	for _, t := range texts {
+		seen := make(map[string]bool)
+		for _, s := range t.sections {
+			if seen[s.id] || s.body == "" {
+				return nil, fmt.Errorf("learn: %q: section %q is empty or there twice", t.title, s.id)
+			}
+			seen[s.id] = true
+			if _, err := all.New(s.id).Parse(s.body); err != nil {
+				return nil, fmt.Errorf("learn: %w", err)
+			}
+			if _, err := all.New(headingOf(s.id)).Parse(s.heading); err != nil {
+				return nil, fmt.Errorf("learn: %w", err)
+			}
+		}
+	}
+	return all, nil
+}
+
+func headingOf(id string) string { return "heading of " + id }
+
+// setOut divides the body of a section into its paragraph and its formula. Lines of the
+// paragraph are joined; lines of the formula are kept.
+func setOut(body string) (words string, f *Formula, err error) {
+	var prose, plain, tex []string
+	ended := false
+	for line := range strings.SplitSeq(body, "\n") {
+		switch {
+		case strings.TrimSpace(line) == "":
+			ended = prose != nil
+		case strings.HasPrefix(line, "    "):
+			plain, ended = append(plain, strings.TrimSpace(line)), true
+		case strings.HasPrefix(line, "$$"):
+			tex, ended = append(tex, strings.Trim(line, "$ ")), true
+		case ended:
+			return "", nil, fmt.Errorf("learn: a section is one paragraph and at most one formula: %q", line)
+		default:
+			prose = append(prose, strings.Fields(line)...)
+		}
+	}
+	if prose == nil || len(tex) > 1 || (plain == nil) != (tex == nil) {
+		return "", nil, fmt.Errorf("learn: a section has words, and a formula in both forms or none: %q", body)
+	}
+	if tex != nil {
+		f = &Formula{Text: strings.Join(plain, ";  "), TeX: tex[0]}
+	}
+	return strings.Join(prose, " "), f, nil
+}
