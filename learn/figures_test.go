@@ -30,7 +30,7 @@ type curve struct {
 	points plotter.XYs
 }
 
-// through is the curve of f at xs.
+// through returns the curve of f at xs.
 func through(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) curve {
 	c := curve{name: name}
 	for _, x := range xs {
@@ -130,7 +130,7 @@ func stabilityFigure(t *testing.T) drawn {
 	return d
 }
 
-// subsampleFigure is exact for two letters of shares 0.6 and 0.4: a block of k
+// subsampleFigure draws what is exact for two letters of shares 0.6 and 0.4: a block of k
 // records, k odd, is right with a binomial probability.
 func subsampleFigure(t *testing.T) drawn {
 	const records = 3 * 3 * 5 * 7 * 11

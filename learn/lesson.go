@@ -38,7 +38,7 @@ func newLesson(name string, inputs map[string]string, o Options) (*lesson, error
 	if err != nil {
 		return nil, err
 	}
-	t, err := parse(shared, own)
+	t, err := parseTexts(shared, own)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (l *lesson) section(id string) (heading, words string, f *Formula) {
 // step tells a section as the next step, with vectors that have a value for each class.
 func (l *lesson) step(id string, numbers ...Number) { l.stepOver("", id, numbers...) }
 
-// stepOver is step, with vectors that run over something else.
+// stepOver tells a step with vectors that run over something else.
 func (l *lesson) stepOver(index, id string, numbers ...Number) {
 	heading, words, f := l.section(id)
 	l.Steps = append(l.Steps, Step{Name: heading, Words: words, Formula: f, Numbers: numbers, Index: index})

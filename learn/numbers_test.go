@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// pick is the first number of that name in a list.
+// pick returns the first number of that name in a list.
 func pick(t require.TestingT, numbers []Number, name string) []float64 {
 	for _, n := range numbers {
 		if n.Name == name {
@@ -106,7 +106,7 @@ func TestSubsampleCounts(t *testing.T) {
 	}
 }
 
-// TestPublishedNumbers are those of the literature, and of its misprints.
+// TestPublishedNumbers checks numbers of the literature, and of its misprints.
 func TestPublishedNumbers(t *testing.T) {
 	composed := runOf(t, "composition", nil, 1)
 	require.InDelta(t, 4.306791372516507, pickOne(t, composed.Cost.Numbers, "epsilon, optimal"), 1e-9)

@@ -46,10 +46,10 @@ func readText(name string) (text, error) {
 	return t, nil
 }
 
-// parse makes templates of the sections of texts, each named for its id, its heading
+// parseTexts makes templates of the sections of texts, each named for its id, its heading
 // for headingOf(id). A section of a later text replaces that of an earlier one. A value
 // that Go does not give is an error when the template is executed.
-func parse(texts ...text) (*template.Template, error) {
+func parseTexts(texts ...text) (*template.Template, error) {
 	all := template.New("learn").Option("missingkey=error")
 	for _, t := range texts {
 		seen := make(map[string]bool)

@@ -30,7 +30,7 @@ type Section struct {
 	Words   string   `json:"words"`
 	Formula *Formula `json:"formula,omitempty"`
 	Numbers []Number `json:"numbers,omitempty"`
-	Index   string   `json:"index,omitempty"` // as that of a Step
+	Index   string   `json:"index,omitempty"` // as in a Step
 }
 
 // Mistake is a misconception, followed to its end.
@@ -55,7 +55,7 @@ type Number struct {
 	claim bool // printed rounded up
 }
 
-// claim is an epsilon, which is never printed smaller than it is.
+// claim names an epsilon, which is never printed smaller than it is.
 func claim(name string, epsilon float64) Number {
 	return Number{Name: name, Values: []float64{epsilon}, claim: true}
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
@@ -94,7 +92,7 @@ func (t Trace) compose(p page) error {
 	return nil
 }
 
-// tables are the vectors of numbers side by side, then the scalars below each other.
+// tables returns the vectors of numbers side by side, then the scalars below each other.
 func tables(numbers []Number, index string) []table.Table {
 	if index == "" {
 		index = "class"
@@ -126,7 +124,7 @@ func tables(numbers []Number, index string) []table.Table {
 	return out
 }
 
-// csv is one row for each value: step, number, index (empty for a scalar), value.
+// csv writes one row for each value: step, number, index (empty for a scalar), value.
 func (t Trace) csv(w io.Writer) error {
 	out := table.Table{Header: []string{"step", "number", "index", "value"}}
 	add := func(step string, numbers []Number) {
@@ -151,7 +149,7 @@ func (t Trace) csv(w io.Writer) error {
 	return out.Write(w, table.CSV)
 }
 
-// text is value i, printed.
+// text prints value i.
 func (n Number) text(i int) string {
 	if n.claim {
 		return shortUp(n.Values[i])
@@ -167,15 +165,10 @@ func short(x float64) string {
 	return strconv.FormatFloat(x, 'g', 6, 64)
 }
 
-// shortUp is short, rounded up; what float64 itself adds to a sum is not shown.
+// shortUp prints like short, rounded up; what float64 itself adds to a sum is not shown.
 func shortUp(x float64) string {
 	if x == math.Trunc(x) {
 		return short(x)
 	}
 	return short(number.Up(x-math.Abs(x)*0x1p-40, 6))
-}
-
-func capital(s string) string {
-	_, n := utf8.DecodeRuneInString(s)
-	return strings.ToUpper(s[:n]) + s[n:]
 }

@@ -1,0 +1,159 @@
+package learn
+
+import (
+	"maps"
+	"testing"
+	"text/template"
+	"text/template/parse"
+
+	"github.com/stretchr/testify/require"
+)
+
+// branches are inputs that reach the sections, and the cases inside them, that the
+// default inputs with seed 7 leave out.
+var branches = map[string][]map[string]string{
+	"noisy-argmax": {{"counts": "30,20"}},
+	"confident":    {{"threshold": "500"}},
+	"interactive": {
+		{"threshold": "-500"},
+		{"prediction": "0.05,0.9,0.05", "threshold": "500"},
+		{"prediction": "0.3,0.4,0.3", "threshold": "500"},
+	},
+	"stability":           {{"counts": "5,5"}},
+	"subsample-aggregate": {{"shares": "0.5,0.5", "repetitions": "3"}},
+	"dpsgd":               {{"probability": "0.001"}},
+}
+
+// TestTexts checks that every text has a mechanism, that every section of it is told, and
+// that it names the values which Go gives: all of them, and no other, in the cases that
+// a run does not reach too.
+func TestTexts(t *testing.T) {
+	files, err := texts.ReadDir("text")
+	require.NoError(t, err)
+	require.Len(t, files, len(Mechanisms())+1, "a text for each mechanism, and one that they share")
+	shared, err := readText("shared")
+	require.NoError(t, err)
+	toldOfShared := make(map[string]bool)
+	for _, m := range Mechanisms() {
+		own, err := readText(m.Name)
+		require.NoError(t, err)
+		require.NotEmpty(t, own.title, m.Name)
+		require.NotEmpty(t, m.Short, m.Name)
+		require.NotEmpty(t, m.Long, m.Name)
+		told, given, named := make(map[string]bool), make(map[string]bool), make(map[string]bool)
+		for _, inputs := range append([]map[string]string{nil}, branches[m.Name]...) {
+			l, err := m.tell(inputs, Options{Seed: 7, Delta: 1e-5})
+			require.NoError(t, err, "%s %v", m.Name, inputs)
+			for id := range l.told {
+				names(l.text, id, told, named)
+			}
+			for name := range l.values {
+				given[name] = true
+			}
+			for name := range named {
+				require.Contains(t, l.values, name, "%s: {{.%s}} is no value of its text", m.Name, name)
+			}
+		}
+		for _, in := range m.Inputs {
+			delete(given, in.Name) // all inputs are given
+			delete(named, in.Name)
+		}
+		delete(given, "teachers") // given with every histogram
+		delete(given, "sigma")    // given with every test
+		for name := range given {
+			require.Contains(t, named, name, "%s: nothing is made of the value", m.Name)
+		}
+		for _, s := range own.sections {
+			require.Contains(t, told, s.id, "%s: never told", m.Name)
+			delete(told, s.id)
+		}
+		maps.Copy(toldOfShared, told)
+	}
+	for _, s := range shared.sections {
+		require.Contains(t, toldOfShared, s.id, "never told")
+	}
+}
+
+// names collects the values and the templates that a template names, in all its cases.
+func names(all *template.Template, id string, told, named map[string]bool) {
+	told[id] = true
+	var walk func(n parse.Node)
+	list := func(l *parse.ListNode) {
+		if l != nil {
+			for _, n := range l.Nodes {
+				walk(n)
+			}
+		}
+	}
+	walk = func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.FieldNode:
+			named[n.Ident[0]] = true
+		case *parse.PipeNode:
+			for _, c := range n.Cmds {
+				for _, a := range c.Args {
+					walk(a)
+				}
+			}
+		case *parse.ActionNode:
+			walk(n.Pipe)
+		case *parse.IfNode:
+			walk(n.Pipe)
+			list(n.List)
+			list(n.ElseList)
+		case *parse.TemplateNode:
+			names(all, n.Name, told, named)
+		}
+	}
+	list(all.Lookup(id).Root)
+	if heading := all.Lookup(headingOf(id)); heading != nil {
+		list(heading.Root)
+	}
+}
+
+// TestTextsThatAreWrong checks that no mistake in a text prints nothing in its place.
+func TestTextsThatAreWrong(t *testing.T) {
+	tell := func(body string) error {
+		all, err := parseSections(body)
+		if err != nil {
+			return err
+		}
+		l := &lesson{text: all, values: map[string]any{"sigma": "20"}, told: make(map[string]bool)}
+		l.step("s")
+		return l.err
+	}
+	require.NoError(t, tell("With {{.sigma}}.\n\n    a\n    b\n\n$$a$$"))
+	for body, says := range map[string]string{
+		"With {{.sigam}}.":               "sigam",
+		"{{if .sigam}}a{{end}}b":         "sigam",
+		"With {{.sigma}.":                "bad character",
+		"{{template \"nothing\"}}":       "nothing",
+		"":                               "empty",
+		"One.\n\nTwo.":                   "one paragraph",
+		"One.\n\n    a\n\n$$a$$\n\nTwo.": "one paragraph",
+		"One.\n\n    a":                  "both forms",
+		"One.\n\n$$a$$":                  "both forms",
+		"    a\n\n$$a$$":                 "words",
+		"One.\n\n    a\n\n$$a$$\n$$b$$":  "both forms",
+		"{{if eq .sigma \"20\"}}{{else}}a{{end}}": "words",
+	} {
+		require.ErrorContains(t, tell(body), says, body)
+	}
+	_, err := parseSections("a", "b")
+	require.ErrorContains(t, err, "twice")
+	l, err := newLesson("mean", nil, Options{})
+	require.NoError(t, err)
+	l.step("clop")
+	require.ErrorContains(t, l.err, "clop")
+	_, err = newLesson("mode", nil, Options{})
+	require.ErrorContains(t, err, "mode.md")
+}
+
+// parseSections parses a text of sections that are all called s.
+func parseSections(bodies ...string) (*template.Template, error) {
+	var own text
+	for _, body := range bodies {
+		own.sections = append(own.sections, section{id: "s", heading: "Heading", body: body})
+	}
+	return parseTexts(own)
+}
