@@ -15,6 +15,8 @@
 //     it fits a kernel ridge to all rows that were reached.
 //   - [Supervised] and [SelfTraining] train any teachers.Learner on the labelled rows.
 //     SelfTraining also trains it on its own confident answers.
+//   - [CrossValidation] compares students on labels that it holds back, and keeps their
+//     mean or the best one. Use it on tables, with [TableCandidates].
 //
 // # Guarantee
 //
