@@ -1,0 +1,233 @@
+package release_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// book is a ledger in a folder of its own, with a state folder of its own.
+func book(t *testing.T) (release.File, *[]string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	warned := &[]string{}
+	return release.File{
+		Path: filepath.Join(dir, "run.jsonl"), Warn: func(text string) { *warned = append(*warned, text) },
+		New: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise},
+	}, warned
+}
+
+// one is a release that writes a function of its key.
+func one(f release.File, name string) release.Release {
+	return release.Release{
+		Run: name, Events: []accountant.Event{accountant.GNMax{Sigma: 100}},
+		Key: release.Key{File: f.Path + "." + name + ".key"}, Out: release.Out{Path: f.Path + "-" + name, Tag: name, Mode: 0o644},
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) ([]byte, error) {
+			if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
+				return nil, err
+			}
+			text, err := release.KeyName(key)
+			if err == nil {
+				_, err = io.WriteString(out, text)
+			}
+			return []byte(text), err
+		},
+	}
+}
+
+func do(ctx context.Context, f release.File, r release.Release) (release.Done, error) {
+	account, _, err := f.Look()
+	if err != nil {
+		return release.Done{}, err
+	}
+	b, err := f.Open(ctx, account)
+	if err != nil {
+		return release.Done{}, err
+	}
+	defer b.Close()
+	return b.Release(ctx, r)
+}
+
+// Every step is on disk before the next: seen from outside at each place.
+func TestTheOrder(t *testing.T) {
+	f, warned := book(t)
+	r := one(f, "a")
+	on := func(path string) bool { _, err := os.Lstat(path); return err == nil }
+	has := func(what string) bool {
+		text, err := os.ReadFile(f.Path)
+		require.NoError(t, err)
+		return strings.Contains(string(text), what)
+	}
+	var seen []string
+	ctx := crash.With(t.Context(), func(place string) error {
+		seen = append(seen, place)
+		at := len(seen)
+		require.True(t, on(release.HeadFile(f.Path)), "since the ledger was made")
+		require.True(t, on(release.IDFile(f.Path)))
+		require.Equal(t, place != "done", on(r.Key.File), place)
+		require.Equal(t, at >= 2, has(`"reserve":1`), place)
+		require.Equal(t, at >= 4, has(`"commit":1`), place)
+		head, err := release.Know(f.Path)
+		require.NoError(t, err)
+		require.Equal(t, at >= 5, head.Beside.Lines == 4, place)
+		require.Equal(t, at >= 6, on(r.Out.Path), place)
+		return nil
+	})
+	done, err := do(ctx, f, r)
+	require.NoError(t, err)
+	require.Equal(t, release.Done{}, done)
+	require.Equal(t, []string{"key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
+	done, err = do(t.Context(), f, r)
+	require.NoError(t, err)
+	require.Equal(t, release.Done{Recorded: true, Complete: true}, done)
+	require.Empty(t, *warned)
+}
+
+func isError(t *testing.T, err error, says string) {
+	t.Helper()
+	var refused *release.Error
+	require.ErrorAs(t, err, &refused)
+	require.ErrorContains(t, err, says)
+	require.True(t, refused.Check)
+}
+
+// What others may have written or may know is not taken.
+func TestFilesOfOthers(t *testing.T) {
+	for _, mode := range []fs.FileMode{0o644, 0o660, 0o606} {
+		f, _ := book(t)
+		r := one(f, "a")
+		stop := errors.New("stop")
+		_, err := do(crash.With(t.Context(), func(place string) error {
+			if place == "reserved" {
+				return stop
+			}
+			return nil
+		}), f, r)
+		require.ErrorIs(t, err, stop)
+		require.NoError(t, os.Chmod(r.Key.File, mode))
+		_, err = do(t.Context(), f, r)
+		require.ErrorContains(t, err, "not this user's alone")
+		require.NoFileExists(t, r.Out.Path)
+		require.NoError(t, os.Rename(r.Key.File, r.Key.File+".there"))
+		require.NoError(t, os.Chmod(r.Key.File+".there", 0o600))
+		require.NoError(t, os.Symlink(r.Key.File+".there", r.Key.File))
+		_, err = do(t.Context(), f, r)
+		require.ErrorContains(t, err, "no regular file")
+		require.NoError(t, os.Rename(r.Key.File+".there", r.Key.File))
+		_, err = do(t.Context(), f, r)
+		require.NoError(t, err)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	f, warned := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(f.Path, 0o644))
+	_, err = do(t.Context(), f, one(f, "b"))
+	require.NoError(t, err)
+	require.Len(t, *warned, 1)
+	require.Contains(t, (*warned)[0], "others may read it")
+
+	f, warned = book(t)
+	require.NoError(t, os.WriteFile(os.Getenv("XDG_STATE_HOME"), nil, 0o600)) // no folder can be made there
+	_, err = do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	require.NotEmpty(t, *warned)
+	require.Contains(t, (*warned)[0], "is kept beside it only")
+}
+
+// A ledger that is a pipe is refused and not waited for.
+func TestNoRegularFile(t *testing.T) {
+	f, _ := book(t)
+	require.NoError(t, os.Mkdir(f.Path, 0o700))
+	_, _, err := f.Look()
+	require.ErrorContains(t, err, "is a folder")
+}
+
+func TestLost(t *testing.T) {
+	for _, cut := range []string{"removed", "emptied", "in its header"} {
+		f, _ := book(t)
+		_, err := do(t.Context(), f, one(f, "a"))
+		require.NoError(t, err)
+		text, err := os.ReadFile(f.Path)
+		require.NoError(t, err)
+		switch cut {
+		case "removed":
+			err = os.Remove(f.Path)
+		case "emptied":
+			err = os.Truncate(f.Path, 0)
+		default:
+			err = os.WriteFile(f.Path, text[:40], 0o600)
+		}
+		require.NoError(t, err)
+		_, _, err = f.Look()
+		isError(t, err, "shows that it was there")
+		_, err = f.Open(t.Context(), f.New) // somebody else made it meanwhile, or not
+		if cut != "removed" {
+			isError(t, err, "shows that it was there")
+		}
+	}
+}
+
+// Over budget nothing is written: no key of a release that never is.
+func TestOverBudget(t *testing.T) {
+	f, _ := book(t)
+	r := one(f, "a")
+	r.Events = []accountant.Event{accountant.GNMax{Sigma: 0.1}}
+	_, err := do(t.Context(), f, r)
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.NoFileExists(t, r.Key.File)
+	require.NoFileExists(t, r.Out.Path)
+}
+
+// Another outcome for the same charge does not leave.
+func TestASecondOutcomeDoesNotLeave(t *testing.T) {
+	f, _ := book(t)
+	r := one(f, "a")
+	stop := errors.New("stop")
+	_, err := do(crash.With(t.Context(), func(place string) error {
+		if place == "committed" {
+			return stop
+		}
+		return nil
+	}), f, r)
+	require.ErrorIs(t, err, stop)
+	require.NoFileExists(t, r.Out.Path)
+	key, err := rng.NewKey()
+	require.NoError(t, err)
+	r.Key = release.Key{Given: key}
+	_, err = do(t.Context(), f, r)
+	require.ErrorContains(t, err, "a second answer")
+	require.NoFileExists(t, r.Out.Path)
+}
+
+// The head of one ledger is not that of another which was made alike.
+func TestLedgersMadeAlike(t *testing.T) {
+	f, _ := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	other := f
+	other.Path += "2"
+	_, err = do(t.Context(), other, one(other, "a"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(other.Path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(f.Path, text, 0o600))
+	_, err = do(t.Context(), f, one(f, "b"))
+	require.ErrorIs(t, err, ledger.ErrCorrupt)
+}
