@@ -102,3 +102,7 @@ func OpenRegular(path string) (*os.File, error) {
 	}
 	return os.Open(path)
 }
+
+func sameContents(was, is fs.FileInfo) bool {
+	return os.SameFile(was, is) && is.Size() == was.Size() && is.ModTime().Equal(was.ModTime())
+}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // input is a file of votes. It is opened for each use: there may be more
@@ -77,14 +79,14 @@ func fileInput(path string) (*input, error) {
 	return &input{name: path, size: info.Size(), modified: info.ModTime(), open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
 }
 
-// openUnchanged refuses a file of another size or time than it had.
+// openUnchanged refuses another file than it was, and one that was written since.
 func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, &Error{File: path, What: "cannot be read", Err: err}
 	}
 	is, err := f.Stat()
-	if err == nil && (is.Size() != was.Size() || !is.ModTime().Equal(was.ModTime())) {
+	if err == nil && !durable.Unchanged(was, is) {
 		err = errChanged
 	}
 	if err != nil {
@@ -94,7 +96,7 @@ func openUnchanged(path string, was fs.FileInfo) (openInput, error) {
 	return f, nil
 }
 
-var errChanged = errors.New("size or time differs")
+var errChanged = errors.New("it is another file, or its size or times differ")
 
 func changed(path string, err error) error {
 	return &Error{File: path, What: "changed while it was in use", Why: "what is released must come from one set of votes", Fix: "run the command again on a file that nobody writes", Err: err}
