@@ -43,21 +43,27 @@ func (r *Row) charge(e accountant.Event, c Config) error {
 		parts = c.Events
 	}
 	r.Account = &accountant.Schedule{Relation: relation, Events: parts}
+	r.Charged, err = shares(parts, bound.Order)
+	return err
+}
+
+// shares divides a cost among events by their Rényi divergences at an order.
+func shares(events []accountant.Event, order float64) ([]Charge, error) {
 	total := 0.0
-	r.Charged = make([]Charge, len(parts))
-	for i, part := range parts {
-		divergence, _, err := accountant.Divergence(relation, bound.Order, part)
+	charged := make([]Charge, len(events))
+	for i, e := range events {
+		divergence, _, err := accountant.Divergence(relation, order, e)
 		if err != nil {
-			return fmt.Errorf("experiments: %w", err)
+			return nil, fmt.Errorf("experiments: %w", err)
 		}
-		r.Charged[i].Event, r.Charged[i].Count = describe(part)
-		r.Charged[i].Share = divergence
+		charged[i].Event, charged[i].Count = describe(e)
+		charged[i].Share = divergence
 		total += divergence
 	}
-	for i := range r.Charged {
-		r.Charged[i].Share /= total
+	for i := range charged {
+		charged[i].Share /= total
 	}
-	return nil
+	return charged, nil
 }
 
 // describe names an event in words, and how often it was run.

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -31,18 +30,29 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if err := durable.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	p, err := prepare(ctx, c)
-	if err != nil {
-		return nil, err
+	byMethod := map[string][]Row{}
+	if c.wants(DPSGD, NonPrivate) { // first: its features and those of the teachers together are gigabytes
+		models, err := runDPSGD(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		for method, row := range models {
+			byMethod[method] = []Row{row}
+		}
+	}
+	var p prepared
+	if c.wants(ensembleMethods()...) {
+		if p, err = prepare(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	r := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
-		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: p.classes,
-		Features: c.Features, Dimensions: p.private.Cols, Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
+		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
+		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilon, Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
 		Seeds: c.Seeds, Seeded: !c.Key.Releasable(),
 	}
-	byMethod := map[string][]Row{}
 	for seed := range c.Seeds {
 		rows, diagnostics, err := compareOnce(ctx, c, p, seed)
 		if err != nil {
@@ -82,7 +92,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// compareOnce is one run of every method.
+// compareOnce is one run of every method with teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var out []Row
 	var diagnostics *Diagnostics
@@ -90,7 +100,7 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 		out = append(out, row)
 		return err
 	}
-	if c.wants(append(voteMethods(), Plurality, TrueLabels)...) {
+	if c.wants(ensembleMethods()...) {
 		v, err := runPoll(ctx, c, p, seed)
 		if err != nil {
 			return nil, nil, err
@@ -111,16 +121,6 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 			if err := add(runTrueLabels(ctx, c, p, v, seed)); err != nil {
 				return nil, nil, err
 			}
-		}
-	}
-	if c.wants(DPSGD) {
-		if err := add(runDPSGD(ctx, c, p, seed)); err != nil {
-			return nil, nil, err
-		}
-	}
-	if c.wants(NonPrivate) {
-		if err := add(runNonPrivate(ctx, c, p, seed)); err != nil {
-			return nil, nil, err
 		}
 	}
 	return out, diagnostics, nil
@@ -150,16 +150,4 @@ func mean(runs []Row) Row {
 		row.SD = &sd
 	}
 	return row
-}
-
-// runID names, in a ledger, the run whose answers repeat themselves. It is a
-// pseudorandom function of the data under the run's secret key and says nothing
-// about them.
-func (c Config) runID(bound []byte) (string, error) {
-	hash := c.Task.Hash()
-	id, err := c.Key.DeriveBytes("ledger", hash[:]).DeriveBytes("bound", bound).MarshalText()
-	if err != nil {
-		return "", fmt.Errorf("experiments: %w", err)
-	}
-	return hex.EncodeToString(id[len(id)-16:]), nil
 }

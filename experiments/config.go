@@ -54,6 +54,9 @@ func Methods() []string {
 // voteMethods lists the methods that release labels, in the order of the table.
 func voteMethods() []string { return append([]string{GNMax, ConfidentGNMax}, OnRequest()...) }
 
+// ensembleMethods lists the methods that train teachers.
+func ensembleMethods() []string { return append(voteMethods(), Plurality, TrueLabels) }
+
 // allMethods lists all methods in the order of the table.
 func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
@@ -65,8 +68,9 @@ type Config struct {
 	Seeds   int     // independent runs; default 1
 	Methods []string
 	Learner string // teachers' learner, one of Learners(); default kernel-ridge
-	// Features is one of features.Names(); default deskewed-hog for handwriting, hog
-	// for pictures, raw for tables.
+	// Features is one of features.Names(), for all methods. By default teachers get
+	// deskewed-hog for handwriting, hog for pictures and raw for tables, and DP-SGD what its
+	// recipe says, part of which may be learned from private rows and is charged.
 	Features string
 	Teachers int // default by the number of private units
 	// Unit says in a word whose data Task.Private.Units name; default "record".
@@ -85,7 +89,11 @@ type Config struct {
 	Workers  int // default GOMAXPROCS
 	Progress func(Progress)
 
-	units int // of Task.Private
+	// Cache keeps features of DP-SGD that are expensive; nil computes them for each model.
+	Cache *features.Cache
+
+	units int    // of Task.Private
+	named string // Features as they were given; empty for the default of each method
 }
 
 // Progress is where a run is.
@@ -156,6 +164,7 @@ func (c Config) complete() (Config, error) {
 	if !slices.Contains(Learners(), c.Learner) {
 		return c, fmt.Errorf("learner %q is not one of %s", c.Learner, strings.Join(Learners(), ", "))
 	}
+	c.named = c.Features
 	if c.Features == "" {
 		c.Features = defaultFeatures(c.Task, c.Learner)
 	}

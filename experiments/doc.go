@@ -1,5 +1,5 @@
 // Package experiments compares ways to learn from private data on one task, at
-// the same epsilon and delta, under the same accountant.
+// the same epsilon and delta.
 //
 //	folder, err := experiments.OpenFolder(dir, identity, aggregate.NewKey)
 //	result, err := experiments.Compare(ctx, experiments.Config{Task: task, Epsilon: 2, Delta: 1e-5, Key: folder.Key, Dir: folder.Path})
@@ -16,10 +16,13 @@
 // record that no teacher sees). Where a unit has several rows, DP-SGD trains on
 // one of them; PATE uses all, because a unit has one teacher.
 //
-// What makes the comparison fair: the same private and test rows, the same
-// features, the same delta, relation and accountant, data-independent epsilons,
-// and hyper-parameters that are constants of this package (plan.go says where
-// they come from). Poisson sampling is done where it is accounted.
+// What makes the comparison fair: the same private and test rows, the same delta and
+// relation, certified epsilons that do not depend on the data, and hyper-parameters that
+// are constants (plan.go and package recipe say where they come from). DP-SGD is trained
+// by the recipe of `pate dpsgd`. Each side gets the features that serve it best; --features
+// gives both the same. Votes are accounted in Rényi divergences, DP-SGD by privacy loss
+// distributions, which are a few percent tighter. Where the accounting assumes Poisson
+// sampling, the code really samples that way.
 //
 // # Caveats
 //

@@ -12,8 +12,6 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
-	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/optim"
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers
@@ -175,33 +173,4 @@ func (c Config) withNoise(ctx context.Context, d aggregate.Description, s aggreg
 		return e
 	})
 	return proportioned(sigma), errors.Join(failed, err)
-}
-
-// dpsgdPlan is everything of a DP-SGD run but its noise. Large batches, all
-// records if there are few, make the noise of a step smallest against its signal
-// (De et al. 2022), and at a fixed budget the best number of steps grows with the
-// signal; 8192, 200 and the learning rate gave the best accuracy on the
-// development split of MNIST within half a minute on two cores, and the floor of
-// 50 steps on that of optdigits and adult.
-func dpsgdPlan(records int) dpsgd.Config {
-	return dpsgd.Config{
-		SamplingProbability: math.Min(1, 8192/float64(records)),
-		ClipNorm:            1,
-		Steps:               int(math.Min(200, math.Max(50, 200*math.Sqrt(float64(records)/60000)))),
-		LearningRate:        0.5,
-		Optimizer:           optim.Config{Momentum: 0.9},
-	}
-}
-
-// nonPrivatePlan is the same descent without clipping and noise, for columns of
-// standard deviation 1.
-func nonPrivatePlan(records, columns int) dpsgd.Config {
-	return dpsgd.Config{
-		SamplingProbability: math.Min(1, 8192/float64(records)),
-		ClipNorm:            math.Inf(1),
-		NonPrivate:          true,
-		Steps:               200,
-		LearningRate:        0.5 / math.Sqrt(float64(columns)),
-		Optimizer:           optim.Config{Momentum: 0.9},
-	}
 }

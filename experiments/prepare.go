@@ -26,6 +26,19 @@ func defaultFeatures(t dataset.Task, learner string) string {
 	}
 }
 
+// dimensions returns the number of features of the teachers.
+func (c Config) dimensions() int {
+	shape := c.Task.Image
+	if shape.Rows == 0 {
+		shape = dataset.Shape{Rows: 1, Cols: c.Task.Private.X.Cols}
+	}
+	e, err := features.Named(c.Features, c.Task.Image)
+	if err != nil { // which Validate says
+		return 0
+	}
+	return e.Dim(shape)
+}
+
 // prepared is a task with its features.
 type prepared struct {
 	private, pool, test teachers.Matrix

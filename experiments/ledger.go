@@ -1,0 +1,46 @@
+package experiments
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+)
+
+// openLedger opens the ledger of one method in one run. The run's name covers
+// its key, its data and, as bound, everything else that the answers depend on:
+// a run that repeats itself pays nothing twice, and one that would answer
+// differently is refused.
+func (c Config) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
+	run, err := c.runID(bound)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s-%d.jsonl", strings.ReplaceAll(method, "/", "-"), seed)
+	noise := ledger.SeededNoise
+	if c.Key.Releasable() {
+		noise = ledger.SecretNoise
+	}
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise}
+	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", name)}.Open(ctx, made)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return book, nil
+}
+
+// runID names, in a ledger, the run whose answers repeat themselves. It is a
+// pseudorandom function of the data under the run's secret key and says nothing
+// about them.
+func (c Config) runID(bound []byte) (string, error) {
+	hash := c.Task.Hash()
+	id, err := c.Key.DeriveBytes("ledger", hash[:]).DeriveBytes("bound", bound).MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("experiments: %w", err)
+	}
+	return hex.EncodeToString(id[len(id)-16:]), nil
+}
