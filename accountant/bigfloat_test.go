@@ -18,8 +18,18 @@ func num(x float64) exact { return exact{new(big.Float).SetPrec(precision).SetFl
 
 func fresh() *big.Float { return new(big.Float).SetPrec(precision) }
 
-func (x exact) add(y exact) exact { return exact{fresh().Add(x.v, y.v)} }
-func (x exact) sub(y exact) exact { return exact{fresh().Sub(x.v, y.v)} }
+// add returns x + y. big.Float would first write out all bits between the two.
+func (x exact) add(y exact) exact {
+	switch ex, ey := x.v.MantExp(nil), y.v.MantExp(nil); {
+	case y.v.Sign() == 0 || x.v.Sign() != 0 && ex-ey > 2*precision:
+		return x
+	case x.v.Sign() == 0 || ey-ex > 2*precision:
+		return y
+	}
+	return exact{fresh().Add(x.v, y.v)}
+}
+
+func (x exact) sub(y exact) exact { return x.add(y.neg()) }
 func (x exact) mul(y exact) exact { return exact{fresh().Mul(x.v, y.v)} }
 func (x exact) div(y exact) exact { return exact{fresh().Quo(x.v, y.v)} }
 func (x exact) neg() exact        { return exact{fresh().Neg(x.v)} }

@@ -79,12 +79,12 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	return account.Epsilon(delta)
 }
 
-// CalibrateNoise returns the least noise, to 1e-8 relative, for which the event
-// meets the target, with what it achieves: always at most target.Epsilon. Noise
-// is whatever parameter the event takes that costs less as it grows, searched
-// from 1e-6 to 1e15. (A single release of small integer noise may cost a little
-// more with a little more noise; the answer is within the target all the same.) It returns a *NoBracketError if no noise meets the target,
-// or the least does.
+// CalibrateNoise returns the least noise, to 1e-8 relative, for which the event meets
+// the target, with what it achieves: always at most target.Epsilon. Noise is whatever
+// parameter the event takes that costs less as it grows, searched from 1e-6 to 1e15. (A
+// single release of small integer noise may cost a little more with a little more
+// noise; the answer is within the target all the same.) It returns a *NoBracketError if
+// no noise meets the target, or the least does.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) Event) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err

@@ -10,13 +10,13 @@ import (
 // neighbouring data, as a function of the order a in (1, +Inf].
 type curve func(a float64) float64
 
-// gaussianCurve is Gaussian noise at sensitivity/sigma = ratio > 0. A cost too
+// gaussianCurve returns the curve of Gaussian noise at sensitivity/sigma = ratio > 0. A cost too
 // small for a float64 is rounded up, never to zero.
 func gaussianCurve(ratio float64) curve {
 	return linearCurve(math.Max(ratio*ratio/2, math.SmallestNonzeroFloat64))
 }
 
-// linearCurve is rho-zCDP, a*rho.
+// linearCurve returns the curve of rho-zCDP, a*rho.
 func linearCurve(rho float64) curve {
 	return func(a float64) float64 {
 		if rho == 0 {
@@ -26,7 +26,7 @@ func linearCurve(rho float64) curve {
 	}
 }
 
-// pureCurve is the tight curve of an eps-DP mechanism, attained by randomised
+// pureCurve returns the tight curve of an eps-DP mechanism, attained by randomised
 // response: log( (e^{a eps} + e^{eps - a eps}) / (1 + e^eps) ) / (a-1).
 // Written as log( 1 + [..] ) with the bracket
 // 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2} / (1+e^eps)
@@ -50,7 +50,7 @@ func pureCurve(eps float64) curve {
 	}
 }
 
-// laplaceCurve is Laplace noise at sensitivity/scale = eps (Mironov 2017,
+// laplaceCurve returns the curve of Laplace noise at sensitivity/scale = eps (Mironov 2017,
 // Proposition 6): log( a/(2a-1) e^{(a-1) eps} + (a-1)/(2a-1) e^{-a eps} )/(a-1).
 // The weights sum to one, so 1 is subtracted analytically.
 func laplaceCurve(eps float64) curve {
@@ -82,7 +82,7 @@ func tail(t float64) float64 {
 	return t / 2 * (1 + t/3*(1+t/4*(1+t/5*(1+t/6*(1+t/7)))))
 }
 
-// sampledPureCurve is an eps-DP mechanism on a Poisson sample under add/remove:
+// sampledPureCurve returns the curve of an eps-DP mechanism on a Poisson sample under add/remove:
 // randomised response, whose outcomes have mass 1/(1+e^eps) and ratio 1+u with
 // u = q(e^eps - 1), and mass e^eps/(1+e^eps) and ratio 1-v with v = q(1-e^-eps).
 // The masses make the means of u and v cancel, so the moment of order a less
@@ -113,7 +113,7 @@ func (e LNMax) curve() curve {
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
 }
 
-// boundedRangeCurve is the worst divergence when all log-ratios lie in some
+// boundedRangeCurve returns the worst divergence when all log-ratios lie in some
 // interval [t-eps, t] (Durfee, Rogers 2019), as the exponential mechanism's do.
 // The extreme law has two points; its moment, up to the factor 1/(1-e^-eps), is
 // (1-e^{-a eps}) e^{(a-1)t} - (e^-eps - e^{-a eps}) e^{at}, whose maximum over t
@@ -144,7 +144,7 @@ func boundedRangeCurve(eps float64) curve {
 	}
 }
 
-// boundedRangeSmall is the divergence of boundedRangeCurve without cancellation.
+// boundedRangeSmall returns the divergence of boundedRangeCurve without cancellation.
 // With x = eps/2, y = (a-1) eps/2 and sinhc(x) = sinh(x)/x it is
 //
 //	log(sinhc(x+y)/sinhc(y)) + log(sinhc(x+y)/sinhc(x))/(a-1),

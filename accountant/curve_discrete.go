@@ -53,7 +53,7 @@ func atLeastTiny(divergence float64) float64 {
 	return math.Max(divergence, math.SmallestNonzeroFloat64)
 }
 
-// karyCurve is k-ary randomised response when the answer is replaced:
+// karyCurve returns the curve of k-ary randomised response when the answer is replaced:
 // log( (e^{a eps} + e^{(1-a) eps} + k - 2) / (e^eps + k - 1) ) / (a-1). The
 // numerator exceeds the denominator by
 // 4 sinh(a eps/2) sinh((a-1) eps/2) e^{eps/2}, as for two categories.
@@ -70,7 +70,7 @@ func karyCurve(eps float64, categories int64) curve {
 	}
 }
 
-// aboveThresholdCurve is the better of two valid curves: pure DP at the sum,
+// aboveThresholdCurve returns the better of two valid curves: pure DP at the sum,
 // and, for one answer, the Laplace curve of the threshold plus the pure cost
 // of the query noise: insert the run on D with a shifted threshold between
 // the two laws (also Zhu, Wang 2020).

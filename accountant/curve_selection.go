@@ -90,7 +90,7 @@ func (e selected) curve() curve {
 	}
 }
 
-// negativeBinomial is Papernot, Steinke 2022, Theorem 2: for any second order b,
+// negativeBinomial follows Papernot, Steinke 2022, Theorem 2: for any second order b,
 // eps(a) + (1+eta)(1-1/b) eps(b) + (1+eta) log(1/gamma)/b + log E[K]/(a-1).
 // At both orders infinite it is (2+eta) eps: 3 eps for the geometric law (Liu,
 // Talwar 2019).
@@ -111,7 +111,7 @@ func (e selected) negativeBinomial(base curve, orders, values []float64) curve {
 	}
 }
 
-// poisson is Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta +
+// poisson follows Papernot, Steinke 2022, Theorem 6: eps(a) + mean delta +
 // log(mean)/(a-1), where the inner run is (log(1 + 1/(a-1)), delta)-DP. It is
 // for means from 1: fewer runs are a mean of 1 of "with probability mean the run,
 // or else the worst output", a run that costs no more.

@@ -45,7 +45,7 @@ func withoutReplacementCurve(q float64, e Event) curve {
 	}
 }
 
-// generalTerm is the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2,
+// generalTerm returns the log of t_j for any mechanism: e^{(j-1) eps(j)} min(2,
 // (e^{eps(inf)}-1)^j), and for j = 2 also 4 (e^{eps(2)} - 1).
 func generalTerm(inner curve, j int) float64 {
 	r := inner(float64(j))
@@ -92,7 +92,7 @@ func newRatioMoments(sigma float64) *ratioMoments {
 	return &ratioMoments{sigma: sigma, even: []float64{0}}
 }
 
-// logTerm is the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even
+// logTerm returns the log of t_j = min(4 sqrt(B(lo) B(hi)), 2 E r^j) with B the even
 // moments on either side of j (Wang et al. 2019, Proposition 11 and Theorem 27).
 func (m *ratioMoments) logTerm(j int) float64 {
 	x := float64(j)

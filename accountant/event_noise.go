@@ -116,7 +116,7 @@ func (r discreteGaussianRow) check() error {
 		positive("discrete_gaussian", "sensitivity", r.Sensitivity))
 }
 
-// curve is that of Canonne, Kamath, Steinke 2020, Theorem 4, with equality where
+// curve returns that of Canonne, Kamath, Steinke 2020, Theorem 4, with equality where
 // order times shift is an integer.
 func (r discreteGaussianRow) curve() curve             { return gaussianCurve(r.Sensitivity / r.Sigma) }
 func (r discreteGaussianRow) rho() float64             { return gaussianRho(r.Sensitivity / r.Sigma) }

@@ -158,7 +158,7 @@ func (r exponentialMechanismRow) check() error {
 func (r exponentialMechanismRow) curve() curve                 { return boundedRangeCurve(r.Epsilon) }
 func (r exponentialMechanismRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
-// rho is that of bounded range (Cesar, Rogers 2021) or of pure privacy.
+// rho returns that of bounded range (Cesar, Rogers 2021) or of pure privacy.
 func (r exponentialMechanismRow) rho() float64 {
 	return math.Min(gaussianRho(r.Epsilon/2), pureRho(r.Epsilon))
 }

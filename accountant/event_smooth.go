@@ -41,7 +41,7 @@ func (r gnssRow) check() error {
 	return errors.Join(positive("gnss", "beta", r.Beta), positive("gnss", "sigma", r.Sigma), nonNegative("gnss", "margin", r.Margin))
 }
 
-// curve is the divergence of two normal laws, the worst that smooth sensitivity
+// curve returns the divergence of two normal laws, the worst that smooth sensitivity
 // allows: the second has a standard deviation smaller by e^-Beta, the means are as
 // far apart as the smaller S allows, and the margins differ with S. Of order a, with
 // c = 1 - a(1-e^{-2 Beta}) > 0 the variance of the mixture and the shift

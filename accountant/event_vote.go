@@ -172,7 +172,7 @@ func (r lnmaxRow) twice() Event {
 	return Laplace{r.Scale}
 }
 
-// curve is that of two counts, or of the choice as a whole.
+// curve returns that of two counts, or of the choice as a whole.
 func (r lnmaxRow) curve() curve {
 	both, one := pureCurve(2/r.Scale), curveOf(r.twice())
 	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }

@@ -124,7 +124,7 @@ func (t *terms) sampled(e PoissonSampled, count int64, rel Relation) error {
 }
 
 // sampledForm returns a sampled Gaussian, DiscreteGaussian or PureDP that dominates
-// one run of e. It is wrapped in bounded when it is only an upper bound.
+// one run of e. It is wrapped in dominated when it is only an upper bound.
 //
 // If a pair (P, Q) dominates a mechanism, then ((1-q)Q + qP, Q) and its reverse
 // dominate it on a Poisson sample (Zhu, Dong, Wang 2022, Theorem 11).
@@ -154,18 +154,18 @@ func sampledForm(e PoissonSampled) (Event, error) {
 	}
 	if pure, ok := guaranteeOf(leaf); ok && !math.IsInf(pure.epsilon, 1) {
 		// A sample costs no more than all records (the divergence is convex).
-		return bounded{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, of: leaf}, nil
+		return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaf}, nil
 	}
 	return nil, &UnsupportedEventError{e, one}
 }
 
-// sampledNoise returns a Poisson sample of noise, in bounded unless it is exact.
+// sampledNoise returns a Poisson sample of noise, in dominated unless it is exact.
 func sampledNoise(probability float64, noise Event, exact bool) Event {
 	sampled := PoissonSampled{probability, noise}
 	if exact {
 		return sampled
 	}
-	return bounded{by: sampled}
+	return dominated{by: sampled}
 }
 
 // oneGaussian returns the Gaussian release that costs what all the leaves cost on

@@ -96,9 +96,9 @@ func (p *PLD) Compose(e Event, count int64) error {
 	return nil
 }
 
-// surely returns the probability, rounded down, that one of the failures an
+// certainFailure returns the probability, rounded down, that one of the failures an
 // event allows happens when they are independent.
-func (p *PLD) surely() float64 {
+func (p *PLD) certainFailure() float64 {
 	log := 0.0
 	for i, d := range p.terms.stated.Keys {
 		log += float64(p.terms.stated.Counts[i]) * math.Log1p(-d)

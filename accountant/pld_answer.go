@@ -9,7 +9,7 @@ import (
 )
 
 func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
-	failure, sure := p.terms.failure(), p.surely()
+	failure, sure := p.terms.failure(), p.certainFailure()
 	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
 	above, below := p.schedules()
 	inf := math.Inf(1)
@@ -42,14 +42,14 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 		}
 		return b, nil
 	}
-	v, err := p.interval(ctx, above, left, least, p.cfg.Gap, true)
+	v, err := p.interval(ctx, above, target{deltaUp: left, deltaLow: least, gap: p.cfg.Gap})
 	if err != nil {
 		return PLDBound{}, err
 	}
 	b.Floor, b.Upper, b.GapReached, b.Points = v.lower, math.Min(v.upper, mathx.Up(pure)), v.reached, v.points
 	b.Lower = b.Floor
 	if below != above {
-		w, err := p.interval(ctx, below, least, least, 8*p.cfg.Gap, false)
+		w, err := p.interval(ctx, below, target{deltaUp: least, deltaLow: least, gap: 8 * p.cfg.Gap, onlyLower: true})
 		if err != nil {
 			return PLDBound{}, err
 		}
@@ -68,7 +68,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	return b, nil
 }
 
-// rdp is the same run accounted by RDP, also a valid upper bound.
+// rdp returns the same run accounted by RDP, also a valid upper bound.
 func (p *PLD) rdp() (*RDP, error) {
 	r, err := NewRDP(Config{Relation: p.cfg.Relation})
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *PLD) rdp() (*RDP, error) {
 }
 
 func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
-	failure, sure := p.terms.failure(), p.surely()
+	failure, sure := p.terms.failure(), p.certainFailure()
 	b := PLDBound{Bound: Bound{FailureDelta: failure}, GapReached: true}
 	above, below := p.schedules()
 	if above.nonPrivate {
@@ -114,53 +114,62 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	return b, nil
 }
 
-// spanned is what interval answers.
-type spanned struct {
+// epsilonInterval is a bracket of an epsilon.
+type epsilonInterval struct {
 	lower, upper float64
 	reached      bool
 	points       int
 }
 
-// interval bounds the epsilon of a schedule: above at deltaUp, below at
-// deltaLow, both positive. Without both it only looks for lower.
-func (p *PLD) interval(ctx context.Context, s *schedule, deltaUp, deltaLow, gap float64, both bool) (spanned, error) {
+// target says what interval has to find.
+type target struct {
+	deltaUp   float64 // delta of the upper end, above 0
+	deltaLow  float64 // delta of the lower end, above 0
+	gap       float64 // wanted width
+	onlyLower bool    // the upper end is of no interest
+	enough    float64 // an upper end of at most this settles it, however wide; 0 if none does
+}
+
+// interval bounds the epsilon of a schedule in both orders of its pairs.
+func (p *PLD) interval(ctx context.Context, s *schedule, to target) (epsilonInterval, error) {
 	if math.IsInf(s.mu2, 1) { // noise too small for a float64
-		return spanned{upper: math.Inf(1)}, nil
+		return epsilonInterval{upper: math.Inf(1)}, nil
 	}
 	if len(s.pairs.Keys) == 0 {
 		if s.mu2 == 0 {
-			return spanned{reached: true}, nil
+			return epsilonInterval{reached: true}, nil
 		}
-		return gaussianInterval(s.mu2, deltaUp, deltaLow)
+		return gaussianInterval(s.mu2, to.deltaUp, to.deltaLow)
 	}
-	v, err := p.oneOrder(ctx, s, false, deltaUp, deltaLow, gap, both, 0)
+	v, err := p.oneOrder(ctx, s, false, to)
 	if err != nil || !s.asymmetric() {
 		return v, err
 	}
 	if s.pure(true)*(1+0x1p-48) <= v.upper {
 		return v, nil
 	}
-	w, err := p.oneOrder(ctx, s, true, deltaUp, deltaLow, gap, both, v.upper)
+	to.enough = v.upper
+	w, err := p.oneOrder(ctx, s, true, to)
 	if err != nil {
-		return spanned{}, err
+		return epsilonInterval{}, err
 	}
-	return spanned{math.Max(v.lower, w.lower), math.Max(v.upper, w.upper), v.reached && w.reached, max(v.points, w.points)}, nil
+	return epsilonInterval{math.Max(v.lower, w.lower), math.Max(v.upper, w.upper), v.reached && w.reached, max(v.points, w.points)}, nil
 }
 
-// gaussianInterval is the closed form (Balle, Wang 2018), good to slack.
-func gaussianInterval(mu2, deltaUp, deltaLow float64) (spanned, error) {
+// gaussianInterval returns the closed form (Balle, Wang 2018), good to slack.
+func gaussianInterval(mu2, deltaUp, deltaLow float64) (epsilonInterval, error) {
 	sigma := 1 / math.Sqrt(mu2)
 	up, err := GaussianEpsilon(sigma, deltaUp)
 	if err != nil {
-		return spanned{}, err
+		return epsilonInterval{}, err
 	}
 	low := up
 	if deltaLow != deltaUp {
 		if low, err = GaussianEpsilon(sigma, deltaLow); err != nil {
-			return spanned{}, err
+			return epsilonInterval{}, err
 		}
 	}
-	v := spanned{lower: low * (1 - slack), upper: up, reached: true}
+	v := epsilonInterval{lower: low * (1 - slack), upper: up, reached: true}
 	if up > 0 {
 		v.upper = mathx.Up(up * (1 + slack))
 	}
@@ -170,26 +179,25 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) (spanned, error) {
 // maxRounds bounds how often grids are refined for one answer.
 const maxRounds = 8
 
-// oneOrder is interval for one order of the pair. An upper bound that stays
-// at or below enough settles the question at any width.
-func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, deltaUp, deltaLow, gap float64, both bool, enough float64) (spanned, error) {
+// oneOrder bounds the epsilon of a schedule for one order of the pairs.
+func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target) (epsilonInterval, error) {
 	q := &query{parts: s.components(reverse), reverse: reverse}
-	if law := q.enumerate(); law != nil && math.Min(deltaUp, deltaLow) > 1e-280 {
-		return enumeratedEpsilon(law, deltaUp, deltaLow), nil
+	if law := q.enumerate(); law != nil && math.Min(to.deltaUp, to.deltaLow) > 1e-280 {
+		return enumeratedEpsilon(law, to.deltaUp, to.deltaLow), nil
 	}
-	q.aimDelta(mathx.Log(deltaUp), gap)
+	q.aimDelta(mathx.Log(to.deltaUp), to.gap)
 	c := p.newConvolver(ctx)
-	best := spanned{upper: math.Inf(1)}
-	aim := math.Min(gap, math.Max(q.center, q.spread)/100)
+	best := epsilonInterval{upper: math.Inf(1)}
+	aim := math.Min(to.gap, math.Max(q.center, q.spread)/100)
 	budget := 0.7 * aim
-	if enough > 0 { // often a coarse upper bound will do
+	if to.enough > 0 { // often a coarse upper bound will do
 		budget *= 8
 		t, err := q.fit(c, &budget, true)
 		if err != nil {
-			return spanned{}, err
+			return epsilonInterval{}, err
 		}
-		best.upper, best.points = upperEpsilon(t, deltaUp), c.largest
-		if best.upper <= enough {
+		best.upper, best.points = upperEpsilon(t, to.deltaUp), c.largest
+		if best.upper <= to.enough {
 			best.reached = true
 			return best, nil
 		}
@@ -198,34 +206,34 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, deltaUp, 
 	capped := false
 	for round := 0; round < maxRounds; round++ {
 		before := budget
-		if both {
+		if !to.onlyLower {
 			t, err := q.fit(c, &budget, true)
 			if err != nil {
-				return spanned{}, err
+				return epsilonInterval{}, err
 			}
-			best.upper = math.Min(best.upper, upperEpsilon(t, deltaUp))
+			best.upper = math.Min(best.upper, upperEpsilon(t, to.deltaUp))
 		}
 		t, err := q.fit(c, &budget, false)
 		if err != nil {
-			return spanned{}, err
+			return epsilonInterval{}, err
 		}
 		capped = budget > before
-		best.lower = math.Max(best.lower, lowerEpsilon(t, deltaLow))
+		best.lower = math.Max(best.lower, lowerEpsilon(t, to.deltaLow))
 		best.points = c.largest
 		width := best.upper - best.lower
-		if !both || width <= aim || capped {
+		if to.onlyLower || width <= aim || capped {
 			break
 		}
 		shrink := 0.25
 		if !math.IsInf(width, 1) {
 			shrink = math.Min(0.7, math.Max(0.02, 0.8*aim/width))
 			if width > best.upper/10 { // aim where the answer is
-				q.aim(best.upper, mathx.Log(deltaUp), gap)
+				q.aim(best.upper, mathx.Log(to.deltaUp), to.gap)
 			}
 		}
 		budget *= shrink
 	}
-	best.reached = best.upper-best.lower <= gap
+	best.reached = best.upper-best.lower <= to.gap
 	return best, nil
 }
 

@@ -32,7 +32,7 @@ func karyResponse(eps, categories float64) *atoms {
 		logBeyond: math.Inf(-1), logBefore: math.Inf(-1)}
 }
 
-// sampledResponse is randomised response run with probability q on a record
+// sampledResponse returns randomised response run with probability q on a record
 // that is there, always answered on the rest: outcomes of mass e^-l and 1-e^-l
 // under Q (see sampledPureCurve), or under P in reverse.
 func sampledResponse(q, eps float64, reverse bool) *atoms {
@@ -46,7 +46,7 @@ func sampledResponse(q, eps float64, reverse bool) *atoms {
 	return a
 }
 
-// discreteLaplace is noise of ratio r = e^{-1/scale} shifted by s: losses
+// discreteLaplace returns noise of ratio r = e^{-1/scale} shifted by s: losses
 // (s-2x)/scale for x = 0..s, with all mass at and below 0 on the first and at
 // and above s on the last (x is where the shifted law's own peak sits).
 func discreteLaplace(scale float64, s int64) *atoms {
@@ -64,7 +64,7 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian is noise of weight e^{-k^2/(2 sigma^2)} shifted by 1: losses
+// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} shifted by 1: losses
 // (1-2x)/(2 sigma^2) at x. Only losses with |x| up to 40 sigma are kept; what
 // is beyond has probability below 1e-340.
 func discreteGaussian(sigma float64) *atoms {
@@ -116,9 +116,9 @@ func (a *atoms) law(lambda float64, up bool) *tilted {
 	return t
 }
 
-func (a *atoms) scout() scout {
+func (a *atoms) roughLaw() roughLaw {
 	step := 1 + len(a.logp)/2000
-	var s scout
+	var s roughLaw
 	for i := 0; i < len(a.logp); i += step {
 		s.loss = append(s.loss, a.off+a.h*float64(i))
 		s.logw = append(s.logw, a.logp[i]+math.Log(float64(step)))

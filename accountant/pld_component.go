@@ -8,10 +8,10 @@ import (
 
 // component is a pair with its count, ready to be discretised.
 type component struct {
-	key   pairKey
-	count int64
-	scout scout
-	atoms *atoms // nil if the loss has a density
+	key      pairKey
+	count    int64
+	roughLaw roughLaw
+	atoms    *atoms // nil if the loss has a density
 	// logTail is the log of the probability that all steps together may meet a
 	// loss left to infinity.
 	logTail float64
@@ -30,9 +30,9 @@ func (s *schedule) components(reverse bool) []component {
 		c := &out[i]
 		switch c.key.kind {
 		case pairSampled, pairGaussian:
-			c.scout = c.mixture().scout(1/c.key.b + 42)
+			c.roughLaw = c.mixture().roughLaw(1/c.key.b + 42)
 		case pairLaplace, pairRange:
-			c.scout = c.exponential().scout()
+			c.roughLaw = c.exponential().roughLaw()
 		case pairResponse:
 			c.atoms = randomizedResponse(c.key.a)
 		case pairDiscreteLaplace:
@@ -45,10 +45,10 @@ func (s *schedule) components(reverse bool) []component {
 			c.atoms = sampledResponse(c.key.a, c.key.b, reverse)
 		}
 		if c.atoms != nil {
-			c.scout = c.atoms.scout()
+			c.roughLaw = c.atoms.roughLaw()
 		}
 		if reverse && c.key.kind == pairSampled {
-			c.scout = c.scout.mirror()
+			c.roughLaw = c.roughLaw.mirror()
 		}
 	}
 	return out
@@ -61,7 +61,7 @@ func (c *component) exponential() exponential {
 }
 
 // law discretises one step: on the grid of step h, or, for atoms, as it is.
-// It refuses more than so many points. Losses above those of the scout are left
+// It refuses more than so many points. Losses above those of the rough law are left
 // to infinity.
 func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
@@ -70,7 +70,7 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 		}
 		return c.atoms.law(lambda, up), nil
 	}
-	width := c.scout.widths(lambda, h)
+	width := c.roughLaw.widths(lambda, h)
 	var t *cells
 	if c.key.kind == pairLaplace || c.key.kind == pairRange {
 		if !(2*c.key.a <= h*float64(most)) || !(c.key.a >= 0.5*h) {
@@ -93,8 +93,8 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 			t = m.cells(h, m.origin(h, !up), zlo, zhi, !up, width).mirror()
 		} else {
 			zlo := turningPoint(-60, 1/m.sigma, func(z float64) bool { return m.logHeadP(z) > lowTail })
-			last := len(c.scout.loss) - 1
-			zhi := math.Max(m.at(c.scout.loss[last])*1.5-m.at(c.scout.loss[last-1])*0.5, zlo+1)
+			last := len(c.roughLaw.loss) - 1
+			zhi := math.Max(m.at(c.roughLaw.loss[last])*1.5-m.at(c.roughLaw.loss[last-1])*0.5, zlo+1)
 			if !(m.loss(zhi)-m.loss(zlo) <= h*float64(most)) {
 				return nil, errTooLong
 			}

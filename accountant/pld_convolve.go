@@ -223,7 +223,7 @@ func raise(s complex128, n int64) (power complex128, modulus, before float64) {
 	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
 }
 
-// fastLength is the least length at least n of the form 2^a or 3*2^a.
+// fastLength returns the least length at least n of the form 2^a or 3*2^a.
 func fastLength(n int) int {
 	l := 4
 	for l < n {

@@ -74,8 +74,8 @@ func logConvolve(p, q []float64) []float64 {
 
 // enumeratedEpsilon bounds the epsilon of listed outcomes, above at deltaUp and below at
 // deltaLow.
-func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) spanned {
-	v := spanned{reached: true, points: len(law)}
+func enumeratedEpsilon(law []mathx.LossAtom, deltaUp, deltaLow float64) epsilonInterval {
+	v := epsilonInterval{reached: true, points: len(law)}
 	shifted := func(by float64) []mathx.LossAtom {
 		out := make([]mathx.LossAtom, len(law))
 		for i, a := range law {

@@ -18,7 +18,7 @@ func (m mixture) loss(z float64) float64 {
 	return mathx.LogMix(m.q, m.exponent(z))
 }
 
-// slope is dloss/du, the posterior probability of having taken part.
+// slope returns dloss/du, the posterior probability of having taken part.
 func (m mixture) slope(z float64) float64 {
 	return 1 / (1 + (1-m.q)/m.q*math.Exp(-m.exponent(z)))
 }
@@ -141,10 +141,11 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 	return c
 }
 
-// half integrates over [z0, z1], where the loss starts at l0, that is below above
-// the left end of a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the slope at the start of
-// a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E), so
-// P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+// half integrates over [z0, z1], where the loss starts at l0, that is below above the
+// left end of a cell of width d, in pieces on which the integrand is a polynomial to
+// rounding. With p the slope at the start of a piece and E = e^{(z-z0)/sigma}-1 the
+// density ratio is e^l0 (1 + p E), so P - e^c Q = e^l0 times the integral of phi (p E -
+// (e^{c-l0} - 1)).
 func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
 	near := 0.0 // where the density of Q is largest
 	if z0 > 0 {

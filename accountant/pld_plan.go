@@ -27,7 +27,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		count := c.count
 		topCount := math.Max(1, ratioPerStage/float64(len(q.parts)))
 		if c.atoms != nil {
-			_, _, v := c.scout.moments(q.lambda)
+			_, _, v := c.roughLaw.moments(q.lambda)
 			// As long as the window on the own lattice is short, composing
 			// there is exact.
 			most := math.Pow(16000*c.atoms.h/20, 2) / math.Max(v, 1e-300)

@@ -22,13 +22,13 @@ type query struct {
 func (q *query) moments(lambda float64) (k, k1, k2 float64) {
 	for i := range q.parts {
 		n := float64(q.parts[i].count)
-		a, b, c := q.parts[i].scout.moments(lambda)
+		a, b, c := q.parts[i].roughLaw.moments(lambda)
 		k, k1, k2 = k+n*a, k1+n*b, k2+n*c
 	}
 	return k, k1, k2
 }
 
-// roughLogDelta is delta at the tilted mean for a normal tilted law:
+// roughLogDelta returns delta at the tilted mean for a normal tilted law:
 // e^{K - lambda K'} (m(lambda s) - m((lambda+1) s))/sqrt(2 pi), m the Mills ratio.
 func roughLogDelta(lambda, k, k1, k2 float64) float64 {
 	s := math.Sqrt(k2)
@@ -99,7 +99,7 @@ func (q *query) aimDelta(logDelta, gap float64) {
 func (q *query) aimEpsilon(eps, gap float64) {
 	jump := math.Inf(-1)
 	for i := range q.parts {
-		s, n := q.parts[i].scout, math.Log(float64(q.parts[i].count))
+		s, n := q.parts[i].roughLaw, math.Log(float64(q.parts[i].count))
 		for j, l := range s.loss {
 			if l > eps {
 				jump = math.Max(jump, n+s.logw[j]+mathx.Log1mExp(l-eps))
@@ -123,7 +123,7 @@ func (q *query) aimEpsilon(eps, gap float64) {
 // truncate forgets losses that n steps meet with probability below e^logTail.
 func (q *query) truncate(logTail float64) {
 	for i := range q.parts {
-		s, n := &q.parts[i].scout, math.Log(float64(q.parts[i].count))
+		s, n := &q.parts[i].roughLaw, math.Log(float64(q.parts[i].count))
 		sum, end := math.Inf(-1), len(s.loss)
 		for end > 2 {
 			if sum = mathx.LogAddExp(sum, s.logw[end-1]); sum+n > logTail {
@@ -214,7 +214,7 @@ func (q *query) cost(gap, depth float64) float64 {
 				if n == 0 {
 					n = float64(parts[i].count)
 				}
-				a, _, _ := parts[i].scout.moments(l)
+				a, _, _ := parts[i].roughLaw.moments(l)
 				sum += n * a
 			}
 			return sum
@@ -229,7 +229,7 @@ func (q *query) cost(gap, depth float64) float64 {
 	total := (side(q.parts, 1, q.spread, 0) + side(q.parts, -1, q.spread, 0)) / top
 	for i := range q.parts {
 		count := float64(q.parts[i].count)
-		_, _, v := q.parts[i].scout.moments(q.lambda)
+		_, _, v := q.parts[i].roughLaw.moments(q.lambda)
 		n := 1.0
 		for _, s := range stages[i] {
 			n *= float64(s.power)

@@ -49,7 +49,7 @@ func TestPLDContainsTheExactGaussian(t *testing.T) {
 			kind := []pairKind{pairResponse, pairRange, pairLaplace}[i%3]
 			i++
 			s.add(pairKey{kind, []float64{1e-12, 1e-187}[i%2], 0}, 5) // 5e-12 at most
-			v, err := newPLD(t, PLDConfig{}).oneOrder(t.Context(), s, false, delta, delta, 1e-3, true, 0)
+			v, err := newPLD(t, PLDConfig{}).oneOrder(t.Context(), s, false, target{deltaUp: delta, deltaLow: delta, gap: 1e-3})
 			require.NoError(t, err)
 			assert.LessOrEqual(t, v.lower, want+1e-11, "mu=%v delta=%v", mu, delta)
 			assert.GreaterOrEqual(t, v.upper, want-1e-11, "mu=%v delta=%v", mu, delta)

@@ -104,7 +104,7 @@ func (t *tilted) cumulant(s float64) float64 {
 	return math.Log(sum*(1+float64(len(t.p))*0x1p-52)) + s*(t.loss(at)-t.mean)
 }
 
-// upper is the law on the grid that dominates the cells: the mass of a cell is
+// upper returns the law on the grid that dominates the cells: the mass of a cell is
 // split between its two ends so that P and Q keep their masses (connect the
 // dots; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022). What lies outside the
 // cells goes to a point no loss there exceeds, infinity if need be.
@@ -145,13 +145,13 @@ func (c *cells) upper(lambda float64) *tilted {
 	return t
 }
 
-// empty is a lattice that spans the grid.
+// empty returns a lattice that spans the grid.
 func (c *cells) empty() *tilted {
 	n := len(c.grid)
 	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1)}
 }
 
-// tiltError is the rounding of the exponent that tilts a mass.
+// tiltError bounds the rounding of the exponent that tilts a mass.
 func (c *cells) tiltError(lambda, base float64) float64 {
 	far := math.Max(math.Abs(c.at(0)), math.Abs(c.at(len(c.grid)-1)))
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
@@ -171,7 +171,7 @@ func (c *cells) unit(lambda float64) (logs []float64, base float64) {
 	return logs, base
 }
 
-// lower is a law on the grid that the cells dominate: outputs whose loss is
+// lower returns a law on the grid that the cells dominate: outputs whose loss is
 // nearest one grid point are merged, and the merged points are then mixed until
 // each has exactly a grid loss. Both are post-processing. What lies outside
 // the grid is dropped.

@@ -6,7 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// sampledGaussianCurve is the divergence of the Poisson-sampled Gaussian under
+// sampledGaussianCurve returns the divergence of the Poisson-sampled Gaussian under
 // add/remove: log E[(1-q+q e^u)^a]/(a-1), u = (2x-1)/(2 sigma^2), x ~ N(0,
 // sigma^2) (Mironov, Talwar, Zhang 2019; the mixture over its base dominates
 // the other direction). The log moment is convex in a and 0 at a = 1.
@@ -21,7 +21,7 @@ func sampledGaussianCurve(q, sigma float64) curve {
 	}
 }
 
-// sampledDiscreteGaussianCurve is discrete Gaussian noise of sigma, relative to
+// sampledDiscreteGaussianCurve returns the curve of discrete Gaussian noise of sigma, relative to
 // the length of an integer shift, on a Poisson sample. At an integer order the
 // moments that the binomial sum mixes are exactly those of continuous noise
 // (Canonne, Kamath, Steinke 2020), so the sum is; between integers the log
@@ -87,7 +87,7 @@ func (g *sampledGaussian) logMoment(a float64) float64 {
 	return g.betweenIntegers(a)
 }
 
-// betweenIntegers is a bound of the moment at a real order in (1, maxBinomial],
+// betweenIntegers returns a bound of the moment at a real order in (1, maxBinomial],
 // exact at integers.
 func (g *sampledGaussian) betweenIntegers(a float64) float64 {
 	lo := math.Floor(a)
@@ -102,7 +102,7 @@ func (g *sampledGaussian) betweenIntegers(a float64) float64 {
 	return (1-w)*below + w*g.binomial(int(lo)+1)
 }
 
-// binomial is the moment at an integer order n >= 2. The binomial weights sum
+// binomial returns the moment at an integer order n >= 2. The binomial weights sum
 // to one and the exponent is zero for k = 0, 1, so
 // E - 1 = sum_{k>=2} C(n,k) (1-q)^{n-k} q^k (e^{k(k-1)/(2 sigma^2)} - 1).
 func (g *sampledGaussian) binomial(n int) float64 {

@@ -31,9 +31,6 @@ func epsilonBy(account accountant.Accountant, delta float64, events ...accountan
 
 // renyiEpsilon returns what events cost together by the Rényi accountant.
 func renyiEpsilon(delta float64, events ...accountant.Event) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
-	if err != nil {
-		return 0, err
-	}
-	return epsilonBy(account, delta, events...)
+	b, err := accountant.Epsilon(accountant.AddRemove, delta, events...)
+	return b.Upper, err
 }

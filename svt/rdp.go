@@ -102,18 +102,8 @@ func checkOrder(a, b1, b2 float64) error {
 
 // curve returns the divergence that an account has for an event.
 func curve(e accountant.Event, a float64) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
-	if err != nil {
-		return 0, err
-	}
-	if err := account.Compose(e, 1); err != nil {
-		return 0, err
-	}
-	divergence, _, err := account.RDP([]float64{a})
-	if err != nil {
-		return 0, err
-	}
-	return divergence[0], nil
+	divergence, _, err := accountant.Divergence(accountant.ReplaceOne, a, e)
+	return divergence, err
 }
 
 // logStopping returns log S(a) for Laplace noise of scale b. It scans over x at s = 2, and

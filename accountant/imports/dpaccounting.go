@@ -7,16 +7,16 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list
-// of them, as in
+// DPAccounting reads the repr of a DpEvent of Google's dp_accounting, or a list of
+// them, as in
 //
 //	SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01, event=GaussianDpEvent(noise_multiplier=1.0)), count=1000)
 //
 // Arguments must be named. The schedule is under add_remove, unless it holds a
-// RandomizedResponseDpEvent or a SampledWithoutReplacementDpEvent, which exist
-// under replace_one only. There, Gaussian, Laplace, discrete Laplace and
-// Poisson sampled events are refused: their noise is relative to the clipping
-// norm, and replacing a record moves a clipped sum by up to twice that.
+// RandomizedResponseDpEvent or a SampledWithoutReplacementDpEvent, which exist under
+// replace_one only. There, Gaussian, Laplace, discrete Laplace and Poisson sampled
+// events are refused: their noise is relative to the clipping norm, and replacing a
+// record moves a clipped sum by up to twice that.
 func DPAccounting(r io.Reader) (accountant.Schedule, error) {
 	v, err := readValue(r)
 	if err != nil {

@@ -10,18 +10,11 @@ import (
 // releaseCost is the divergence of order a of a release, as the accountant charges
 // it; +Inf where that is not bounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove, Orders: []float64{a}})
-	if err == nil {
-		err = account.Compose(e, 1)
-	}
+	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
 	if err != nil {
 		return 0, fmt.Errorf("analysis: %w", err)
 	}
-	cost, _, err := account.RDP([]float64{a})
-	if err != nil {
-		return 0, fmt.Errorf("analysis: %w", err)
-	}
-	return cost[0], nil
+	return cost, nil
 }
 
 // printedGNSS is the cost of a release as published, Theorem 23 of Papernot et al.

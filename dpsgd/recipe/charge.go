@@ -90,14 +90,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	if c.continuous(b.Upper) {
 		return b.Bound, nil
 	}
-	renyi, err := accountant.NewRDP(accountant.Config{Relation: relation})
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
-	}
-	if err := renyi.Compose(e, 1); err != nil {
-		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
-	}
-	bound, err := renyi.Epsilon(c.delta)
+	bound, err := accountant.Epsilon(relation, c.delta, e)
 	if err != nil {
 		return accountant.Bound{}, fmt.Errorf("recipe: %w", err)
 	}
@@ -107,16 +100,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 // ledgerBudget is the budget of a ledger that holds these charges and no more: the
 // ledger's own total, with room for its rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
-	if err != nil {
-		return 0, fmt.Errorf("recipe: %w", err)
-	}
-	for _, e := range events {
-		if err := account.Compose(e, 1); err != nil {
-			return 0, fmt.Errorf("recipe: %w", err)
-		}
-	}
-	b, err := account.Epsilon(delta)
+	b, err := accountant.Epsilon(relation, delta, events...)
 	if err != nil {
 		return 0, fmt.Errorf("recipe: %w", err)
 	}

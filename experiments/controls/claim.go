@@ -34,18 +34,11 @@ func claimAt(event accountant.Event, relation accountant.Relation, delta float64
 
 // pureClaim is the largest loss of an event, and the failure probability beside it.
 func pureClaim(event accountant.Event, relation accountant.Relation) (audit.Claim, error) {
-	account, err := accountant.NewRDP(accountant.Config{Relation: relation})
+	loss, failure, err := accountant.Divergence(relation, math.Inf(1), event)
 	if err != nil {
 		return audit.Claim{}, err
 	}
-	if err := account.Compose(event, 1); err != nil {
-		return audit.Claim{}, err
-	}
-	curve, failure, err := account.RDP([]float64{math.Inf(1)})
-	if err != nil {
-		return audit.Claim{}, err
-	}
-	return audit.Claim{Epsilon: curve[0], Delta: failure}, nil
+	return audit.Claim{Epsilon: loss, Delta: failure}, nil
 }
 
 // claimer computes a claim; of those that have a profile, at delta.

@@ -6,49 +6,48 @@ import (
 	"slices"
 )
 
-// bounded is a leaf that was rewritten: by is an event that costs no less. Of,
-// if not nil, is another that costs no less, of which only the Rényi curve
-// counts. Nothing says that the rewritten event costs as much as either, so
-// neither lends it a lower bound.
-type bounded struct{ by, of Event }
+// dominated is a leaf that was rewritten. The event by costs no less. The event
+// alsoCurve, if not nil, costs no less either, and only its Rényi curve is used.
+// The rewritten event may cost less than both, so no lower bound follows.
+type dominated struct{ by, alsoCurve Event }
 
 // Validate implements Event.
-func (bounded) Validate() error { return nil }
+func (dominated) Validate() error { return nil }
 
-type boundedRow struct {
+type dominatedRow struct {
 	leaf
-	bounded
+	dominated
 }
 
-func (e bounded) row() row { return boundedRow{leafOf(e), e} }
+func (e dominated) row() row { return dominatedRow{leafOf(e), e} }
 
-func (r boundedRow) name() string {
+func (r dominatedRow) name() string {
 	if _, sampled := r.by.(PoissonSampled); sampled {
 		return "poisson_sampled"
 	}
 	return "group"
 }
 
-func (boundedRow) words(printer) (string, string) { return "", "" }
-func (r boundedRow) curve() curve                 { return r.bounded.curve() }
-func (r boundedRow) rho() float64                 { return PropertiesOf(r.by).Rho }
+func (dominatedRow) words(printer) (string, string) { return "", "" }
+func (r dominatedRow) curve() curve                 { return r.dominated.curve() }
+func (r dominatedRow) rho() float64                 { return PropertiesOf(r.by).Rho }
 
-func (r boundedRow) pair(s *schedule, n int64) error {
+func (r dominatedRow) pair(s *schedule, n int64) error {
 	err := r.by.row().pair(s, n)
 	var unsupported *UnsupportedEventError
 	if errors.As(err, &unsupported) {
-		return &UnsupportedEventError{r.event, "its divergence is bounded, but no dominating pair is known"}
+		return &UnsupportedEventError{r.event, "its divergence is dominated, but no dominating pair is known"}
 	}
 	return err
 }
 
-func (e bounded) curve() curve {
+func (e dominated) curve() curve {
 	by := curveOf(e.by)
-	if e.of == nil {
+	if e.alsoCurve == nil {
 		return by
 	}
-	of := curveOf(e.of)
-	return func(a float64) float64 { return math.Min(by(a), of(a)) }
+	other := curveOf(e.alsoCurve)
+	return func(a float64) float64 { return math.Min(by(a), other(a)) }
 }
 
 // group adds the leaves of an event as a group sees it. What scales its
@@ -64,9 +63,9 @@ func (t *terms) group(e Group, count int64, rel Relation) error {
 	}
 	for i, leaf := range seen.curves.Keys {
 		switch leaf.(type) {
-		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, bounded: // scaled, or bounded already
+		case Gaussian, Laplace, DiscreteLaplace, NonPrivate, dominated: // scaled, or bounded already
 		default:
-			leaf = bounded{by: leaf}
+			leaf = dominated{by: leaf}
 		}
 		if err := t.curves.add(leaf, seen.curves.Counts[i]); err != nil {
 			return err

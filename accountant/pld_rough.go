@@ -7,12 +7,12 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// scout is a rough law of one step's loss, a few hundred points: enough to
+// roughLaw is a rough law of one step's loss, a few hundred points: enough to
 // choose the tilt and the grid, on which no claim rests.
-type scout struct{ loss, logw []float64 }
+type roughLaw struct{ loss, logw []float64 }
 
 // moments returns the cumulant at lambda with its first two derivatives.
-func (s scout) moments(lambda float64) (k, k1, k2 float64) {
+func (s roughLaw) moments(lambda float64) (k, k1, k2 float64) {
 	top := math.Inf(-1)
 	for i, l := range s.loss {
 		top = math.Max(top, s.logw[i]+lambda*l)
@@ -39,10 +39,10 @@ func (s scout) moments(lambda float64) (k, k1, k2 float64) {
 	return top + math.Log(sum), m1, m2 / sum
 }
 
-// mirror returns the scout of the pair in the other order.
-func (s scout) mirror() scout {
+// mirror returns the rough law of the pair in the other order.
+func (s roughLaw) mirror() roughLaw {
 	n := len(s.loss)
-	m := scout{make([]float64, n), make([]float64, n)}
+	m := roughLaw{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		m.loss[n-1-i] = -s.loss[i]
 		m.logw[n-1-i] = s.logw[i] - s.loss[i]
@@ -50,10 +50,10 @@ func (s scout) mirror() scout {
 	return m
 }
 
-func (m mixture) scout(zhi float64) scout {
+func (m mixture) roughLaw(zhi float64) roughLaw {
 	const zlo, most = -10.0, 4000
 	step := math.Max(math.Min(0.25, m.sigma/2), (zhi-zlo)/most)
-	var s scout
+	var s roughLaw
 	for z := zlo; z <= zhi; z += step {
 		l := m.loss(z)
 		s.loss = append(s.loss, l)
@@ -62,9 +62,9 @@ func (m mixture) scout(zhi float64) scout {
 	return s
 }
 
-func (e exponential) scout() scout {
+func (e exponential) roughLaw() roughLaw {
 	const n = 200
-	var s scout
+	var s roughLaw
 	step := 2 * e.epsilon / n
 	weight := e.logWeight() + math.Log(step)
 	for i := range n {
@@ -82,7 +82,7 @@ func (e exponential) scout() scout {
 // widths allows wide cells where the law tilted by lambda is thin: the error
 // of a cell is its tilted mass times its width squared, so the best width goes
 // with the density to the power -1/3.
-func (s scout) widths(lambda, h float64) gridWidths {
+func (s roughLaw) widths(lambda, h float64) gridWidths {
 	n := len(s.loss)
 	dens := make([]float64, n)
 	peak := math.Inf(-1)
