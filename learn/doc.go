@@ -42,12 +42,12 @@
 // Lines are joined and wrapped anew, so a sentence may be broken anywhere. The name
 // between {# and } is how Go asks for the section, which then adds the table of numbers;
 // "What is released" and "What it cost" are found by their headings. The heading of a
-// mistake begins with If, and a mistake has no formula. Values are named between braces: every input that is one
-// number, by its name, and what the code of the mechanism adds with let. The language
-// is that of text/template: {{if .passed}} ... {{else}} ... {{end}} chooses between
-// sentences, {{template "verdict" .}} puts in the paragraph of another section. Sections
-// that several mechanisms tell stand in text/shared.md; a text that has a section of the
-// same name tells its own.
+// mistake begins with If, and a mistake has no formula. Values are named between braces:
+// every input that is one number, by its name, and what the code of the mechanism adds
+// with let. The language is that of text/template: {{if .passed}} ... {{else}} ...
+// {{end}} chooses between sentences, {{template "verdict" .}} puts in the paragraph of
+// another section. Sections that several mechanisms tell stand in text/shared.md; a text
+// that has a section of the same name tells its own.
 //
 // After a change run UPDATE_GOLDEN=1 go test ./learn and read the difference in testdata.
 // Pages of docs/lecture that quote a changed line are found by go test ./cmd/pate -run Docs.
