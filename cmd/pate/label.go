@@ -13,12 +13,14 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // labelFlags are the flags of `pate label`.
 type labelFlags struct {
 	votesFlags
 	parameterFlags
+	planningFlags
 	predictions string
 	epsilon     float64
 	ledger      string
@@ -46,9 +48,15 @@ written. The labels get their name only when the ledger has committed them:
   17,              the mechanism declined: the teachers did not agree
                    no line: not asked, as --answers were given before
 
-Noise that is left out is chosen: the least for which this run fits what is
-left of the budget. That looks at the number of queries and the caps, never at
-votes.
+Without --mechanism it plans: mechanism, noise and how many queries to ask, from
+public numbers alone (teachers, classes, queries, the budget, and how often a
+teacher is right if --teacher-accuracy says so). The plan is shown before it is
+charged, with --yes or a terminal's answer. With --mechanism, noise that is left
+out is the least for which this run fits what is left of the budget. Neither looks
+at votes. A budget is refused where labels would rarely be right (--min-accuracy),
+unless forced; then nothing is charged, and what would work is told.
+
+Votes are checked first, as pate check does: what fails there stops here.
 
 Interrupted, run the same command again: it goes on at no further cost, and
 what was drawn comes out again bit for bit. The key of the noise lies beside
@@ -78,8 +86,8 @@ order that a filter fixes in advance it costs more.
 ledger, each by what the earlier ones left; then the whole budget is what holds
 for all of them together (--mode filter). With --mode reserved nothing can be
 charged later, and what this run costs is what holds.`,
-		Example: `  pate label votes.npy --classes 10 --mechanism gnmax --epsilon 2 \
-      --ledger run.jsonl --out labels.csv
+		Example: `  pate label votes.npy --classes 10 --epsilon 2 --ledger run.jsonl \
+      --out labels.csv
   pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
       --sigma1 150 --sigma2 40 --answers 60 --queries 0:640 --epsilon 2 \
       --ledger run.jsonl --out labels.csv
@@ -90,7 +98,8 @@ charged later, and what this run costs is what holds.`,
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	f.addParameters(cmd, "which one (required)", nil)
+	f.addParameters(cmd, "which one (default: planned from public numbers)", nil)
+	f.addPlanning(cmd)
 	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
 	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
@@ -105,11 +114,21 @@ charged later, and what this run costs is what holds.`,
 
 // check refuses flags that do not go together.
 func (f *labelFlags) check(cmd *cobra.Command, g *globals) (aggregate.Setting, error) {
-	d, s, err := f.setting(cmd, false)
+	given := cmd.Flags().Changed
+	var d aggregate.Description
+	var s aggregate.Setting
+	err := f.checkPlanning(f.mechanism == "")
+	if f.mechanism != "" && err == nil {
+		d, s, err = f.setting(cmd, false)
+	}
 	if err != nil {
 		return s, err
 	}
-	given := cmd.Flags().Changed
+	for name := range f.values {
+		if f.mechanism == "" && given(name) {
+			return s, usageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism: without it all parameters are planned", name))
+		}
+	}
 	usage := func(topic, format string, args ...any) error { return usageError(topic, fmt.Errorf(format, args...)) }
 	switch {
 	case d.Predicts != given("predictions"):
@@ -176,6 +195,15 @@ func runLabel(cmd *cobra.Command, g *globals, f labelFlags, args []string) error
 	if c.Votes, err = f.open(cmd.Context(), args); err != nil {
 		return err
 	}
+	if err := f.checkVotes(cmd, g, args); err != nil {
+		return err
+	}
+	c.Accept = f.worthIt(g, &c)
+	if f.mechanism == "" {
+		if err := f.planned(cmd, g, &c, args); err != nil {
+			return err
+		}
+	}
 	bar := newProgress(g)
 	c.Progress = func(done, total int) { bar.update("labels", done, total) }
 	result, err := label.Run(cmd.Context(), c)
@@ -241,4 +269,35 @@ func describeChosen(s aggregate.Setting) string {
 		return ""
 	}
 	return flagsOf(d, s, aggregate.Parameter.Chosen)
+}
+
+// checkVotes checks the files as pate check does. What fails stops the label. Notes go to
+// stderr: they tell of the votes and must not leave.
+func (f *labelFlags) checkVotes(cmd *cobra.Command, g *globals, args []string) error {
+	opt, err := f.options()
+	if err != nil {
+		return err
+	}
+	opt.From, opt.To = 0, 0 // a check covers all queries
+	report, err := votes.Check(cmd.Context(), args, opt)
+	if err != nil {
+		return told(err, "votes")
+	}
+	if f.force {
+		return nil
+	}
+	for _, finding := range report.Findings() {
+		switch {
+		case finding.Level == votes.LevelNote:
+			g.logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
+		case finding.Level == votes.LevelFail && report.FirstInvalid == nil: // invalid votes are refused where they are read
+			return &commandError{code: exitCheckFailed, what: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
+				why: "one teacher must be one share of the private data, or epsilon is not what it says", fix: "see pate check; --force charges nevertheless", topic: "votes"}
+		}
+	}
+	if report.Teachers > report.Queries && !report.Counts && !cmd.Flags().Changed("teachers") {
+		return &commandError{code: exitCheckFailed, what: fmt.Errorf("%d teachers and %d queries: is the file transposed?", report.Teachers, report.Queries),
+			why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", fix: "give --transpose, or confirm with --teachers " + fmt.Sprint(report.Teachers), topic: "votes"}
+	}
+	return nil
 }

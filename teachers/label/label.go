@@ -30,6 +30,9 @@ type Config struct {
 	// chosen to use what is left of the budget. Queries, Teachers and Predict are
 	// not taken: they are those of Votes and Predictions.
 	Setting aggregate.Setting
+	// Accept, if not nil, refuses a setting before anything is charged for it. It is
+	// asked about new runs alone.
+	Accept func(aggregate.Setting) error
 	// Predictions is, for mechanism interactive, a CSV file with a line for each query of the
 	// votes' file and a probability for each class, from public data alone.
 	Predictions string

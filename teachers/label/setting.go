@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -163,6 +165,9 @@ func (c Config) settle(ctx context.Context, book *ledger.Ledger) (setting, error
 		return asked, err
 	}
 	s, err := asked.settle(ctx, book)
+	if err == nil && c.Accept != nil {
+		err = c.Accept(s.s)
+	}
 	if err != nil || s.d.Fit == nil || asked.settled() || c.Votes.Teachers() == 0 {
 		return s, err
 	}
@@ -201,4 +206,25 @@ func (s setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) 
 		current = b
 		return session.AskBatch(b.first, b.votes)
 	}, nil
+}
+
+// Recorded returns the setting of the run that a ledger records for the query of a pool,
+// and the queries of that run; false if there is none.
+func Recorded(path, pool string, query int) (s aggregate.Setting, from, to int, found bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, 0, 0, false, nil
+	}
+	if err != nil {
+		return s, 0, 0, false, fmt.Errorf("label: %w", err)
+	}
+	defer f.Close()
+	_, err = ledger.Verify(f, func(e ledger.Entry) error {
+		id, ok, err := parseIdentity(e.Run)
+		if ok && id.Pool == pool && id.Queries[0] <= query && query < id.Queries[1] {
+			s, from, to, found = id.setting().s, id.Queries[0], id.Queries[1], true
+		}
+		return err
+	})
+	return s, from, to, found && err == nil, err
 }
