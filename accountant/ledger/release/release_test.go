@@ -231,3 +231,32 @@ func TestLedgersMadeAlike(t *testing.T) {
 	_, err = do(t.Context(), f, one(f, "b"))
 	require.ErrorIs(t, err, ledger.ErrCorrupt)
 }
+
+// Without its head or its secret a ledger under which something was released is refused; an
+// older copy is too, by the head beside it or by that in the state folder.
+func TestWhatBelongsToALedgerIsMissed(t *testing.T) {
+	f, _ := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	older, err := os.ReadFile(f.Path)
+	require.NoError(t, err)
+	olderHead, err := os.ReadFile(release.HeadFile(f.Path))
+	require.NoError(t, err)
+	_, err = do(t.Context(), f, one(f, "b"))
+	require.NoError(t, err)
+	for _, path := range []string{release.HeadFile(f.Path), release.IDFile(f.Path)} {
+		require.NoError(t, os.Rename(path, path+".away"))
+		_, err = do(t.Context(), f, one(f, "c"))
+		isError(t, err, path+" is gone")
+		require.NoError(t, os.Rename(path+".away", path))
+	}
+	require.NoError(t, os.WriteFile(f.Path, older, 0o600))
+	_, err = do(t.Context(), f, one(f, "c"))
+	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.NoError(t, os.WriteFile(release.HeadFile(f.Path), olderHead, 0o600))
+	_, err = do(t.Context(), f, one(f, "c"))
+	require.ErrorIs(t, err, ledger.ErrCorrupt, "by the state folder")
+	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
+	_, err = do(t.Context(), f, one(f, "c"))
+	require.NoError(t, err, "no file tells: the package comment says so")
+}
