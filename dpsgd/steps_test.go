@@ -61,3 +61,24 @@ func TestGaussianDraws(t *testing.T) {
 	cfg = Config{SamplingProbability: 1, NoiseMultiplier: 1, ClipNorm: 1, Steps: 30, LearningRate: 1, Laplace: true}
 	require.Zero(t, cfg.GaussianDraws(1))
 }
+
+// Sums of other settings under one key meet other noise: with the same noise the two
+// results would be in the ratio of their units.
+func TestSumsOfOtherSettingsMeetOtherNoise(t *testing.T) {
+	base := SumConfig{ClipNorm: 1, NoiseMultiplier: 4, Records: 2}
+	released := func(cfg SumConfig) float64 {
+		r, err := Sum(t.Context(), toy{make([]float32, 1)}, column(0, 0), cfg, reserveEvent(t, cfg.Event()), SeedKey(1))
+		require.NoError(t, err)
+		return r.Sum[0] / (cfg.ClipNorm * cfg.NoiseMultiplier)
+	}
+	first := released(base)
+	for _, change := range []func(*SumConfig){
+		func(c *SumConfig) { c.ClipNorm = 2 },
+		func(c *SumConfig) { c.NoiseMultiplier = 8 },
+		func(c *SumConfig) { c.Records = 3 },
+	} {
+		cfg := base
+		change(&cfg)
+		require.Greater(t, math.Abs(released(cfg)-first), 1e-3, "%+v", cfg)
+	}
+}
