@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/analysis"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/rng"
 )
@@ -47,7 +50,7 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 		}
 		require.NoError(t, l.Close())
 		code, said := release()
-		require.Equal(t, exitDone, code, said)
+		require.Equal(t, shell.ExitDone, code, said)
 		require.NoFileExists(t, keyPath)
 		switch killed {
 		case "after the commit":
@@ -56,7 +59,7 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 		case "after the file":
 			require.NoError(t, keyfile.Write(keyPath, key))
 			code, said = release()
-			require.Equal(t, exitDone, code, said)
+			require.Equal(t, shell.ExitDone, code, said)
 			require.Regexp(t, "at no further cost|nothing was drawn", said)
 			require.NoFileExists(t, keyPath)
 		}
@@ -64,7 +67,9 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 		require.NoError(t, err)
 		if want == nil {
 			want = got
-			var report releasedReport
+			var report struct {
+				Released struct{ Cost float64 }
+			}
 			require.NoError(t, json.Unmarshal(got, &report))
 			require.Less(t, report.Released.Cost, 3*10/400.0, "not the worst case, which would be no test")
 			require.Positive(t, report.Released.Cost)
@@ -82,14 +87,14 @@ func TestAnInterruptedReleaseRepeatsItself(t *testing.T) {
 		if killed == "after the charge" {
 			require.NoError(t, os.Remove(out))
 			code, said = release()
-			require.Equal(t, exitCheckFailed, code, said)
+			require.Equal(t, shell.ExitCheckFailed, code, said)
 			require.NoFileExists(t, out)
 		}
 	}
 }
 
 // TestAReleaseOverwritesNothing: not what it is made from, by whatever name, nor
-// what it has not written itself; and then nothing is charged or made.
+// What it has not written itself; and then nothing is charged or made.
 func TestAReleaseOverwritesNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const counts, book = "100,0,0\n90,5,5\n40,35,25\n", "run.jsonl"
@@ -124,10 +129,11 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 			"foreign.json": "is there already", "dangling": "is there already", "none/x.json": "cannot be written",
 		} {
 			if strings.HasSuffix(out, ".key") {
-				out = (&releaseFlags{ledger: book, name: "new"}).keyPath()
+				tag := sha256.Sum256([]byte("analyze release new"))
+				out = fmt.Sprintf("%s.%x.key", book, tag[:6])
 			}
 			code, said := release("new", out)
-			require.Equal(t, exitInvalidInput, code, "%s: %s: %s", when, out, said)
+			require.Equal(t, shell.ExitInvalidInput, code, "%s: %s: %s", when, out, said)
 			require.Contains(t, said, why, "%s: %s", when, out)
 			require.Equal(t, 4, strings.Count(said, "\n"), said)
 		}
@@ -140,12 +146,12 @@ func TestAReleaseOverwritesNothing(t *testing.T) {
 	}
 	refused("no ledger")
 	code, said := release("first", "out.json")
-	require.Equal(t, exitDone, code, said)
+	require.Equal(t, shell.ExitDone, code, said)
 	refused("a ledger")
 	code, said = release("second", "out.json")
-	require.Equal(t, exitInvalidInput, code, said)
+	require.Equal(t, shell.ExitInvalidInput, code, said)
 	code, said = release("first", "out.json")
-	require.Equal(t, exitDone, code, said)
+	require.Equal(t, shell.ExitDone, code, said)
 }
 
 // TestALedgerThatWasLostIsMissed: a key, the secret or the head beside it shows that
@@ -166,10 +172,10 @@ func TestALedgerThatWasLostIsMissed(t *testing.T) {
 			args := strings.Fields("analyze release --counts --teachers 100 --mechanism gnmax --sigma 20 --epsilon 20")
 			code := run(context.Background(), append(args, votes, "--ledger", book, "--out", out), strings.NewReader(""), &stdout, &stderr)
 			if trace == "" {
-				require.Equal(t, exitDone, code, stderr.String())
+				require.Equal(t, shell.ExitDone, code, stderr.String())
 				continue
 			}
-			require.Equal(t, exitCheckFailed, code, stderr.String())
+			require.Equal(t, shell.ExitCheckFailed, code, stderr.String())
 			require.Contains(t, stderr.String(), "shows that it was there")
 			require.NoFileExists(t, out)
 			if !empty {

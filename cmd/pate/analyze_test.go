@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // TestAnalyzeReproducesAPublishedRun: Confident-GNMax on the votes of 250 teachers
@@ -21,7 +23,7 @@ func TestAnalyzeReproducesAPublishedRun(t *testing.T) {
 	}
 	args := strings.Fields("analyze --transpose --classes 10 --mechanism confident --threshold 200 --sigma1 150 --sigma2 40 --delta 1e-5 --queries 0:640 --format json")
 	var out, errs bytes.Buffer
-	require.Equal(t, exitDone, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
+	require.Equal(t, shell.ExitDone, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
 	var report struct {
 		Schema             string
 		Private            bool
@@ -56,29 +58,9 @@ func TestDiscreteNoiseBeyondItsLawIsAnInputError(t *testing.T) {
 	for sigma, why := range map[string]string{"2": "too far apart", "2e6": "too wide", "1e-4": "must be in"} {
 		var out, errs bytes.Buffer
 		args := strings.Fields("analyze --counts --teachers 100 --mechanism gnmax --noise discrete --sigma " + sigma)
-		require.Equal(t, exitInvalidInput, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
+		require.Equal(t, shell.ExitInvalidInput, run(context.Background(), append(args, votes), strings.NewReader(""), &out, &errs), errs.String())
 		require.Contains(t, errs.String(), why)
 		require.Equal(t, 4, strings.Count(errs.String(), "\n"), errs.String())
 		require.Empty(t, out.String())
 	}
-}
-
-func FuzzAnswers(f *testing.F) {
-	f.Add("query,label\n0,1\n1,\n2,0\n")
-	f.Add("0,1\n1,\n2,0")
-	f.Add("2,1\n0,\n9,0\n1,1\n")
-	f.Add("0,1\n0,1\n")
-	f.Add("0,7\n")
-	f.Add("\"0\",\"\"\n1")
-	f.Fuzz(func(t *testing.T, text string) {
-		answered, err := parseAnswers(strings.NewReader(text), 0, 3, 2)
-		if err != nil {
-			require.Nil(t, answered)
-			return
-		}
-		require.Len(t, answered, 3)
-		part, err := parseAnswers(strings.NewReader(text), 1, 3, 2)
-		require.NoError(t, err, "a part of good answers is good")
-		require.Equal(t, answered[1:], part)
-	})
 }

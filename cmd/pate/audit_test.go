@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 func TestAuditExitCodes(t *testing.T) {
@@ -14,13 +16,13 @@ func TestAuditExitCodes(t *testing.T) {
 		args string
 		code int
 	}{
-		"shipped": {"audit --suite lnmax --samples 100 --seed 1", exitDone},
-		"broken":  {"audit --broken svt-no-query-noise --seed 1", exitCheckFailed},
-		"unknown": {"audit --suite magic", exitUsage},
-		"nothing": {"audit --suite=", exitUsage},
-		"samples": {"audit --samples -1", exitUsage},
-		"alpha":   {"audit --alpha 1", exitUsage},
-		"list":    {"audit --list", exitDone},
+		"shipped": {"audit --suite lnmax --samples 100 --seed 1", shell.ExitDone},
+		"broken":  {"audit --broken svt-no-query-noise --seed 1", shell.ExitCheckFailed},
+		"unknown": {"audit --suite magic", shell.ExitUsage},
+		"nothing": {"audit --suite=", shell.ExitUsage},
+		"samples": {"audit --samples -1", shell.ExitUsage},
+		"alpha":   {"audit --alpha 1", shell.ExitUsage},
+		"list":    {"audit --list", shell.ExitDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -30,6 +32,6 @@ func TestAuditExitCodes(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitInterrupted, run(ctx, []string{"audit"}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, shell.ExitInterrupted, run(ctx, []string{"audit"}, strings.NewReader(""), &out, &errs))
 	require.Empty(t, out.String())
 }

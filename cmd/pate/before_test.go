@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // before copies what an earlier version left, which kept heads for pate label alone, to a
@@ -43,19 +45,19 @@ func TestLabelsOfAnEarlierVersion(t *testing.T) {
 		args := append(strings.Fields("label votes.csv --counts --teachers 100 --mechanism gnmax"), more...)
 		return append(args, "--ledger", name+".jsonl", "--out", name+".csv")
 	}
-	typed(t, exitDone, "ledger", "verify", "done.jsonl")
-	_, said := typed(t, exitDone, label("done", "--sigma", "60")...)
+	typed(t, shell.ExitDone, "ledger", "verify", "done.jsonl")
+	_, said := typed(t, shell.ExitDone, label("done", "--sigma", "60")...)
 	require.Contains(t, said, "nothing was drawn or charged")
-	_, said = typed(t, exitDone, label("half", "--sigma", "60")...)
+	_, said = typed(t, shell.ExitDone, label("half", "--sigma", "60")...)
 	require.Contains(t, said, "at no further cost")
-	out, _ := typed(t, exitDone, "ledger", "verify", "half.jsonl")
+	out, _ := typed(t, shell.ExitDone, "ledger", "verify", "half.jsonl")
 	require.Contains(t, out, "1 reserved, 1 committed")
 	require.Contains(t, out, "it holds the head that was kept beside the ledger, and the one kept in the user's state folder")
 	keys, err := filepath.Glob("half.jsonl.*.key")
 	require.NoError(t, err)
 	require.Empty(t, keys)
 	require.NoError(t, os.Remove("done.jsonl.head"))
-	_, said = typed(t, exitCheckFailed, label("done", "--sigma", "60")...)
+	_, said = typed(t, shell.ExitCheckFailed, label("done", "--sigma", "60")...)
 	require.Contains(t, said, "done.jsonl.head is gone") // the first command gave the ledger an id
 }
 
@@ -67,15 +69,15 @@ func TestNumbersOfAnEarlierVersion(t *testing.T) {
 		args := strings.Fields("analyze release votes.csv --counts --teachers 100 --mechanism gnmax --sigma 60 --order 10 --sigma-ss 4")
 		return append(args, "--ledger", name+".jsonl", "--out", name+".json")
 	}
-	out, _ := typed(t, exitDone, "ledger", "verify", "released.jsonl")
+	out, _ := typed(t, shell.ExitDone, "ledger", "verify", "released.jsonl")
 	require.Contains(t, out, "no head of it is known here")
-	_, said := typed(t, exitCheckFailed, number("released")...)
+	_, said := typed(t, shell.ExitCheckFailed, number("released")...)
 	require.Contains(t, said, "released.jsonl.head is not there, as an earlier version made the ledger")
 	require.Contains(t, said, "pate ledger adopt released.jsonl")
-	typed(t, exitDone, "ledger", "adopt", "released.jsonl")
-	_, said = typed(t, exitDone, number("released")...)
+	typed(t, shell.ExitDone, "ledger", "adopt", "released.jsonl")
+	_, said = typed(t, shell.ExitDone, number("released")...)
 	require.Contains(t, said, "nothing was drawn or charged")
-	_, said = typed(t, exitDone, number("relhalf")...)
+	_, said = typed(t, shell.ExitDone, number("relhalf")...)
 	require.Contains(t, said, "at no further cost")
 	require.NoFileExists(t, "relhalf.jsonl.0624d1a754fa.key")
 }
@@ -87,18 +89,18 @@ func TestModelsOfAnEarlierVersion(t *testing.T) {
 	train := func(out, more string) []string {
 		return strings.Fields("dpsgd --data rows.csv --label y --delta 1e-4 --batch 32 --out " + out + " " + more)
 	}
-	_, said := typed(t, exitDone, train("own", "--steps 30 --epsilon 2")...)
+	_, said := typed(t, shell.ExitDone, train("own", "--steps 30 --epsilon 2")...)
 	require.Contains(t, said, "this run is complete")
-	typed(t, exitDone, train("shared", "--steps 30 --ledger shared.jsonl --epsilon 3 --spend 1")...)
-	typed(t, exitDone, "dpsgd", "predict", "own/models/epsilon-2-run-0.model", "--data", "rows.csv")
-	typed(t, exitDone, train("half", "--steps 4000 --epsilon 2")...)
-	typed(t, exitDone, train("sharedhalf", "--steps 4000 --ledger sharedhalf.jsonl --epsilon 3 --spend 1")...)
+	typed(t, shell.ExitDone, train("shared", "--steps 30 --ledger shared.jsonl --epsilon 3 --spend 1")...)
+	typed(t, shell.ExitDone, "dpsgd", "predict", "own/models/epsilon-2-run-0.model", "--data", "rows.csv")
+	typed(t, shell.ExitDone, train("half", "--steps 4000 --epsilon 2")...)
+	typed(t, shell.ExitDone, train("sharedhalf", "--steps 4000 --ledger sharedhalf.jsonl --epsilon 3 --spend 1")...)
 	for _, book := range []string{"own/ledger/epsilon-2-run-0.jsonl", "half/ledger/epsilon-2-run-0.jsonl", "shared.jsonl", "sharedhalf.jsonl"} {
-		out, _ := typed(t, exitDone, "ledger", "verify", book)
+		out, _ := typed(t, shell.ExitDone, "ledger", "verify", book)
 		require.Contains(t, out, " reserved, 1 committed")
-		typed(t, exitDone, "statement", book)
+		typed(t, shell.ExitDone, "statement", book)
 	}
 	noLitter(t)
-	_, said = typed(t, exitCheckFailed, train("another", "--steps 30 --ledger shared.jsonl --spend 1")...)
+	_, said = typed(t, shell.ExitCheckFailed, train("another", "--steps 30 --ledger shared.jsonl --spend 1")...)
 	require.Contains(t, said, "pate ledger adopt shared.jsonl")
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // TestExitCodesOfCheck: 5 says that votes were read and something is wrong with
@@ -29,24 +31,24 @@ func TestExitCodesOfCheck(t *testing.T) {
 		args []string
 		code int
 	}{
-		"sound":            {[]string{votes, "--classes", "2"}, exitDone},
-		"disjoint":         {[]string{votes, "--classes", "2", "--manifest", b, "--manifest", c}, exitDone},
-		"overlap":          {[]string{votes, "--classes", "2", "--manifest", a, "--manifest", b}, exitCheckFailed},
-		"out of range":     {[]string{file("range.csv", "0,1\n1,2\n0,0\n"), "--classes", "2"}, exitCheckFailed},
-		"NaN":              {[]string{file("nan.csv", "0,1\n1,nan\n0,0\n"), "--classes", "2"}, exitCheckFailed},
-		"ragged":           {[]string{ragged, "--classes", "2"}, exitInvalidInput},
-		"missing":          {[]string{filepath.Join(dir, "none"), "--classes", "2"}, exitInvalidInput},
-		"foreign manifest": {[]string{"--manifest", votes}, exitInvalidInput},
-		"no classes":       {[]string{votes}, exitUsage},
-		"bad flag":         {[]string{votes, "--classes", "2", "--header", "x"}, exitUsage},
-		"no salt":          {[]string{"hash-ids", votes, "--silo", "a", "--salt", filepath.Join(dir, "none")}, exitInvalidInput},
+		"sound":            {[]string{votes, "--classes", "2"}, shell.ExitDone},
+		"disjoint":         {[]string{votes, "--classes", "2", "--manifest", b, "--manifest", c}, shell.ExitDone},
+		"overlap":          {[]string{votes, "--classes", "2", "--manifest", a, "--manifest", b}, shell.ExitCheckFailed},
+		"out of range":     {[]string{file("range.csv", "0,1\n1,2\n0,0\n"), "--classes", "2"}, shell.ExitCheckFailed},
+		"NaN":              {[]string{file("nan.csv", "0,1\n1,nan\n0,0\n"), "--classes", "2"}, shell.ExitCheckFailed},
+		"ragged":           {[]string{ragged, "--classes", "2"}, shell.ExitInvalidInput},
+		"missing":          {[]string{filepath.Join(dir, "none"), "--classes", "2"}, shell.ExitInvalidInput},
+		"foreign manifest": {[]string{"--manifest", votes}, shell.ExitInvalidInput},
+		"no classes":       {[]string{votes}, shell.ExitUsage},
+		"bad flag":         {[]string{votes, "--classes", "2", "--header", "x"}, shell.ExitUsage},
+		"no salt":          {[]string{"hash-ids", votes, "--silo", "a", "--salt", filepath.Join(dir, "none")}, shell.ExitInvalidInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), append([]string{"check", "--quiet"}, tc.args...), strings.NewReader(""), &out, &errs)
 			require.Equal(t, tc.code, code, "%s%s", &out, &errs)
 			require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 4, "%s", &errs)
-			if code == exitInvalidInput || code == exitUsage {
+			if code == shell.ExitInvalidInput || code == shell.ExitUsage {
 				require.Empty(t, out.String())
 			}
 		})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // What pate compare shows of DP-SGD is what pate dpsgd trains.
@@ -17,7 +19,7 @@ func TestCompareTrainsAsDPSGDDoes(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, people(false), 0o600))
 	common := []string{"--data", file, "--label", "kind", "--unit", "who", "--delta", "1e-4", "--epsilon", "3", "--format", "json"}
 	row := func(args ...string) map[string]any {
-		text, _ := typed(t, exitDone, slices.Concat(args, common)...)
+		text, _ := typed(t, shell.ExitDone, slices.Concat(args, common)...)
 		var r struct{ Rows []map[string]any }
 		require.NoError(t, json.Unmarshal([]byte(text), &r))
 		require.Len(t, r.Rows, 1)
@@ -28,5 +30,5 @@ func TestCompareTrainsAsDPSGDDoes(t *testing.T) {
 	for _, key := range []string{"epsilon", "steps", "sampling_probability", "noise_multiplier", "account"} {
 		require.Equal(t, alone[key], beside[key], key)
 	}
-	typed(t, exitDone, "dpsgd", "predict", filepath.Join(dir, "b", "models", "epsilon-3-run-0.model"), "--data", file, "--label", "kind", "--unit", "who", "--scored")
+	typed(t, shell.ExitDone, "dpsgd", "predict", filepath.Join(dir, "b", "models", "epsilon-3-run-0.model"), "--data", file, "--label", "kind", "--unit", "who", "--scored")
 }

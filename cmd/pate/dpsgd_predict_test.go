@@ -13,8 +13,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
 )
+
+// predicted is the JSON of pate dpsgd predict.
+type predicted struct {
+	Schema     string
+	Accuracy   *float64
+	Epsilon    *float64
+	Unit       string
+	Rows       int
+	Releasable bool
+	PublicRows bool `json:"public_rows"`
+	Labels     []struct {
+		Row, Label  string
+		Probability *float64
+	}
+}
 
 // strokeFolder writes idx files of strokes, upright or lying, of side x side pixels.
 func strokeFolder(t *testing.T, dir string, side, train, test int) {
@@ -45,7 +61,7 @@ func strokeFolder(t *testing.T, dir string, side, train, test int) {
 func trainedOn(t *testing.T, data string, more ...string) (string, recipe.Row) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run")
-	text, _ := typed(t, exitDone, append([]string{"dpsgd", "--data", data, "--delta", "1e-4", "--seed", "5", "--steps", "20", "--no-cache",
+	text, _ := typed(t, shell.ExitDone, append([]string{"dpsgd", "--data", data, "--delta", "1e-4", "--seed", "5", "--steps", "20", "--no-cache",
 		"--out", out, "--format", "json"}, more...)...)
 	var r recipe.Result
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
@@ -66,10 +82,10 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 			model, row := trainedOn(t, data, flags...)
 			labels := filepath.Join(dir, name+".csv")
 			base := []string{"dpsgd", "predict", model, "--data", data}
-			text, _ := typed(t, exitDone, append(base, "--probability", "--out", labels, "--format", "json")...)
-			var report predictReport
+			text, _ := typed(t, shell.ExitDone, append(base, "--probability", "--out", labels, "--format", "json")...)
+			var report predicted
 			require.NoError(t, json.Unmarshal([]byte(text), &report))
-			require.Equal(t, schemaPredict, report.Schema)
+			require.Equal(t, "pate.dpsgd-predict/1", report.Schema)
 			require.Equal(t, row.Accuracy, *report.Accuracy)
 			require.Equal(t, *row.Epsilon, *report.Epsilon)
 			require.False(t, report.Releasable, "seeded")
@@ -94,12 +110,12 @@ func TestPredictSaysWhatTrainingSaid(t *testing.T) {
 			}
 			require.Equal(t, row.Accuracy, right/60)
 
-			short, errs := typed(t, exitDone, base...)
+			short, errs := typed(t, shell.ExitDone, base...)
 			require.True(t, strings.HasPrefix(short, "row,label,releasable\ntest/0,"), short)
 			require.Contains(t, errs, fmt.Sprintf("60 rows, %.2f %% right", 100*row.Accuracy))
-			md, _ := typed(t, exitDone, append(base, "--out", labels, "--format", "md")...)
+			md, _ := typed(t, shell.ExitDone, append(base, "--out", labels, "--format", "md")...)
 			require.Contains(t, md, "| right %")
-			text, _ = typed(t, exitDone, append(base, "--format", "json")...)
+			text, _ = typed(t, shell.ExitDone, append(base, "--format", "json")...)
 			require.NoError(t, json.Unmarshal([]byte(text), &report))
 			require.Len(t, report.Labels, 60)
 			require.Nil(t, report.Labels[0].Probability)
@@ -123,15 +139,15 @@ func TestPredictRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		"no model":     {nil, exitUsage, "nothing was given"},
-		"no file":      {[]string{filepath.Join(dir, "none"), "--data", data}, exitInvalidInput, "no such file"},
-		"damaged":      {[]string{damaged, "--data", data}, exitInvalidInput, "damaged"},
-		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, exitInvalidInput, "not a model file"},
-		"other images": {[]string{model, "--data", larger}, exitInvalidInput, "images of 16x16, these are 17x17"},
-		"no data":      {[]string{model, "--data", filepath.Join(dir, "none")}, exitInvalidInput, ""},
-		"split":        {[]string{model, "--data", data, "--split", "magic"}, exitUsage, "--split"},
-		"itself":       {[]string{model, "--data", data, "--out", model}, exitUsage, "the model itself"},
-		"no folder":    {[]string{model, "--data", data, "--out", filepath.Join(dir, "none", "a.csv")}, exitInvalidInput, ""},
+		"no model":     {nil, shell.ExitUsage, "nothing was given"},
+		"no file":      {[]string{filepath.Join(dir, "none"), "--data", data}, shell.ExitInvalidInput, "no such file"},
+		"damaged":      {[]string{damaged, "--data", data}, shell.ExitInvalidInput, "damaged"},
+		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, shell.ExitInvalidInput, "not a model file"},
+		"other images": {[]string{model, "--data", larger}, shell.ExitInvalidInput, "images of 16x16, these are 17x17"},
+		"no data":      {[]string{model, "--data", filepath.Join(dir, "none")}, shell.ExitInvalidInput, ""},
+		"split":        {[]string{model, "--data", data, "--split", "magic"}, shell.ExitUsage, "--split"},
+		"itself":       {[]string{model, "--data", data, "--out", model}, shell.ExitUsage, "the model itself"},
+		"no folder":    {[]string{model, "--data", data, "--out", filepath.Join(dir, "none", "a.csv")}, shell.ExitInvalidInput, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"dpsgd", "predict"}, c.args...)
@@ -154,18 +170,18 @@ func TestPredictOnTables(t *testing.T) {
 	data := filepath.Join(dir, "blobs.csv")
 	blobs(t, data, 900)
 	model, row := trainedOn(t, data, "--label", "kind", "--unit", "who", "--unit-name", "person")
-	ask := func(code int, args ...string) (predictReport, string) {
+	ask := func(code int, args ...string) (predicted, string) {
 		text, errs := typed(t, code, append([]string{"dpsgd", "predict", model, "--format", "json"}, args...)...)
-		var r predictReport
-		if code == exitDone {
+		var r predicted
+		if code == shell.ExitDone {
 			require.NoError(t, json.Unmarshal([]byte(text), &r))
 		}
 		return r, errs
 	}
-	scored, _ := ask(exitDone, "--data", data, "--label", "kind", "--unit", "who", "--scored")
+	scored, _ := ask(shell.ExitDone, "--data", data, "--label", "kind", "--unit", "who", "--scored")
 	require.Equal(t, row.Accuracy, *scored.Accuracy)
 	require.Equal(t, "person", scored.Unit)
-	all, _ := ask(exitDone, "--data", data, "--label", "kind")
+	all, _ := ask(shell.ExitDone, "--data", data, "--label", "kind")
 	require.Equal(t, 900, all.Rows)
 	require.Equal(t, "1", all.Labels[0].Row)
 	require.Greater(t, *all.Accuracy, 0.6)
@@ -186,14 +202,14 @@ func TestPredictOnTables(t *testing.T) {
 		require.NoError(t, os.WriteFile(fresh, []byte(text.String()), 0o600))
 	}
 	write(2, 1, 0)
-	unlabelled, _ := ask(exitDone, "--data", fresh)
+	unlabelled, _ := ask(shell.ExitDone, "--data", fresh)
 	require.Nil(t, unlabelled.Accuracy)
 	require.Equal(t, all.Labels, unlabelled.Labels)
-	_, errs := ask(exitInvalidInput, "--data", fresh, "--label", "colour", "--scored")
+	_, errs := ask(shell.ExitInvalidInput, "--data", fresh, "--label", "colour", "--scored")
 	require.Contains(t, errs, "is not the table")
 	write(2, 0)
-	_, errs = ask(exitInvalidInput, "--data", fresh)
+	_, errs = ask(shell.ExitInvalidInput, "--data", fresh)
 	require.Contains(t, errs, `has no column "width"`)
-	_, errs = ask(exitInvalidInput, "--data", "mnist", "--scored")
+	_, errs = ask(shell.ExitInvalidInput, "--data", "mnist", "--scored")
 	require.Contains(t, errs, "these are images")
 }

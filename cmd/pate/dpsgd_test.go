@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
 )
 
@@ -45,7 +46,7 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
 	blobs(t, data, 900)
 	base := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--seed", "3", "--epsilon", "0.5,2", "--seeds", "2", "--out", out}
-	table, errs := typed(t, exitDone, base...)
+	table, errs := typed(t, shell.ExitDone, base...)
 	require.Contains(t, table, "blobs: 3 classes;")
 	require.Contains(t, table, "not releasable")
 	require.Contains(t, table, "Publishing all of it")
@@ -57,10 +58,10 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 	for format, want := range map[string]string{
 		"json": `"schema": "pate.dpsgd/1"`, "csv": "model,features,epsilon,", "md": "| ε | test %", "latex": `\begin{tabular}`,
 	} {
-		text, _ := typed(t, exitDone, append(base, "--format", format)...)
+		text, _ := typed(t, shell.ExitDone, append(base, "--format", format)...)
 		require.Contains(t, text, want)
 	}
-	text, _ := typed(t, exitDone, append(base, "--format", "json", "--workers", "1")...)
+	text, _ := typed(t, shell.ExitDone, append(base, "--format", "json", "--workers", "1")...)
 	var r recipe.Result
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
 	require.Len(t, r.Rows, 2)
@@ -81,15 +82,15 @@ func TestDPSGDTrainsAndRepeatsItself(t *testing.T) {
 
 	// Anybody can compute epsilon again, and read the ledger.
 	// A thousandth of delta is kept for the noise being discrete.
-	account, _ := typed(t, exitDone, "account", filepath.Join(out, "accounts", "seeded-epsilon-2.json"), "--delta", fmt.Sprint(1e-4*(1-1e-3)), "--accountant", "pld", "--format", "csv")
+	account, _ := typed(t, shell.ExitDone, "account", filepath.Join(out, "accounts", "seeded-epsilon-2.json"), "--delta", fmt.Sprint(1e-4*(1-1e-3)), "--accountant", "pld", "--format", "csv")
 	require.Contains(t, account, fmt.Sprint(*r.Rows[1].Epsilon))
-	statement, _ := typed(t, exitDone, "statement", filepath.Join(out, "ledger", "epsilon-2-run-1.jsonl"))
+	statement, _ := typed(t, shell.ExitDone, "statement", filepath.Join(out, "ledger", "epsilon-2-run-1.jsonl"))
 	require.Contains(t, statement, "NOT FOR RELEASE")
 
-	_, errs = typed(t, exitInvalidInput, append(base, "--steps", "9")...)
+	_, errs = typed(t, shell.ExitInvalidInput, append(base, "--steps", "9")...)
 	require.Contains(t, errs, "holds another run")
 	blobs(t, data, 901)
-	_, errs = typed(t, exitInvalidInput, base...)
+	_, errs = typed(t, shell.ExitInvalidInput, base...)
 	require.Contains(t, errs, "other data")
 }
 
@@ -98,7 +99,7 @@ func TestDPSGDWithASecretKey(t *testing.T) {
 	data, out := filepath.Join(dir, "blobs.csv"), filepath.Join(dir, "run")
 	blobs(t, data, 900)
 	base := []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--unit", "who", "--unit-name", "person", "--out", out, "--format", "json"}
-	first, _ := typed(t, exitDone, base...)
+	first, _ := typed(t, shell.ExitDone, base...)
 	var r recipe.Result
 	require.NoError(t, json.Unmarshal([]byte(first), &r))
 	require.True(t, r.Releasable)
@@ -107,7 +108,7 @@ func TestDPSGDWithASecretKey(t *testing.T) {
 	require.Contains(t, r.Note, "one row per person")
 	require.NoFileExists(t, filepath.Join(out, "private", "run.key"))
 	require.FileExists(t, filepath.Join(out, "models", "epsilon-2-run-0.model"))
-	again, errs := typed(t, exitDone, base...)
+	again, errs := typed(t, shell.ExitDone, base...)
 	require.Equal(t, first, again)
 	require.Contains(t, errs, "its key destroyed")
 }
@@ -119,7 +120,7 @@ func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 	args := func(out string) []string {
 		return []string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--seed", "5", "--steps", "400", "--out", filepath.Join(dir, out), "--format", "json"}
 	}
-	whole, _ := typed(t, exitDone, args("whole")...)
+	whole, _ := typed(t, shell.ExitDone, args("whole")...)
 	interrupted := 0
 	for attempt := 0; ; attempt++ {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -128,12 +129,12 @@ func TestDPSGDGoesOnWhereItWasInterrupted(t *testing.T) {
 		var out, errs bytes.Buffer
 		code := run(ctx, args("cut"), strings.NewReader(""), &out, &errs)
 		cancel()
-		if code == exitInterrupted {
+		if code == shell.ExitInterrupted {
 			require.Less(t, attempt, 100)
 			interrupted++
 			continue
 		}
-		require.Equal(t, exitDone, code, errs.String())
+		require.Equal(t, shell.ExitDone, code, errs.String())
 		require.Equal(t, timeless(whole), timeless(out.String()))
 		break
 	}
@@ -156,15 +157,15 @@ func TestDPSGDWithADamagedCheckpoint(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go cancelAfter{cancel: cancel, file: checkpoint}.watch(ctx)
 	var out, errs bytes.Buffer
-	require.Equal(t, exitInterrupted, run(ctx, args, strings.NewReader(""), &out, &errs), errs.String())
+	require.Equal(t, shell.ExitInterrupted, run(ctx, args, strings.NewReader(""), &out, &errs), errs.String())
 	text, err := os.ReadFile(checkpoint)
 	require.NoError(t, err)
 	text[len(text)/2] ^= 1
 	require.NoError(t, os.WriteFile(checkpoint, text, 0o600))
-	_, said := typed(t, exitCheckFailed, args...)
+	_, said := typed(t, shell.ExitCheckFailed, args...)
 	require.Contains(t, said, "remove the checkpoint")
 	require.NoError(t, os.Remove(checkpoint))
-	typed(t, exitDone, args...)
+	typed(t, shell.ExitDone, args...)
 }
 
 // cancelAfter cancels when a file appears or changes.
@@ -204,38 +205,38 @@ func TestDPSGDOnASharedLedger(t *testing.T) {
 			"--out", filepath.Join(dir, out), "--format", "json"}, more...)...)
 		return text
 	}
-	train(exitOverBudget, "never", "--epsilon", "4", "--noise-multiplier", "0.5")
+	train(shell.ExitOverBudget, "never", "--epsilon", "4", "--noise-multiplier", "0.5")
 	require.NoFileExists(t, book, "nothing is written")
 	require.NoDirExists(t, filepath.Join(dir, "never"))
 
-	first := train(exitDone, "one", "--epsilon", "4", "--spend", "1")
-	label(exitDone, "labels.csv", "--sigma", "30")
+	first := train(shell.ExitDone, "one", "--epsilon", "4", "--spend", "1")
+	label(shell.ExitDone, "labels.csv", "--sigma", "30")
 	before, err := os.ReadFile(book)
 	require.NoError(t, err)
-	train(exitOverBudget, "never", "--noise-multiplier", "0.5")
+	train(shell.ExitOverBudget, "never", "--noise-multiplier", "0.5")
 	require.NoDirExists(t, filepath.Join(dir, "never"))
 	after, err := os.ReadFile(book)
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "nothing is spent")
 
-	rest := train(exitDone, "rest")
-	train(exitOverBudget, "never")
+	rest := train(shell.ExitDone, "rest")
+	train(shell.ExitOverBudget, "never")
 	var r recipe.Result
 	require.NoError(t, json.Unmarshal([]byte(rest), &r))
 	require.Equal(t, 4.0, r.Ledger.Budget)
 	require.Equal(t, 4.0, r.Ledger.Claim)
 	require.Less(t, r.Ledger.LeftRho, 1e-6)
 	require.Less(t, *r.Rows[0].Epsilon, 4.0)
-	label(exitOverBudget, "more.csv", "--sigma", "20", "--pool", "another")
-	require.Equal(t, first, train(exitDone, "one", "--epsilon", "4", "--spend", "1"), "a finished run costs nothing more")
-	train(exitInvalidInput, "never", "--unit", "who")
-	train(exitInvalidInput, "never", "--mode", "reserved")
-	typed(t, exitDone, "ledger", "verify", book)
+	label(shell.ExitOverBudget, "more.csv", "--sigma", "20", "--pool", "another")
+	require.Equal(t, first, train(shell.ExitDone, "one", "--epsilon", "4", "--spend", "1"), "a finished run costs nothing more")
+	train(shell.ExitInvalidInput, "never", "--unit", "who")
+	train(shell.ExitInvalidInput, "never", "--mode", "reserved")
+	typed(t, shell.ExitDone, "ledger", "verify", book)
 
 	// In mode reserved this model is all.
 	book = filepath.Join(dir, "sealed.jsonl")
-	train(exitDone, "sealed", "--epsilon", "2", "--mode", "reserved")
-	train(exitInvalidInput, "never")
+	train(shell.ExitDone, "sealed", "--epsilon", "2", "--mode", "reserved")
+	train(shell.ExitInvalidInput, "never")
 	require.NoDirExists(t, filepath.Join(dir, "never"))
 }
 
@@ -247,29 +248,29 @@ func TestDPSGDRefuses(t *testing.T) {
 		args []string
 		code int
 	}{
-		"epsilon 0":           {[]string{"--epsilon", "0"}, exitUsage},
-		"epsilon word":        {[]string{"--epsilon", "1,two"}, exitUsage},
-		"epsilon infinite":    {[]string{"--epsilon", "inf"}, exitUsage},
-		"epsilon twice":       {[]string{"--epsilon", "1,1"}, exitUsage},
-		"epsilon empty":       {[]string{"--epsilon", ""}, exitUsage},
-		"epsilon and noise":   {[]string{"--epsilon", "1", "--noise-multiplier", "2"}, exitUsage},
-		"noise NaN":           {[]string{"--noise-multiplier", "NaN"}, exitUsage},
-		"model":               {[]string{"--model", "magic"}, exitUsage},
-		"features":            {[]string{"--features", "magic"}, exitUsage},
-		"hog of a table":      {[]string{"--features", "hog"}, exitUsage},
-		"steps":               {[]string{"--steps", "-1"}, exitUsage},
-		"batch":               {[]string{"--batch", "NaN"}, exitUsage},
-		"clip":                {[]string{"--clip", "0"}, exitUsage},
-		"clip infinite":       {[]string{"--clip", "inf"}, exitUsage},
-		"rate":                {[]string{"--learning-rate", "NaN"}, exitUsage},
-		"momentum":            {[]string{"--momentum", "1"}, exitUsage},
-		"seeds":               {[]string{"--seeds", "-1"}, exitUsage},
-		"ledger without out":  {[]string{"--out", "", "--ledger", filepath.Join(dir, "l")}, exitUsage},
-		"new ledger, no ε":    {[]string{"--ledger", filepath.Join(dir, "l")}, exitUsage},
-		"mode without ledger": {[]string{"--mode", "filter"}, exitUsage},
-		"no privacy and ε":    {[]string{"--no-privacy", "--epsilon", "1"}, exitUsage},
-		"delta of 1/n":        {[]string{"--delta", "0.01"}, exitInvalidInput},
-		"label":               {[]string{"--label", "nowhere"}, exitInvalidInput},
+		"epsilon 0":           {[]string{"--epsilon", "0"}, shell.ExitUsage},
+		"epsilon word":        {[]string{"--epsilon", "1,two"}, shell.ExitUsage},
+		"epsilon infinite":    {[]string{"--epsilon", "inf"}, shell.ExitUsage},
+		"epsilon twice":       {[]string{"--epsilon", "1,1"}, shell.ExitUsage},
+		"epsilon empty":       {[]string{"--epsilon", ""}, shell.ExitUsage},
+		"epsilon and noise":   {[]string{"--epsilon", "1", "--noise-multiplier", "2"}, shell.ExitUsage},
+		"noise NaN":           {[]string{"--noise-multiplier", "NaN"}, shell.ExitUsage},
+		"model":               {[]string{"--model", "magic"}, shell.ExitUsage},
+		"features":            {[]string{"--features", "magic"}, shell.ExitUsage},
+		"hog of a table":      {[]string{"--features", "hog"}, shell.ExitUsage},
+		"steps":               {[]string{"--steps", "-1"}, shell.ExitUsage},
+		"batch":               {[]string{"--batch", "NaN"}, shell.ExitUsage},
+		"clip":                {[]string{"--clip", "0"}, shell.ExitUsage},
+		"clip infinite":       {[]string{"--clip", "inf"}, shell.ExitUsage},
+		"rate":                {[]string{"--learning-rate", "NaN"}, shell.ExitUsage},
+		"momentum":            {[]string{"--momentum", "1"}, shell.ExitUsage},
+		"seeds":               {[]string{"--seeds", "-1"}, shell.ExitUsage},
+		"ledger without out":  {[]string{"--out", "", "--ledger", filepath.Join(dir, "l")}, shell.ExitUsage},
+		"new ledger, no ε":    {[]string{"--ledger", filepath.Join(dir, "l")}, shell.ExitUsage},
+		"mode without ledger": {[]string{"--mode", "filter"}, shell.ExitUsage},
+		"no privacy and ε":    {[]string{"--no-privacy", "--epsilon", "1"}, shell.ExitUsage},
+		"delta of 1/n":        {[]string{"--delta", "0.01"}, shell.ExitInvalidInput},
+		"label":               {[]string{"--label", "nowhere"}, shell.ExitInvalidInput},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"dpsgd", "--data", data, "--label", "kind", "--delta", "1e-4", "--out", never}, c.args...)
@@ -280,21 +281,6 @@ func TestDPSGDRefuses(t *testing.T) {
 		})
 	}
 	require.NoFileExists(t, filepath.Join(dir, "l"))
-}
-
-// Every flag is part of what a run is, or said not to matter.
-func TestDPSGDFlagsIdentifyARun(t *testing.T) {
-	var f dpsgdFlags
-	cmd := newDPSGDCommand(&globals{})
-	known := map[string]bool{"out": true, "workers": true, "no-cache": true}
-	for _, name := range f.flagNames() {
-		known[name] = true
-	}
-	lines := regexp.MustCompile(`(?m)^ *--([a-z-]+)`).FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1)
-	require.Greater(t, len(lines), 15)
-	for _, line := range lines {
-		require.True(t, known[line[1]], line[1])
-	}
 }
 
 // Every file of a seeded run says so, and is for its owner alone; no file that may leave
@@ -311,7 +297,7 @@ func TestDPSGDMarksItsFiles(t *testing.T) {
 			args = append(args, "--seed", "3")
 			mode, account, mark = 0o600, "seeded-epsilon-2.json", "false"
 		}
-		text, _ := typed(t, exitDone, args...)
+		text, _ := typed(t, shell.ExitDone, args...)
 		require.Regexp(t, regexp.MustCompile(`"seconds": \d+[,\n]`), text, "whole seconds on stdout")
 		for _, name := range []string{"results.json", "results.csv", "curve.csv", filepath.Join("accounts", account), filepath.Join("models", "epsilon-2-run-0.model")} {
 			info, err := os.Stat(filepath.Join(out, name))
@@ -328,7 +314,7 @@ func TestDPSGDMarksItsFiles(t *testing.T) {
 				require.True(t, i == 0 || strings.HasSuffix(line, ","+mark), line)
 			}
 		}
-		again, _ := typed(t, exitDone, args...)
+		again, _ := typed(t, shell.ExitDone, args...)
 		require.Equal(t, text, again, "times are kept apart")
 	}
 }

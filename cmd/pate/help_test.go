@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // Every help text fits a terminal of 80 columns, says what the command does, and
 // every command that runs opens its help with at least two examples.
 func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 	var out bytes.Buffer
-	root := newRootCommand(&globals{stdout: &out, stderr: &out})
+	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &out})
 	root.SetOut(&out)
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 func main() {
@@ -20,9 +22,9 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one command line and returns its exit code.
+// Run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	g := &globals{stdout: stdout, stderr: stderr}
+	g := &shell.Globals{Stdout: stdout, Stderr: stderr}
 	root := newRootCommand(g)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -30,12 +32,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitDone
+		return shell.ExitDone
 	}
-	if !g.started && !errors.As(err, new(*commandError)) {
-		err = usageError("", argumentError(cmd, err))
+	if !g.Started && !errors.As(err, new(*shell.CommandError)) {
+		err = shell.UsageError("", shell.ArgumentError(cmd, err))
 	}
-	code, text := explain(cmd.CommandPath(), err)
+	code, text := shell.Explain(cmd.CommandPath(), err)
 	fmt.Fprint(stderr, text)
 	return code
 }

@@ -18,17 +18,19 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // A neighbour has one unit more, one fewer or another one. Commands that release are run
 // on neighbours, and everything they release must be the same, byte for byte, but for
-// what was charged: accuracies of charged models, released labels and parameters, and
+// What was charged: accuracies of charged models, released labels and parameters, and
 // numbers with noise. Those are masked; so are the number of private units, which is
 // public, and hashes and identifiers, which are those of charged bytes or pseudorandom
 // under a secret key.
 
 // charged are keys of JSON and columns of CSV whose values were charged. Times are for
-// stdout alone and no part of any file.
+// Stdout alone and no part of any file.
 var charged = []string{"accuracy", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released"}
 
 var (
@@ -132,7 +134,7 @@ func released(t *testing.T, data map[string][]byte, args ...string) map[string]s
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), args, strings.NewReader(""), &stdout, &stderr)
-	require.Equal(t, exitDone, code, "%s\n%s", args, &stderr)
+	require.Equal(t, shell.ExitDone, code, "%s\n%s", args, &stderr)
 	here := func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(dir), []byte("DIR")) }
 	out := map[string]string{"stdout": masked(t, "stdout.json", here(stdout.Bytes()))}
 	secret := strings.Contains(out["stdout"], `"releasable": false`)
@@ -266,7 +268,7 @@ func TestARefusedLabelLeavesNothing(t *testing.T) {
 		file := filepath.Join(dir, "t.csv")
 		require.NoError(t, os.WriteFile(file, people(false, "1.00,2.00,red,"+privateUnit(1)+","+label), 0o600))
 		for _, command := range []string{"dpsgd", "compare"} {
-			out, errs := typed(t, exitInvalidInput, command, "--data", file, "--label", "kind", "--unit", "who", "--delta", "1e-4", "--out", filepath.Join(dir, "run"))
+			out, errs := typed(t, shell.ExitInvalidInput, command, "--data", file, "--label", "kind", "--unit", "who", "--delta", "1e-4", "--out", filepath.Join(dir, "run"))
 			require.Empty(t, out)
 			require.Contains(t, errs, "other-labels")
 			require.NoDirExists(t, filepath.Join(dir, "run"))
@@ -335,7 +337,7 @@ func TestNothingReleasedDependsOnOneTeacher(t *testing.T) {
 		}
 		return []byte(text.String())
 	}
-	common := []string{"DIR/v.csv", "--header", "no", "--classes", "3", "--delta", "1e-4", "--epsilon", "9", "--ledger", "DIR/l.jsonl", "--format", "json"}
+	common := []string{"DIR/v.csv", "--header", "no", "--classes", "3", "--teachers", "60", "--delta", "1e-4", "--epsilon", "9", "--ledger", "DIR/l.jsonl", "--format", "json"}
 	for name, args := range map[string][]string{
 		"gnmax":      slices.Concat([]string{"label"}, common, []string{"--mechanism", "gnmax", "--sigma", "20", "--out", "DIR/out.csv"}),
 		"calibrated": slices.Concat([]string{"label"}, common, []string{"--mechanism", "lnmax", "--out", "DIR/out.csv"}),
@@ -362,11 +364,11 @@ func TestPredictReleasesPublicRowsAlone(t *testing.T) {
 	file, out := filepath.Join(dir, "t.csv"), filepath.Join(dir, "run")
 	require.NoError(t, os.WriteFile(file, people(false), 0o600))
 	reading := []string{"--data", file, "--label", "kind", "--format", "json"}
-	typed(t, exitDone, slices.Concat([]string{"dpsgd", "--unit", "who", "--delta", "1e-4", "--steps", "6", "--out", out}, reading)...)
+	typed(t, shell.ExitDone, slices.Concat([]string{"dpsgd", "--unit", "who", "--delta", "1e-4", "--steps", "6", "--out", out}, reading)...)
 	model := filepath.Join(out, "models", "epsilon-2-run-0.model")
-	ask := func(more ...string) (predictReport, string) {
-		text, _ := typed(t, exitDone, slices.Concat([]string{"dpsgd", "predict", model}, reading, more)...)
-		var r predictReport
+	ask := func(more ...string) (predicted, string) {
+		text, _ := typed(t, shell.ExitDone, slices.Concat([]string{"dpsgd", "predict", model}, reading, more)...)
+		var r predicted
 		require.NoError(t, json.Unmarshal([]byte(text), &r))
 		return r, text
 	}
@@ -374,7 +376,7 @@ func TestPredictReleasesPublicRowsAlone(t *testing.T) {
 	require.NotNil(t, all.Accuracy)
 	require.False(t, all.Releasable, "rows of the training are among them")
 	for format, mark := range map[string]string{"csv": ",false", "md": "| false ", "latex": "false"} {
-		text, errs := typed(t, exitDone, slices.Concat([]string{"dpsgd", "predict", model}, reading, []string{"--format", format})...)
+		text, errs := typed(t, shell.ExitDone, slices.Concat([]string{"dpsgd", "predict", model}, reading, []string{"--format", format})...)
 		require.Contains(t, text, mark)
 		require.NotContains(t, text, "true")
 		require.Contains(t, errs, "not releasable")

@@ -12,10 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // commandLines returns the command lines of pate in the fenced blocks of a page,
-// split into words. Comments, what follows a pipe and what is printed are left out.
+// Split into words. Comments, what follows a pipe and what is printed are left out.
 func commandLines(page string) (lines [][]string) {
 	fence, joined := false, ""
 	for line := range strings.Lines(page) {
@@ -58,7 +60,7 @@ func inlineCommands(page string) (lines [][]string) {
 
 // parsed finds the command of a line and gives it the flags.
 func parsed(words []string) (*cobra.Command, error) {
-	root := newRootCommand(&globals{stdout: io.Discard, stderr: io.Discard})
+	root := newRootCommand(&shell.Globals{Stdout: io.Discard, Stderr: io.Discard})
 	cmd, rest, err := root.Find(words)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 func TestTyposAreAnsweredWithTheNearestWord(t *testing.T) {
@@ -27,7 +29,7 @@ func TestTyposAreAnsweredWithTheNearestWord(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &out, &errs)
-			require.Equal(t, exitUsage, code)
+			require.Equal(t, shell.ExitUsage, code)
 			require.Empty(t, out.String())
 			require.Contains(t, errs.String(), want)
 			require.LessOrEqual(t, strings.Count(errs.String(), "\n"), 4)
@@ -40,11 +42,11 @@ func TestEditDistance(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"a", "", 1}, {"lable", "label", 1}, {"vrify", "verify", 1}, {"kitten", "sitting", 3}, {"né", "ne", 1}} {
-		require.Equal(t, c.want, editDistance(c.a, c.b), "%q %q", c.a, c.b)
-		require.Equal(t, c.want, editDistance(c.b, c.a), "%q %q", c.b, c.a)
+		require.Equal(t, c.want, shell.EditDistance(c.a, c.b), "%q %q", c.a, c.b)
+		require.Equal(t, c.want, shell.EditDistance(c.b, c.a), "%q %q", c.b, c.a)
 	}
-	require.Empty(t, didYouMean("zzz", []string{"label", "ledger"}))
-	require.Empty(t, didYouMean("q", []string{"a", "b"}), "any letter is one edit from any other")
+	require.Empty(t, shell.DidYouMean("zzz", []string{"label", "ledger"}))
+	require.Empty(t, shell.DidYouMean("q", []string{"a", "b"}), "any letter is one edit from any other")
 }
 
 func TestShellsCompleteValuesCommandsAndTopics(t *testing.T) {

@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/table"
 )
 
-func newVersionCommand(g *globals) *cobra.Command {
+func newVersionCommand(g *shell.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "The version, commit and Go version of this program",
@@ -20,13 +21,13 @@ it, and the version of Go. Ledgers and statements carry the same version.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			info := buildinfo.Read()
-			if g.parsedFormat() == table.JSON {
-				return writeJSON(g.stdout, struct {
+			if g.ParsedFormat() == table.JSON {
+				return shell.WriteJSON(g.Stdout, struct {
 					Schema string `json:"schema"`
 					buildinfo.Info
 				}{"pate.version/1", info})
 			}
-			_, err := fmt.Fprintf(g.stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
+			_, err := fmt.Fprintf(g.Stdout, "pate %s\n%s %s\n", info, info.Go, info.Platform)
 			return err
 		},
 	}

@@ -1,0 +1,186 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+const schemaAccount = "pate.account/1"
+
+type accountFlags struct {
+	epsilon    float64
+	accountant string
+	orders     string
+	conversion string
+	rdp        bool
+	explain    bool
+	plot       string
+	from       string
+}
+
+// accountReport is the JSON of `pate account`. Exactly one of Delta and
+// Epsilon is what was asked at; the other is in each result.
+type accountReport struct {
+	Schema   string              `json:"schema"`
+	Relation accountant.Relation `json:"relation"`
+	Delta    *float64            `json:"delta,omitempty"`
+	Epsilon  *float64            `json:"epsilon,omitempty"`
+	Results  []accountResult     `json:"results"`
+}
+
+type accountResult struct {
+	Accountant   string             `json:"accountant"`
+	Epsilon      *shell.JsonNumber  `json:"epsilon,omitempty"`
+	EpsilonLower *shell.JsonNumber  `json:"epsilon_lower,omitempty"`
+	Delta        *shell.JsonNumber  `json:"delta,omitempty"`
+	Order        *float64           `json:"order,omitempty"` // absent for the pure bound
+	Conversion   string             `json:"conversion,omitempty"`
+	FailureDelta *float64           `json:"failure_delta,omitempty"`
+	Orders       []float64          `json:"orders,omitempty"`
+	RDP          []shell.JsonNumber `json:"rdp,omitempty"`
+	Unsupported  string             `json:"unsupported,omitempty"`
+	Estimate     *shell.JsonNumber  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
+	Flaw         string             `json:"flaw,omitempty"`     // Why it is none
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f accountFlags
+	cmd := &cobra.Command{
+		Use:   "account FILE|-",
+		Short: "What a list of private releases costs together",
+		Long: `What a list of private releases costs together.
+
+FILE, or - for standard input, lists events in JSON:
+
+  {"relation":"add_remove","events":[
+    {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},
+    {"type":"repeated","count":1000,"event":{"type":"threshold","sigma":150}}]}
+
+Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
+(scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
+sensitivity); gnss (beta, sigma, margin); exponential, pure, randomized_response (epsilon); zcdp (rho);
+k_randomized_response (epsilon, categories); m_stab (epsilon, threshold);
+above_threshold (epsilon1, epsilon2, answers); stable_svt (b1, b2, threshold,
+failures); poisson_sampled (probability, event);
+sampled_without_replacement (size, population, event); truncated_poisson
+(probability, max_batch, population, event); selection (eta, gamma, event) and
+poisson_selection (mean, event), the best of a random number of runs; group
+(size, event); repeated (count, event); composed (events); with_failure (delta,
+event); non_private. gnmax, threshold and lnmax take "discrete": true when the
+noise is integer noise, as all of this program's is.
+
+Accountants: rdp holds everything; pld is the tightest, and gives a lower bound
+too (epsilon_lower in JSON); moments, zcdp, basic, advanced and optimal
+are what else the literature would answer, each an upper bound. strong (the
+"strong composition" of 2016) and clt (the Gaussian central limit) are no
+bounds: they are shown as estimates, and only when asked for by name.
+
+With --from, FILE is what another library printed: dp_accounting, the repr of a
+DpEvent; opacus, an accountant's history, [(noise_multiplier, sample_rate,
+steps), ...]. What has no exact counterpart here is refused. Both are accounted
+under add_remove, but for dp_accounting's randomized response and sampling
+without replacement, which are accounted under replace_one.
+
+Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
+finite bound is "inf" in tables and null in JSON.`,
+		Example: `  pate account events.json --delta 1e-5
+  pate account events.json --accountant moments,strong --plot figure.svg
+  echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
+  pate account run/accounts/pate-gnmax.json --epsilon 2 --format json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runAccount(cmd, g, f, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "answer with the delta at this epsilon, instead of an epsilon at --delta")
+	flags.StringVar(&f.accountant, "accountant", "all", "a list of "+strings.Join(append(shell.AccountantNames(), "strong", "clt"), ", ")+"; or all")
+	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
+	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
+	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
+	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
+	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
+	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
+	return cmd
+}
+
+func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path string) error {
+	names, err := parseAccountants(f.accountant)
+	if err != nil {
+		return shell.UsageError("account", err)
+	}
+	if !slices.Contains(scheduleFormats(), f.from) {
+		return shell.UsageError("account", fmt.Errorf("--from %s: must be one of %s", f.from, strings.Join(scheduleFormats(), ", ")))
+	}
+	if f.plot != "" && !isPlotFile(f.plot) {
+		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
+	}
+	if f.plot != "" {
+		if err := (shell.Target{Flag: "--plot", Path: f.plot, Topic: "account"}).Replaceable(path); err != nil {
+			return err
+		}
+	}
+	cfg := accountant.Config{}
+	if err := cfg.Conversion.UnmarshalText([]byte(f.conversion)); err != nil {
+		return shell.UsageError("account", fmt.Errorf("--conversion %s: must be improved or classic", f.conversion))
+	}
+	orders, err := shell.ParseOrders(f.orders)
+	if err != nil {
+		return shell.UsageError("account", err)
+	}
+	cfg.Orders = orders
+	if f.rdp && len(orders) == 0 {
+		return shell.UsageError("account", errors.New("--rdp needs --orders"))
+	}
+	byEpsilon := cmd.Flags().Changed("epsilon")
+	if byEpsilon && cmd.Flags().Changed("delta") {
+		return shell.UsageError("account", errors.New("--delta and --epsilon: give one, the other is the answer"))
+	}
+	if byEpsilon && (!(f.epsilon >= 0) || math.IsInf(f.epsilon, 1)) {
+		return shell.UsageError("account", fmt.Errorf("--epsilon %v: must be a finite number, at least 0", f.epsilon))
+	}
+	schedule, err := readSchedule(cmd.InOrStdin(), path, f.from)
+	if err != nil {
+		return err
+	}
+	cfg.Relation = schedule.Relation
+	report := accountReport{Schema: schemaAccount, Relation: schedule.Relation}
+	if byEpsilon {
+		report.Epsilon = &f.epsilon
+	} else {
+		report.Delta = &g.Delta
+	}
+	if f.plot != "" && byEpsilon {
+		return shell.UsageError("account", errors.New("--plot draws epsilon at a --delta, not the other way"))
+	}
+	for _, name := range names {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		result, err := accountBy(g, name, cfg, schedule, report, f.rdp)
+		if err != nil {
+			return err
+		}
+		report.Results = append(report.Results, result)
+	}
+	if f.plot != "" {
+		if err := plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.Delta); err != nil {
+			return err
+		}
+	}
+	if err := writeAccount(g, report); err != nil {
+		return err
+	}
+	if f.explain {
+		return explainAccount(g, cfg, schedule, report)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/imports"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// maxEventsFile bounds what is read; the accountant refuses as much.
+const maxEventsFile = 16 << 20
+
+// scheduleFormats are the values of --from, the default first.
+func scheduleFormats() []string { return []string{"pate", "dp_accounting", "opacus"} }
+
+// readSchedule reads the events in path, or in stdin when that is "-".
+func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, error) {
+	in := stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return accountant.Schedule{}, shell.InputError(err, "the events are read from this file", "check its name, or give - and pipe them in", "account")
+		}
+		defer file.Close()
+		in = file
+	}
+	schedule, err := parseScheduleFrom(in, from)
+	if err == nil {
+		return schedule, nil
+	}
+	why, fix := "every field of every event must be there, known, and in range", "see the list of event types"
+	switch {
+	case errors.Is(err, accountant.ErrUnsupportedEvent):
+		why = "an event that does not mean exactly the same here is refused, not guessed"
+		fix = "write the schedule as pate events"
+	case from != "pate":
+		fix = "give the text as Python prints it, and --from what printed it"
+	}
+	return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s: %w", path, err), why, fix, "account")
+}
+
+func parseScheduleFrom(in io.Reader, from string) (accountant.Schedule, error) {
+	switch from {
+	case "dp_accounting":
+		return imports.DPAccounting(in)
+	case "opacus":
+		return imports.Opacus(in)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, maxEventsFile+1))
+	if err != nil {
+		return accountant.Schedule{}, err
+	}
+	return accountant.ParseSchedule(data)
+}

@@ -1,0 +1,31 @@
+package analyze
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/analysis"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// analyzedFlags say what answered the queries.
+type analyzedFlags struct{ shell.ParameterFlags }
+
+// addMechanism adds the mechanisms that can be analysed, and their noise.
+func (f *analyzedFlags) addMechanism(cmd *cobra.Command) {
+	f.Uncapped = true // caps change no cost of a query
+	f.AddParameters(cmd, "which one (required)", func(d aggregate.Description) bool { return analysis.Published(d.Name) })
+}
+
+// analysed returns the mechanism that the flags describe.
+func (f *analyzedFlags) analysed(cmd *cobra.Command) (analysis.Mechanism, error) {
+	d, s, err := f.Setting(cmd, true)
+	if err != nil {
+		return nil, err
+	}
+	m, err := analysis.Of(d.Name, s.Values)
+	if err != nil {
+		return nil, shell.UsageError("mechanisms", err)
+	}
+	return m, nil
+}

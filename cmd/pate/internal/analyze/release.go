@@ -1,0 +1,183 @@
+package analyze
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate/analysis"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// releaseFlags are the flags of `pate analyze release`.
+type releaseFlags struct {
+	shell.VotesFlags
+	analyzedFlags
+	order, beta, sigmaSS, margin float64
+	ledger, out, name            string
+	epsilon                      float64
+	unit                         string
+}
+
+func newAnalyzeReleaseCommand(g *shell.Globals) *cobra.Command {
+	var f releaseFlags
+	cmd := &cobra.Command{
+		Use:   "release VOTES...",
+		Short: "One number of the report that may leave: noised and charged",
+		Long: `One number of the report that may leave: noised and charged.
+
+What pate analyze prints is as private as the votes. This command releases one
+number instead, once: the data-dependent cost of all queries (as if all were
+answered) at one Rényi order, with noise in proportion to its smooth sensitivity
+and a margin that makes it seldom too low. The release has a price of its own,
+which is charged to the ledger before the votes are counted. The answers must have
+been charged already, in full: the number replaces nothing on the ledger.
+
+--order, --beta, --sigma-ss and --margin must be fixed before anybody looks at the
+votes. Left out, they are chosen from the mechanism, --delta and the numbers of
+queries, teachers and classes. Taken from a report on these votes they would be a
+second release that nobody pays for: do not.
+
+The number says how well these votes hid a record from whoever saw the answers, in
+one direction. It is no guarantee: that is the ledger's, see pate statement. With
+few queries it is hardly below the worst case.
+
+Interrupted, run the same command again: the same number comes out, bit for bit,
+at no further cost. The key of the noise lies beside the ledger until then,
+LEDGER.*.key, and is destroyed at the end; then the same command checks that --out
+is what was released. Another release on the same ledger needs another --name, and
+is charged like the first.`,
+		Example: `  pate analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
+      --ledger run.jsonl --out released.json
+  pate analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
+      --order 13 --beta 0.026 --sigma-ss 8.4 --margin 2 \
+      --ledger run.jsonl --out released.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) },
+	}
+	f.Add(cmd)
+	f.addMechanism(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&f.order, "order", 0, "Rényi order of the cost (default: the best if the votes save four fifths of the worst case)")
+	flags.Float64Var(&f.beta, "beta", 0, "smoothness of the sensitivity (default 1/(3 order))")
+	flags.Float64Var(&f.sigmaSS, "sigma-ss", 0, "standard deviation of the noise, in smooth sensitivities (default: the release costs a tenth of the worst case of the queries)")
+	flags.Float64Var(&f.margin, "margin", 2, "added so that the number is seldom too low, in standard deviations of the noise")
+	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged: the one that charged the answers (required)")
+	flags.StringVar(&f.out, "out", "", "JSON file for what is released (required)")
+	flags.StringVar(&f.name, "name", "release", "names this release on the ledger")
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
+	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	return cmd
+}
+
+// check refuses flags that say nothing before files are opened.
+func (f *releaseFlags) check(cmd *cobra.Command) error {
+	for _, flag := range []struct {
+		name  string
+		value float64
+	}{{"order", f.order}, {"beta", f.beta}, {"sigma-ss", f.sigmaSS}, {"epsilon", f.epsilon}} {
+		if cmd.Flags().Changed(flag.name) && !(flag.value > 0) {
+			return shell.UsageError("privacy", fmt.Errorf("--%s %v: must be above 0", flag.name, flag.value))
+		}
+	}
+	switch {
+	case f.Mechanism == "lnmax":
+		return shell.UsageError("mechanisms", errors.New("--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released"))
+	case f.ledger == "":
+		return shell.UsageError("ledger", errors.New("--ledger is required: a release is charged to a file"))
+	case f.out == "":
+		return shell.UsageError("votes", errors.New("--out is required: what is released is written there"))
+	case f.name == "":
+		return shell.UsageError("ledger", errors.New("--name is empty: it names the release on the ledger"))
+	}
+	return nil
+}
+
+// Target is the file of what is released.
+func (f *releaseFlags) target() shell.Target {
+	return shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
+}
+
+// keyPath is the key of the release until it is complete.
+func (f *releaseFlags) keyPath() string {
+	name := sha256.Sum256([]byte("analyze release " + f.name))
+	return f.ledger + "." + hex.EncodeToString(name[:6]) + ".key"
+}
+
+// Apart refuses an --out that would overwrite what the release is made from.
+func (f *releaseFlags) apart(args []string) error {
+	out := f.target()
+	keys, err := release.Keys(f.ledger)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(
+		out.Apart("the ledger", f.ledger),
+		out.Apart("a file that belongs to the ledger", append(keys, release.IDFile(f.ledger), release.HeadFile(f.ledger), f.keyPath())...),
+		out.Apart("one of the votes files", shell.FilesOf(args)...),
+	)
+}
+
+// file returns the ledger of the release.
+func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals) release.File {
+	file := release.File{
+		Path: f.ledger, Warn: g.Warn,
+		New: ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()},
+	}
+	file.Expect.Epsilon = f.epsilon
+	if cmd.Flags().Changed("delta") {
+		file.Expect.Delta = g.Delta
+	}
+	if cmd.Flags().Changed("unit") {
+		file.Expect.Unit = f.unit
+	}
+	return file
+}
+
+func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, args []string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	m, err := f.analysed(cmd)
+	if err != nil {
+		return err
+	}
+	if err := f.apart(args); err != nil {
+		return err
+	}
+	file := f.file(cmd, g)
+	account, fresh, err := shell.LookAt(file)
+	if err != nil {
+		return err
+	}
+	votes, err := f.Open(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	if err := shell.CheckDelta(account.Delta, votes); err != nil {
+		return err
+	}
+	if votes.Teachers() == 0 {
+		return shell.UsageError("votes", errors.New("--teachers is required with --counts: the number of teachers is public and is not guessed from votes"))
+	}
+	s, err := analysis.NewSanitizer(analysis.SanitizerConfig{
+		Mechanism: m, Queries: votes.Queries(), Teachers: votes.Teachers(), Classes: votes.Classes(), Delta: account.Delta,
+		Order: f.order, Beta: f.beta, Sigma: f.sigmaSS, Margin: f.margin,
+	})
+	if err != nil {
+		return shell.UsageError("privacy", err)
+	}
+	r := releaseRun{ctx: cmd.Context(), globals: g, flags: f, file: file, account: account, fresh: fresh, sanitizer: s, votes: votes}
+	report, err := r.run(onlyHistograms(cmd, votes))
+	if err != nil {
+		return err
+	}
+	return writeReleased(g, report)
+}

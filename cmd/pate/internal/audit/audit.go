@@ -1,0 +1,204 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/experiments/controls"
+)
+
+// auditFlags are the flags of `pate audit`.
+type auditFlags struct {
+	suite   []string
+	broken  []string
+	samples int
+	alpha   float64
+	list    bool
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Try to refute what the mechanisms claim",
+		Long: `Try to refute what the mechanisms claim: a lower bound on the epsilon of each, from
+what it does on two inputs that differ in one vote or record. A claim is refuted if
+the bound exceeds it. Then the exit code is 5.
+
+  runs       the mechanism is run many times on both inputs; half of the runs
+             teach which outputs are telling, the other half are the test
+  law        the worst event of the exact output laws, over all neighbours in
+             a small world
+  canaries   one run of DP-SGD, with records in or out by fair coins, which are
+             guessed from the model (Steinke, Nasr, Jagielski 2023)
+
+If every claim is true, the chance that any of them is refuted is at most --alpha;
+laws do not err. Not refuted is not proved: an audit sees the inputs it is given,
+and runs do not see what is rare. Claims about Gaussian noise hold at every delta
+and are audited where the method sees most, unless --delta says where.
+
+Mistakes that were really made are the positive controls: --broken all audits
+what must be refuted, and if one of them is not, the audit was blind.
+
+Audited by --suite default:
+` + indented(controls.Names(controls.Default())) + `
+and by --suite trained, which trains on MNIST, a minute each:
+` + indented(controls.Names(controls.Trained())) + `
+
+Known to --broken:
+` + indented(controls.Names(controls.Broken())) + `
+and by --broken trained:
+` + indented(controls.Names(controls.BrokenTrained())),
+		Example: `  pate audit                                    # everything, in a minute or two
+  pate audit --suite gnmax,dpsgd --samples 1000000
+  pate audit --broken svt-no-cutoff             # exits with 5
+  pate audit --suite trained --broken trained   # MNIST, with canaries
+  pate audit --broken all --list                # which mistakes are known`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			targets, err := auditTargets(f, cmd.Flags().Changed("suite"))
+			if err != nil {
+				return shell.UsageError("", err)
+			}
+			if f.list {
+				return writeTargets(g, targets)
+			}
+			if f.samples < 0 || f.samples == 1 || f.samples > 1<<30 {
+				return shell.UsageError("", fmt.Errorf("--samples %d: must be from 2 to 2^30, on each input", f.samples))
+			}
+			if !(f.alpha >= 1e-9 && f.alpha <= 0.5) {
+				return shell.UsageError("", fmt.Errorf("--alpha %v: the chance of a false alarm must be from 1e-9 to 0.5", f.alpha))
+			}
+			opt := controls.Options{Alpha: f.alpha, Runs: f.samples}
+			if cmd.Flags().Changed("delta") {
+				opt.Delta = g.Delta
+			}
+			if opt.Key, err = auditKey(g); err != nil {
+				return err
+			}
+			p := shell.NewProgress(g)
+			opt.Progress = func(done, total int) { p.Update("auditing", done, total) }
+			results, err := controls.Run(cmd.Context(), targets, opt)
+			p.Clear()
+			if err != nil {
+				return err
+			}
+			if err := writeAudit(g, f.alpha, results); err != nil {
+				return err
+			}
+			return auditVerdict(g, results)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.suite, "suite", []string{"default"}, "what is audited: default, trained, or names from the lists above")
+	flags.StringSliceVar(&f.broken, "broken", nil, "audit mistakes made on purpose instead: all, trained, or names from the lists above")
+	flags.IntVar(&f.samples, "samples", 0, "runs on each of two inputs; 0: as many as each target needs")
+	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance that any claim is refuted although all are true")
+	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
+	return cmd
+}
+
+func auditKey(g *shell.Globals) (aggregate.Key, error) {
+	if g.Seeded {
+		return aggregate.SeedKey(g.Seed), nil
+	}
+	return aggregate.NewKey()
+}
+
+// auditTargets are those named; --broken stands alone unless --suite is there too.
+func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
+	var targets []controls.Target
+	if len(f.broken) == 0 || suiteGiven {
+		found, err := namedTargets(controls.Default(), controls.Trained(), f.suite, "default", "trained")
+		if err != nil {
+			return nil, fmt.Errorf("--suite: %w", err)
+		}
+		targets = found
+	}
+	if len(f.broken) > 0 {
+		found, err := namedTargets(controls.Broken(), controls.BrokenTrained(), f.broken, "all", "trained")
+		if err != nil {
+			return nil, fmt.Errorf("--broken: %w", err)
+		}
+		targets = append(targets, found...)
+	}
+	if len(targets) == 0 {
+		return nil, errors.New("--suite: nothing is named")
+	}
+	return targets, nil
+}
+
+// namedTargets are those of two groups that names, or the name of a group, ask for.
+func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSlow string) ([]controls.Target, error) {
+	known := slices.Concat(quick, slow)
+	names = slices.Clone(names)
+	for group, targets := range map[string][]controls.Target{allQuick: quick, allSlow: slow} {
+		if i := slices.Index(names, group); i >= 0 {
+			names = slices.Replace(names, i, i+1, controls.Names(targets)...)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(controls.Names(known), name) {
+			return nil, fmt.Errorf("%q is not one of those that pate audit --help lists", name)
+		}
+	}
+	return controls.Find(known, names...)
+}
+
+// auditVerdict is the error of a run that refuted something.
+func auditVerdict(g *shell.Globals, results []controls.Result) error {
+	var shipped, mistakes []string // refuted
+	for _, r := range results {
+		where := &shipped
+		if r.Target.Mistake != "" {
+			where = &mistakes
+		}
+		switch {
+		case !r.Finding.Refuted() && r.Target.Mistake != "":
+			g.Logf("%s by %s is not refuted, although it is wrong: more --samples may show it", r.Target.Name, r.Target.Method)
+		case r.Finding.Refuted() && !slices.Contains(*where, r.Target.Name):
+			*where = append(*where, r.Target.Name)
+		}
+	}
+	refuted, why, fix := shipped, "an event was likelier on one input than the claim allows", "do not rely on the claim; audit again, without --seed, to see it confirmed"
+	if len(shipped) == 0 {
+		refuted, why, fix = mistakes, "as it should be: the mistake was made on purpose", ""
+	}
+	var what string
+	switch {
+	case len(refuted) == 0:
+		g.Logf("%d claims, none refuted", len(results))
+		return nil
+	case len(refuted) == 1:
+		what = "the claim of " + refuted[0] + " is refuted"
+	case len(refuted) <= 3:
+		what = "the claims of " + strings.Join(refuted, ", ") + " are refuted"
+	default:
+		what = fmt.Sprintf("the claims of %s and %d more are refuted", strings.Join(refuted[:3], ", "), len(refuted)-3)
+	}
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(what), Why: why, Fix: fix}
+}
+
+// indented lists names on lines that fit a terminal.
+func indented(names []string) string {
+	const indent = "  "
+	var lines []string
+	line := indent
+	for i, name := range names {
+		if i < len(names)-1 {
+			name += ","
+		}
+		if len(line)+len(name)+1 > shell.Columns {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line = indent
+		}
+		line += name + " "
+	}
+	return strings.Join(append(lines, strings.TrimRight(line, " ")), "\n")
+}

@@ -1,0 +1,254 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+const schemaCheck = "pate.check/1"
+
+type checkFlags struct {
+	shell.VotesFlags
+	manifests []string
+	join      string
+	salt      string
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check VOTES...",
+		Short: "Votes and manifests: shape, odd teachers, disjointness",
+		Long: `Read votes as every other command would, and report what is odd about them: votes
+outside the classes, NaN, teachers who never vote, always vote alike or vote just
+as another does. With manifests, test that no unit of privacy stands in two silos.
+The report is as private as the votes. The exit code is 5 if a check fails.
+
+Manifests are made where the records are, and hold no ids, only hashes of them
+under a salt that the silos share:
+
+  pate check hash-ids --salt salt.key --new-salt       once; hand salt.key round
+  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json
+
+--join binds the manifests to the votes by numbers of teachers and classes and, with
+--salt, by a hash of the votes under the salt. A hash without a salt is written
+nowhere, the report included: from one a small file of votes can be guessed.`,
+		Example: `  pate check votes.npy --classes 10
+  pate check votes.csv --classes 2 --manifest a.json --manifest b.json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, g, f, args) },
+	}
+	f.AddShape(cmd)
+	cmd.Flags().StringArrayVar(&f.manifests, "manifest", nil, "manifest of record-id hashes, a file or a pattern; may be given more than once")
+	cmd.Flags().StringVar(&f.join, "join", "", "if nothing fails, write the manifests as one, bound to these votes")
+	cmd.Flags().StringVar(&f.salt, "salt", "", "the salt of the manifests, to bind them to votes by hash, or to see that they are")
+	cmd.AddCommand(newHashIDsCommand(g))
+	return cmd
+}
+
+// checkReport is the JSON of `pate check`.
+type checkReport struct {
+	Schema   string          `json:"schema"`
+	Private  bool            `json:"private"`
+	OK       bool            `json:"ok"`
+	Votes    *checkVotes     `json:"votes,omitempty"`
+	Manifest *checkManifest  `json:"manifest,omitempty"`
+	Findings []votes.Finding `json:"findings"`
+}
+
+type checkVotes struct {
+	Queries          int      `json:"queries"`
+	Teachers         int      `json:"teachers,omitempty"`
+	Classes          int      `json:"classes"`
+	ClassVotes       []int64  `json:"class_votes"`
+	Pluralities      []int64  `json:"pluralities"`
+	Abstentions      int64    `json:"abstentions"`
+	LeastVotes       int      `json:"least_votes"`
+	MostVotes        int      `json:"most_votes"`
+	OutOfRange       int64    `json:"out_of_range"`
+	NaN              int64    `json:"nan"`
+	NotWhole         int64    `json:"not_whole"`
+	NotNumber        int64    `json:"not_number"`
+	Names            []string `json:"names,omitempty"`
+	Silent           []int    `json:"silent"`
+	Constant         []int    `json:"constant"`
+	Duplicates       [][]int  `json:"duplicates"`
+	ChanceDuplicates float64  `json:"chance_duplicates"`
+}
+
+type checkManifest struct {
+	Unit     string         `json:"unit"`
+	Silos    int            `json:"silos"`
+	Units    int64          `json:"units"`
+	Shared   int64          `json:"shared"`
+	Overlaps []checkOverlap `json:"overlaps"`
+}
+
+type checkOverlap struct {
+	A     string `json:"a"`
+	B     string `json:"b"`
+	Units int64  `json:"units"`
+}
+
+func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string) error {
+	if len(args) == 0 && len(f.manifests) == 0 {
+		return shell.UsageError("votes", errors.New("check what? a votes file, or --manifest"))
+	}
+	if f.join != "" && (len(args) == 0 || len(f.manifests) == 0) {
+		return shell.UsageError("votes", errors.New("--join binds manifests to votes: give both"))
+	}
+	if f.salt != "" && (len(args) == 0 || len(f.manifests) == 0) {
+		return shell.UsageError("votes", errors.New("--salt is for manifests that are bound to votes: give both"))
+	}
+	var salt manifest.Salt
+	var paths []string
+	var err error
+	if f.salt != "" {
+		if salt, err = readSalt(f.salt); err != nil {
+			return err
+		}
+	}
+	if len(f.manifests) > 0 {
+		if paths, err = expand(f.manifests); err != nil {
+			return err
+		}
+	}
+	join := shell.Target{Flag: "--join", Path: f.join, Topic: "votes"}
+	if f.join != "" {
+		if err := cmp.Or(join.Apart("one of the votes files", shell.FilesOf(args)...), join.Apart("one of the manifests", paths...)); err != nil {
+			return err
+		}
+		if f.salt != "" {
+			if err := join.Apart("the salt", f.salt); err != nil {
+				return err
+			}
+		}
+		if err := join.Possible(); err != nil {
+			return err
+		}
+	}
+	out := checkReport{Schema: schemaCheck, Private: true}
+	var checked *votes.Report
+	if len(args) > 0 {
+		opt, err := f.Options()
+		if err != nil {
+			return err
+		}
+		if checked, err = votes.Check(cmd.Context(), args, opt); err != nil {
+			return shell.Told(err, "votes")
+		}
+		out.addVotes(checked)
+	}
+	var silos *manifest.Report
+	if len(f.manifests) > 0 {
+		if silos, err = manifest.Check(cmd.Context(), paths); err != nil {
+			return shell.Told(err, "votes")
+		}
+		if f.salt != "" && salt.ID() != silos.Head.SaltID {
+			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
+		}
+		out.addManifest(silos, checked, salt)
+	}
+	out.OK = !votes.Failed(out.Findings)
+	if out.OK && f.join != "" {
+		if err := join.Write(0o600, func(w io.Writer) error {
+			return manifest.Join(cmd.Context(), w, paths, silos, checked, salt)
+		}); err != nil {
+			return shell.Told(err, "votes")
+		}
+		if f.salt == "" {
+			g.Logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)
+		}
+	}
+	if err := out.write(g); err != nil {
+		return err
+	}
+	g.Logf("this report is as private as the votes and the records behind them")
+	if !out.OK {
+		return out.failure()
+	}
+	return nil
+}
+
+// expand resolves patterns; a path without a match stays, to be missed when it
+// is opened.
+func expand(patterns []string) ([]string, error) {
+	var paths []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			return nil, shell.UsageError("votes", fmt.Errorf("--manifest %q: %w", p, err))
+		}
+		if len(found) == 0 {
+			found = []string{p}
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
+}
+
+func (r *checkReport) addVotes(v *votes.Report) {
+	r.Votes = &checkVotes{
+		Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
+		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
+		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
+		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates), ChanceDuplicates: v.ChanceDuplicates,
+	}
+	r.Findings = append(r.Findings, v.Findings()...)
+}
+
+func (r *checkReport) addManifest(m *manifest.Report, votes *votes.Report, salt manifest.Salt) {
+	r.Manifest = &checkManifest{Unit: m.Head.Unit, Silos: len(m.Silos), Units: m.Units, Shared: m.Shared, Overlaps: []checkOverlap{}}
+	for _, o := range m.Overlaps {
+		r.Manifest.Overlaps = append(r.Manifest.Overlaps, checkOverlap(o))
+	}
+	r.Findings = append(r.Findings, m.Findings(votes, salt)...)
+}
+
+// notNil is for JSON: an empty list is [], not null.
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+func (r *checkReport) write(g *shell.Globals) error {
+	format := g.ParsedFormat()
+	if format == table.JSON {
+		return shell.WriteJSON(g.Stdout, r)
+	}
+	t := table.Table{Header: []string{"check", "result", "detail"}, Left: []bool{true, true, true}}
+	for _, f := range r.Findings {
+		t.Rows = append(t.Rows, []string{f.Check, string(f.Level), f.Detail})
+	}
+	return t.Write(g.Stdout, format)
+}
+
+// failure is the error after the report.
+func (r *checkReport) failure() error {
+	var names []string
+	for _, f := range r.Findings {
+		if f.Level == votes.LevelFail {
+			names = append(names, f.Check)
+		}
+	}
+	e := &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("failed: %s", strings.Join(names, ", ")), Topic: "votes",
+		Why: "what a release of these votes is said to cost may not be true", Fix: "mend what the report names before anything is released"}
+	if slices.Contains(names, "range") || slices.Contains(names, "numbers") || slices.Contains(names, "sums") {
+		e.Why = "labels cannot be released from votes like these"
+	}
+	return e
+}

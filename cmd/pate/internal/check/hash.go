@@ -1,0 +1,132 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/teachers/manifest"
+)
+
+type hashIDsFlags struct {
+	salt, silo, unit, out string
+	newSalt               bool
+	teachers, classes     int
+}
+
+func newHashIDsCommand(g *shell.Globals) *cobra.Command {
+	var f hashIDsFlags
+	cmd := &cobra.Command{
+		Use:   "hash-ids [IDS]",
+		Short: "A silo's manifest: keyed hashes of its record ids",
+		Long: `Write the manifest of one silo, which is one teacher: HMAC-SHA256 of each id under
+the salt, sorted. IDS has one id a line (- for stdin); white space around it is not
+part of it, and an id that stands there twice counts once.
+
+Without the salt nobody learns more than how many units there are, and which silos
+share how many. With the salt anyone can test ids they guess: keep it among the
+silos, away from whoever collects the manifests, and destroy it afterwards. All
+silos must write an id the same way.`,
+		Example: `  pate check hash-ids --salt salt.key --new-salt
+  pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.salt, "salt", "", "file of the salt that all silos share (required)")
+	flags.BoolVar(&f.newSalt, "new-salt", false, "draw a salt and write it to --salt, which must not exist")
+	flags.StringVar(&f.silo, "silo", "", "name of the silo (required with IDS)")
+	flags.StringVar(&f.unit, "unit", "record", "what one id is: record, patient, user, ...")
+	flags.IntVar(&f.teachers, "teachers", 0, "number of all teachers, if the manifest is to state it")
+	flags.IntVar(&f.classes, "classes", 0, "number of classes, if the manifest is to state it")
+	flags.StringVar(&f.out, "out", "", "the manifest; default stdout")
+	return cmd
+}
+
+func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []string) error {
+	switch {
+	case f.salt == "":
+		return shell.UsageError("votes", errors.New("--salt is required: the file of the salt that all silos share"))
+	case len(args) == 0 && !f.newSalt:
+		return shell.UsageError("votes", errors.New("a file of ids is required, or --new-salt"))
+	case len(args) > 0 && f.silo == "":
+		return shell.UsageError("votes", errors.New("--silo is required: the name of this silo"))
+	}
+	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
+	if f.out != "" {
+		if err := cmp.Or(out.Apart("the salt", f.salt), out.Apart("the file of ids", args...), out.Possible()); err != nil {
+			return err
+		}
+	}
+	salt, err := f.openSalt(g)
+	if err != nil || len(args) == 0 {
+		return err
+	}
+	in := cmd.InOrStdin()
+	if args[0] != "-" {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return shell.InputError(err, "", "", "votes")
+		}
+		defer file.Close()
+		in = file
+	}
+	silo, err := manifest.HashIDs(in, f.silo, salt)
+	if err != nil {
+		return shell.InputError(fmt.Errorf("%s: %w", args[0], err), "ids stand one a line", "", "votes")
+	}
+	write := func(w io.Writer) error {
+		return manifest.Write(w, manifest.Head{Unit: f.unit, SaltID: salt.ID(), Teachers: f.teachers, Classes: f.classes}, silo)
+	}
+	if f.out == "" {
+		err = write(g.Stdout)
+	} else {
+		err = out.Write(0o600, write)
+	}
+	if err != nil {
+		return err
+	}
+	g.Logf("%d units of silo %s", len(silo.Hashes), f.silo)
+	return nil
+}
+
+func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
+	if !f.newSalt {
+		return readSalt(f.salt)
+	}
+	if _, err := os.Lstat(f.salt); !errors.Is(err, fs.ErrNotExist) {
+		return manifest.Salt{}, shell.InputError(fmt.Errorf("--new-salt: %s exists", f.salt), "manifests made with it could no longer be compared", "choose another file, or leave out --new-salt", "votes")
+	}
+	salt, err := manifest.NewSalt()
+	if err != nil {
+		return salt, err
+	}
+	text, err := salt.MarshalText()
+	if err != nil {
+		return salt, err
+	}
+	if err := durable.WriteBytes(f.salt, 0o600, append(text, '\n')); err != nil {
+		return salt, err
+	}
+	g.Logf("%s holds a new salt: hand it to the silos and nobody else", f.salt)
+	return salt, nil
+}
+
+func readSalt(path string) (manifest.Salt, error) {
+	var salt manifest.Salt
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = salt.UnmarshalText(text)
+	}
+	if err != nil {
+		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt", "get the file from whoever made it, or make one with --new-salt", "votes")
+	}
+	return salt, nil
+}

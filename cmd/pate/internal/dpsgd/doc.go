@@ -1,0 +1,2 @@
+// Package dpsgd is the command `pate dpsgd` and `pate dpsgd predict`: one private model.
+package dpsgd

@@ -1,0 +1,297 @@
+package dpsgd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
+type dpsgdFlags struct {
+	data     shell.DataFlags
+	unitName string
+	epsilon  string
+	noise    float64
+	without  bool
+	features string
+	model    string
+	training trainingFlags
+	seeds    int
+	workers  int
+	noCache  bool
+	out      string
+	ledger   string
+	mode     string
+	spend    float64
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f dpsgdFlags
+	cmd := &cobra.Command{
+		Use:   "dpsgd",
+		Short: "One model trained with differential privacy (DP-SGD)",
+		Long: `One model trained with differential privacy, by DP-SGD: Poisson batches, every
+record's gradient clipped, discrete Gaussian noise on the sum. Everything about the
+training is fixed before the data are read; the noise is the least that meets
+epsilon, or give it and epsilon follows. The training, and all that features learn
+from private rows, is charged in one composition and reserved in a ledger before a
+private row is looked at.
+
+Without flags for it, model, features, rates and steps are those of a recipe for
+the kind of data and epsilon. With several epsilons or seeds every model is a budget
+of its own; what publishing all of them costs is said below the table.
+
+DP-SGD asks nothing of public data, so all public rows score: of MNIST 60,000 rows
+are private and 10,000 score, of a table 70 % of the units are private. Where a unit
+has several rows, one of them is trained on. Hyper-parameters are chosen with
+--split development, which never touches a row that scores.
+
+With --out the model, results, curve and ledger are kept, and pate dpsgd predict asks
+the model about other rows. An interrupted run goes on at its checkpoint when the
+same command is given again, and ends with the same model to the last bit.
+
+Features of images are kept for the next run, in the folder pate/features of the
+user's cache ($XDG_CACHE_HOME or ~/.cache; on other systems elsewhere), about 1.9 GB
+for all of MNIST: they are as private as the images, and for you alone to read.
+Beyond 8 GB those used longest ago are removed; --no-cache keeps none, and the folder
+may be deleted any time.
+
+With --ledger the model is charged to a ledger that pate label and others charge
+too. --epsilon is then the budget of a new ledger, and noise that is left out is the
+least that fits what is left of it, or what --spend allows. Such a ledger is for
+relation add_remove: DP-SGD is accounted for that alone.`,
+		Example: `  pate dpsgd --data mnist --epsilon 2
+  pate dpsgd --data mnist --epsilon 0.5,1,2,8 --seeds 3 --format md
+  pate dpsgd --data patients.csv --label outcome --epsilon 1 --out run
+  pate dpsgd --data mnist --noise-multiplier 1.1 --steps 1000 --batch 512
+  pate dpsgd --data patients.csv --label outcome --ledger shared.jsonl --out run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runDPSGD(cmd, g, f) },
+	}
+	flags := cmd.Flags()
+	f.data.Add(flags)
+	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
+	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
+	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
+	flags.BoolVar(&f.without, "no-privacy", false, "train without noise, and without clipping unless --clip is given")
+	flags.StringVar(&f.features, "features", "", strings.Join(recipe.FeatureSets(), ", ")+"; centred and scattering ones learn a little from private rows, which is charged (default: by the data)")
+	flags.StringVar(&f.model, "model", "", strings.Join(recipe.Models(), ", ")+" (default: linear)")
+	f.training.add(cmd)
+	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
+	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
+	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in pate/features of the user's cache")
+	flags.StringVar(&f.out, "out", "", "write model, results, curve and ledger into this folder")
+	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
+	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
+	cmd.AddCommand(newPredictCommand(g))
+	return cmd
+}
+
+// check refuses flags that do not go together, and returns the epsilons.
+func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
+	var targets []float64
+	for _, word := range strings.FieldsFunc(f.epsilon, func(r rune) bool { return r == ',' }) {
+		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil || !(x > 0 && x <= math.MaxFloat64) {
+			return nil, fmt.Errorf("--epsilon %s: must be finite numbers above 0", word)
+		}
+		targets = append(targets, x)
+	}
+	given := cmd.Flags().Changed
+	switch {
+	case given("epsilon") && len(targets) == 0:
+		return nil, errors.New("--epsilon is empty")
+	case given("noise-multiplier") && !(f.noise > 0 && f.noise <= math.MaxFloat64):
+		return nil, fmt.Errorf("--noise-multiplier %v: must be a finite number above 0", f.noise)
+	case given("spend") && f.ledger == "":
+		return nil, errors.New("--spend is for --ledger; without it that is --epsilon")
+	case given("spend") && !(f.spend > 0 && f.spend <= math.MaxFloat64):
+		return nil, fmt.Errorf("--spend %v: must be a finite number above 0", f.spend)
+	case given("spend") && given("noise-multiplier"):
+		return nil, errors.New("--spend, --noise-multiplier: one follows from the other")
+	case given("epsilon") && given("noise-multiplier") && f.ledger == "":
+		return nil, errors.New("--epsilon, --noise-multiplier: one follows from the other")
+	case f.without && (given("epsilon") || given("noise-multiplier") || f.ledger != ""):
+		return nil, errors.New("--no-privacy has neither --epsilon nor --noise-multiplier nor --ledger")
+	case f.ledger != "" && len(targets) > 1:
+		return nil, errors.New("--epsilon is the budget of a ledger, one number")
+	case f.ledger != "" && f.out == "":
+		return nil, errors.New("--ledger needs --out: what is charged must not be lost")
+	case given("mode") && f.ledger == "":
+		return nil, errors.New("--mode is for a new --ledger")
+	}
+	return targets, nil
+}
+
+const (
+	usualEpsilon    = 2 // What a recipe is for where nothing else says it
+	clipOnlyEpsilon = 8 // and where gradients are clipped and get no noise
+)
+
+// plans are the models asked for; budget is that of a shared ledger, or 0.
+func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
+	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
+	one := func(epsilon float64) ([]recipe.Plan, error) {
+		var err error
+		plan.Recipe, err = f.recipe(cmd, s, epsilon)
+		return []recipe.Plan{plan}, err
+	}
+	switch {
+	case f.without && cmd.Flags().Changed("clip"): // only the noise is left out
+		return one(clipOnlyEpsilon)
+	case f.without:
+		return one(math.Inf(1))
+	case f.spend != 0:
+		return one(f.spend)
+	case f.ledger != "":
+		return one(budget)
+	case f.noise != 0:
+		return one(usualEpsilon)
+	case len(targets) == 0:
+		targets = []float64{usualEpsilon}
+	}
+	var plans []recipe.Plan
+	for _, epsilon := range targets {
+		r, err := f.recipe(cmd, s, epsilon)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, recipe.Plan{Recipe: r, Epsilon: epsilon})
+	}
+	return plans, nil
+}
+
+// recipe is the default one with what was given instead.
+func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
+	r := recipe.Default(s, f.features, f.model, epsilon)
+	err := f.training.set(cmd, s, &r)
+	return r, err
+}
+
+func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
+	targets, err := f.check(cmd)
+	if err != nil {
+		return shell.UsageError("dpsgd", err)
+	}
+	task, err := f.data.Task()
+	if err != nil {
+		return err
+	}
+	shape := recipe.ShapeOf(task)
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
+	if !f.noCache {
+		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
+	}
+	fresh, budget := false, 0.0
+	if f.ledger != "" {
+		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {
+			return err
+		}
+		cfg.Delta, budget = cfg.Shared.Account.Delta, cfg.Shared.Account.Epsilon
+	}
+	if cfg.Plans, err = f.plans(cmd, shape, targets, budget); err != nil {
+		return shell.UsageError("dpsgd", err)
+	}
+	if !(cfg.Delta < 1/float64(shape.Records)) {
+		return shell.InputError(fmt.Errorf("delta %g is not below 1/%d", cfg.Delta, shape.Records),
+			"a delta of one over the number of private records allows giving one of them away whole",
+			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(shape.Records)), "privacy")
+	}
+	if err := cfg.Validate(); err != nil {
+		return shell.UsageError("dpsgd", err)
+	}
+	if f.ledger != "" {
+		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
+		if err == nil && !begun {
+			err = cfg.TryLedger(cmd.Context(), fresh)
+		}
+		if err != nil {
+			return shell.DpsgdError(err)
+		}
+	}
+	return shell.DpsgdError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
+}
+
+func (f *dpsgdFlags) unitWord() string {
+	switch {
+	case f.unitName != "":
+		return f.unitName
+	case f.data.Unit != "":
+		return f.data.Unit
+	}
+	return "record"
+}
+
+// shared is the ledger of --ledger.
+func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recipe.Shared, fresh bool, err error) {
+	var mode ledger.Mode
+	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
+		return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+	}
+	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
+	if f.epsilon != "" {
+		if made.Epsilon, err = strconv.ParseFloat(f.epsilon, 64); err != nil {
+			return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--epsilon %s: must be a number", f.epsilon))
+		}
+	}
+	file := release.File{Path: f.ledger, New: made, Warn: g.Warn}
+	file.Expect.Epsilon = made.Epsilon
+	if cmd.Flags().Changed("delta") {
+		file.Expect.Delta = g.Delta
+	}
+	if cmd.Flags().Changed("mode") {
+		file.Expect.Mode = &mode
+	}
+	account, fresh, err := shell.LookAt(file)
+	switch {
+	case err != nil:
+		return nil, fresh, err
+	case account.Unit != f.unitWord():
+		return nil, false, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
+			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
+	case account.Relation != accountant.AddRemove:
+		return nil, false, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
+			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
+	}
+	return &recipe.Shared{File: file, Account: account}, fresh, nil
+}
+
+// command is the command line that repeats the run.
+func (f *dpsgdFlags) command(cmd *cobra.Command) string {
+	words := []string{"pate dpsgd"}
+	for _, name := range f.identifying(cmd) {
+		flag := cmd.Flags().Lookup(name)
+		if flag.Value.Type() == "bool" {
+			words = append(words, "--"+name)
+			continue
+		}
+		words = append(words, "--"+name, shell.ShellWord(flag.Value.String()))
+	}
+	return strings.Join(words, " ")
+}
+
+// flagNames are the flags of which the outcome is a function.
+func (f *dpsgdFlags) flagNames() []string {
+	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"epsilon", "noise-multiplier",
+		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend", "seed"})
+}
+
+// identifying are those that were given.
+func (f *dpsgdFlags) identifying(cmd *cobra.Command) []string {
+	return slices.DeleteFunc(f.flagNames(), func(name string) bool { return !cmd.Flags().Changed(name) })
+}

@@ -1,0 +1,236 @@
+package dpsgd
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/experiments/report"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// printDPSGD writes the table, or the JSON of the contract, to stdout.
+func printDPSGD(g *shell.Globals, r *recipe.Result) error {
+	switch format := g.ParsedFormat(); format {
+	case table.JSON:
+		return shell.WriteJSON(g.Stdout, r)
+	case table.CSV:
+		return dpsgdRecords(r).Write(g.Stdout, format)
+	case table.Text:
+		fmt.Fprint(g.Stdout, dpsgdHeading(r))
+		if err := dpsgdTable(r).Write(g.Stdout, format); err != nil {
+			return err
+		}
+		fmt.Fprint(g.Stdout, "\n"+dpsgdFootnotes(r))
+		return nil
+	default:
+		if err := dpsgdTable(r).Write(g.Stdout, format); err != nil {
+			return err
+		}
+		comment := ""
+		if format == table.LaTeX {
+			comment = "% "
+		}
+		for line := range strings.Lines("\n" + dpsgdFootnotes(r)) {
+			if line != "\n" {
+				line = comment + line
+			}
+			fmt.Fprint(g.Stdout, line)
+		}
+		return nil
+	}
+}
+
+func dpsgdHeading(r *recipe.Result) string {
+	row := r.Rows[0]
+	return fmt.Sprintf("%s: %d classes; %d private, %d test rows\n%s on %s: %d columns, %d parameters\nprivacy of one %s, %s, δ = %s\n\n",
+		table.Printable(r.Data), r.Classes, r.Private, r.Test, row.Model, row.Features, row.Dimensions, row.Parameters,
+		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
+}
+
+// dpsgdTable is the result for people.
+func dpsgdTable(r *recipe.Result) table.Table {
+	t := table.Table{Header: []string{"ε", "test %", "sd", "noise", "steps", "q", "clip", "rate", "s"}}
+	optional := func(x float64, format string) string {
+		if x == 0 {
+			return ""
+		}
+		return fmt.Sprintf(format, x)
+	}
+	for _, row := range r.Rows {
+		epsilon, sd := "none", ""
+		if row.Epsilon != nil {
+			epsilon = shell.FormatUp(*row.Epsilon, false)
+		}
+		if row.SD != nil {
+			sd = strconv.FormatFloat(100**row.SD, 'f', 2, 64)
+		}
+		t.Rows = append(t.Rows, []string{
+			epsilon, strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
+			fmt.Sprintf("%.3g", row.Probability), optional(row.ClipNorm, "%.3g"), fmt.Sprintf("%.3g", row.LearningRate),
+			optional(row.Seconds, "%.0f"),
+		})
+	}
+	return t
+}
+
+// dpsgdRecords is the result for programs: full precision, one column a field.
+func dpsgdRecords(r *recipe.Result) table.Table {
+	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "sd", "steps", "sampling_probability",
+		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "seconds", "releasable"}}
+	optional := func(x *float64) string {
+		if x == nil {
+			return ""
+		}
+		return number.Exact(*x)
+	}
+	for _, row := range r.Rows {
+		noise, clip, seconds := "", "", ""
+		if row.Seconds != 0 {
+			seconds = number.Exact(row.Seconds)
+		}
+		if row.Noise != 0 {
+			noise = number.Exact(row.Noise)
+		}
+		if row.ClipNorm != 0 {
+			clip = number.Exact(row.ClipNorm)
+		}
+		t.Rows = append(t.Rows, []string{
+			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), optional(row.SD),
+			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
+			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), seconds, strconv.FormatBool(row.Releasable),
+		})
+	}
+	return t
+}
+
+// dpsgdCurve is accuracy as the budget is spent.
+func dpsgdCurve(r *recipe.Result) table.Table {
+	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
+	for _, row := range r.Rows {
+		for _, p := range row.Curve {
+			epsilon := ""
+			if row.Epsilon != nil {
+				epsilon = number.Exact(p.Epsilon)
+			}
+			t.Rows = append(t.Rows, []string{row.Name, strconv.Itoa(p.Step), epsilon, number.Exact(p.Accuracy), strconv.FormatBool(row.Releasable)})
+		}
+	}
+	return t
+}
+
+// dpsgdFootnotes says what the table leaves open.
+func dpsgdFootnotes(r *recipe.Result) string {
+	var b strings.Builder
+	private, statistics := false, 0
+	for _, row := range r.Rows {
+		private = private || row.Epsilon != nil
+		statistics += len(row.Statistics)
+	}
+	if private {
+		b.WriteString("ε is a certified upper bound of the whole training. noise: × clip norm.\n")
+	}
+	if statistics > 0 {
+		b.WriteString("It includes what the features learn from private rows.\n")
+	}
+	if r.Seeds > 1 {
+		fmt.Fprintf(&b, "Means over %d independent models; ε is that of one.\n", r.Seeds)
+	}
+	if private && r.Seeds*len(r.Rows) > 1 {
+		fmt.Fprintf(&b, "Publishing all of it, every model of every seed, costs ε = %s.\n", shell.FormatUp(r.EpsilonAll, false))
+	}
+	if l := r.Ledger; l != nil {
+		fmt.Fprintf(&b, "All that the ledger charges, this model and others, costs at most ε = %s.\n", shell.FormatUp(l.Claim, false))
+	}
+	if r.Note != "" {
+		b.WriteString(r.Note + ".\n")
+	}
+	switch {
+	case r.Seeded:
+		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
+	case !r.Releasable:
+		b.WriteString("Not releasable: without privacy nothing is protected.\n")
+	default:
+		b.WriteString("Releasable.\n")
+	}
+	return b.String()
+}
+
+// writeDPSGD puts results.json, results.csv, curve.csv and, for every private row,
+// What `pate account` reads into dir. Running times go into its folder private, where
+// readDPSGD finds them.
+func writeDPSGD(dir string, r *recipe.Result) error {
+	times := []float64{r.Seconds}
+	for _, row := range r.Rows {
+		times = append(times, row.Seconds)
+	}
+	if err := report.WriteTimes(dir, times); err != nil {
+		return err
+	}
+	r = r.WithoutTimes()
+	mode := os.FileMode(0o600)
+	if r.Releasable {
+		mode = 0o644
+	}
+	accounts := filepath.Join(dir, "accounts")
+	if err := os.MkdirAll(accounts, 0o755); err != nil {
+		return err
+	}
+	for _, row := range r.Rows {
+		if row.Account == nil {
+			continue
+		}
+		name, mode := report.AccountFile(row.Name, r.Seeded)
+		if err := durable.WriteFile(filepath.Join(accounts, name), mode, func(w io.Writer) error { return shell.WriteJSON(w, row.Account) }); err != nil {
+			return err
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"results.csv", func(w io.Writer) error { return dpsgdRecords(r).Write(w, table.CSV) }},
+		{"curve.csv", func(w io.Writer) error { return dpsgdCurve(r).Write(w, table.CSV) }},
+		{"results.json", func(w io.Writer) error { return shell.WriteJSON(w, r) }},
+	} {
+		if err := durable.WriteFile(filepath.Join(dir, f.name), mode, f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDPSGD returns the result that writeDPSGD put into dir.
+func readDPSGD(dir string) (*recipe.Result, error) {
+	path := filepath.Join(dir, "results.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r recipe.Result
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Schema != recipe.Schema || len(r.Rows) == 0 {
+		return nil, fmt.Errorf("%s has schema %q, not %q", path, r.Schema, recipe.Schema)
+	}
+	times, err := report.ReadTimes(dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(times) == 1+len(r.Rows) {
+		r.Seconds = times[0]
+		for i := range r.Rows {
+			r.Rows[i].Seconds = times[i+1]
+		}
+	}
+	return &r, nil
+}

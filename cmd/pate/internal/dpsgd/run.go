@@ -1,0 +1,66 @@
+package dpsgd
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/experiments"
+)
+
+// Identity says what the run is a function of: the command line.
+func (f *dpsgdFlags) identity(g *shell.Globals, command string) (experiments.Identity, error) {
+	data, err := f.data.Where()
+	if err != nil {
+		return experiments.Identity{}, err
+	}
+	id := experiments.Identity{
+		Schema: "pate.dpsgd.run/1", Data: data, Split: f.data.Split, Delta: g.Delta, Seeds: f.seeds, Features: f.features,
+		Methods: []string{command}, Quick: f.data.Quick, Command: command,
+	}
+	if g.Seeded {
+		id.Seed = fmt.Sprint(g.Seed)
+	}
+	return id, nil
+}
+
+// runIn trains in the run's folder and prints the result.
+func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Config, command string) error {
+	id, err := f.identity(g, command)
+	if err != nil {
+		return err
+	}
+	dir, keep, err := shell.Home(f.out, "dpsgd-"+id.Name())
+	if err != nil {
+		return err
+	}
+	var result *recipe.Result
+	return shell.FolderRun{
+		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash(),
+		Read: func() error { result, err = readDPSGD(dir); return err },
+		Run: func(folder experiments.Folder) error {
+			bar := shell.NewProgress(g)
+			defer bar.Clear()
+			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			cfg.Progress = func(p recipe.Progress) {
+				bar.Note("")
+				if p.Epsilon > 0 {
+					bar.Note(fmt.Sprintf("ε %.3g", p.Epsilon))
+				}
+				bar.Update(p.Stage, p.Done, p.Total)
+			}
+			result, err = recipe.Run(ctx, cfg)
+			return err
+		},
+		Write: func() error {
+			if err := writeDPSGD(dir, result); err != nil {
+				return err
+			}
+			g.Logf("results: %s\nmodels: %s", filepath.Join(dir, "results.json"), filepath.Join(dir, "models"))
+			return nil
+		},
+		Print: func() error { return printDPSGD(g, result) },
+	}.Do(ctx, g)
+}

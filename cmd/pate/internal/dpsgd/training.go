@@ -1,0 +1,145 @@
+package dpsgd
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/optim"
+	"github.com/pate-go/pate/dpsgd/recipe"
+)
+
+// trainingFlags are those of `pate dpsgd` that change a recipe.
+type trainingFlags struct {
+	statistics   float64
+	steps        int
+	batch        float64
+	clip         float64
+	clipping     string
+	optimizer    string
+	learningRate float64
+	schedule     string
+	warmup       int
+	momentum     float64
+	weightDecay  float64
+	ema          float64
+	views        int
+}
+
+func (f *trainingFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.statistics, "statistics-noise", 0, "noise multiplier of everything that features learn from private rows")
+	flags.IntVar(&f.steps, "steps", 0, "number of updates")
+	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch")
+	flags.Float64Var(&f.clip, "clip", 0, "norm to which every record's gradient is clipped")
+	flags.StringVar(&f.clipping, "clipping", "", "flat; per-layer; automatic, all to one norm; or adaptive, to the median, whose count is charged")
+	flags.StringVar(&f.optimizer, "optimizer", "", "sgd, nesterov, adagrad, adam or adamw")
+	flags.Float64Var(&f.learningRate, "learning-rate", 0, "factor of an update")
+	flags.StringVar(&f.schedule, "schedule", "", "of the learning rate: constant, linear or cosine; linear:0.1 ends at a tenth")
+	flags.IntVar(&f.warmup, "warmup", 0, "steps in which the learning rate rises from 0")
+	flags.Float64Var(&f.momentum, "momentum", 0, "share of earlier updates in an update, from 0 to below 1")
+	flags.Float64Var(&f.weightDecay, "weight-decay", 0, "pull of parameters to zero")
+	flags.Float64Var(&f.ema, "ema", 0, "the model is the moving average of the iterates, with this share of the old in a step")
+	flags.IntVar(&f.views, "augment", 0, "train on so many shifted views of every image, at no cost but time; with --features raw")
+}
+
+func (f *trainingFlags) names() []string {
+	return []string{"statistics-noise", "steps", "batch", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
+}
+
+// set changes what was given.
+func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe) error {
+	given := cmd.Flags().Changed
+	if given("statistics-noise") {
+		if !(f.statistics > 0 && f.statistics <= math.MaxFloat64) {
+			return fmt.Errorf("--statistics-noise %v: must be a finite number above 0", f.statistics)
+		}
+		r.Statistics.SecondNoise, r.Statistics.MeanNoise, r.Statistics.HOGMeanNoise = f.statistics, f.statistics, f.statistics
+	}
+	if given("steps") {
+		r.Train.Steps = f.steps
+	}
+	if given("batch") {
+		r.Train.SamplingProbability = math.Min(1, f.batch/float64(s.Records))
+	}
+	if given("clip") {
+		r.Train.ClipNorm = f.clip
+	}
+	if given("learning-rate") {
+		r.Train.LearningRate = f.learningRate
+	}
+	if given("ema") {
+		r.Train.AverageDecay = f.ema
+	}
+	if given("augment") {
+		r.Views = f.views
+	}
+	if given("clipping") {
+		rule, ok := clippings(r.Train.SamplingProbability * float64(s.Records))[f.clipping]
+		if !ok {
+			return fmt.Errorf("--clipping %q: must be flat, per-layer, automatic or adaptive", f.clipping)
+		}
+		r.Train.Clipping = rule
+	}
+	if err := f.setSchedule(given, &r.Train.Schedule); err != nil {
+		return err
+	}
+	return f.setOptimizer(given, &r.Train.Optimizer)
+}
+
+// clippings are the rules, for batches of this expected size.
+func clippings(batch float64) map[string]dpsgd.Clipping {
+	return map[string]dpsgd.Clipping{
+		"flat":      {},
+		"per-layer": {PerGroup: true},
+		"automatic": {Stabilizer: 0.01},
+		"adaptive":  {Adaptive: dpsgd.Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: math.Max(batch/20, 20)}},
+	}
+}
+
+func (f *trainingFlags) setSchedule(given func(string) bool, s *dpsgd.Schedule) error {
+	if given("schedule") {
+		shape, end, ends := strings.Cut(f.schedule, ":")
+		*s = dpsgd.Schedule{Shape: dpsgd.Shape(shape), Warmup: s.Warmup}
+		if shape == string(dpsgd.Stepwise) {
+			return fmt.Errorf("--schedule %s: must be constant, linear or cosine", f.schedule)
+		}
+		if ends {
+			var err error
+			if s.Final, err = strconv.ParseFloat(end, 64); err != nil {
+				return fmt.Errorf("--schedule %s: what follows the colon is the last rate over the first", f.schedule)
+			}
+		}
+	}
+	if given("warmup") {
+		s.Warmup = f.warmup
+	}
+	return nil
+}
+
+func (f *trainingFlags) setOptimizer(given func(string) bool, o *optim.Config) error {
+	if given("optimizer") {
+		momentum := o.Momentum
+		switch f.optimizer {
+		case "nesterov":
+			*o = optim.Config{Momentum: momentum, Nesterov: true, WeightDecay: o.WeightDecay}
+		case string(optim.SGD):
+			*o = optim.Config{Momentum: momentum, WeightDecay: o.WeightDecay}
+		case string(optim.AdaGrad), string(optim.Adam), string(optim.AdamW):
+			*o = optim.Config{Method: optim.Method(f.optimizer), WeightDecay: o.WeightDecay}
+		default:
+			return fmt.Errorf("--optimizer %q: must be sgd, nesterov, adagrad, adam or adamw", f.optimizer)
+		}
+	}
+	if given("momentum") {
+		o.Momentum = f.momentum
+	}
+	if given("weight-decay") {
+		o.WeightDecay = f.weightDecay
+	}
+	return nil
+}

@@ -1,0 +1,306 @@
+package label
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// labelFlags are the flags of `pate label`.
+type labelFlags struct {
+	shell.VotesFlags
+	shell.ParameterFlags
+	planningFlags
+	predictions string
+	epsilon     float64
+	ledger      string
+	out         string
+	pool        string
+	unit        string
+	relation    string
+	mode        string
+	failure     float64
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f labelFlags
+	cmd := &cobra.Command{
+		Use:   "label VOTES...",
+		Short: "Votes in, released labels out, under a budget and a ledger",
+		Long: `Votes in, released labels out, under a budget and a ledger.
+
+The teachers' votes on each query are counted, noise is added, and the winner
+is the label. What that costs at most, for all queries and answers, is charged
+to the ledger first; if it does not fit, nothing is charged and nothing
+written. The labels get their name only when the ledger has committed them:
+
+  query,label      a line for each query that was asked, numbered from 0
+  17,              the mechanism declined: the teachers did not agree
+                   no line: not asked, as --answers were given before
+
+Without --mechanism it plans: mechanism, noise and how many queries to ask, from
+public numbers alone (teachers, classes, queries, the budget, and how often a
+teacher is right if --teacher-accuracy says so). The plan is shown before it is
+charged, with --yes or a terminal's answer. With --mechanism, noise that is left
+out is the least for which this run fits what is left of the budget. Neither looks
+at votes. A budget is refused where labels would rarely be right (--min-accuracy),
+unless forced; then nothing is charged, and what would work is told.
+
+Votes are checked first, as pate check does: what fails there stops here.
+
+Interrupted, run the same command again: it goes on at no further cost, and
+what was drawn comes out again bit for bit. The key of the noise lies beside
+the ledger until then, LEDGER.*.key, and is destroyed at the end. After that
+the same command checks that the labels are those that were released, and draws
+nothing.
+
+A query is answered once. On one ledger, a run that shares a query with an
+earlier one, or the votes on it, is refused unless it repeats that run: with
+other votes, noise, caps or seed, another --out, or without the key. Numbers
+name queries within a --pool: give votes on other public records another name.
+LEDGER.id, a secret too, is how votes are recognised; keep it. A second ledger
+for the same people cannot be recognised by any file: use one ledger for all
+that is released about them.
+
+Stability mechanisms release the plurality as it is where many votes would have to
+move before another class won, and decline elsewhere. m-stab pays for each query;
+stable-svt and m-svec only for those declined, --failures of them, after which they
+stop, in the order of the file. Their noise and threshold are in votes that move,
+given together or left out. They may release what they should not, with a small
+probability, for which a new ledger keeps half of its delta (--failure-delta). All of
+them lose to gnmax where teachers are few, queries few or many contested: see pate
+plan table and pate plan regime. stable-svt wants --mode reserved: at the one
+order that a filter fixes in advance it costs more.
+
+"epsilon" is that of these labels by themselves. Other runs may charge the same
+ledger, each by what the earlier ones left; then the whole budget is what holds
+for all of them together (--mode filter). With --mode reserved nothing can be
+charged later, and what this run costs is what holds.`,
+		Example: `  pate label votes.npy --classes 10 --epsilon 2 --ledger run.jsonl \
+      --out labels.csv
+  pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
+      --sigma1 150 --sigma2 40 --answers 60 --queries 0:640 --epsilon 2 \
+      --ledger run.jsonl --out labels.csv
+  pate label votes.npy --classes 10 --mechanism stable-svt --failures 20 \
+      --mode reserved --epsilon 4 --ledger run.jsonl --out labels.csv`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
+	}
+	f.Add(cmd)
+	flags := cmd.Flags()
+	f.AddParameters(cmd, "which one (default: planned from public numbers)", nil)
+	f.addPlanning(cmd)
+	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
+	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
+	flags.StringVar(&f.out, "out", "", "the labels (required)")
+	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
+	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
+	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
+	return cmd
+}
+
+// check refuses flags that do not go together.
+func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Setting, error) {
+	given := cmd.Flags().Changed
+	var d aggregate.Description
+	var s aggregate.Setting
+	err := f.checkPlanning(f.Mechanism == "")
+	if f.Mechanism != "" && err == nil {
+		d, s, err = f.Setting(cmd, false)
+	}
+	if err != nil {
+		return s, err
+	}
+	for name := range f.Values {
+		if f.Mechanism == "" && given(name) {
+			return s, shell.UsageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism: without it all parameters are planned", name))
+		}
+	}
+	usage := func(topic, format string, args ...any) error {
+		return shell.UsageError(topic, fmt.Errorf(format, args...))
+	}
+	switch {
+	case d.Predicts != given("predictions"):
+		if d.Predicts {
+			return s, usage("mechanisms", "--mechanism %s needs --predictions", d.Name)
+		}
+		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
+	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
+		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
+	case f.ledger == "":
+		return s, usage("ledger", "--ledger is required: a release is charged to a file")
+	case f.out == "":
+		return s, usage("votes", "--out is required: the labels are written there")
+	case f.pool == "":
+		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
+	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
+		return s, usage("privacy", "--epsilon %v: must be a finite number above 0", f.epsilon)
+	}
+	return s, nil
+}
+
+// config turns the flags into what package label asks for.
+func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {
+	given := cmd.Flags().Changed
+	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
+	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure}
+	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
+		return c, shell.UsageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
+	}
+	if err := c.Account.Mode.UnmarshalText([]byte(f.mode)); err != nil {
+		return c, shell.UsageError("privacy", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+	}
+	if given("unit") {
+		c.Expect.Unit = f.unit
+	}
+	if given("mode") {
+		c.Expect.Mode = &c.Account.Mode
+	}
+	if given("relation") {
+		c.Expect.Relation = c.Account.Relation
+	}
+	if given("delta") {
+		c.Expect.Delta = g.Delta
+	}
+	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
+	if g.Seeded {
+		c.Seed = &g.Seed
+	}
+	if _, fresh, err := (release.File{Path: f.ledger}).Look(); err == nil && fresh && f.epsilon == 0 {
+		return c, shell.UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", f.ledger))
+	}
+	return c, nil
+}
+
+func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string) error {
+	s, err := f.check(cmd, g)
+	if err != nil {
+		return err
+	}
+	c, err := f.config(cmd, g, s)
+	if err != nil {
+		return err
+	}
+	if c.Votes, err = f.Open(cmd.Context(), args); err != nil {
+		return err
+	}
+	if err := f.checkVotes(cmd, g, args); err != nil {
+		return err
+	}
+	c.Accept = f.worthIt(g, &c)
+	if f.Mechanism == "" {
+		if err := f.planned(cmd, g, &c, args); err != nil {
+			return err
+		}
+	}
+	bar := shell.NewProgress(g)
+	c.Progress = func(done, total int) { bar.Update("labels", done, total) }
+	result, err := label.Run(cmd.Context(), c)
+	bar.Clear()
+	if err != nil {
+		return labelError(err, c.Setting)
+	}
+	f.tell(g, result)
+	if err := writeLabelReport(g, result); err != nil {
+		return err
+	}
+	if result.Answered == 0 {
+		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"),
+			Why: "the teachers never agreed clearly enough for this noise; declining is an answer, so the budget is spent",
+			Fix: "raise --epsilon or, of confident and interactive, lower --threshold, with other queries"}
+	}
+	return nil
+}
+
+// labelError turns what package label refuses into the lines a person reads.
+func labelError(err error, s aggregate.Setting) error {
+	var refused *label.Error
+	if errors.As(err, &refused) {
+		return shell.Told(err, "mechanisms")
+	}
+	var over *label.BudgetError
+	if errors.As(err, &over) {
+		if _, refusals := s.Values["failures"]; over.Queries == 0 && refusals {
+			return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
+				Why: "the worst case is charged before the first query is asked; nothing was charged or written",
+				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", Topic: "privacy"}
+		}
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
+			Why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
+			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), Topic: "privacy"}
+	}
+	return shell.Told(err, "votes")
+}
+
+// tell says on stderr what a person should know of the run.
+func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
+	if r.Calibrated {
+		g.Logf("noise chosen to fit the budget: %s", describeChosen(r.Setting))
+	}
+	switch {
+	case r.Complete:
+		g.Logf("%s is what was released; nothing was drawn or charged", f.out)
+	case r.Resumed:
+		g.Logf("went on with the run that was charged before, at no further cost")
+	}
+	if !r.Releasable {
+		g.Logf("NOT releasable: the noise comes from a seed")
+	}
+	if r.Account.Mode == ledger.Filter {
+		g.Logf("together with all else that %s charges: at most epsilon %g, its budget", filepath.Base(f.ledger), r.Claim)
+	}
+}
+
+// describeChosen writes what was chosen as flags.
+func describeChosen(s aggregate.Setting) string {
+	d, err := mechanisms.Find(s.Mechanism)
+	if err != nil { // as for no mechanism that ran
+		return ""
+	}
+	return shell.FlagsOf(d, s, aggregate.Parameter.Chosen)
+}
+
+// checkVotes checks the files as pate check does. What fails stops the label. Notes go to
+// stderr: they tell of the votes and must not leave.
+func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string) error {
+	opt, err := f.Options()
+	if err != nil {
+		return err
+	}
+	opt.From, opt.To = 0, 0 // a check covers all queries
+	report, err := votes.Check(cmd.Context(), args, opt)
+	if err != nil {
+		return shell.Told(err, "votes")
+	}
+	if f.force {
+		return nil
+	}
+	for _, finding := range report.Findings() {
+		switch {
+		case finding.Level == votes.LevelNote:
+			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
+		case finding.Level == votes.LevelFail && report.FirstInvalid == nil: // invalid votes are refused where they are read
+			return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
+				Why: "one teacher must be one share of the private data, or epsilon is not what it says", Fix: "see pate check; --force charges nevertheless", Topic: "votes"}
+		}
+	}
+	if report.Teachers > report.Queries && !report.Counts && !cmd.Flags().Changed("teachers") {
+		return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%d teachers and %d queries: is the file transposed?", report.Teachers, report.Queries),
+			Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: "give --transpose, or confirm with --teachers " + fmt.Sprint(report.Teachers), Topic: "votes"}
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/table"
+)
+
+const schemaPlan = "pate.plan/1"
+
+type planFlags struct {
+	shell.VotesFlags
+	epsilon     float64
+	accuracy    float64
+	correlation float64
+	confusion   float64
+	queries     int
+	minAccuracy float64
+	shell.ParameterFlags
+}
+
+// planReport is the JSON of `pate plan`.
+type planReport struct {
+	Schema        string            `json:"schema"`
+	Private       bool              `json:"private"` // made from real votes: itself a use of them
+	Releasable    bool              `json:"releasable"`
+	TargetEpsilon *float64          `json:"target_epsilon,omitempty"` // absent in the reverse
+	Delta         float64           `json:"delta"`
+	Votes         planVotes         `json:"votes"`
+	Alternatives  []planAlternative `json:"alternatives"` // most correct answers first
+}
+
+type planVotes struct {
+	Simulated         bool    `json:"simulated"`
+	Queries           int     `json:"queries"`
+	Classes           int     `json:"classes"`
+	Teachers          int     `json:"teachers"`
+	TeacherAccuracy   float64 `json:"teacher_accuracy"`
+	PluralityAccuracy float64 `json:"plurality_accuracy"`
+	MeanGap           float64 `json:"mean_gap"`
+}
+
+type planAlternative struct {
+	Mechanism string  `json:"mechanism"`
+	Threshold float64 `json:"threshold,omitempty"`
+	Sigma1    float64 `json:"sigma1,omitempty"`
+	Sigma2    float64 `json:"sigma2,omitempty"`
+	Sigma     float64 `json:"sigma,omitempty"`
+	Scale     float64 `json:"scale,omitempty"`
+	// Noise holds every parameter by its name; those above stood alone before.
+	Noise            map[string]float64 `json:"noise"`
+	Queries          int                `json:"queries"`
+	Answers          int                `json:"answers"` // at most
+	ExpectedAnswered float64            `json:"expected_answered"`
+	ExpectedCorrect  float64            `json:"expected_correct"`
+	Accuracy         float64            `json:"accuracy"`
+	Epsilon          float64            `json:"epsilon"`
+}
+
+func New(g *shell.Globals) *cobra.Command {
+	var f planFlags
+	cmd := &cobra.Command{
+		Use:   "plan [VOTES...]",
+		Short: "A budget in, mechanism, noise and threshold out; and the reverse",
+		Long: `A budget in, mechanism, threshold, noise and number of queries out: the settings
+that give the most correct labels for --epsilon, best first, each with its epsilon
+recomputed by the accountant and never above the budget. With --mechanism and its
+noise instead of --epsilon, the reverse: what that costs and how many labels come
+out right. Expectations are sums over exact laws, not simulations.
+
+--simulate-accuracy plans on synthetic votes, which costs no privacy. Each query
+has its own difficulty: the share of teachers that are right follows a Beta law,
+under which two teachers are right together with --correlation; of the wrong votes
+a share --confusion goes to one class. The defaults fit 250 teachers on MNIST. At
+least 1000 queries are simulated; what is expected of fewer --queries is scaled.
+
+With VOTES it plans on real votes, and right means what the plurality says. That is
+itself a use of the private data: no epsilon covers parameters chosen so, and the
+output is private. Use it on votes that are public or already spent.
+
+The most correct labels are not the most useful ones: --min-accuracy asks that
+labels be right that often, and plans fewer. Columns of the table: threshold; noise
+of the test, sigma1; noise of the answer (sigma, sigma2 or scale), all in votes and
+rounded up; questions asked; cap on answers; answers expected, and of them right.`,
+		Example: `  pate plan --epsilon 2 --simulate-accuracy 0.83 --teachers 250 --classes 10 \
+      --queries 1000
+  pate plan --simulate-accuracy 0.83 --teachers 250 --classes 10 --queries 640 \
+      --mechanism confident --threshold 200 --sigma1 150 --sigma2 40
+  pate plan regime --teachers 250 --classes 10 --queries 1000 --epsilon 2`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runPlan(cmd, g, f, args) },
+	}
+	f.AddShape(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget")
+	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
+	f.addSimulation(cmd)
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "only settings whose labels are expected right this often")
+	f.AddParameters(cmd, "the reverse", plan.Plannable)
+	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
+	return cmd
+}
+
+// addSimulation adds the flags of synthetic votes.
+func (f *planFlags) addSimulation(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.accuracy, "simulate-accuracy", 0, "plan on synthetic votes of teachers that are right this often")
+	flags.Float64Var(&f.correlation, "correlation", plan.DefaultCorrelation, "of two simulated teachers being right")
+	flags.Float64Var(&f.confusion, "confusion", plan.DefaultConfusion, "share of simulated wrong votes on one class")
+}
+
+func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) error {
+	reverse := f.Mechanism != ""
+	if err := f.check(cmd, args, reverse); err != nil {
+		return err
+	}
+	examples, err := f.examples(cmd.Context(), g, args, simulatedQueries)
+	if err != nil {
+		return err
+	}
+	summary, err := plan.Summarize(examples)
+	if err != nil {
+		return shell.InputError(err, "", "", "mechanisms")
+	}
+	report := planReport{Schema: schemaPlan, Private: len(args) > 0, Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report.Releasable = !report.Private && !g.Seeded
+	var found []plan.Alternative
+	if reverse {
+		_, s, err := f.Setting(cmd, true)
+		if err != nil {
+			return err
+		}
+		s.Queries = summary.Queries
+		if f.queries > 0 {
+			s.Queries = min(s.Queries, f.queries)
+		}
+		a, err := plan.Evaluate(cmd.Context(), examples, s, g.Delta)
+		if err != nil {
+			return shell.InputError(err, "", "see pate plan --help", "mechanisms")
+		}
+		found = append(found, a)
+	} else {
+		report.TargetEpsilon = &f.epsilon
+		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Queries: f.queries})
+		if errors.Is(err, plan.ErrNoPlan) {
+			return shell.InputError(err, "no mechanism and no number of queries tried is that accurate within that budget",
+				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range found {
+		report.Alternatives = append(report.Alternatives, alternativeJSON(a))
+	}
+	return writePlan(g, report)
+}
+
+// check refuses flags that do not go together.
+func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error {
+	simulated := cmd.Flags().Changed("simulate-accuracy")
+	switch {
+	case len(args) == 0 && !simulated:
+		return shell.UsageError("mechanisms", errors.New("plan on what? --simulate-accuracy for synthetic votes, or a votes file"))
+	case len(args) > 0 && simulated:
+		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
+	case reverse && cmd.Flags().Changed("epsilon"):
+		return shell.UsageError("mechanisms", errors.New("--epsilon asks for a plan, --mechanism for what a setting costs: give one"))
+	case !reverse && !(f.epsilon > 0 && !math.IsInf(f.epsilon, 1)):
+		return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: a finite number above 0 is required, or --mechanism for the reverse", f.epsilon))
+	case f.queries < 0:
+		return shell.UsageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
+	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
+		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
+	case !reverse || cmd.Flags().Changed("min-accuracy"):
+		for name := range f.Values {
+			if cmd.Flags().Changed(name) {
+				return shell.UsageError("mechanisms", fmt.Errorf("--%s belongs to --mechanism, without --min-accuracy", name))
+			}
+		}
+	}
+	if reverse {
+		_, _, err := f.Setting(cmd, true)
+		return err
+	}
+	return nil
+}
+
+// simulatedQueries are simulated where fewer would say more about chance than about
+// teachers.
+const simulatedQueries = 1000
+
+// examples are the votes to plan on; simulated ones are at least so many.
+func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
+	if len(args) == 0 {
+		if err := shell.CheckDeltaOf(g.Delta, f.Teachers); err != nil {
+			return nil, err
+		}
+		n := f.queries
+		if n == 0 {
+			n = simulatedQueries
+		}
+		n = max(n, min(least, plan.MaxExamples(f.Classes)))
+		s := plan.Simulation{Teachers: f.Teachers, Classes: f.Classes, Queries: n, Accuracy: f.accuracy, Correlation: f.correlation, Confusion: f.confusion}
+		examples, err := s.Examples(aggregate.SeedKey(g.Seed))
+		if err != nil {
+			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --simulate-accuracy", "see pate plan --help", "mechanisms")
+		}
+		return examples, nil
+	}
+	if f.queries > 0 {
+		f.VotesFlags.Queries = fmt.Sprintf("0:%d", f.queries)
+	}
+	source, err := f.Open(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := shell.CheckDelta(g.Delta, source); err != nil {
+		return nil, err
+	}
+	var votes []aggregate.Histogram
+	for b, err := range source.Histograms(ctx) {
+		if err != nil {
+			return nil, shell.Told(err, "votes")
+		}
+		votes = append(votes, b.Histogram)
+	}
+	return plan.PluralityExamples(votes), nil
+}
+
+func alternativeJSON(a plan.Alternative) planAlternative {
+	v := a.Values
+	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"], Scale: v["scale"],
+		Noise: v, Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
+		Accuracy: a.Accuracy(), Epsilon: a.Epsilon}
+	if answers, capped := v["answers"]; capped {
+		p.Answers = int(answers)
+	}
+	return p
+}
+
+// answerNoise returns the noise of an answer, which a mechanism describes last.
+func (a planAlternative) answerNoise() float64 {
+	d, err := mechanisms.Find(a.Mechanism)
+	if err != nil {
+		return math.NaN()
+	}
+	noise := d.Noise()
+	return a.Noise[noise[len(noise)-1].Name]
+}
+
+func newPlanVotes(s plan.Summary, simulated bool) planVotes {
+	return planVotes{Simulated: simulated, Queries: s.Queries, Classes: s.Classes, Teachers: s.Teachers,
+		TeacherAccuracy: s.TeacherAccuracy, PluralityAccuracy: s.PluralityAccuracy, MeanGap: s.MeanGap}
+}
+
+// tellPlanVotes says on stderr what a plan was made on.
+func tellPlanVotes(g *shell.Globals, v planVotes) {
+	if v.Simulated {
+		g.Logf("simulated votes: %d queries, %d teachers right on %.1f %%, plurality on %.1f %%, mean gap %.0f",
+			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
+	} else {
+		g.Logf("real votes: %d queries, %d teachers, right on %.1f %%, plurality on %.1f %%, mean gap %.0f; without labels the plurality counts as right",
+			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
+	}
+}
+
+// tellPlanPrivate says that a plan on real votes is a use of them.
+func tellPlanPrivate(g *shell.Globals, private bool) {
+	if !private {
+		return
+	}
+	if format := g.ParsedFormat(); format == table.Text || format == table.Markdown {
+		fmt.Fprintf(g.Stdout, "\nPrivate: made from the votes themselves, which no epsilon above covers.\n")
+	}
+	g.Logf("planning on real votes is itself a use of the private data: keep this output private")
+}
+
+func writePlan(g *shell.Globals, r planReport) error {
+	format := g.ParsedFormat()
+	tellPlanVotes(g, r.Votes)
+	if format == table.JSON {
+		return shell.WriteJSON(g.Stdout, r)
+	}
+	exact := format == table.CSV
+	t := table.Table{
+		Header: []string{"mechanism", "thr", "sigma1", "noise", "asked", "cap", "given", "right", "share", "eps"},
+		Left:   []bool{true},
+	}
+	if exact {
+		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct", "accuracy", "epsilon"}
+	}
+	for _, a := range r.Alternatives {
+		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
+			shell.FormatExpected(a.ExpectedAnswered, exact), shell.FormatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy, exact), shell.FormatEpsilon(a.Epsilon, exact)}
+		if _, tested := a.Noise["threshold"]; tested {
+			row[1], row[2] = strconv.FormatFloat(a.Threshold, 'g', -1, 64), shell.FormatUp(a.Sigma1, exact)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if err := t.Write(g.Stdout, format); err != nil {
+		return err
+	}
+	tellPlanPrivate(g, r.Private)
+	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {
+		g.Logf("labels of the first plan are right %.0f %% of the time: --min-accuracy 0.9 plans fewer and better ones", 100*best.Accuracy)
+	}
+	return nil
+}
+
+func formatShare(x float64, exact bool) string {
+	if exact {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 3, 64)
+}

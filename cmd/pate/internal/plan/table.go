@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+const schemaPlanTable = "pate.plan_table/1"
+
+// planTableReport is the JSON of `pate plan table`.
+type planTableReport struct {
+	Schema     string         `json:"schema"`
+	Private    bool           `json:"private"` // made from real votes: itself a use of them
+	Releasable bool           `json:"releasable"`
+	Delta      float64        `json:"delta"`
+	Votes      planVotes      `json:"votes"`
+	Rows       []planTableRow `json:"rows"`
+}
+
+type planTableRow struct {
+	TargetEpsilon float64 `json:"target_epsilon"`
+	Mechanism     string  `json:"mechanism"`
+	Stability     bool    `json:"stability"`
+	Noise         float64 `json:"noise"`
+	Failures      int     `json:"failures,omitempty"`
+	Asked         float64 `json:"expected_asked"`
+	Released      float64 `json:"expected_released"`
+	Right         float64 `json:"expected_right"`
+	Accuracy      float64 `json:"accuracy"`
+	Epsilon       float64 `json:"epsilon"`
+	Approximate   bool    `json:"approximate,omitempty"`
+}
+
+type planTableFlags struct {
+	planFlags
+	epsilons []float64
+	labels   string
+}
+
+func newPlanTableCommand(g *shell.Globals) *cobra.Command {
+	var f planTableFlags
+	cmd := &cobra.Command{
+		Use:   "table [VOTES...]",
+		Short: "Labels released and how right they are, mechanism by mechanism",
+		Long: `Labels released and how right they are, mechanism by mechanism, on the same queries
+at the same budgets: noisy argmax (gnmax, exponential, confident) and stability
+methods (m-stab, m-svec with its noise as printed in lecture notes and as accounting
+allows, stable-svt with one-sided noise). Votes are simulated with
+--simulate-accuracy, as pate plan does, or real ones: then right is what --labels
+says, or the plurality, and the output is private.
+
+gnmax and exponential answer every query, or with --min-accuracy as many as they
+can so rightly. confident and the sparse vectors have the caps, of a ladder, that
+give most right labels; a sparse vector stops after so many "failures". All numbers
+are expectations over exact laws for queries in random order, no simulation; those of
+m-svec are summed in steps of a 32nd of its noise.
+
+When stability methods lose: with few queries, since what they save grows with the
+number; with contested ones, each of which uses up a failure, and the run is over
+when they are; with few teachers, since the gap must be more than twice the
+threshold, of the order of log(1/delta)/epsilon votes and more. They win with many
+queries, thousands, on which hundreds of teachers nearly all agree: then noisy argmax
+pays for each and they for none. pate plan regime says the same without votes.`,
+		Example: `  pate plan table --simulate-accuracy 0.83 --teachers 250 --classes 10 \
+      --queries 1000 --epsilon 1,2,4 --delta 1e-6
+  pate plan table votes.npy --transpose --classes 10 --labels true.npy \
+      --epsilon 1,2,4 --delta 1e-6`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return runPlanTable(cmd, g, f, args) },
+	}
+	f.AddShape(cmd)
+	flags := cmd.Flags()
+	flags.Float64SliceVar(&f.epsilons, "epsilon", []float64{1, 2, 4}, "the budgets, separated by commas")
+	flags.IntVar(&f.queries, "queries", 0, "queries (default 1000 simulated, or all of VOTES)")
+	f.addSimulation(cmd)
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "noisy argmax asks as few as it must for labels that are right this often")
+	flags.StringVar(&f.labels, "labels", "", "with VOTES: the right class of each query, CSV or NPY with one column")
+	return cmd
+}
+
+func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args []string) error {
+	if err := f.check(cmd, args); err != nil {
+		return err
+	}
+	examples, err := f.examples(cmd.Context(), g, args, 0)
+	if err != nil {
+		return err
+	}
+	if f.labels != "" {
+		if err := f.rightLabels(cmd, examples); err != nil {
+			return err
+		}
+	}
+	summary, err := plan.Summarize(examples)
+	if err != nil {
+		return shell.InputError(err, "", "", "mechanisms")
+	}
+	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0, Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report.Releasable = !report.Private && !g.Seeded
+	bar := shell.NewProgress(g)
+	for i, epsilon := range f.epsilons {
+		bar.Update("budgets", i, len(f.epsilons))
+		outcomes, err := plan.Outcomes(cmd.Context(), examples, plan.Goal{Epsilon: epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy})
+		if err != nil {
+			bar.Clear()
+			return err
+		}
+		for _, o := range outcomes {
+			report.Rows = append(report.Rows, planTableRow{TargetEpsilon: epsilon, Mechanism: o.Mechanism, Stability: o.Stability, Noise: o.Noise,
+				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon, Approximate: o.Approximate})
+		}
+	}
+	bar.Clear()
+	return writePlanTable(g, report)
+}
+
+func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
+	simulated := cmd.Flags().Changed("simulate-accuracy")
+	switch {
+	case len(args) == 0 && !simulated:
+		return shell.UsageError("mechanisms", errors.New("a table of what? --simulate-accuracy for synthetic votes, or a votes file"))
+	case len(args) > 0 && simulated:
+		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
+	case f.labels != "" && len(args) == 0:
+		return shell.UsageError("mechanisms", errors.New("--labels are of a votes file"))
+	case len(f.epsilons) == 0:
+		return shell.UsageError("mechanisms", errors.New("--epsilon: at least one budget is required"))
+	case f.queries < 0:
+		return shell.UsageError("mechanisms", fmt.Errorf("--queries %d: must be at least 1", f.queries))
+	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
+		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
+	}
+	for _, epsilon := range f.epsilons {
+		if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+			return shell.UsageError("mechanisms", fmt.Errorf("--epsilon %v: must be finite numbers above 0", epsilon))
+		}
+	}
+	return nil
+}
+
+// rightLabels replaces what counts as right. A file of labels is one of the votes of
+// one teacher, who is always right.
+func (f *planTableFlags) rightLabels(cmd *cobra.Command, examples []plan.Example) error {
+	opt := votes.Options{Classes: examples[0].Votes.Classes(), To: len(examples)}
+	source, err := votes.Open(cmd.Context(), []string{oneTeacher(f.labels)}, opt)
+	if err != nil {
+		return shell.Told(err, "votes")
+	}
+	for ballot, err := range source.Histograms(cmd.Context()) {
+		if err != nil {
+			return shell.Told(err, "votes")
+		}
+		examples[ballot.Query].Label = -1
+		for class, n := range ballot.Histogram.Reveal() {
+			if n > 0 {
+				examples[ballot.Query].Label = class
+			}
+		}
+		if examples[ballot.Query].Label < 0 {
+			return shell.InputError(fmt.Errorf("%s: query %d has no label", f.labels, ballot.Query), "each query needs its right class", "give all of them", "votes")
+		}
+	}
+	return nil
+}
+
+// oneTeacher is a pattern that only this file matches: a path by itself would be read
+// as a matrix.
+func oneTeacher(path string) string {
+	if path == "" {
+		return path
+	}
+	last := len(path) - 1
+	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
+	return escape.Replace(path[:last]) + "[" + path[last:] + "]"
+}
+
+func writePlanTable(g *shell.Globals, r planTableReport) error {
+	tellPlanVotes(g, r.Votes)
+	format := g.ParsedFormat()
+	if format == table.JSON {
+		return shell.WriteJSON(g.Stdout, r)
+	}
+	exact := format == table.CSV
+	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps"}, Left: []bool{false, true}}
+	if exact {
+		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right", "accuracy", "epsilon"}
+	}
+	for _, row := range r.Rows {
+		failures := ""
+		if row.Failures > 0 {
+			failures = strconv.Itoa(row.Failures)
+		}
+		share := formatShare(row.Accuracy, exact)
+		if !exact && row.Released < 0.05 { // prints as none
+			share = ""
+		}
+		t.Rows = append(t.Rows, []string{strconv.FormatFloat(row.TargetEpsilon, 'g', -1, 64), row.Mechanism, shell.FormatUp(row.Noise, exact), failures,
+			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right, exact), share, shell.FormatEpsilon(row.Epsilon, exact)})
+	}
+	if err := t.Write(g.Stdout, format); err != nil {
+		return err
+	}
+	tellPlanPrivate(g, r.Private)
+	return nil
+}

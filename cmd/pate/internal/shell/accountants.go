@@ -1,0 +1,111 @@
+package shell
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/theorems"
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// maxOrders bounds how many orders a user can ask for.
+const maxOrders = 100_000
+
+// ParseOrders reads 1.5,2:64,1.1:10.9:0.1 in the order given.
+func ParseOrders(text string) ([]float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var orders []float64
+	for _, part := range strings.Split(text, ",") {
+		var bounds []float64
+		for _, s := range strings.Split(part, ":") {
+			x, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+			if err != nil || !mathx.IsFinite(x) {
+				return nil, fmt.Errorf("--orders: %q is not a number or a range", part)
+			}
+			bounds = append(bounds, x)
+		}
+		lo, hi, step := bounds[0], bounds[0], 1.0
+		switch len(bounds) {
+		case 1:
+		case 3:
+			step = bounds[2]
+			fallthrough
+		case 2:
+			hi = bounds[1]
+		default:
+			return nil, fmt.Errorf("--orders: %q is not FIRST:LAST:STEP", part)
+		}
+		if !(lo > 1) || hi < lo || !(step > 0) || (hi-lo)/step > maxOrders {
+			return nil, fmt.Errorf("--orders: %q: orders are above 1, ranges go up, at most %d orders", part, maxOrders)
+		}
+		for i := 0; ; i++ {
+			// Decimal steps are rounded, so that 1.1:10.9:0.1 has 2, not 2.0000000000000004.
+			a := math.Round((lo+float64(i)*step)*1e9) / 1e9
+			if a > hi+step*1e-9 {
+				break
+			}
+			orders = append(orders, a)
+		}
+		if len(orders) > maxOrders {
+			return nil, fmt.Errorf("--orders: at most %d orders", maxOrders)
+		}
+	}
+	return orders, nil
+}
+
+// An accountantEntry is an accountant a user can name, and what sets its
+// number apart, in a few words for a column.
+type accountantEntry struct {
+	name  string
+	Why   string
+	Start func(cfg accountant.Config) (accountant.Accountant, error)
+}
+
+// accountants lists them in the order of tables.
+func accountants() []accountantEntry {
+	return []accountantEntry{
+		{"rdp", "the divergence at the best order", func(c accountant.Config) (accountant.Accountant, error) { return accountant.NewRDP(c) }},
+		{"pld", "the whole loss distribution", func(c accountant.Config) (accountant.Accountant, error) {
+			return accountant.NewPLD(accountant.PLDConfig{Relation: c.Relation})
+		}},
+		{"moments", "integer moments to 32, classic tail bound", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewMoments(c.Relation) }},
+		{"zcdp", "one straight line above the divergence", func(c accountant.Config) (accountant.Accountant, error) {
+			return theorems.NewZCDP(c.Relation, c.Conversion)
+		}},
+		{"basic", "adds up the worst of every run", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewBasic(c.Relation) }},
+		{"advanced", "sees an (epsilon, delta) of each run, no more", func(c accountant.Config) (accountant.Accountant, error) {
+			return theorems.NewAdvanced(c.Relation, theorems.BestTheorem)
+		}},
+		{"optimal", "the least that (epsilon, delta) of each run allow", func(c accountant.Config) (accountant.Accountant, error) { return theorems.NewOptimal(c.Relation) }},
+	}
+}
+
+func AccountantNames() []string {
+	var names []string
+	for _, a := range accountants() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+func FindAccountant(name string) (accountantEntry, bool) {
+	for _, a := range accountants() {
+		if a.name == name {
+			return a, true
+		}
+	}
+	return accountantEntry{}, false
+}
+
+// CheckAccountant refuses names nobody knows.
+func CheckAccountant(name string) error {
+	if _, ok := FindAccountant(name); ok {
+		return nil
+	}
+	return fmt.Errorf("--accountant %s: no such accountant; there are %s", name, strings.Join(AccountantNames(), ", "))
+}

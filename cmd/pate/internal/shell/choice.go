@@ -1,0 +1,51 @@
+package shell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// choice is a flag that takes one of a list of words. A word that is not in the list
+// is refused with the nearest one, and shells complete the list.
+type choice struct {
+	value   *string
+	allowed []string
+}
+
+// ChoiceVar adds a flag to flags that takes one of allowed; usage is followed by the
+// list.
+func ChoiceVar(flags *pflag.FlagSet, value *string, name, standard string, allowed []string, usage string) {
+	*value = standard
+	flags.Var(&choice{value: value, allowed: allowed}, name, usage+": "+strings.Join(allowed, "|"))
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return "string" }
+
+// Set stores a word that is allowed.
+func (c *choice) Set(word string) error {
+	if !slices.Contains(c.allowed, word) {
+		return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), DidYouMean(word, c.allowed))
+	}
+	*c.value = word
+	return nil
+}
+
+// CompleteChoices lets shells complete the values of all choices of cmd and of the
+// commands below it.
+func CompleteChoices(cmd *cobra.Command) {
+	complete := func(f *pflag.Flag) {
+		if c, ok := f.Value.(*choice); ok {
+			// The one error is a flag that has a completion already, as inherited flags do.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	cmd.LocalFlags().VisitAll(complete)
+	for _, child := range cmd.Commands() {
+		CompleteChoices(child)
+	}
+}

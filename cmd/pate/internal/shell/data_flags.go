@@ -1,0 +1,179 @@
+package shell
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/dataset"
+)
+
+// DataFlags say which data a command reads, and how.
+type DataFlags struct {
+	Data        string
+	Label, Unit string
+	Header      string
+	Separator   string
+	Classes     int
+	ClassNames  string
+	OtherLabels string
+	Kind        string
+	Split       string
+	Quick       bool
+}
+
+// Add registers the flags of commands that learn from the data.
+func (f *DataFlags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.Label, "label", "", "label column of FILE.csv: a name, or a number from 1")
+	flags.StringVar(&f.Unit, "unit", "", "column of FILE.csv that says whose record a row is (default: every row is its own)")
+	f.AddReading(flags)
+	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures); decides how they are learned")
+	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
+	flags.BoolVar(&f.Quick, "quick", false, "a tenth of the private records, for a first look")
+}
+
+// AddReading registers the flags about the text of a file and its classes.
+func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Header, "header", "auto", "whether FILE.csv has a header line: yes|no|auto, which needs a column given by name")
+	flags.StringVar(&f.Separator, "separator", "", "what separates cells of FILE.csv: one character, or tab (default: a comma, or what the header shows)")
+	flags.IntVar(&f.Classes, "classes", 0, "of FILE.csv or DIR: there are N classes, 0 to N-1")
+	flags.StringVar(&f.ClassNames, "class-names", "", "of FILE.csv or DIR: all classes, with commas (default: the labels of public rows)")
+	flags.StringVar(&f.OtherLabels, "other-labels", "", "what becomes of rows whose label is no class: drop, or NAME of a class (default: they are refused)")
+}
+
+// Names are the flags of add, in the order in which a command is repeated.
+func (f *DataFlags) Names() []string {
+	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick"}
+}
+
+// Options are how the data are to be read.
+func (f *DataFlags) Options() (dataset.Options, error) {
+	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit}, Kind: dataset.Kind(f.Kind)}
+	switch f.Header {
+	case "auto":
+	case "yes", "no":
+		o.CSV.Header = dataset.Header(f.Header)
+	default:
+		return o, UsageError("data", fmt.Errorf("--header %q: must be auto, yes or no", f.Header))
+	}
+	if f.Kind != "" && !slices.Contains(dataset.Kinds(), f.Kind) {
+		return o, UsageError("data", fmt.Errorf("--kind %q: must be %s", f.Kind, strings.Join(dataset.Kinds(), " or ")))
+	}
+	var err error
+	if o.CSV.Comma, err = f.comma(); err != nil {
+		return o, UsageError("data", err)
+	}
+	if o.Rule, err = f.rule(); err != nil {
+		return o, UsageError("data", err)
+	}
+	return o, nil
+}
+
+func (f *DataFlags) comma() (rune, error) {
+	if f.Separator == "" {
+		return 0, nil
+	}
+	if f.Separator == "tab" {
+		return '\t', nil
+	}
+	r, size := utf8.DecodeRuneInString(f.Separator)
+	if size != len(f.Separator) || strings.ContainsRune("\"\r\n", r) || r == utf8.RuneError {
+		return 0, fmt.Errorf("--separator %q: must be one character, or the word tab", f.Separator)
+	}
+	return r, nil
+}
+
+// rule is which classes there are.
+func (f *DataFlags) rule() (dataset.ClassRule, error) {
+	rule := dataset.ClassRule{Other: f.OtherLabels}
+	if f.ClassNames != "" {
+		names, err := csv.NewReader(strings.NewReader(f.ClassNames)).Read()
+		if err != nil {
+			return rule, fmt.Errorf("--class-names: %w", err)
+		}
+		for _, name := range names {
+			rule.Names = append(rule.Names, strings.TrimSpace(name))
+		}
+	}
+	switch {
+	case f.Classes < 0:
+		return rule, fmt.Errorf("--classes %d: must be positive", f.Classes)
+	case f.Classes > 0 && rule.Names == nil && f.Classes <= 1<<16:
+		rule.Names = dataset.Numbers(f.Classes)
+	case f.Classes > 0 && f.Classes != len(rule.Names):
+		return rule, errors.New("--classes, --class-names: name as many as there are, or leave one out")
+	}
+	if err := rule.Validate(); err != nil {
+		return rule, fmt.Errorf("--classes, --class-names: %w", err)
+	}
+	return rule, nil
+}
+
+// Task opens and splits the data a user named.
+func (f *DataFlags) Task() (dataset.Task, error) {
+	opt, err := f.Options()
+	if err != nil {
+		return dataset.Task{}, err
+	}
+	return f.TaskOf(opt)
+}
+
+func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
+	switch p := dataset.Protocol(f.Split); p {
+	case dataset.Literature, dataset.Development:
+	default:
+		return dataset.Task{}, UsageError("data", fmt.Errorf("--split %q: must be %s or %s", f.Split, dataset.Literature, dataset.Development))
+	}
+	data, err := dataset.Open(f.Data, opt)
+	if err != nil {
+		return dataset.Task{}, Told(err, "data")
+	}
+	task, err := data.Task(dataset.Protocol(f.Split))
+	if err != nil {
+		return dataset.Task{}, Told(err, "data")
+	}
+	if f.Quick {
+		if task.Private, err = task.Private.Sample(0.1); err != nil {
+			return dataset.Task{}, Told(err, "data")
+		}
+	}
+	return task, nil
+}
+
+// Where names the data for an identity: a known set, or the path from the root.
+func (f *DataFlags) Where() (string, error) {
+	if slices.Contains(dataset.Names(), f.Data) {
+		return f.Data, nil
+	}
+	path, err := filepath.Abs(f.Data)
+	if err != nil {
+		return "", fmt.Errorf("where is %s: %w", f.Data, err)
+	}
+	return path, nil
+}
+
+// Identity names the data and how they are read, so that different flags never give the
+// same text. Runs of the first version joined four words with bars; that form is kept
+// Where no word has a bar and no later flag is given, so that such runs go on.
+func (f *DataFlags) Identity() (string, error) {
+	path, err := f.Where()
+	if err != nil {
+		return "", err
+	}
+	first := []string{path, f.Label, f.Unit, f.Header}
+	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
+	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
+	if !barred && f.Separator == "" && f.Classes == 0 && f.ClassNames == "" && f.OtherLabels == "" && f.Kind == "" {
+		return strings.Join(first, "|"), nil
+	}
+	text, err := json.Marshal(all)
+	return string(text), err
+}

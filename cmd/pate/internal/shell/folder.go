@@ -1,0 +1,92 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/experiments"
+)
+
+// FolderRun is a command that goes on where it stopped: what it needs for that is in
+// a folder.
+type FolderRun struct {
+	Id  experiments.Identity
+	Dir string
+	// Keep is whether the folder stays when the run is done, with its results.
+	Keep bool
+	Data [32]byte // hash of the data
+
+	// Read gets the results of a finished run, run makes and write keeps them.
+	Read  func() error
+	Run   func(experiments.Folder) error
+	Write func() error
+	Print func() error
+}
+
+// Home is where a run lives: out, or a folder of this name in the user's cache that is
+// removed when the run is done.
+func Home(out, name string) (dir string, keep bool, err error) {
+	if out != "" {
+		return out, true, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
+	}
+	return filepath.Join(cache, "pate", name), false, nil
+}
+
+// Do runs, or goes on, or prints what was found before.
+func (r FolderRun) Do(ctx context.Context, g *Globals) error {
+	folder, err := experiments.OpenFolder(ctx, r.Dir, r.Id, func() (aggregate.Key, error) {
+		if g.Seeded {
+			return aggregate.SeedKey(g.Seed), nil
+		}
+		return aggregate.NewKey()
+	})
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if folder.Finished {
+		switch same, err := folder.MadeOf(r.Data); {
+		case err != nil:
+			return err
+		case !same:
+			return fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, r.Dir)
+		}
+		if err := r.Read(); err != nil {
+			return err
+		}
+		g.Logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(r.Dir, "results.json"))
+		return r.Print()
+	}
+	if err := r.Run(folder); err != nil {
+		if ctx.Err() != nil {
+			g.Logf("what is done so far, secrets included, is in %s", r.Dir)
+		}
+		return err
+	}
+	if r.Keep {
+		if err := r.Write(); err != nil {
+			return err
+		}
+		if err := folder.Finish(r.Data); err != nil {
+			return err
+		}
+		return r.Print()
+	}
+	if err := r.Print(); err != nil {
+		return err
+	}
+	if err := folder.Finish(r.Data); err != nil { // overwrites the key
+		return err
+	}
+	if err := os.RemoveAll(r.Dir); err != nil {
+		return fmt.Errorf("removing the finished run's secrets: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// LookAt returns how a ledger is to be opened, and whether it is new: then it must be
+// known what it is for, and its folder must be there.
+func LookAt(file release.File) (account ledger.Config, fresh bool, err error) {
+	account, fresh, err = file.Look()
+	if err == nil && fresh {
+		if account.Epsilon == 0 {
+			return account, true, UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", file.Path))
+		}
+		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.Possible()
+	}
+	return account, fresh, Told(err, "ledger")
+}
+
+// OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
+// is being written may be read as well.
+func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
+	known, err := release.Know(path)
+	if err != nil {
+		return nil, nil, Told(err, "ledger")
+	}
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, nil, InputError(err, "the ledger is read from this file", "check its name", "ledger")
+	}
+	return f, known, nil
+}
+
+// Checked names the heads that a ledger was found to hold.
+func Checked(known *release.Known, given ledger.Head) []string {
+	names := []string{}
+	for _, head := range []struct {
+		name string
+		head ledger.Head
+	}{{"kept beside the ledger", known.Beside}, {"kept in the user's state folder", known.Mark}, {"given with --head", given}} {
+		if head.head != (ledger.Head{}) {
+			names = append(names, head.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,199 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+)
+
+// ParameterFlags are --mechanism and the flags of the parameters of mechanisms, which
+// derive from their descriptions.
+type ParameterFlags struct {
+	Mechanism string
+	known     []aggregate.Description
+	Values    map[string]*parameterValue
+	Uncapped  bool // without caps, and for noise of any size: an analysis, not a run
+}
+
+// parameterValue is the value of a flag.
+type parameterValue struct {
+	number float64
+	whole  bool
+}
+
+func (v *parameterValue) String() string { return strconv.FormatFloat(v.number, 'g', -1, 64) }
+
+func (v *parameterValue) Type() string {
+	if v.whole {
+		return "int"
+	}
+	return "float"
+}
+
+// Set reads a number.
+func (v *parameterValue) Set(text string) (err error) {
+	if v.whole {
+		n, err := strconv.ParseInt(text, 10, 64)
+		v.number = float64(n)
+		return err
+	}
+	v.number, err = strconv.ParseFloat(text, 64)
+	return err
+}
+
+// AddParameters adds the flags of the mechanisms that are wanted.
+func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted func(aggregate.Description) bool) {
+	f.Values = map[string]*parameterValue{}
+	var names []string
+	for _, d := range mechanisms.All() {
+		if wanted == nil || wanted(d) {
+			f.known, names = append(f.known, d), append(names, d.Name)
+		}
+	}
+	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+": "+strings.Join(names, ", "))
+	// The one error is a flag that has a completion already.
+	_ = cmd.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	for _, d := range f.known {
+		for _, p := range d.Parameters {
+			if f.Values[p.Name] == nil && !(f.Uncapped && p.Kind == "cap") {
+				f.Values[p.Name] = &parameterValue{whole: p.Kind == "cap"}
+				cmd.Flags().Var(f.Values[p.Name], p.Name, f.usage(p.Name))
+			}
+		}
+	}
+}
+
+// usage tells what a parameter is for each of the mechanisms that have it.
+func (f *ParameterFlags) usage(parameter string) string {
+	var docs []string
+	users := map[string][]string{} // of each doc
+	for _, d := range f.known {
+		p, ok := d.Parameter(parameter)
+		if !ok {
+			continue
+		}
+		doc := DescribeParameter(p)
+		if p.DefaultDoc != "" {
+			doc += " (default " + p.DefaultDoc + ")"
+		}
+		if users[doc] == nil {
+			docs = append(docs, doc)
+		}
+		users[doc] = append(users[doc], d.Name)
+	}
+	for i, doc := range docs {
+		docs[i] = strings.Join(users[doc], ", ") + ": " + doc
+	}
+	return strings.Join(docs, "; ")
+}
+
+// DescribeParameter tells what a parameter is, and its unit.
+func DescribeParameter(p aggregate.Parameter) string {
+	if p.Unit == "" {
+		return p.Doc
+	}
+	return p.Doc + ", in " + p.Unit
+}
+
+// Names lists the mechanisms that are known.
+func (f *ParameterFlags) names() []string {
+	var names []string
+	for _, d := range f.known {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// described returns the mechanism that was asked for.
+func (f *ParameterFlags) described() (aggregate.Description, error) {
+	i := slices.IndexFunc(f.known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
+	if i < 0 {
+		return aggregate.Description{}, UsageError("mechanisms", fmt.Errorf("--mechanism %q: must be one of %s%s",
+			f.Mechanism, strings.Join(f.names(), ", "), DidYouMean(f.Mechanism, f.names())))
+	}
+	return f.known[i], nil
+}
+
+// Setting returns the mechanism and the parameters that were given. complete: all that
+// has no default must be.
+func (f *ParameterFlags) Setting(cmd *cobra.Command, complete bool) (aggregate.Description, aggregate.Setting, error) {
+	d, err := f.described()
+	if err != nil {
+		return d, aggregate.Setting{}, err
+	}
+	s := aggregate.Setting{Mechanism: d.Name}
+	for name, v := range f.Values {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if _, own := d.Parameter(name); !own {
+			return d, s, UsageError("mechanisms", fmt.Errorf("--%s is for --mechanism %s, not %s", name, strings.Join(f.users(name), ", "), d.Name))
+		}
+		s = s.With(name, v.number)
+	}
+	for _, p := range d.Parameters {
+		v, given := s.Values[p.Name]
+		switch {
+		case given && (p.Kind == "noise" || p.Kind == "cap") && !(v > 0 && v <= math.MaxFloat64):
+			return d, s, UsageError("mechanisms", fmt.Errorf("--%s %v: must be above 0%s", p.Name, v, map[bool]string{false: "; leave it out to have it chosen"}[complete]))
+		case !given && p.Default == nil && (complete || !p.Chosen()):
+			return d, s, UsageError("mechanisms", fmt.Errorf("--mechanism %s needs --%s", d.Name, strings.Join(required(d, complete), ", --")))
+		}
+	}
+	if f.Uncapped {
+		return d, s, nil
+	}
+	if err := d.CheckValues(s); err != nil {
+		return d, s, UsageError("mechanisms", errors.New(strings.TrimPrefix(err.Error(), "aggregate: ")))
+	}
+	return d, s, nil
+}
+
+// Value returns the value of a flag, 0 if there is none.
+func (f *ParameterFlags) Value(parameter string) float64 {
+	if v := f.Values[parameter]; v != nil {
+		return v.number
+	}
+	return 0
+}
+
+// users lists the mechanisms that have a parameter.
+func (f *ParameterFlags) users(parameter string) []string {
+	var names []string
+	for _, d := range f.known {
+		if _, ok := d.Parameter(parameter); ok {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// required lists the parameters that must be given.
+func required(d aggregate.Description, complete bool) []string {
+	var names []string
+	for _, p := range d.Parameters {
+		if p.Default == nil && (complete || !p.Chosen()) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// FlagsOf writes the parameters of a setting that are wanted as flags.
+func FlagsOf(d aggregate.Description, s aggregate.Setting, wanted func(aggregate.Parameter) bool) string {
+	var flags []string
+	for _, p := range d.Parameters {
+		if v, ok := s.Values[p.Name]; ok && wanted(p) {
+			flags = append(flags, fmt.Sprintf("--%s %s", p.Name, strconv.FormatFloat(v, 'g', -1, 64)))
+		}
+	}
+	return strings.Join(flags, " ")
+}

@@ -1,0 +1,135 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// farthest is how many edits a suggestion may be away from what was typed.
+const farthest = 2
+
+// DidYouMean returns "; did you mean X?" for the nearest of the words, nothing where
+// none is near.
+func DidYouMean(typed string, words []string) string {
+	best, found := farthest+1, ""
+	for _, w := range words {
+		d := EditDistance(typed, w)
+		if len(typed) > 1 && strings.HasPrefix(w, typed) {
+			d = min(d, 1)
+		}
+		if d < best && d < len(w) {
+			best, found = d, w
+		}
+	}
+	if found == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %s?", found)
+}
+
+// EditDistance returns how many letters have to be changed, added, removed or swapped
+// with their neighbour to make b of a.
+func EditDistance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			same := 1
+			if x[i-1] == y[j-1] {
+				same = 0
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+same)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}
+
+// SuggestFlag adds the nearest flag of cmd to the error about one it does not have.
+func SuggestFlag(cmd *cobra.Command, err error) error {
+	typed, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !unknown {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return fmt.Errorf("unknown flag --%s of %s%s", typed, cmd.CommandPath(), DidYouMean("--"+typed, names))
+}
+
+// SuggestCommand refuses a word that is no command below cmd.
+func SuggestCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], DidYouMean(args[0], commandNames(cmd)))
+}
+
+// commandNames lists the commands and help topics below cmd.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, child := range cmd.Commands() {
+		if !child.Hidden {
+			names = append(names, child.Name())
+		}
+	}
+	return names
+}
+
+// ArgumentError says which arguments a command takes, in place of cobra's "accepts 1
+// arg(s), received 0".
+func ArgumentError(cmd *cobra.Command, err error) error {
+	text := err.Error()
+	switch {
+	case strings.HasPrefix(text, "unknown command ") && cmd.HasSubCommands():
+		return SuggestCommand(cmd, cmd.Flags().Args())
+	case strings.HasPrefix(text, "unknown command "):
+		return fmt.Errorf("%s takes no argument, and %q was given", cmd.CommandPath(), cmd.Flags().Args())
+	case !strings.Contains(text, " arg(s), "):
+		return err
+	}
+	given := "nothing was"
+	if n := cmd.Flags().NArg(); n > 0 {
+		given = fmt.Sprintf("%q was", cmd.Flags().Args())
+	}
+	return fmt.Errorf("usage: %s; %s given", strings.TrimSuffix(cmd.UseLine(), " [flags]"), given)
+}
+
+// UseOwnHelpCommand gives root a help command that knows its topics and refuses what
+// is none.
+func UseOwnHelpCommand(root *cobra.Command) {
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [COMMAND or TOPIC]",
+		Short: "Help about a command or a topic",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			at, _, err := root.Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return commandNames(at), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			at, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 {
+				err = SuggestCommand(at, rest)
+			}
+			if err != nil {
+				return &CommandError{Code: ExitUsage, What: err, Fix: "pate --help lists all commands and topics"}
+			}
+			return at.Help()
+		},
+	})
+}
