@@ -67,7 +67,7 @@
 // noise have the same Rényi bound but not the same loss distribution: events say which
 // was drawn. Stopping early on the strength of the answers needs a filter.
 //
-// The arithmetic is float64, not interval arithmetic. Curves are good to 1e-13 relative
+// The arithmetic is float64, not interval arithmetic. Curves are good to 3e-13 relative
 // where they are exact, for noise up to 1e9 and orders from 1 + 1e-6 to 10^6; tests
 // compare them with 96-digit arithmetic. Composed divergences are raised by 2e-12,
 // which also covers 10^4 different events, and conversions round up by what their terms
