@@ -197,7 +197,7 @@ func TestDPSGDOnASharedLedger(t *testing.T) {
 		row := strings.Repeat("1,", 60) + out[:1] + "\n"
 		row = strings.NewReplacer("l\n", "0\n", "m\n", "1\n").Replace(row) // other votes in another file
 		require.NoError(t, os.WriteFile(votes, []byte(strings.Repeat(row, 20)), 0o600))
-		typed(t, code, append([]string{"label", votes, "--header", "no", "--classes", "2", "--mechanism", "gnmax", "--delta", "1e-4",
+		typed(t, code, append([]string{"label", votes, "--header", "no", "--classes", "2", "--teachers", "61", "--mechanism", "gnmax", "--delta", "1e-4",
 			"--ledger", book, "--out", filepath.Join(dir, out)}, more...)...)
 	}
 	train := func(code int, out string, more ...string) string {
