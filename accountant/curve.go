@@ -103,16 +103,6 @@ func sampledPureCurve(q, eps float64) curve {
 	}
 }
 
-// curve: a moved vote changes two noisy counts, each with noise of its own, of
-// which the argmax is a function; and the choice is 2/Scale-DP as a whole.
-func (e LNMax) curve() curve {
-	both, one := pureCurve(2/e.Scale), laplaceCurve(1/e.Scale)
-	if e.Discrete { // a count shifted by one: losses +-1/Scale, those of randomised response
-		one = pureCurve(1 / e.Scale)
-	}
-	return func(a float64) float64 { return math.Min(both(a), 2*one(a)) }
-}
-
 // boundedRangeCurve returns the worst divergence when all log-ratios lie in some
 // interval [t-eps, t] (Durfee, Rogers 2019), as the exponential mechanism's do.
 // The extreme law has two points; its moment, up to the factor 1/(1-e^-eps), is

@@ -83,10 +83,6 @@ func (unsupported) curve() curve       { return infiniteCurve }
 func (unsupported) rho() float64       { return math.NaN() }
 func (unsupported) twice() Event       { return nil }
 
-func (u unsupported) flatten(*terms, int64, Relation) error {
-	return &UnsupportedEventError{u.event, "no Rényi curve is known for it"}
-}
-
 func (unsupported) sampledAs() (inner Event, same bool) { return nil, false }
 func (unsupported) guarantee() (guarantee, bool)        { return guarantee{}, false }
 func (unsupported) group(int64) (Event, error)          { return nil, nil }

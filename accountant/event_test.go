@@ -6,8 +6,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -145,10 +145,15 @@ func TestEveryEventIsRegistered(t *testing.T) {
 	for _, e := range allEvents() {
 		known[strings.TrimPrefix(fmt.Sprintf("%T", e), "accountant.")] = true
 	}
-	packages, err := parser.ParseDir(token.NewFileSet(), ".", func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	found := 0
-	for _, file := range packages["accountant"].Files {
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		require.NoError(t, err)
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if !ok || f.Name.Name != "row" || f.Recv == nil {
