@@ -76,6 +76,8 @@
 // Package release keeps [Ledger.Head] for that, beside the ledger and in the user's state
 // folder; [OpenKept] and [VerifyKept] compare it. Where somebody may write there too, keep
 // the head, which the statement prints, where they cannot.
+// [Sign] signs a head, where it matters who vouches for a ledger; [VerifySigned] checks
+// the signature.
 //
 // Data, in Config, is compared and not looked at. Sealing sees what reservations
 // are used for, not what their author has read: a worst case chosen by looking at

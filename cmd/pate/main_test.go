@@ -36,5 +36,5 @@ func ownState(env *testscript.Env) error {
 // TestScripts types what a user types; each file in testdata/script is a
 // session.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: ownState})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: ownState, Cmds: scriptCommands})
 }

@@ -34,10 +34,10 @@ of the one before.`,
   pate ledger verify run.jsonl --format json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return shell.UsageError("ledger", errors.New("ledger what? show, verify or adopt"))
+			return shell.UsageError("ledger", errors.New("ledger what? show, verify, sign or adopt"))
 		},
 	}
-	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerAdopt(g))
+	cmd.AddCommand(newLedgerShow(g), newLedgerVerify(g), newLedgerSign(g), newLedgerAdopt(g))
 	return cmd
 }
 
@@ -66,6 +66,7 @@ type ledgerReport struct {
 	Adopted   int64               `json:"adopted,omitempty"` // line at which the head began to be kept
 	Head      ledger.Head         `json:"head"`
 	Checked   []string            `json:"head_checked"` // What the file was compared with
+	Signature *signatureReport    `json:"signature,omitempty"`
 	Shown     []ledgerEntry       `json:"entries,omitempty"`
 }
 
@@ -245,7 +246,7 @@ func ledgerFooting(r ledgerReport) string {
 }
 
 func newLedgerVerify(g *shell.Globals) *cobra.Command {
-	var head string
+	var head, signature, publicKey string
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check the chain of lines and recompute every epsilon",
@@ -258,19 +259,37 @@ file whose last lines were cut off, or an older copy, is a whole, shorter ledger
 A head shows both. The file is compared with the one beside it, LEDGER.head, and with
 the one in the user's state folder, if they are there; what was compared is said. Who
 can write the file can write these too: keep the head that this command and the
-statement print where they cannot, and give it with --head.`,
+statement print where they cannot, and give it with --head.
+
+A signature shows who vouches for the ledger (pate ledger sign). With --signature and
+--public-key the command says whether the holder of that key signed this ledger when
+it had so many lines, and that it still holds them; if not, it ends with exit code 5.
+Get the public key from the signer: one that came with the ledger proves nothing.`,
 		Example: `  pate ledger verify run.jsonl
-  pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"`,
+  pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"
+  pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			kept, err := parseHead(head)
 			if err != nil {
 				return shell.UsageError("ledger", err)
 			}
-			return verifyLedger(g, args[0], kept)
+			given := cmd.Flags().Changed("signature") // also as ""
+			if given != cmd.Flags().Changed("public-key") {
+				return shell.UsageError("ledger", errors.New("--signature and --public-key go together: a signature is checked with the key of a signer you know"))
+			}
+			var signed *signedBy
+			if given {
+				if signed, err = readSigned(signature, publicKey); err != nil {
+					return err
+				}
+			}
+			return verifyLedger(g, args[0], kept, signed)
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "LINES:HASH that the ledger once had")
+	cmd.Flags().StringVar(&signature, "signature", "", "file that pate ledger sign wrote")
+	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")
 	return cmd
 }
 
@@ -285,13 +304,19 @@ func parseHead(text string) (ledger.Head, error) {
 	return head, nil
 }
 
-func verifyLedger(g *shell.Globals, path string, head ledger.Head) error {
+// verifyLedger verifies a ledger, and that it is signed, unless signed is nil.
+func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	sum, err := ledger.VerifyKept(f, known.Kept(head), nil)
+	var sum ledger.Summary
+	if signed != nil {
+		sum, err = signed.verify(f, known.Kept(head))
+	} else {
+		sum, err = ledger.VerifyKept(f, known.Kept(head), nil)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -300,6 +325,10 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head) error {
 		return err
 	}
 	report.Checked = shell.Checked(known, head)
+	if signed != nil {
+		report.Checked = append(report.Checked, "signed")
+		report.Signature = &signatureReport{Valid: true, Lines: signed.signature.Lines}
+	}
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, report)
@@ -310,6 +339,9 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head) error {
 		fmt.Fprint(g.Stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
 		if report.Head.Lines > 0 {
 			fmt.Fprintf(g.Stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
+		}
+		if signed != nil {
+			fmt.Fprint(g.Stdout, signed.words(report.Lines))
 		}
 		return nil
 	}

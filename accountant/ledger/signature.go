@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrSignature is matched by the errors of a signature that does not hold.
+var ErrSignature = errors.New("ledger: signature does not hold")
+
+const signatureSchema = "pate.ledger-signature/1"
+
+// Signature says that the holder of a key vouches for a ledger as it was when its last
+// line was that of Head. The chain of hashes has no key and cannot say it. Lines that are
+// appended later leave a signature valid; it says nothing of them.
+//
+// What is signed, with Ed25519, is the text
+//
+//	pate.ledger-signature/1
+//	ID
+//	LINES:HASH
+//
+// with a newline after each of the three lines.
+type Signature struct {
+	Schema string `json:"schema"`
+	ID     string `json:"id"` // see State
+	Head
+	Signature []byte `json:"signature"`  // base64 in JSON
+	PublicKey []byte `json:"public_key"` // of the signer, 32 bytes; to find it, not to trust it
+}
+
+// Sign signs the head of a ledger that was verified. The id is that of the ledger;
+// ledgers of earlier versions have none until [Ledger.Adopt] gives them one.
+func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
+	if len(key) != ed25519.PrivateKeySize {
+		return Signature{}, fmt.Errorf("ledger: an Ed25519 private key has %d bytes, not %d", ed25519.PrivateKeySize, len(key))
+	}
+	s := Signature{Schema: signatureSchema, ID: id, Head: head, PublicKey: bytes.Clone(key[ed25519.SeedSize:])}
+	if err := s.wellFormed(); err != nil {
+		return Signature{}, fmt.Errorf("ledger: cannot be signed: %w", err)
+	}
+	s.Signature = ed25519.Sign(key, s.text())
+	return s, nil
+}
+
+// VerifySigned is VerifyKept for a ledger with a signature, which must be by the holder of
+// the public key. The key has to come from the signer, not from the signature. A signature
+// by somebody else, and one of another ledger, are ErrSignature. A ledger that does not
+// hold the signed line any more is a *CorruptError.
+func VerifySigned(r io.Reader, s Signature, key ed25519.PublicKey, kept Kept, visit func(Entry) error) (Summary, error) {
+	if err := s.check(key); err != nil {
+		return Summary{}, fmt.Errorf("%w: %w", ErrSignature, err)
+	}
+	sameID := func(id string) error {
+		if id != s.ID {
+			return fmt.Errorf("%w: it is of ledger %s, this is ledger %q", ErrSignature, s.ID, id)
+		}
+		return nil
+	}
+	signed := Kept{Accept: kept.Accept, Heads: func(id string) (heads []Head, err error) {
+		if kept.Heads != nil {
+			heads, err = kept.Heads(id)
+		}
+		if err != nil || id == "" { // a line further down may give it one
+			return heads, err
+		}
+		return append([]Head{s.Head}, heads...), sameID(id)
+	}}
+	sum, err := VerifyKept(r, signed, visit)
+	if err == nil {
+		err = sameID(sum.ID)
+	}
+	if err != nil {
+		return Summary{}, err
+	}
+	return sum, nil
+}
+
+// check returns an error if s is no signature by the holder of the key.
+func (s Signature) check(key ed25519.PublicKey) error {
+	if len(key) != ed25519.PublicKeySize {
+		return fmt.Errorf("an Ed25519 public key has %d bytes, not %d", ed25519.PublicKeySize, len(key))
+	}
+	if err := s.wellFormed(); err != nil {
+		return err
+	}
+	if !bytes.Equal(s.PublicKey, key) {
+		return errors.New("it names another public key")
+	}
+	if !ed25519.Verify(key, s.text(), s.Signature) {
+		return errors.New("the holder of the key did not sign this")
+	}
+	return nil
+}
+
+// wellFormed returns an error if what is signed cannot be of a ledger.
+func (s Signature) wellFormed() error {
+	if s.Schema != signatureSchema {
+		return fmt.Errorf("its schema is %q, not %s", s.Schema, signatureSchema)
+	}
+	if err := checkID(s.ID); err != nil {
+		return err
+	}
+	hash, err := hex.DecodeString(s.Hash)
+	if err != nil || len(hash) != sha256.Size || hex.EncodeToString(hash) != s.Hash || s.Lines < 1 {
+		return fmt.Errorf("%d:%s is no head of a ledger", s.Lines, s.Hash)
+	}
+	return nil
+}
+
+// text returns what is signed.
+func (s Signature) text() []byte {
+	return fmt.Appendf(nil, "%s\n%s\n%d:%s\n", s.Schema, s.ID, s.Lines, s.Hash)
+}

@@ -1,0 +1,184 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// signer is a key that a test knows; no two letters have the same.
+func signer(letter byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{letter}, ed25519.SeedSize))
+}
+
+func publicOf(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
+
+func signed(t *testing.T, file []byte, key ed25519.PrivateKey) Signature {
+	t.Helper()
+	sum, err := verify(file)
+	require.NoError(t, err)
+	s, err := Sign(sum.ID, sum.Head, key)
+	require.NoError(t, err)
+	return s
+}
+
+func verifySigned(file []byte, s Signature, key ed25519.PublicKey) (Summary, error) {
+	return VerifySigned(bytes.NewReader(file), s, key, Kept{}, nil)
+}
+
+func TestASignatureHoldsForTheLedgerThatWasSigned(t *testing.T) {
+	file, key := sample(t, filterConfig()), signer('a')
+	s := signed(t, file, key)
+	require.EqualValues(t, bytes.Count(file, []byte("\n")), s.Lines)
+	text := fmt.Sprintf("pate.ledger-signature/1\n%s\n%d:%s\n", s.ID, s.Lines, s.Hash)
+	require.True(t, ed25519.Verify(publicOf(key), []byte(text), s.Signature), text)
+
+	written, err := json.Marshal(s)
+	require.NoError(t, err)
+	var read Signature
+	require.NoError(t, json.Unmarshal(written, &read))
+	sum, err := verifySigned(file, read, publicOf(key))
+	require.NoError(t, err)
+	require.Equal(t, s.Head, sum.Head)
+}
+
+func TestASignatureHoldsForItsLineWhenTheLedgerGrew(t *testing.T) {
+	m, key := &memory{data: sample(t, filterConfig())}, signer('a')
+	s := signed(t, m.data, key)
+	l, err := openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	_, err = l.Reserve(votes(1))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	sum, err := verifySigned(m.data, s, publicOf(key))
+	require.NoError(t, err)
+	require.Greater(t, sum.Head.Lines, s.Lines)
+}
+
+func TestASignatureByAnotherKeyDoesNotHold(t *testing.T) {
+	file, mine, theirs := sample(t, filterConfig()), signer('a'), publicOf(signer('b'))
+	s := signed(t, file, mine)
+	_, err := verifySigned(file, s, theirs)
+	require.ErrorIs(t, err, ErrSignature)
+	s.PublicKey = theirs // a lie
+	_, err = verifySigned(file, s, theirs)
+	require.ErrorIs(t, err, ErrSignature)
+	_, err = verifySigned(file, s, nil)
+	require.ErrorIs(t, err, ErrSignature)
+}
+
+func TestAChangedSignatureDoesNotHold(t *testing.T) {
+	file, key := sample(t, filterConfig()), signer('a')
+	refused := func(s Signature) {
+		t.Helper()
+		_, err := verifySigned(file, s, publicOf(key))
+		require.ErrorIs(t, err, ErrSignature)
+	}
+	whole := signed(t, file, key)
+	for i := range whole.Signature {
+		s := whole
+		s.Signature = bytes.Clone(whole.Signature)
+		s.Signature[i] ^= 1
+		refused(s)
+	}
+	for i := range whole.Hash {
+		for _, digit := range "0aG" {
+			if s := whole; rune(s.Hash[i]) != digit {
+				s.Hash = s.Hash[:i] + string(digit) + s.Hash[i+1:]
+				refused(s)
+			}
+		}
+	}
+	for name, change := range map[string]func(*Signature){
+		"fewer lines": func(s *Signature) { s.Lines-- },
+		"no line":     func(s *Signature) { s.Head = Head{} },
+		"id":          func(s *Signature) { s.ID = strings.Repeat("0", len(s.ID)) },
+		"no id":       func(s *Signature) { s.ID = "" },
+		"schema":      func(s *Signature) { s.Schema = "pate.ledger-signature/2" },
+		"cut":         func(s *Signature) { s.Signature = s.Signature[:ed25519.SignatureSize-1] },
+		"no key":      func(s *Signature) { s.PublicKey = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := whole
+			change(&s)
+			refused(s)
+		})
+	}
+}
+
+func TestASignatureOfAnotherLedgerDoesNotHold(t *testing.T) {
+	key := signer('a')
+	s := signed(t, sample(t, filterConfig()), key)
+	_, err := verifySigned(sample(t, filterConfig()), s, publicOf(key))
+	require.ErrorIs(t, err, ErrSignature)
+	require.ErrorContains(t, err, "it is of ledger "+s.ID)
+}
+
+func TestALedgerWithoutAnIDIsNotSigned(t *testing.T) {
+	key := signer('a')
+	lines := bytes.SplitAfter(adopted(t).data, []byte("\n"))
+	file := bytes.Join(lines[:3], nil) // before it was adopted
+	sum, err := verify(file)
+	require.NoError(t, err)
+	require.Empty(t, sum.ID)
+	_, err = Sign(sum.ID, sum.Head, key)
+	require.ErrorContains(t, err, "its id")
+	s, err := Sign(newID(), sum.Head, key) // as if it had one
+	require.NoError(t, err)
+	_, err = verifySigned(file, s, publicOf(key))
+	require.ErrorIs(t, err, ErrSignature)
+}
+
+// A ledger that was adopted has its id in a line further down.
+func TestAnAdoptedLedgerIsSigned(t *testing.T) {
+	file, key := adopted(t).data, signer('a')
+	s := signed(t, file, key)
+	_, err := verifySigned(file, s, publicOf(key))
+	require.NoError(t, err)
+}
+
+func TestSignRefusesWhatIsNoHeadAndNoKey(t *testing.T) {
+	_, err := Sign(newID(), Head{}, signer('a'))
+	require.ErrorContains(t, err, "is no head")
+	_, err = Sign(newID(), Head{Lines: 1, Hash: strings.Repeat("0", 64)}, nil)
+	require.ErrorContains(t, err, "private key")
+}
+
+func TestALedgerThatLostASignedLineIsRefused(t *testing.T) {
+	file, key := sample(t, filterConfig()), signer('a')
+	s := signed(t, file, key)
+	lines := bytes.SplitAfter(file, []byte("\n"))
+	for keep := 1; keep < int(s.Lines); keep++ {
+		_, err := verifySigned(bytes.Join(lines[:keep], nil), s, publicOf(key))
+		require.ErrorIs(t, err, ErrCorrupt, "%d lines", keep)
+	}
+	// The same ledger with another end: an older copy that went on elsewhere.
+	m := &memory{data: bytes.Join(lines[:3], nil)}
+	l, err := openStore(m, filterConfig(), Kept{})
+	require.NoError(t, err)
+	for range s.Lines {
+		_, err = l.Reserve(votes(1))
+		require.NoError(t, err)
+	}
+	require.NoError(t, l.Close())
+	_, err = verifySigned(m.data, s, publicOf(key))
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorContains(t, err, "is not that of the head")
+}
+
+// Heads that were kept are compared as without a signature.
+func TestASignedLedgerIsComparedWithKeptHeadsToo(t *testing.T) {
+	file, key := sample(t, filterConfig()), signer('a')
+	s := signed(t, file, key)
+	later := Head{Lines: s.Lines + 1, Hash: s.Hash}
+	_, err := VerifySigned(bytes.NewReader(file), s, publicOf(key), knowing(later), nil)
+	require.ErrorIs(t, err, ErrCorrupt)
+	refusing := Kept{Accept: func(State) error { return ErrBroken }}
+	_, err = VerifySigned(bytes.NewReader(file), s, publicOf(key), refusing, nil)
+	require.ErrorIs(t, err, ErrBroken)
+}

@@ -1,0 +1,218 @@
+package ledgers
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+func newLedgerSign(g *shell.Globals) *cobra.Command {
+	var key, out string
+	cmd := &cobra.Command{
+		Use:   "sign LEDGER",
+		Short: "Sign a ledger as it is now, with a key of your own",
+		Long: `Sign a ledger as it is now, with a key of your own.
+
+The chain of hashes has no key: it does not show who wrote the ledger. A signature
+shows to those who have your public key that you vouch for the ledger up to its last
+line now. Lines that are appended later are not covered; sign again then. The ledger
+is verified first.
+
+The key is an Ed25519 key in a PEM file (PKCS#8, not encrypted) that nobody else may
+read. The signature is a file of JSON; nothing that is there is overwritten.`,
+		Example: `  (umask 077; openssl genpkey -algorithm ed25519 -out private.pem)
+  openssl pkey -in private.pem -pubout -out public.pem
+  pate ledger sign run.jsonl --key private.pem
+  pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if key == "" {
+				return shell.UsageError("ledger", errors.New("--key is required: the file of the private key"))
+			}
+			if out == "" {
+				out = args[0] + ".sig"
+			}
+			return signLedger(g, args[0], key, out)
+		},
+	}
+	cmd.Flags().StringVar(&key, "key", "", "PEM file of the private key")
+	cmd.Flags().StringVar(&out, "out", "", "file to write (default LEDGER.sig)")
+	return cmd
+}
+
+func signLedger(g *shell.Globals, path, keyPath, out string) error {
+	target := shell.Target{Flag: "--out", Path: out, Topic: "ledger"}
+	if err := target.Replaceable(path, keyPath); err != nil {
+		return err
+	}
+	key, err := readPrivateKey(keyPath)
+	if err != nil {
+		return err
+	}
+	f, known, err := shell.OpenLedgerFile(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if sum.ID == "" {
+		return shell.InputError(fmt.Errorf("%s has no id", path), "a signature names the ledger, and an earlier version made this one without a name",
+			"pate ledger adopt gives it an id, if it is the newest copy", "ledger")
+	}
+	s, err := ledger.Sign(sum.ID, sum.Head, key)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := target.Write(0o644, func(w io.Writer) error { return shell.WriteJSON(w, s) }); err != nil {
+		return err
+	}
+	if sum.Torn != "" {
+		g.Warn(fmt.Sprintf("the last line of %s is cut off and not signed", path))
+	}
+	g.Logf("%s: the %d lines of %s are signed", out, s.Lines, path)
+	return nil
+}
+
+// readPrivateKey reads a file that its owner alone can read.
+func readPrivateKey(path string) (ed25519.PrivateKey, error) {
+	bad := func(err error) error {
+		return shell.InputError(fmt.Errorf("--key %s: %w", path, err), "it must hold an Ed25519 private key that nobody else can read: PEM, PKCS#8, not encrypted",
+			"(umask 077; openssl genpkey -algorithm ed25519 -out private.pem), or chmod 600 on yours", "ledger")
+	}
+	text, err := durable.ReadSecret(path)
+	if err != nil {
+		return nil, bad(err)
+	}
+	der, err := readPEM(text, "PRIVATE KEY")
+	if err != nil {
+		return nil, bad(err)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(der)
+	if err != nil {
+		return nil, bad(err)
+	}
+	key, ok := parsed.(ed25519.PrivateKey)
+	if !ok {
+		return nil, bad(errors.New("the key is of another algorithm"))
+	}
+	return key, nil
+}
+
+// signedBy is a signature and the public key that it is checked with.
+type signedBy struct {
+	signature     ledger.Signature
+	key           ed25519.PublicKey
+	path, keyPath string
+}
+
+// signatureReport is what `pate ledger verify` says of a signature.
+type signatureReport struct {
+	Valid bool  `json:"valid"` // Otherwise there is no report
+	Lines int64 `json:"lines"` // that the ledger had when it was signed
+}
+
+func readSigned(path, keyPath string) (*signedBy, error) {
+	s := signedBy{path: path, keyPath: keyPath}
+	text, err := readSmall(path)
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err = d.Decode(&s.signature); err == nil {
+			if _, end := d.Token(); end != io.EOF {
+				err = errors.New("something follows the signature")
+			}
+		}
+	}
+	if err != nil {
+		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote", "check its name", "ledger")
+	}
+	text, err = readSmall(keyPath)
+	if err == nil {
+		s.key, err = parsePublicKey(text)
+	}
+	if err != nil {
+		return nil, shell.InputError(fmt.Errorf("--public-key %s: %w", keyPath, err), "it must hold the Ed25519 public key of the signer: PEM, PKIX",
+			"ask the signer for it: openssl pkey -in private.pem -pubout -out public.pem", "ledger")
+	}
+	return &s, nil
+}
+
+func parsePublicKey(text []byte) (ed25519.PublicKey, error) {
+	der, err := readPEM(text, "PUBLIC KEY")
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := parsed.(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("the key is of another algorithm")
+	}
+	return key, nil
+}
+
+// verify verifies the ledger, and that the signature is of it.
+func (s *signedBy) verify(r io.Reader, kept ledger.Kept) (ledger.Summary, error) {
+	sum, err := ledger.VerifySigned(r, s.signature, s.key, kept, nil)
+	if errors.Is(err, ledger.ErrSignature) {
+		err = &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s: %w", s.path, err),
+			Why:   fmt.Sprintf("nothing shows that the holder of the key in %s signed this ledger", s.keyPath),
+			Fix:   "ask the signer for the signature, the public key and the ledger that belong together",
+			Topic: "ledger"}
+	}
+	return sum, err
+}
+
+// words says for people what a valid signature covers of a ledger with so many lines.
+func (s *signedBy) words(lines int64) string {
+	text := fmt.Sprintf("the holder of the key in %s signed this ledger when it had %d lines", s.keyPath, s.signature.Lines)
+	if more := lines - s.signature.Lines; more > 0 {
+		text += fmt.Sprintf("; the %d after them are not signed", more)
+	}
+	return text + "\n"
+}
+
+// readPEM returns the contents of the one block in a file.
+func readPEM(text []byte, kind string) ([]byte, error) {
+	block, rest := pem.Decode(text)
+	switch {
+	case block == nil:
+		return nil, errors.New("it is not a PEM file")
+	case block.Type != kind:
+		return nil, fmt.Errorf("it holds a block %q, not %q", block.Type, kind)
+	case len(bytes.TrimSpace(rest)) > 0:
+		return nil, errors.New("something follows the key")
+	}
+	return block.Bytes, nil
+}
+
+// readSmall reads a file of a key or a signature.
+func readSmall(path string) ([]byte, error) {
+	const most = 1 << 12
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("it is longer than %d bytes", most)
+	}
+	return text, err
+}
