@@ -68,6 +68,7 @@ func TestASignatureByAnotherKeyDoesNotHold(t *testing.T) {
 	s.PublicKey = theirs // a lie
 	_, err = verifySigned(file, s, theirs)
 	require.ErrorIs(t, err, ErrSignature)
+	s.PublicKey = nil
 	_, err = verifySigned(file, s, nil)
 	require.ErrorIs(t, err, ErrSignature)
 }
