@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +17,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/testkit"
 )
+
+var crashes = flag.Int("crashes", 2500, "schedules of faults that TestCrashes plays")
 
 // killed is what a faulty disk panics with.
 type killed struct{ power bool }
@@ -417,9 +420,9 @@ func (st *story) life(p program, d *faultyDisk, out *released, life int) (err er
 // TestCrashes kills, and cuts off from disk and power, at every boundary.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	schedules := 10_000
+	schedules := *crashes
 	if testing.Short() || testkit.Race {
-		schedules = 1000
+		schedules = min(schedules, 1000)
 	}
 	var st story
 	for seed := range schedules {
