@@ -18,7 +18,7 @@ func TestPLDExtremes(t *testing.T) {
 	for _, q := range []float64{1e-9, 0.01, 1 - 1e-9} {
 		for _, sigma := range noises {
 			for _, n := range counts {
-				p := newPLD(t, PLDConfig{MaxMemory: 4 << 20})
+				p := newPLD(t, PLDConfig{MaxMemory: 1 << 20})
 				require.NoError(t, p.Compose(sgd(q, sigma, n), 1))
 				for _, delta := range deltas {
 					b, err := p.EpsilonContext(t.Context(), delta)

@@ -38,7 +38,7 @@ func TestLawsAtAnyTilt(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(5, 6))
 	checked, tight := 0, 0
-	for range 300 {
+	for range 150 {
 		m := mixture{math.Pow(10, -4*rnd.Float64()), math.Pow(10, 2*rnd.Float64()-0.5)}
 		kind := pairSampled
 		if rnd.IntN(3) == 0 {
