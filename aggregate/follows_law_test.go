@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/internal/testkit"
@@ -25,7 +26,7 @@ var asked = func() int {
 
 // answersOf counts labels, and queries the teachers did not answer last, over a
 // whole session on one histogram.
-func answersOf(classes int, ask func(query uint64) (Answer, error)) []float64 {
+func answersOf(classes, draws int, ask func(query uint64) (Answer, error)) []float64 {
 	workers := runtime.GOMAXPROCS(0)
 	observed := make([]float64, classes+1)
 	var mu sync.Mutex
@@ -33,7 +34,7 @@ func answersOf(classes int, ask func(query uint64) (Answer, error)) []float64 {
 	for w := range workers {
 		wg.Go(func() {
 			counts := make([]float64, classes+1)
-			for q := w; q < asked; q += workers {
+			for q := w; q < draws; q += workers {
 				a, err := ask(uint64(q))
 				switch {
 				case err != nil:
@@ -60,14 +61,15 @@ func answersOf(classes int, ask func(query uint64) (Answer, error)) []float64 {
 func pValue(observed []float64, law Law) float64 {
 	var chi2, rest, restExpected float64
 	cells := 0
+	draws := floats.Sum(observed)
 	add := func(o, e float64) {
 		chi2 += (o - e) * (o - e) / e
 		cells++
 	}
 	for i, o := range observed {
-		expected := float64(asked) * math.Exp(law.LogDeclined)
+		expected := draws * math.Exp(law.LogDeclined)
 		if i < len(law.LogLabels) {
-			expected = float64(asked) * math.Exp(law.LogLabels[i])
+			expected = draws * math.Exp(law.LogLabels[i])
 		}
 		if expected >= 20 {
 			add(o, expected)
@@ -165,7 +167,11 @@ func TestMechanismsFollowTheirLaws(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			observed := answersOf(c.classes, c.ask(t))
+			draws := asked / 2
+			if c.name == "exponential" { // 2 percent of its scale are harder to see
+				draws = asked
+			}
+			observed := answersOf(c.classes, draws, c.ask(t))
 			law, err := c.law()
 			require.NoError(t, err)
 			require.Greater(t, pValue(observed, law), falseAlarm)
