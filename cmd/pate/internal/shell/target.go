@@ -77,7 +77,7 @@ func (t Target) Replaceable(inputs ...string) error {
 	if err != nil && err != io.EOF {
 		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
 	}
-	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-"} {
+	for _, kept := range []string{`{"line":1,"schema":"pate.ledger/`, "pate-key-", "-----BEGIN "} {
 		if strings.HasPrefix(string(start[:n]), kept) {
 			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written", "name another file", t.Topic)
 		}
