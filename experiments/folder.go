@@ -219,5 +219,6 @@ func (c Config) subfolder(seed int) (string, error) {
 	if err := durable.PrivateFolder(path); err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}
+	durable.SweepFolder(path) // of processes that were killed: the folder is ours, and seeds run one by one
 	return path, nil
 }
