@@ -90,6 +90,8 @@ func TestPredictionsFromAPipe(t *testing.T) {
 // the run can be repeated with those it was charged for.
 func TestPredictionsThatChangeAreNotCommitted(t *testing.T) {
 	c, lines := predicted(t)
+	seed := uint64(2) // secret noise would change an answer now and then
+	c.Seed = &seed
 	good := strings.Join(lines, "\n")
 	_, err := Run(crash.With(context.Background(), func(step string) error {
 		if step == "reserved" {

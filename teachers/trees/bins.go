@@ -124,6 +124,10 @@ func cut(sorted []float32, most int) (low, high []float32) {
 		for to < n && sorted[to] == sorted[to-1] {
 			to++
 		}
+		if to == n && from == 0 && distinct > 1 {
+			// One value has most of the rows, and stands last: it is a bin of its own.
+			to, _ = slices.BinarySearch(sorted, sorted[n-1])
+		}
 		low, high = append(low, sorted[from]), append(high, sorted[to-1])
 		from = to
 	}

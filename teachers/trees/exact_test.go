@@ -212,6 +212,13 @@ func TestSubtractedSumsAreTheSums(t *testing.T) {
 	}
 }
 
+// TestAHeavyLastValueHasABinOfItsOwn: a column with two values can be split.
+func TestAHeavyLastValueHasABinOfItsOwn(t *testing.T) {
+	low, high := cut([]float32{-1.5, -1, 1, 1, 1, 1}, 2)
+	require.Equal(t, []float32{-1.5, 1}, low)
+	require.Equal(t, []float32{-1, 1}, high)
+}
+
 // TestBinsKeepTheOrder: rows of a lower bin are below every threshold to a
 // higher one, bins are as few as asked, and with few values each has its own.
 func TestBinsKeepTheOrder(t *testing.T) {
