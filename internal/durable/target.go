@@ -81,7 +81,10 @@ func Exists(path string) (bool, error) {
 func Writable(path string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(f.Name()))
+		err = f.Close()
+		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept it
+			err = errors.Join(err, gone)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("durable: %w", err)

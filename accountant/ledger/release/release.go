@@ -80,6 +80,9 @@ func KeyName(key rng.Key) (string, error) {
 // charge: then repeating the release costs nothing more.
 func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 	done := Done{Recorded: b.recorded(r.Run)}
+	if r.Out.Path != "" {
+		durable.Sweep(r.Out.Path, "") // what a killed process left of finding out whether it can write
+	}
 	key, hasKey, err := r.Key.read()
 	if err != nil {
 		return done, err
