@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Noise is where that of the release comes from.
+// Noise returns where the noise of a release comes from.
 func (g *Globals) Noise() ledger.Noise {
 	if g.Seeded {
 		return ledger.SeededNoise
@@ -38,8 +38,8 @@ func (g *Globals) Logf(format string, args ...any) {
 // Warn says, also with --quiet, what may be unsafe.
 func (g *Globals) Warn(text string) { fmt.Fprintf(g.Stderr, "pate: warning: %s\n", text) }
 
-// ParsedFormat is the validated --format.
+// ParsedFormat returns the validated --format.
 func (g *Globals) ParsedFormat() table.Format {
-	f, _ := table.ParseFormat(g.Format) // Checked before any command runs
+	f, _ := table.ParseFormat(g.Format) // checked before any command runs
 	return f
 }

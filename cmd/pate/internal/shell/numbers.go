@@ -35,6 +35,7 @@ func FormatUp(x float64, exact bool) string {
 // FormatDown prints a lower bound to five digits, rounded down.
 func FormatDown(x float64) string { return strings.TrimPrefix(number.DigitsDown(x, 5), "+") }
 
+// WriteJSON writes v, indented, and a line end.
 func WriteJSON(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
