@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -22,8 +21,6 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/testkit"
 )
-
-var mostRows = flag.Int("rows", 640, "rows in the longest cases of TestEndToEnd that start at the first row")
 
 // readNumbers reads a file of comma-separated numbers.
 func readNumbers(t testing.TB, path string) [][]float64 {
@@ -130,9 +127,6 @@ func TestEndToEnd(t *testing.T) {
 				if n, _ := fmt.Sscanf(c.Queries, "rows %d..%d", &first, &last); n == 2 {
 					if testkit.Race && last > 99 {
 						t.Skip("one goroutine: nothing to learn under the race detector")
-					}
-					if last-first >= *mostRows && (c.Mechanism == "gnmax" || c.Mechanism == "lnmax_rdp_2018") {
-						t.Skip("as the cases of fewer rows, and slow: -rows 1000")
 					}
 					rows = counts[first : last+1]
 				} else {
