@@ -136,28 +136,46 @@ func TestWhyACheckpointIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "format 1")
 }
 
-func FuzzCheckpoint(f *testing.F) {
+// afterTwoSteps returns the trainer of a small run that writes its checkpoint to path.
+func afterTwoSteps(t testing.TB, path string) *trainer {
 	d, key := clouds(30, 3), SeedKey(5)
 	cfg := usual
-	cfg.Steps, cfg.Workers, cfg.Checkpoint = 2, 1, filepath.Join(f.TempDir(), "run.ckpt")
-	start := func(tb testing.TB) *trainer {
-		m, err := NewSoftmax(3, 3)
-		require.NoError(tb, err)
-		t, err := newTrainer(m, d, cfg)
-		require.NoError(tb, err)
-		t.release.key, t.entry = key.DeriveBytes("dpsgd", fingerprint(cfg.text(), m, d, 1)), 1
-		return t
-	}
-	first := start(f)
-	first.done, first.counts = 2, Diagnostics{Sampled: 3}
-	require.NoError(f, first.save())
-	whole, err := os.ReadFile(cfg.Checkpoint)
+	cfg.Steps, cfg.Workers, cfg.Checkpoint = 2, 1, path
+	m, err := NewSoftmax(3, 3)
+	require.NoError(t, err)
+	tr, err := newTrainer(m, d, cfg)
+	require.NoError(t, err)
+	tr.release.key, tr.entry = key.DeriveBytes("dpsgd", fingerprint(cfg.text(), m, d, 1)), 1
+	tr.done, tr.counts = 2, Diagnostics{Sampled: 3}
+	return tr
+}
+
+// TestACheckpointOfAnEarlierVersion checks that testdata/run.ckpt, written when the format
+// was new, is read, and written again byte for byte.
+func TestACheckpointOfAnEarlierVersion(t *testing.T) {
+	written, err := os.ReadFile(filepath.Join("testdata", "run.ckpt"))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "run.ckpt")
+	tr := afterTwoSteps(t, path)
+	tr.done, tr.counts = 0, Diagnostics{}
+	require.NoError(t, tr.read(bytes.NewReader(written)))
+	require.Equal(t, Diagnostics{Sampled: 3}, tr.counts)
+	require.NoError(t, tr.save())
+	again, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, written, again)
+}
+
+func FuzzCheckpoint(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "run.ckpt")
+	require.NoError(f, afterTwoSteps(f, path).save())
+	whole, err := os.ReadFile(path)
 	require.NoError(f, err)
 	f.Add(whole)
 	f.Add([]byte(checkpointMagic))
 	f.Add([]byte(checkpointMagic1))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		err := start(t).read(bytes.NewReader(data))
+		err := afterTwoSteps(t, path).read(bytes.NewReader(data))
 		if !bytes.Equal(data, whole) && !errors.Is(err, ErrCheckpoint) {
 			t.Fatalf("accepted, or another error: %v", err)
 		}

@@ -3,7 +3,9 @@ package features
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -334,4 +336,17 @@ func FuzzCacheFile(f *testing.F) {
 			require.Equal(t, x, got)
 		}
 	})
+}
+
+// TestACacheFileOfAnEarlierVersion checks the bytes of a file: two pieces of rows (1, 2), each
+// with its hash.
+func TestACacheFileOfAnEarlierVersion(t *testing.T) {
+	x := matrixOf(pieceRows+1, 2, 2)
+	for i := range x.Data {
+		x.Data[i] = float32(i%2 + 1)
+	}
+	file := cacheFile{key: [32]byte{1, 2, 3}}
+	var written bytes.Buffer
+	require.NoError(t, file.write(&written, x))
+	require.Equal(t, "73ecaa458fa391f1124b206e3cd1f15d62b876981a62e655f692950756688ff7", fmt.Sprintf("%x", sha256.Sum256(written.Bytes())))
 }

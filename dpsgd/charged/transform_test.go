@@ -1,10 +1,13 @@
 package charged
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,4 +172,18 @@ func FuzzTransform(f *testing.F) {
 			t.Fatal(x.Cols)
 		}
 	})
+}
+
+// TestTransformsOfAnEarlierVersion checks that what was written when the format was new is
+// read, and written again byte for byte.
+func TestTransformsOfAnEarlierVersion(t *testing.T) {
+	for _, name := range []string{"scattering", "gradients"} {
+		written, err := os.ReadFile(filepath.Join("testdata", name+".transform"))
+		require.NoError(t, err)
+		var read Transform
+		require.NoError(t, read.UnmarshalBinary(written))
+		again, err := read.MarshalBinary()
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(written, again), name)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -72,4 +74,16 @@ func FuzzLoad(f *testing.F) {
 			require.Zero(t, v-v)
 		}
 	})
+}
+
+// TestAFileOfAnEarlierVersion checks that testdata/small.model, written when the format was
+// new, is read, and written again byte for byte.
+func TestAFileOfAnEarlierVersion(t *testing.T) {
+	written, err := os.ReadFile(filepath.Join("testdata", "small.model"))
+	require.NoError(t, err)
+	m := small(t, 2)
+	require.NoError(t, m.Load(bytes.NewReader(written)))
+	var again bytes.Buffer
+	require.NoError(t, m.Save(&again))
+	require.Equal(t, written, again.Bytes())
 }

@@ -300,3 +300,16 @@ func TestOpenModelReadsNoMoreThanItMust(t *testing.T) {
 	require.ErrorIs(t, err, ErrModelFile)
 	require.ErrorContains(t, err, "no regular file")
 }
+
+// TestAModelFileOfAnEarlierVersion checks that testdata/linear.model, written when the
+// format was new, opens, and is written again byte for byte.
+func TestAModelFileOfAnEarlierVersion(t *testing.T) {
+	path := filepath.Join("testdata", "linear.model")
+	m, err := OpenModel(path)
+	require.NoError(t, err)
+	again, err := m.bytes()
+	require.NoError(t, err)
+	written, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, written, again)
+}
