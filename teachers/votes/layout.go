@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/pate-go/pate/internal/npy"
 )
 
 // findLayout finds where the cells are, and reads headers and the ends of lines
@@ -44,17 +46,17 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 		if err != nil {
 			return layout{}, err
 		}
-		if len(head.shape) != 2 {
-			return layout{}, &Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.shape)),
+		if len(head.Shape) != 2 {
+			return layout{}, &Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
 				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: "save a matrix"}
 		}
-		lines, width := head.shape[0], head.shape[1]
-		if head.fortran {
+		lines, width := head.Shape[0], head.Shape[1]
+		if head.Fortran {
 			lines, width = width, lines
 		}
-		return linesLayout(lines, width, opt.Transpose != head.fortran, cur, func(i int) cursor {
+		return linesLayout(lines, width, opt.Transpose != head.Fortran, cur, func(i int) cursor {
 			at := cur
-			at.offset += int64(i) * int64(width) * int64(cur.npy.size)
+			at.offset += int64(i) * int64(width) * int64(cur.npy.Size)
 			return at
 		}, in)
 	}
@@ -90,17 +92,17 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	}
 	var lines, width int
 	if isNPY {
-		var head npyHeader
+		var head npy.Header
 		if head, cur, err = npyLayout(r, in); err != nil {
 			return 0, cursor{}, err
 		}
 		switch {
-		case len(head.shape) == 1:
-			return head.shape[0], cur, nil
-		case len(head.shape) != 2:
-			return 0, cursor{}, notVector(in, fmt.Sprintf("holds an array of %d dimensions", len(head.shape)))
+		case len(head.Shape) == 1:
+			return head.Shape[0], cur, nil
+		case len(head.Shape) != 2:
+			return 0, cursor{}, notVector(in, fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)))
 		}
-		lines, width = head.shape[0], head.shape[1]
+		lines, width = head.Shape[0], head.Shape[1]
 	} else {
 		text, err := csvLayout(ctx, r, in, opt, false)
 		if err != nil {
@@ -122,29 +124,29 @@ func notVector(in *input, what string) error {
 }
 
 // npyLayout reads the header and checks it against the size of the file.
-func npyLayout(r *reader, in *input) (npyHeader, cursor, error) {
-	raw, err := r.at(in, 0, len(npyMagic)+2+4+maxNPYHeader)
+func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
+	raw, err := r.at(in, 0, npy.MaxHeader)
 	if err != nil {
-		return npyHeader{}, cursor{}, err
+		return npy.Header{}, cursor{}, err
 	}
-	head, used, err := readNPYHeader(raw)
+	head, used, err := npy.ReadHeader(raw)
 	if err != nil {
 		return head, cursor{}, &Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
 	}
-	t, ok := npyTypeOf(head.typ)
+	t, ok := npy.TypeOf(head.Type)
 	if !ok {
-		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.typ), Why: "votes are booleans, integers of 1 to 8 bytes or floats of 2 to 8", Fix: "convert with array.astype('int8') or 'int16'"}
+		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: "votes are booleans, integers of 1 to 8 bytes or floats of 2 to 8", Fix: "convert with array.astype('int8') or 'int16'"}
 	}
 	cells, fits := 1, true
-	for _, n := range head.shape {
+	for _, n := range head.Shape {
 		if n != 0 && cells > math.MaxInt/8/n {
 			fits = false
 			break
 		}
 		cells *= n
 	}
-	if want := int64(used) + int64(cells)*int64(t.size); !fits || want != in.size {
-		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
+	if want := int64(used) + int64(cells)*int64(t.Size); !fits || want != in.size {
+		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("is not as long as its header says: %d bytes for shape %v", in.size, head.Shape), Why: "the file was cut off or overwritten", Fix: "save it again"}
 	}
 	return head, cursor{in: in, offset: int64(used), npy: &t}, nil
 }
@@ -155,7 +157,7 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if bytes.HasPrefix(head, []byte(npyMagic)) {
+	if bytes.HasPrefix(head, []byte(npy.Magic)) {
 		return true, nil
 	}
 	e := &Error{File: in.name, Why: "votes are CSV or NPY"}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/npy"
 )
 
 // Save writes the votes to path as an NPY file, version 1.0: int8 up to 127
@@ -18,7 +19,7 @@ func (v Matrix) Save(path string) error {
 		if v.narrow == nil {
 			typ = "<i2"
 		}
-		if err := writeNPYHeader(w, npyHeader{typ: typ, shape: []int{v.queries, v.teachers}}); err != nil {
+		if err := npy.WriteHeader(w, npy.Header{Type: typ, Shape: []int{v.queries, v.teachers}}); err != nil {
 			return err
 		}
 		buf := make([]byte, 0, 2*v.teachers)

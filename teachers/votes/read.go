@@ -3,6 +3,8 @@ package votes
 import (
 	"context"
 	"fmt"
+
+	"github.com/pate-go/pate/internal/npy"
 )
 
 // cell is how a vote or a count is held: labels in one byte, as int8, or in two,
@@ -32,7 +34,7 @@ type layout struct {
 type cursor struct {
 	in     *input
 	offset int64
-	npy    *npyType // nil: CSV
+	npy    *npy.Type // nil: CSV
 	csv    csvPosition
 }
 
@@ -175,7 +177,7 @@ func fill[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err err
 // skip passes over cells of a cursor; scratch is room to read them into.
 func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error {
 	if cur.npy != nil {
-		cur.offset += int64(n) * int64(cur.npy.size)
+		cur.offset += int64(n) * int64(cur.npy.Size)
 		return nil
 	}
 	for n > 0 {

@@ -1,4 +1,4 @@
-package votes
+package npy
 
 import (
 	"encoding/binary"
@@ -9,49 +9,52 @@ import (
 	"strings"
 )
 
-// npyHeader is what the head of an NPY file says of an array (NumPy's format 1.0
-// to 3.0, numpy.lib.format).
-type npyHeader struct {
-	typ     string // such as "<i2"
-	fortran bool   // the first index varies fastest
-	shape   []int
+// Header is what the head of an NPY file says of an array (NumPy's format 1.0 to 3.0,
+// numpy.lib.format).
+type Header struct {
+	Type    string // such as "<i2"
+	Fortran bool   // the first index varies fastest
+	Shape   []int
 }
 
 const (
-	npyMagic = "\x93NUMPY"
-	// maxNPYHeader bounds the text of the header; NumPy itself writes about 120
+	// Magic is how every NPY file begins.
+	Magic = "\x93NUMPY"
+	// MaxHeader is the number of bytes that hold the head of any file that [ReadHeader] takes.
+	MaxHeader = maxText + 12
+	// maxText bounds the text of the header; NumPy itself writes about 120
 	// bytes for a matrix and refuses beyond 10,000.
-	maxNPYHeader = 10_000
+	maxText = 10_000
 )
 
-func writeNPYHeader(w io.Writer, h npyHeader) error {
+// WriteHeader writes the head of a file, version 1.0. The elements follow.
+func WriteHeader(w io.Writer, h Header) error {
 	order := "False"
-	if h.fortran {
+	if h.Fortran {
 		order = "True"
 	}
-	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (", h.typ, order)
-	for _, n := range h.shape {
+	text := fmt.Sprintf("{'descr': '%s', 'fortran_order': %s, 'shape': (", h.Type, order)
+	for _, n := range h.Shape {
 		text += fmt.Sprintf("%d, ", n)
 	}
 	text += "), }"
 	// Padded with spaces and a newline so that the data start at a multiple of 64.
-	fixed := len(npyMagic) + 2 + 2
+	fixed := len(Magic) + 2 + 2
 	text += strings.Repeat(" ", (64-(fixed+len(text)+1)%64)%64) + "\n"
-	head := append([]byte(npyMagic), 1, 0)
+	head := append([]byte(Magic), 1, 0)
 	head = binary.LittleEndian.AppendUint16(head, uint16(len(text)))
 	_, err := w.Write(append(head, text...))
 	return err
 }
 
-// readNPYHeader reads the head of the file that begins with raw and returns its
-// length.
-func readNPYHeader(raw []byte) (h npyHeader, used int, err error) {
-	used = len(npyMagic) + 2
-	if len(raw) < used || string(raw[:len(npyMagic)]) != npyMagic {
+// ReadHeader reads the head of the file that begins with raw and returns its length.
+func ReadHeader(raw []byte) (h Header, used int, err error) {
+	used = len(Magic) + 2
+	if len(raw) < used || string(raw[:len(Magic)]) != Magic {
 		return h, 0, errors.New("not an NPY file")
 	}
 	length := 4
-	switch major := raw[len(npyMagic)]; major {
+	switch major := raw[len(Magic)]; major {
 	case 1:
 		length = 2
 	case 2, 3:
@@ -67,19 +70,19 @@ func readNPYHeader(raw []byte) (h npyHeader, used int, err error) {
 	}
 	used += length
 	switch {
-	case size > maxNPYHeader:
-		return h, 0, fmt.Errorf("the header has %d bytes, at most %d are read", size, maxNPYHeader)
+	case size > maxText:
+		return h, 0, fmt.Errorf("the header has %d bytes, at most %d are read", size, maxText)
 	case uint64(len(raw)-used) < size:
 		return h, 0, errors.New("the header is cut off")
 	}
-	h, err = parseNPYHeader(string(raw[used : used+int(size)]))
+	h, err = parseHeader(string(raw[used : used+int(size)]))
 	return h, used + int(size), err
 }
 
-// parseNPYHeader reads the dictionary of the header: the three keys, in any
+// parseHeader reads the dictionary of the header: the three keys, in any
 // order, and nothing else.
-func parseNPYHeader(text string) (npyHeader, error) {
-	var h npyHeader
+func parseHeader(text string) (Header, error) {
+	var h Header
 	seen := map[string]bool{}
 	s := scanner{rest: text}
 	s.expect("{")
@@ -92,15 +95,15 @@ func parseNPYHeader(text string) (npyHeader, error) {
 		seen[key] = true
 		switch key {
 		case "descr":
-			h.typ = s.quoted()
+			h.Type = s.quoted()
 		case "fortran_order":
-			if h.fortran = s.accept("True"); !h.fortran {
+			if h.Fortran = s.accept("True"); !h.Fortran {
 				s.expect("False")
 			}
 		case "shape":
 			s.expect("(")
 			for !s.accept(")") && s.err == nil {
-				h.shape = append(h.shape, s.number())
+				h.Shape = append(h.Shape, s.number())
 				if !s.accept(",") {
 					s.expect(")")
 					break

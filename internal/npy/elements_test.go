@@ -1,0 +1,25 @@
+package npy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHalfFloat has the landmarks of the format and every whole number in it.
+func TestHalfFloat(t *testing.T) {
+	for bits, want := range map[uint16]float64{
+		0: 0, 0x3c00: 1, 0xbc00: -1, 0x0001: 0x1p-24, 0x03ff: 0x3ffp-24, 0x0400: 0x1p-14, 0x3555: 0.333251953125, 0x7bff: 65504, 0x7c00: math.Inf(1), 0xfc00: math.Inf(-1),
+	} {
+		require.Equal(t, want, halfFloat(bits), "%#x", bits)
+	}
+	require.True(t, math.Signbit(halfFloat(0x8000)))
+	require.True(t, math.IsNaN(halfFloat(0x7e00)))
+	require.True(t, math.IsNaN(halfFloat(0xfc01)))
+	last := -1.0
+	for bits := range uint16(0x7c00) {
+		require.Greater(t, halfFloat(bits), last, "%#x", bits)
+		last = halfFloat(bits)
+	}
+}
