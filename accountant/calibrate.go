@@ -72,11 +72,41 @@ func epsilonOfEvent(ctx context.Context, newAccount NewAccount, e Event, delta f
 	if err := account.Compose(e, 1); err != nil {
 		return Bound{}, err
 	}
-	if long, ok := account.(*PLD); ok {
+	switch long := account.(type) {
+	case *PLD:
 		b, err := long.EpsilonContext(ctx, delta)
 		return b.Bound, err
+	case *Tight:
+		return long.EpsilonContext(ctx, delta)
 	}
 	return account.Epsilon(delta)
+}
+
+// A Rougher is an account that takes long and can start one that does not, whose
+// claims are never below its own. Calibrations begin where the rough one ends.
+type Rougher interface {
+	// Rough starts the rough account; nil if there is none.
+	Rough() Accountant
+}
+
+// roughly returns how the rough accounts of a slow one are started; nil if there are
+// none.
+func roughly(newAccount NewAccount) NewAccount {
+	account, err := newAccount()
+	if err != nil {
+		return nil // the calibration will say so
+	}
+	slow, ok := account.(Rougher)
+	if !ok || slow.Rough() == nil {
+		return nil
+	}
+	return func() (Accountant, error) {
+		account, err := newAccount()
+		if err != nil {
+			return nil, err
+		}
+		return account.(Rougher).Rough(), nil
+	}
 }
 
 // CalibrateNoise returns the least noise, to 1e-8 relative, for which the event meets
@@ -98,7 +128,12 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	fail := func(noise float64, b Bound) (float64, Bound, error) {
 		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
 	}
-	hi := 1.0
+	hi, first := 1.0, 2.0
+	if rough := roughly(newAccount); rough != nil {
+		if noise, _, err := CalibrateNoise(ctx, rough, target, event); err == nil {
+			hi, first = noise, 1.3
+		}
+	}
 	best, err := try(hi)
 	if err != nil {
 		return 0, Bound{}, err
@@ -106,7 +141,7 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	lo := hi
 	over := best.Upper // epsilon at lo
 	if best.Upper > target.Epsilon {
-		for factor := 2.0; best.Upper > target.Epsilon; factor = math.Min(factor*factor, 1024) {
+		for factor := first; best.Upper > target.Epsilon; factor = math.Min(factor*factor, 1024) {
 			if hi == maxNoise {
 				return fail(hi, best)
 			}
@@ -116,7 +151,7 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 			}
 		}
 	} else {
-		for factor := 2.0; ; factor = math.Min(factor*factor, 1024) {
+		for factor := first; ; factor = math.Min(factor*factor, 1024) {
 			if lo == minNoise {
 				return fail(lo, best)
 			}
@@ -198,15 +233,23 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	}
 	// Invariant: lo meets the target, with best; hi, once tried, does not.
 	var lo, hi int64 = 0, 1
+	if rough := roughly(newAccount); rough != nil {
+		if n, _, err := CalibrateCount(ctx, rough, target, event); err == nil {
+			hi = n
+		}
+	}
 	best, err := try(hi)
 	if err != nil {
 		return 0, Bound{}, err
 	}
 	if best.Upper > target.Epsilon {
-		return 0, Bound{}, &NoBracketError{"count", 1, best.Upper, target}
+		return 0, Bound{}, &NoBracketError{"count", float64(hi), best.Upper, target}
 	}
-	for {
+	for near := hi > 1; ; near = false {
 		lo, hi = hi, 2*hi
+		if near {
+			hi = lo + lo/4 + 1
+		}
 		if hi > maxCount {
 			return 0, Bound{}, &NoBracketError{"count", float64(lo), best.Upper, target}
 		}

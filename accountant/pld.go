@@ -37,6 +37,9 @@ type PLD struct {
 	plans    map[int]*mathx.FFT
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
+	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
+	maxPairs int  // different ones that are taken; 0 for any number
+	maxWork  int  // points that one answer may transform or place; 0 for any number
 }
 
 var _ Accountant = (*PLD)(nil)
@@ -86,6 +89,9 @@ func (p *PLD) Compose(e Event, count int64) error {
 		if err := leaf.row().pair(&s, added.curves.Counts[i]); err != nil {
 			return err
 		}
+	}
+	if p.maxPairs > 0 && p.pairs.Union(&s.pairs.Multiset) > p.maxPairs {
+		return &UnsupportedEventError{e, fmt.Sprintf("loss distributions of more than %d different releases take long", p.maxPairs)}
 	}
 	if !p.terms.fits(&added) || !p.pairs.fits(&s.pairs) {
 		return errTooMany

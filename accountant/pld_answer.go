@@ -48,7 +48,11 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	}
 	b.Floor, b.Upper, b.GapReached, b.Points = v.lower, math.Min(v.upper, mathx.Up(pure)), v.reached, v.points
 	b.Lower = b.Floor
-	if below != above {
+	switch {
+	case below == above:
+	case p.upper:
+		b.Lower = 0
+	default:
 		w, err := p.interval(ctx, below, target{deltaUp: least, deltaLow: least, gap: 8 * p.cfg.Gap, onlyLower: true})
 		if err != nil {
 			return PLDBound{}, err
@@ -187,6 +191,11 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 	}
 	q.aimDelta(mathx.Log(to.deltaUp), to.gap)
 	c := p.newConvolver(ctx)
+	for i := range q.parts {
+		if a := q.parts[i].atoms; a != nil {
+			c.work += len(a.logp)
+		}
+	}
 	best := epsilonInterval{upper: math.Inf(1)}
 	aim := math.Min(to.gap, math.Max(q.center, q.spread)/100)
 	budget := 0.7 * aim
@@ -328,7 +337,7 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 
 // newConvolver shares transforms within one account.
 func (p *PLD) newConvolver(ctx context.Context) *convolver {
-	return &convolver{ctx: ctx, plans: p.plans, maxLength: int(p.cfg.MaxMemory / bytesPerPoint)}
+	return &convolver{ctx: ctx, plans: p.plans, maxLength: int(p.cfg.MaxMemory / bytesPerPoint), maxWork: p.maxWork}
 }
 
 // bytesPerPoint is the memory of a convolution per point of its window, the

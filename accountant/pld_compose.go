@@ -6,7 +6,7 @@ func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	c.accuracy = q.accuracy
 	if len(q.parts) == 1 && len(stages[0]) == 1 && stages[0][0].power == q.parts[0].count {
 		// One mechanism that has its own lattice stays there.
-		step, err := q.parts[0].law(stages[0][0].h, q.lambda, q.reverse, up, c.maxLength)
+		step, err := c.law(&q.parts[0], stages[0][0].h, q, up)
 		if err != nil {
 			return nil, err
 		}
@@ -23,6 +23,15 @@ func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	return c.convolve(1, factors...)
 }
 
+// law discretises one step of a part and counts its points.
+func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted, error) {
+	t, err := part.law(h, q.lambda, q.reverse, up, c.maxLength)
+	if err != nil {
+		return nil, err
+	}
+	return t, c.spend(len(t.p))
+}
+
 // build runs one component through its stages and returns what is left to
 // convolve on the top grid: blocks, and at most one shorter remainder.
 func (q *query) build(c *convolver, part *component, stages []stage, top float64, up bool) ([]factor, error) {
@@ -30,7 +39,7 @@ func (q *query) build(c *convolver, part *component, stages []stage, top float64
 	if len(stages) > 0 {
 		first = stages[0].h
 	}
-	block, err := part.law(first, q.lambda, q.reverse, up, c.maxLength)
+	block, err := c.law(part, first, q, up)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type convolver struct {
 	accuracy  float64 // tilted mass that all windows together may leave outside
 	plans     map[int]*mathx.FFT
 	largest   int // longest transform so far
+	work      int // points transformed or placed so far
+	maxWork   int // 0 for any number
 	clamp     int // test hook: 0, or the longest window allowed, wrapping silently
 }
 
@@ -31,6 +33,16 @@ const maxRounding = 0.1
 var errRounding = errors.New("accountant: rounding errors of the convolution are too large to certify")
 
 var errTooLong = errors.New("accountant: the convolution does not fit in memory")
+
+var errTooMuchWork = errors.New("accountant: loss distributions of these events take too long")
+
+// spend counts points, and refuses more than are allowed.
+func (c *convolver) spend(points int) error {
+	if c.work += points; c.maxWork > 0 && c.work > c.maxWork {
+		return errTooMuchWork
+	}
+	return nil
+}
 
 // chernoffWindow returns lattice bounds outside which, on either side, there is
 // at most e^logOutside of the tilted law of a sum of factors (Chernoff's bound), as
@@ -127,6 +139,9 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		length = min(length, c.clamp)
 	}
 	c.largest = max(c.largest, length)
+	if err := c.spend(length * (len(factors) + 1)); err != nil {
+		return nil, err
+	}
 	plan := c.plans[length]
 	if plan == nil {
 		plan = mathx.NewFFT(length)

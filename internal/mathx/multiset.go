@@ -42,6 +42,17 @@ func (m *Multiset[K]) Fits(u *Multiset[K]) bool {
 	return true
 }
 
+// Union returns how many different keys m and u have together.
+func (m *Multiset[K]) Union(u *Multiset[K]) int {
+	n := len(m.Keys)
+	for _, k := range u.Keys {
+		if _, ok := m.index[k]; !ok {
+			n++
+		}
+	}
+	return n
+}
+
 // Merge adds all of u, which must fit.
 func (m *Multiset[K]) Merge(u *Multiset[K]) {
 	for i, k := range u.Keys {

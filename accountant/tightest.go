@@ -1,0 +1,195 @@
+package accountant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Method says which accountant makes a claim about a fixed list of events.
+type Method string
+
+const (
+	// ByTightest is the least claim of those below that hold the events.
+	ByTightest Method = "auto"
+	// ByPLD is the upper end of [PLD], which refuses events without a known pair.
+	ByPLD Method = "pld"
+	// ByRDP is [RDP] at the best order.
+	ByRDP Method = "rdp"
+)
+
+// ParseMethod reads the name of a method.
+func ParseMethod(name string) (Method, error) {
+	switch m := Method(name); m {
+	case ByTightest, ByPLD, ByRDP:
+		return m, nil
+	}
+	return "", fmt.Errorf("accountant: %q makes no claims: there are auto, pld and rdp", name)
+}
+
+// TightConfig fixes what a tight account is about.
+type TightConfig struct {
+	Relation Relation  // required
+	Method   Method    // "" means ByTightest
+	Orders   []float64 // Rényi orders, as in Config
+}
+
+// NewAccount starts a tight account.
+func (c TightConfig) NewAccount() (Accountant, error) { return NewTight(c) }
+
+// Tight accounts for a run whose events are all fixed before its first answer, by
+// whichever accountant proves least. Both are bounds of the same run, and neither is
+// chosen by an answer, so the lesser is a bound.
+//
+// It is no filter. A run that goes on for as long as a total of loss distributions is
+// within a budget is not covered by that budget; see package ledger, mode Filter.
+//
+// Loss distributions are left out where they would be no help to wait for: of events
+// without a pair, of more than 64 different releases, and where an answer would take
+// more than a few seconds, counted in points and not by a clock. So the same events
+// have the same claim wherever it is computed.
+type Tight struct {
+	cfg  TightConfig
+	rdp  *RDP
+	pld  *PLD  // nil once it does not hold the events
+	lack error // why
+}
+
+var _ Accountant = (*Tight)(nil)
+
+const (
+	// maxTightPairs bounds the different pairs of a tight account: time grows with them.
+	maxTightPairs = 64
+	// maxTightWork bounds the points that one answer transforms or places.
+	maxTightWork = 1 << 27
+)
+
+// NewTight starts an empty account.
+func NewTight(cfg TightConfig) (*Tight, error) {
+	if cfg.Method == "" {
+		cfg.Method = ByTightest
+	}
+	if _, err := ParseMethod(string(cfg.Method)); err != nil {
+		return nil, err
+	}
+	t := &Tight{cfg: cfg}
+	var err error
+	if t.rdp, err = NewRDP(Config{Relation: cfg.Relation, Orders: cfg.Orders}); err != nil {
+		return nil, err
+	}
+	if cfg.Method == ByRDP {
+		return t, nil
+	}
+	if t.pld, err = NewPLD(PLDConfig{Relation: cfg.Relation}); err != nil {
+		return nil, err
+	}
+	t.pld.upper, t.pld.maxPairs, t.pld.maxWork = true, maxTightPairs, maxTightWork
+	return t, nil
+}
+
+// Compose implements Accountant.
+func (t *Tight) Compose(e Event, count int64) error {
+	if t.pld != nil {
+		if err := t.pld.Compose(e, count); err != nil {
+			if t.cfg.Method == ByPLD || !errors.Is(err, ErrUnsupportedEvent) {
+				return err
+			}
+			if err := t.rdp.Compose(e, count); err != nil {
+				return err
+			}
+			t.pld, t.lack = nil, err
+			return nil
+		}
+	}
+	return t.rdp.Compose(e, count) // whose only errors are also those of PLD
+}
+
+// Claim is what a list of events costs, and who says so.
+type Claim struct {
+	Bound
+	By Method // ByPLD or ByRDP
+	// Lack says why loss distributions did not answer; nil if they did, or were not
+	// asked.
+	Lack error
+}
+
+// Claim bounds the epsilon of everything composed at delta in [0, 1).
+func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
+	b, err := t.rdp.Epsilon(delta)
+	if err != nil {
+		return Claim{}, err
+	}
+	c := Claim{Bound: b, By: ByRDP, Lack: t.lack}
+	if t.pld == nil {
+		return c, nil
+	}
+	p, err := t.pld.EpsilonContext(ctx, delta)
+	switch {
+	case errors.Is(err, errTooMuchWork) && t.cfg.Method != ByPLD:
+		c.Lack = err
+		return c, nil
+	case err != nil:
+		return Claim{}, err
+	}
+	// What PLD answers is the lesser of its own and a Rényi bound already.
+	c.Lower = math.Min(p.Lower, b.Upper)
+	if t.cfg.Method == ByPLD || p.Upper < b.Upper {
+		c.Bound, c.By = p.Bound, ByPLD
+	}
+	return c, nil
+}
+
+// EpsilonContext is the bound of Claim.
+func (t *Tight) EpsilonContext(ctx context.Context, delta float64) (Bound, error) {
+	c, err := t.Claim(ctx, delta)
+	return c.Bound, err
+}
+
+// Epsilon implements Accountant; see Claim.
+func (t *Tight) Epsilon(delta float64) (Bound, error) {
+	return t.EpsilonContext(context.Background(), delta)
+}
+
+// Delta implements Accountant.
+func (t *Tight) Delta(epsilon float64) (Bound, error) {
+	b, err := t.rdp.Delta(epsilon)
+	if err != nil || t.pld == nil {
+		return b, err
+	}
+	p, err := t.pld.Delta(epsilon)
+	switch {
+	case errors.Is(err, errTooMuchWork) && t.cfg.Method != ByPLD:
+		return b, nil
+	case err != nil:
+		return Bound{}, err
+	case t.cfg.Method == ByPLD || p.Upper < b.Upper:
+		return p, nil
+	}
+	b.Lower = math.Min(p.Lower, b.Upper)
+	return b, nil
+}
+
+// Rough implements Rougher: Rényi divergences alone.
+func (t *Tight) Rough() Accountant {
+	if t.cfg.Method == ByRDP {
+		return nil
+	}
+	return &RDP{cfg: t.rdp.cfg, orders: t.rdp.orders, refine: t.rdp.refine}
+}
+
+// Tightest returns what events cost together, by the method that claims least of those
+// that hold them, or by the one that is named. The events must be fixed before any
+// answer: see [Tight].
+func Tightest(ctx context.Context, m Method, rel Relation, delta float64, events ...Event) (Claim, error) {
+	t, err := NewTight(TightConfig{Relation: rel, Method: m})
+	if err != nil {
+		return Claim{}, err
+	}
+	for _, e := range events {
+		if err := t.Compose(e, 1); err != nil {
+			return Claim{}, err
+		}
+	}
+	return t.Claim(ctx, delta)
+}
