@@ -3,9 +3,13 @@ package golearn
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sjwhitworth/golearn/base"
 	"github.com/sjwhitworth/golearn/trees"
@@ -39,7 +43,7 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 	}
 	return fit(ctx, "ID3", data, l.Pool, func(pooled teachers.Dataset) (teachers.Classifier, error) {
 		model := &forest{pool: l.Pool, threshold: l.Threshold, features: data.X.Cols, pooled: pooled.X.Cols, classes: data.Classes}
-		rule := &someFeatures{ctx: ctx, rnd: rnd, count: l.Features}
+		rule := &someFeatures{ctx: ctx, count: l.Features}
 		if rule.count == 0 {
 			rule.count = int(math.Ceil(math.Sqrt(float64(pooled.X.Cols))))
 		}
@@ -53,6 +57,7 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 			if err != nil {
 				return nil, err
 			}
+			rule.tree = rnd.Uint64()
 			root, err := model.add(trees.InferID3Tree(instances, rule))
 			if err != nil {
 				return nil, err
@@ -68,11 +73,15 @@ func (l BaggedID3) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Ran
 
 // someFeatures picks, among a random choice of features, the one with most information.
 // Once ctx is done it picks none, and that ends the tree.
+//
+// golearn lists features, visits the children of a node and adds up entropies in the random
+// order of Go's maps. So that a seed gives one model, features are sorted here, the choice
+// at a node is a function of the tree and of what the node holds, and entropies are added in
+// order.
 type someFeatures struct {
 	ctx   context.Context
-	rnd   *rand.Rand
+	tree  uint64 // seed of the present tree
 	count int
-	rule  trees.InformationGainRuleGenerator
 }
 
 func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTreeRule {
@@ -80,12 +89,52 @@ func (s *someFeatures) GenerateSplitRule(f base.FixedDataGrid) *trees.DecisionTr
 		return nil
 	}
 	candidates := base.AttributeDifferenceReferences(f.AllAttributes(), f.AllClassAttributes())
-	count := min(s.count, len(candidates))
-	for i := range count {
-		j := i + s.rnd.IntN(len(candidates)-i)
-		candidates[i], candidates[j] = candidates[j], candidates[i]
+	slices.SortFunc(candidates, func(a, b base.Attribute) int { return strings.Compare(a.GetName(), b.GetName()) })
+	if len(candidates) > 1 { // alwaysOn tells nothing apart
+		candidates = slices.DeleteFunc(candidates, func(a base.Attribute) bool { return a.GetName() == alwaysOn })
 	}
-	return s.rule.GetSplitRuleFromSelection(candidates[:count], f)
+	rnd := rand.New(rand.NewPCG(s.tree, fingerprint(candidates, base.GetClassDistribution(f))))
+	count := min(s.count, len(candidates))
+	var best base.Attribute
+	least := math.Inf(1)
+	for i := range count {
+		j := i + rnd.IntN(len(candidates)-i)
+		candidates[i], candidates[j] = candidates[j], candidates[i]
+		if left := remaining(base.GetClassDistributionAfterSplit(f, candidates[i])); left < least {
+			best, least = candidates[i], left
+		}
+	}
+	return &trees.DecisionTreeRule{SplitAttr: best}
+}
+
+// fingerprint returns a number that two nodes of a tree share only if they hold equally many
+// examples of each class and the same features, or by an accident without consequence.
+func fingerprint(candidates []base.Attribute, classes map[string]int) uint64 {
+	h := fnv.New64a()
+	for _, a := range candidates {
+		fmt.Fprintf(h, "%s ", a.GetName())
+	}
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		fmt.Fprintf(h, "%s:%d ", class, classes[class])
+	}
+	return h.Sum64()
+}
+
+// remaining returns the entropy of the class within the parts of a split, times the number
+// of examples, in nats.
+func remaining(parts map[string]map[string]int) float64 {
+	var entropy float64
+	for _, value := range slices.Sorted(maps.Keys(parts)) {
+		total := 0
+		for _, n := range parts[value] {
+			total += n
+		}
+		for _, class := range slices.Sorted(maps.Keys(parts[value])) {
+			n := float64(parts[value][class])
+			entropy -= n * math.Log(n/float64(total))
+		}
+	}
+	return entropy
 }
 
 // forest holds golearn's trees in a form that is quick and safe to read from several
@@ -108,9 +157,9 @@ type node struct {
 
 // add copies a tree and returns its root. Where no example went, the node above answers.
 func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
-	class, err := strconv.Atoi(from.Class)
+	class, err := commonest(from.ClassDist)
 	if err != nil {
-		return 0, fmt.Errorf("ID3 node without a class: %w", err)
+		return 0, err
 	}
 	if len(from.Children) == 0 {
 		return f.leaf(class), nil
@@ -133,6 +182,22 @@ func (f *forest) add(from *trees.DecisionTreeNode) (int, error) {
 	}
 	f.nodes[at] = node{feature: feature, absent: next[0], present: next[1]}
 	return at, nil
+}
+
+// commonest returns the class with most examples, the lowest if several are equal. golearn's
+// own choice is by chance then.
+func commonest(examples map[string]int) (int, error) {
+	best, most := 0, 0
+	for name, n := range examples {
+		class, err := strconv.Atoi(name)
+		if err != nil {
+			return 0, fmt.Errorf("ID3 node of class %q: %w", name, err)
+		}
+		if n > most || n == most && class < best {
+			best, most = class, n
+		}
+	}
+	return best, nil
 }
 
 func (f *forest) leaf(class int) int {
