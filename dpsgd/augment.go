@@ -13,6 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // Transform draws random views of a record: an image moved or mirrored, say.
@@ -115,7 +116,7 @@ type augmentedWorker struct {
 // Start implements [Worker].
 func (w *augmentedWorker) Start() {
 	w.inner.Start()
-	h := sha256.Sum256(appendFloats(nil, w.model.Parameters()))
+	h := sha256.Sum256(sealed.Append(nil, w.model.Parameters()))
 	key := rng.SeedKey(w.model.seed).DeriveBytes("augment", h[:])
 	w.draws = w.draws[:0]
 	for view := range w.model.views {

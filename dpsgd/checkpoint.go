@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps
@@ -56,11 +57,9 @@ func (t *trainer) save() error {
 	} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
-	b = appendFloats(b, t.model.Parameters())
+	b = sealed.Append(b, t.model.Parameters())
 	for _, doubles := range [][]float64{state.First, state.Second, t.average} {
-		for _, v := range doubles {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-		}
+		b = sealed.Append(b, doubles)
 	}
 	seal, err := t.seal(b)
 	if err != nil {
@@ -96,11 +95,7 @@ func (t *trainer) resume() error {
 // checkpoints have.
 func (t *trainer) read(r io.Reader) error {
 	state := t.optimizer.State()
-	doubles := [][]float64{make([]float64, len(state.First)), make([]float64, len(state.Second)), make([]float64, len(t.average))}
-	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters())
-	for _, d := range doubles {
-		size += 8 * len(d)
-	}
+	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters()) + 8*(len(state.First)+len(state.Second)+len(t.average))
 	empty, err := t.seal(nil)
 	if err != nil {
 		return err
@@ -112,7 +107,7 @@ func (t *trainer) read(r io.Reader) error {
 	if bytes.HasPrefix(data, []byte(checkpointMagic1)) {
 		return fmt.Errorf("%w: it has format 1, of an older version, which cannot go on here", ErrCheckpoint)
 	}
-	if len(data) != size+len(empty) || !bytes.HasPrefix(data, []byte(checkpointMagic)) {
+	if len(data) != size+len(empty) {
 		return ErrCheckpoint
 	}
 	seal, err := t.seal(data[:size])
@@ -122,34 +117,29 @@ func (t *trainer) read(r io.Reader) error {
 	if subtle.ConstantTimeCompare(seal, data[size:]) != 1 {
 		return ErrCheckpoint
 	}
-	rest := data[len(checkpointMagic):size]
-	next := func() uint64 {
-		v := binary.LittleEndian.Uint64(rest)
-		rest = rest[8:]
-		return v
+	f, err := sealed.Fields(data[:size], checkpointMagic)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	done := int(next())
+	done := int(f.Uint(8))
 	counts := Diagnostics{
-		Sampled: int64(next()), Clipped: int64(next()), NonFinite: int64(next()), Loss: math.Float64frombits(next()),
+		Sampled: int64(f.Uint(8)), Clipped: int64(f.Uint(8)), NonFinite: int64(f.Uint(8)), Loss: math.Float64frombits(f.Uint(8)),
 	}
-	clip, steps, entry := math.Float64frombits(next()), int64(next()), int64(next())
+	clip, steps, entry := math.Float64frombits(f.Uint(8)), int64(f.Uint(8)), int64(f.Uint(8))
 	if entry != t.entry {
 		return fmt.Errorf("%w: it belongs to entry %d of the ledger, the reservation is entry %d", ErrCheckpoint, entry, t.entry)
 	}
-	parameters := rest[:4*len(t.model.Parameters())]
-	rest = rest[len(parameters):]
-	for _, d := range doubles {
-		for i := range d {
-			d[i] = math.Float64frombits(next())
-		}
-	}
-	if err := t.optimizer.Restore(optim.State{Steps: steps, First: doubles[0], Second: doubles[1]}); err != nil {
+	parameters := sealed.Numbers[float32](f, len(t.model.Parameters()))
+	state = optim.State{Steps: steps, First: sealed.Numbers[float64](f, len(state.First)), Second: sealed.Numbers[float64](f, len(state.Second))}
+	average := sealed.Numbers[float64](f, len(t.average))
+	if err := f.End(); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	for i := range t.model.Parameters() {
-		t.model.Parameters()[i] = math.Float32frombits(binary.LittleEndian.Uint32(parameters[4*i:]))
+	if err := t.optimizer.Restore(state); err != nil {
+		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
-	copy(t.average, doubles[2])
+	copy(t.model.Parameters(), parameters)
+	copy(t.average, average)
 	t.done, t.counts = done, counts
 	if t.cfg.Clipping.Adaptive.on() {
 		t.clip = FlatClip(clip)

@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // Data is the private training set. Row i of X, of class Y[i], is record i.
@@ -54,9 +54,9 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		h := sha256.New()
 		buffer := make([]byte, 0, 4*d.X.Cols+8)
 		for r := i * piece; r < min((i+1)*piece, d.X.Rows); r++ {
-			buffer = appendFloats(buffer[:0], dense.Row(d.X, r))
+			buffer = sealed.Append(buffer[:0], dense.Row(d.X, r))
 			if d.Targets.Rows > 0 {
-				buffer = appendFloats(buffer, dense.Row(d.Targets, r))
+				buffer = sealed.Append(buffer, dense.Row(d.Targets, r))
 			}
 			if len(d.Y) > 0 {
 				buffer = binary.LittleEndian.AppendUint64(buffer, uint64(d.Y[r]))
@@ -66,11 +66,4 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		h.Sum(sums[i][:0])
 	})
 	return sums
-}
-
-func appendFloats(dst []byte, values []float32) []byte {
-	for _, v := range values {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
-	}
-	return dst
 }

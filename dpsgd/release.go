@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // release computes the private part of a step, and of [Sum]: the clipped sum of a Poisson
@@ -253,7 +254,7 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 	for _, n := range []int{data.X.Rows, data.X.Cols, data.Targets.Rows, data.Targets.Cols, len(data.Y), len(parameters)} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
-	h.Write(appendFloats(b, parameters))
+	h.Write(sealed.Append(b, parameters))
 	for _, piece := range data.digest(workers) {
 		h.Write(piece[:])
 	}

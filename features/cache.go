@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/sealed"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -144,13 +144,13 @@ func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [
 	h := sha256.New()
 	header := fmt.Appendf(nil, "pate features 2 %d %s %d %d %d %d\n", len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
 	h.Write(header)
-	h.Write(floatBytes(nil, probe(e, shape, dim)))
+	h.Write(sealed.Append(nil, probe(e, shape, dim)))
 	var buffer []byte
 	for i := range set.X.Rows {
 		if err := ended(ctx, e); err != nil {
 			return key, err
 		}
-		buffer = floatBytes(buffer[:0], dense.Row(set.X, i))
+		buffer = sealed.Append(buffer[:0], dense.Row(set.X, i))
 		h.Write(buffer)
 	}
 	h.Sum(key[:0])
@@ -175,13 +175,6 @@ func probe(e Extractor, shape dataset.Shape, dim int) []float32 {
 			img[i] = pixel(i)
 		}
 		e.Extract(dst[k*dim:(k+1)*dim], img, shape)
-	}
-	return dst
-}
-
-func floatBytes(dst []byte, values []float32) []byte {
-	for _, v := range values {
-		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(v))
 	}
 	return dst
 }
@@ -215,7 +208,7 @@ func (f cacheFile) write(w io.Writer, x blas32.General) error {
 	for from, piece := 0, 0; from < x.Rows; from, piece = from+pieceRows, piece+1 {
 		buffer = buffer[:0]
 		for i := from; i < min(from+pieceRows, x.Rows); i++ {
-			buffer = floatBytes(buffer, dense.Row(x, i))
+			buffer = sealed.Append(buffer, dense.Row(x, i))
 		}
 		seal := f.seal(piece, buffer)
 		if _, err := w.Write(append(buffer, seal[:]...)); err != nil {
@@ -270,11 +263,11 @@ func (f cacheFile) readPiece(file io.ReaderAt, x blas32.General, piece int, buff
 		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
 	}
 	for i := from; i < to; i++ {
-		row := dense.Row(x, i)
-		for j := range row {
-			row[j] = math.Float32frombits(binary.LittleEndian.Uint32(buffer[4*j:]))
+		n, err := binary.Decode(buffer, binary.LittleEndian, dense.Row(x, i))
+		if err != nil {
+			return fmt.Errorf("features: the cache was not read: %w", err)
 		}
-		buffer = buffer[4*len(row):]
+		buffer = buffer[n:]
 	}
 	return nil
 }

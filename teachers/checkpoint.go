@@ -9,12 +9,12 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/sealed"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -39,10 +39,7 @@ type checkpoint struct {
 	asked   [sha256.Size]byte // hash of the query matrix
 }
 
-const (
-	checkpointMagic = "pate teacher 1\n"
-	checkpointHead  = len(checkpointMagic) + sha256.Size + 4*8
-)
+const checkpointMagic = "pate teacher 1\n"
 
 func openCheckpoint(cfg Config, queries Matrix, classes int) (*checkpoint, error) {
 	if err := os.MkdirAll(cfg.Checkpoint, 0o700); err != nil {
@@ -77,9 +74,7 @@ func (c *checkpoint) path(t int) string {
 
 // head returns the part of the file that must agree for the folder to be this run's.
 func (c *checkpoint) head(t int) []byte {
-	b := make([]byte, 0, checkpointHead)
-	b = append(b, checkpointMagic...)
-	b = append(b, c.cfg.Fingerprint[:]...)
+	b := append([]byte(checkpointMagic), c.cfg.Fingerprint[:]...)
 	for _, n := range []int{c.cfg.Teachers, t, c.queries, c.classes} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
@@ -115,26 +110,21 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 		return false, fmt.Errorf("checkpoint: %w", err)
 	}
 	defer f.Close()
-	head := make([]byte, checkpointHead)
-	if _, err := io.ReadFull(f, head); err != nil {
-		return false, damagedOr(err)
-	}
-	want := c.head(t)
-	if !bytes.Equal(head, want) {
-		return false, c.foreignOrDamaged(f, head, t)
-	}
+	head := c.head(t)
+	size := len(head) + sha256.Size + 2*c.queries + sha256.Size
 	// Read one byte more than there should be, to detect a file that is too long.
-	rest, err := io.ReadAll(io.LimitReader(f, int64(checkpointTail(c.queries)+1)))
+	b, err := io.ReadAll(io.LimitReader(f, int64(size+1)))
 	if err != nil {
 		return false, fmt.Errorf("checkpoint: %w", err)
 	}
-	if len(rest) != checkpointTail(c.queries) || !intact(head, rest) {
+	if !bytes.HasPrefix(b, head) {
+		return false, c.foreignOrDamaged(f, t)
+	}
+	r, err := sealed.Open(b, string(head))
+	if err != nil || len(b) != size || !bytes.Equal(r.Bytes(sha256.Size), c.bind(t, share)) {
 		return false, nil
 	}
-	if !bytes.Equal(rest[:sha256.Size], c.bind(t, share)) {
-		return false, nil
-	}
-	cells := rest[sha256.Size:]
+	cells := r.Bytes(2 * uint64(c.queries))
 	for q := range column {
 		column[q] = int(int16(binary.LittleEndian.Uint16(cells[2*q:])))
 		if column[q] < votes.Abstention || column[q] >= c.classes {
@@ -145,38 +135,20 @@ func (c *checkpoint) load(t int, share Dataset, column []int) (bool, error) {
 }
 
 // foreignOrDamaged returns an error for a whole file of another run, which Train must refuse.
-// It returns nil for a file whose first bytes were damaged, so that its teacher is trained
-// again.
-func (c *checkpoint) foreignOrDamaged(f io.Reader, head []byte, t int) error {
-	if !bytes.HasPrefix(head, []byte(checkpointMagic)) {
-		return nil
+// It returns nil for a file that was damaged, so that its teacher is trained again.
+func (c *checkpoint) foreignOrDamaged(f *os.File, t int) error {
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
 	}
-	queries := binary.LittleEndian.Uint64(head[checkpointHead-16:])
-	if queries > math.MaxInt32 {
-		return nil
+	whole, err := sealed.Intact(f, info.Size(), checkpointMagic)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
 	}
-	h := sha256.New()
-	h.Write(head)
-	if _, err := io.CopyN(h, f, int64(checkpointTail(int(queries))-sha256.Size)); err != nil {
-		return damagedOr(err)
+	if whole {
+		return fmt.Errorf("%w: %s; choose another folder or remove it", ErrForeignCheckpoint, c.path(t))
 	}
-	sum := make([]byte, sha256.Size+1)
-	n, err := io.ReadFull(f, sum)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return damagedOr(err)
-	}
-	if n != sha256.Size || !bytes.Equal(sum[:n], h.Sum(nil)) {
-		return nil
-	}
-	return fmt.Errorf("%w: %s; choose another folder or remove it", ErrForeignCheckpoint, c.path(t))
-}
-
-// damagedOr returns nil for a file that ends too early and err otherwise.
-func damagedOr(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return fmt.Errorf("checkpoint: %w", err)
+	return nil
 }
 
 func (c *checkpoint) save(t int, share Dataset, column []int) error {
@@ -184,22 +156,10 @@ func (c *checkpoint) save(t int, share Dataset, column []int) error {
 	for _, vote := range column {
 		b = binary.LittleEndian.AppendUint16(b, uint16(int16(vote)))
 	}
-	sum := sha256.Sum256(b)
-	if err := durable.WriteBytes(c.path(t), 0o600, append(b, sum[:]...)); err != nil {
+	if err := durable.WriteBytes(c.path(t), 0o600, sealed.Seal(b)); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil
-}
-
-// checkpointTail returns the number of bytes after the head.
-func checkpointTail(queries int) int { return sha256.Size + 2*queries + sha256.Size }
-
-func intact(head, rest []byte) bool {
-	h := sha256.New()
-	h.Write(head)
-	end := len(rest) - sha256.Size
-	h.Write(rest[:end])
-	return bytes.Equal(rest[end:], h.Sum(nil))
 }
 
 // hashMatrix adds shape and values to h, row by row.
@@ -207,10 +167,7 @@ func hashMatrix(h hash.Hash, m Matrix) {
 	hashInts(h, []int{m.Rows, m.Cols})
 	buf := make([]byte, 0, 4*m.Cols)
 	for i := range m.Rows {
-		buf = buf[:0]
-		for _, v := range dense.Row(m, i) {
-			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
-		}
+		buf = sealed.Append(buf[:0], dense.Row(m, i))
 		h.Write(buf)
 	}
 }

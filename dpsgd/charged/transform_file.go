@@ -1,12 +1,10 @@
 package charged
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/moments"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // A transform is written as these bytes: a line of magic; the length of a JSON object, 4
@@ -68,13 +67,8 @@ func (t *Transform) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("charged: %w", err)
 	}
-	b := binary.LittleEndian.AppendUint32([]byte(transformMagic), uint32(len(head)))
-	b = append(b, head...)
-	for _, v := range numbers {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
-	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...), nil
+	b := append(binary.LittleEndian.AppendUint32([]byte(transformMagic), uint32(len(head))), head...)
+	return sealed.Seal(sealed.Append(b, numbers)), nil
 }
 
 // UnmarshalBinary reads what MarshalBinary wrote. For anything else it returns an error
@@ -91,36 +85,27 @@ func (t *Transform) UnmarshalBinary(b []byte) error {
 }
 
 func parseTransform(b []byte) (*Transform, error) {
-	const fixed = len(transformMagic) + 4
-	if len(b) < fixed+sha256.Size || string(b[:len(transformMagic)]) != transformMagic {
-		return nil, errors.New("another kind or version of file")
-	}
-	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return nil, errors.New("damaged: the hash does not match")
-	}
-	length := int64(binary.LittleEndian.Uint32(body[len(transformMagic):]))
-	body = body[fixed:]
-	if length > int64(len(body)) {
-		return nil, errors.New("the header is longer than the file")
-	}
-	var h transformHeader
-	if err := json.Unmarshal(body[:length], &h); err != nil {
-		return nil, err
-	}
-	numbers := numberReader(body[length:])
-	t, err := h.transform(&numbers)
+	f, err := sealed.Open(b, transformMagic)
 	if err != nil {
 		return nil, err
 	}
-	if len(numbers) > 0 {
-		return nil, fmt.Errorf("%d bytes too many", len(numbers))
+	head := f.Bytes(f.Uint(4))
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
-	return t, nil
+	var h transformHeader
+	if err := json.Unmarshal(head, &h); err != nil {
+		return nil, err
+	}
+	t, err := h.transform(f)
+	if err != nil {
+		return nil, err
+	}
+	return t, f.End()
 }
 
 // transform rebuilds the transform that the header describes.
-func (h transformHeader) transform(numbers *numberReader) (*Transform, error) {
+func (h transformHeader) transform(f *sealed.Reader) (*Transform, error) {
 	cfg := Config{Scattering: h.Scattering, HOG: h.HOG, Deskew: h.Deskew, Gradients: h.Gradients}
 	t, err := newTransform(cfg, h.Image)
 	if err != nil {
@@ -130,7 +115,7 @@ func (h transformHeader) transform(numbers *numberReader) (*Transform, error) {
 		return nil, fmt.Errorf("%d parts for %d", len(h.Parts), len(t.parts))
 	}
 	for i := range t.parts {
-		if err := h.Parts[i].restore(&t.parts[i], numbers); err != nil {
+		if err := h.Parts[i].restore(&t.parts[i], f); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.parts[i].stage, err)
 		}
 	}
@@ -138,7 +123,7 @@ func (h transformHeader) transform(numbers *numberReader) (*Transform, error) {
 }
 
 // restore gives a part its statistics.
-func (h partHeader) restore(p *part, numbers *numberReader) error {
+func (h partHeader) restore(p *part, f *sealed.Reader) error {
 	if name := p.extractor.Name(); h.Extractor != name {
 		return fmt.Errorf("made by %q, which is %q in this version", h.Extractor, name)
 	}
@@ -148,7 +133,7 @@ func (h partHeader) restore(p *part, numbers *numberReader) error {
 		if p.stage != scatteringStage || n != features.Channels || s.Positions != cols/n {
 			return fmt.Errorf("a whitening of %d channels at %d positions, for %d columns", n, s.Positions, cols)
 		}
-		triangle, err := numbers.take(n * (n + 1) / 2)
+		triangle, err := take(f, n*(n+1)/2)
 		if err != nil {
 			return err
 		}
@@ -165,7 +150,7 @@ func (h partHeader) restore(p *part, numbers *numberReader) error {
 		if s.Channels != cols || s.Positions != 1 {
 			return fmt.Errorf("a mean of %d x %d columns, for %d", s.Channels, s.Positions, cols)
 		}
-		vector, err := numbers.take(cols)
+		vector, err := take(f, cols)
 		if err != nil {
 			return err
 		}
@@ -174,20 +159,13 @@ func (h partHeader) restore(p *part, numbers *numberReader) error {
 	return nil
 }
 
-// numberReader holds the numbers that have not been read yet.
-type numberReader []byte
-
-func (r *numberReader) take(n int) ([]float64, error) {
-	if n > len(*r)/8 {
-		return nil, fmt.Errorf("%d numbers wanted, %d bytes left", n, len(*r))
-	}
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = math.Float64frombits(binary.LittleEndian.Uint64((*r)[8*i:]))
-		if !mathx.IsFinite(float32(values[i])) { // they are used in single precision
+// take returns the next n numbers, which are used in single precision.
+func take(f *sealed.Reader, n int) ([]float64, error) {
+	values := sealed.Numbers[float64](f, n)
+	for i, v := range values {
+		if !mathx.IsFinite(float32(v)) {
 			return nil, fmt.Errorf("number %d is not finite", i)
 		}
 	}
-	*r = (*r)[8*n:]
-	return values, nil
+	return values, f.Err()
 }

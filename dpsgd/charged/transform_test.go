@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // variants returns transforms with all and with some of their parts.
@@ -114,9 +115,7 @@ func TestTransformRefusesOtherImages(t *testing.T) {
 
 // resealed returns the bytes with their hash made right again.
 func resealed(b []byte) []byte {
-	body := append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...)
-	sum := sha256.Sum256(body)
-	return append(body, sum[:]...)
+	return sealed.Seal(append([]byte(nil), b[:max(0, len(b)-sha256.Size)]...))
 }
 
 func TestTransformRefusesDamage(t *testing.T) {

@@ -7,35 +7,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
-	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // A model's file holds, in this order: a line of magic; the length of the architecture's
-// name, 4 bytes; the name; the number of parameters, 8 bytes; the parameters, IEEE 754
-// single precision; SHA-256 of all before. Integers and numbers are little-endian.
+// name, 4 bytes; the name; the number of parameters, 8 bytes; the parameters in single
+// precision; SHA-256 of all before.
 const fileMagic = "pate dpsgd/nn 1\n"
 
 // maxName bounds the name of an architecture in a file.
 const maxName = 1 << 16
 
+// head returns what stands before the parameters in the model's file.
+func (m *Model) head() []byte {
+	name := m.arch.String()
+	b := binary.LittleEndian.AppendUint32([]byte(fileMagic), uint32(len(name)))
+	return binary.LittleEndian.AppendUint64(append(b, name...), uint64(len(m.parameters)))
+}
+
 // Save writes the model: the name of its architecture and its parameters.
 func (m *Model) Save(w io.Writer) error {
-	name := m.arch.String()
-	if len(name) > maxName {
-		return fmt.Errorf("nn: the architecture takes %d bytes to name, more than %d", len(name), maxName)
+	if n := len(m.arch.String()); n > maxName {
+		return fmt.Errorf("nn: the architecture takes %d bytes to name, more than %d", n, maxName)
 	}
-	b := make([]byte, 0, len(fileMagic)+4+len(name)+8+4*len(m.parameters)+sha256.Size)
-	b = append(b, fileMagic...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(name)))
-	b = append(b, name...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(len(m.parameters)))
-	for _, v := range m.parameters {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-	}
-	sum := sha256.Sum256(b)
-	if _, err := w.Write(append(b, sum[:]...)); err != nil {
+	if _, err := w.Write(sealed.Seal(sealed.Append(m.head(), m.parameters))); err != nil {
 		return fmt.Errorf("nn: saving a model: %w", err)
 	}
 	return nil
@@ -46,61 +42,50 @@ func (m *Model) Save(w io.Writer) error {
 // model stays as it was. Load reads no more than the file of this model takes, so r may
 // hold more.
 func (m *Model) Load(r io.Reader) error {
-	name := m.arch.String()
-	hash := sha256.New()
-	in := io.TeeReader(r, hash)
-	read := func(n int) ([]byte, error) {
-		b := make([]byte, n)
-		if _, err := io.ReadFull(in, b); err != nil {
-			return nil, fmt.Errorf("nn: loading a model: the file ends early: %w", err)
-		}
-		return b, nil
+	head := m.head()
+	b := make([]byte, len(head)+4*len(m.parameters)+sha256.Size)
+	n, err := io.ReadFull(r, b)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = m.parse(b[:n], head, len(b))
 	}
-	head, err := read(len(fileMagic) + 4)
+	if err != nil {
+		return fmt.Errorf("nn: loading a model: %w", err)
+	}
+	return nil
+}
+
+func (m *Model) parse(b, head []byte, size int) error {
+	switch {
+	case !bytes.HasPrefix(b, head):
+		return m.foreign(b)
+	case len(b) < size:
+		return errors.New("the file ends early")
+	}
+	f, err := sealed.Open(b, string(head))
 	if err != nil {
 		return err
 	}
-	if string(head[:len(fileMagic)]) != fileMagic {
-		return errors.New("nn: loading a model: not a file of this version")
-	}
-	length := binary.LittleEndian.Uint32(head[len(fileMagic):])
-	if length > maxName {
-		return fmt.Errorf("nn: loading a model: a name of %d bytes", length)
-	}
-	named, err := read(int(length))
-	if err != nil {
+	parameters := sealed.Numbers[float32](f, len(m.parameters))
+	if err := f.End(); err != nil {
 		return err
-	}
-	if string(named) != name {
-		return fmt.Errorf("nn: loading a model: the file is for %q, the model is %q", named, name)
-	}
-	count, err := read(8)
-	if err != nil {
-		return err
-	}
-	if n := binary.LittleEndian.Uint64(count); n != uint64(len(m.parameters)) {
-		return fmt.Errorf("nn: loading a model: %d parameters for %d", n, len(m.parameters))
-	}
-	values, err := read(4 * len(m.parameters))
-	if err != nil {
-		return err
-	}
-	want := hash.Sum(nil)
-	sum, err := read(sha256.Size)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(sum, want) {
-		return errors.New("nn: loading a model: the file is damaged: its hash does not match")
-	}
-	parameters := make([]float32, len(m.parameters))
-	for i := range parameters {
-		v := math.Float32frombits(binary.LittleEndian.Uint32(values[4*i:]))
-		if !mathx.IsFinite(v) {
-			return fmt.Errorf("nn: loading a model: parameter %d is not finite", i)
-		}
-		parameters[i] = v
 	}
 	copy(m.parameters, parameters)
 	return nil
+}
+
+// foreign returns an error that says for which other model the file is, if it is one.
+func (m *Model) foreign(b []byte) error {
+	f, err := sealed.Fields(b, fileMagic)
+	if err != nil {
+		return err
+	}
+	named := f.Bytes(f.Uint(4))
+	count := f.Uint(8)
+	if f.Err() != nil {
+		return errors.New("the file is for another model, or ends early")
+	}
+	if name := m.arch.String(); string(named) != name {
+		return fmt.Errorf("the file is for %q, the model is %q", named, name)
+	}
+	return fmt.Errorf("%d parameters for %d", count, len(m.parameters))
 }

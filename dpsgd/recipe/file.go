@@ -2,7 +2,6 @@ package recipe
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // The file of a model: a line of magic; the lengths of three parts, 8 bytes each,
@@ -56,8 +56,7 @@ func (m *Model) bytes() ([]byte, error) {
 	for _, part := range parts {
 		b = append(b, part...)
 	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...), nil
+	return sealed.Seal(b), nil
 }
 
 // OpenModel reads the file of a model that [Run] left. A file that is none, or is
@@ -82,7 +81,7 @@ func OpenModel(path string) (*Model, error) {
 	defer f.Close()
 	magic := make([]byte, len(modelMagic))
 	if _, err := io.ReadFull(f, magic); err != nil || string(magic) != modelMagic {
-		return refuse(errOtherKind)
+		return refuse(sealed.ErrKind)
 	}
 	b := make([]byte, info.Size())
 	copy(b, magic)
@@ -91,36 +90,26 @@ func OpenModel(path string) (*Model, error) {
 	}
 	m, err := parseModel(b)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrModelFile, path, err)
+		return refuse(err)
 	}
 	return m, nil
 }
 
-var errOtherKind = errors.New("it is of another kind or version")
-
 func parseModel(b []byte) (*Model, error) {
-	const fixed = len(modelMagic) + modelParts*8
-	switch {
-	case len(b) > maxModelFile:
-		return nil, errors.New("it is too long")
-	case len(b) < fixed+sha256.Size || string(b[:len(modelMagic)]) != modelMagic:
-		return nil, errOtherKind
+	f, err := sealed.Open(b, modelMagic)
+	if err != nil {
+		return nil, err
 	}
-	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
-	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
-		return nil, errors.New("it is damaged: its hash does not match")
+	var lengths [modelParts]uint64
+	for i := range lengths {
+		lengths[i] = f.Uint(8)
 	}
 	var parts [modelParts][]byte
-	rest := body[fixed:]
 	for i := range parts {
-		length := binary.LittleEndian.Uint64(body[len(modelMagic)+8*i:])
-		if length > uint64(len(rest)) {
-			return nil, fmt.Errorf("its part %d of %d bytes is longer than the file", i+1, length)
-		}
-		parts[i], rest = rest[:length], rest[length:]
+		parts[i] = f.Bytes(lengths[i])
 	}
-	if len(rest) > 0 {
-		return nil, fmt.Errorf("%d bytes too many", len(rest))
+	if err := f.End(); err != nil {
+		return nil, err
 	}
 	m := &Model{}
 	if err := json.Unmarshal(parts[0], &m.Card); err != nil {

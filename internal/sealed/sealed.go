@@ -1,0 +1,124 @@
+// Package sealed holds what the project's binary files have in common: a line of magic that
+// names the kind and version, fields, and the SHA-256 of everything before. Integers and
+// numbers are little-endian. A hash finds damage; it does not tell who wrote a file.
+package sealed
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// Errors for bytes that do not begin with the magic, or do not end with their hash.
+var (
+	ErrKind    = errors.New("it is of another kind or version")
+	ErrDamaged = errors.New("it is damaged: its hash does not match")
+)
+
+// Seal appends the SHA-256 of b to b.
+func Seal(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// Append appends numbers as IEEE 754 of their precision.
+func Append[F float32 | float64](b []byte, values []F) []byte {
+	b, _ = binary.Append(b, binary.LittleEndian, values) // an error is for values without a size
+	return b
+}
+
+// Reader reads fields one after another. After a field that is not there, the rest reads as
+// zero and Err returns what was wrong. No field takes more memory than its bytes in the file.
+type Reader struct {
+	rest []byte
+	err  error
+}
+
+// Open checks magic and hash, and returns a reader of what stands between them.
+func Open(b []byte, magic string) (*Reader, error) {
+	r, err := Fields(b, magic)
+	if err != nil {
+		return nil, err
+	}
+	body := len(r.rest) - sha256.Size
+	if body < 0 || sha256.Sum256(b[:len(magic)+body]) != [sha256.Size]byte(r.rest[body:]) {
+		return nil, ErrDamaged
+	}
+	r.rest = r.rest[:body]
+	return r, nil
+}
+
+// Fields returns a reader of everything behind the magic and looks at no hash.
+func Fields(b []byte, magic string) (*Reader, error) {
+	rest, ok := bytes.CutPrefix(b, []byte(magic))
+	if !ok {
+		return nil, ErrKind
+	}
+	return &Reader{rest: rest}, nil
+}
+
+// Intact reports whether size bytes of f begin with the magic and end with their hash. It
+// takes constant memory.
+func Intact(f io.ReaderAt, size int64, magic string) (bool, error) {
+	body := size - sha256.Size
+	if body < int64(len(magic)) {
+		return false, nil
+	}
+	h, ends := sha256.New(), make([]byte, len(magic)+sha256.Size)
+	_, hashing := io.Copy(h, io.NewSectionReader(f, 0, body))
+	_, first := f.ReadAt(ends[:len(magic)], 0)
+	_, last := io.ReadFull(io.NewSectionReader(f, body, sha256.Size), ends[len(magic):])
+	return string(ends) == magic+string(h.Sum(nil)), errors.Join(hashing, first, last)
+}
+
+// Bytes returns the next n bytes, which share memory with the file's.
+func (r *Reader) Bytes(n uint64) []byte {
+	if r.err == nil && n > uint64(len(r.rest)) {
+		r.err = fmt.Errorf("it ends early: %d bytes wanted, %d left", n, len(r.rest))
+	}
+	if r.err != nil {
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest = r.rest[n:]
+	return b
+}
+
+// Uint returns the next n bytes, at most 8, as an integer.
+func (r *Reader) Uint(n int) uint64 {
+	var word [8]byte
+	copy(word[:], r.Bytes(uint64(n)))
+	return binary.LittleEndian.Uint64(word[:])
+}
+
+// Numbers returns n numbers, from 0 to 2^60. One that is not finite is an error.
+func Numbers[F float32 | float64](r *Reader, n int) []F {
+	b := r.Bytes(uint64(n) * uint64(binary.Size(F(0))))
+	if b == nil {
+		return nil
+	}
+	values := make([]F, n)
+	_, r.err = binary.Decode(b, binary.LittleEndian, values)
+	for i, v := range values {
+		if !mathx.IsFinite(v) {
+			r.err = fmt.Errorf("number %d is not finite", i)
+		}
+	}
+	return values
+}
+
+// Err returns what was wrong with a field, or nil.
+func (r *Reader) Err() error { return r.err }
+
+// End returns what was wrong with a field, or an error if bytes are left.
+func (r *Reader) End() error {
+	if r.err == nil && len(r.rest) > 0 {
+		return fmt.Errorf("%d bytes too many", len(r.rest))
+	}
+	return r.err
+}
