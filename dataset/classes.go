@@ -139,12 +139,15 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 	other, known := t.Rule.other(classes)
 	kept, class = make([]int, 0, len(rows)), make([]int, 0, len(rows))
 	for _, i := range rows {
-		label := t.Labels[t.Y[i]]
+		label := t.label(i)
 		y, declared := number[label]
 		if !declared {
 			y = other
 		}
 		switch {
+		case !declared && !known && label == "":
+			return nil, nil, &InputError{File: t.Name, Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
+				Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
 		case !declared && !known:
 			return nil, nil, &InputError{File: t.Name, Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
 		case y >= 0:
@@ -154,9 +157,17 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 	return kept, class, nil
 }
 
+// label returns the label of a row as it stands in the file, "" if there is none.
+func (t *Table) label(i int) string {
+	if t.Y[i] < 0 {
+		return ""
+	}
+	return t.Labels[t.Y[i]]
+}
+
 // line returns where a label first stands, 0 if that is not known.
 func (t *Table) line(label int) int {
-	if label < len(t.lines) {
+	if label >= 0 && label < len(t.lines) {
 		return t.lines[label]
 	}
 	return 0

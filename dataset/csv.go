@@ -38,13 +38,16 @@ type CSVOptions struct {
 	// without one, a semicolon or a tab.
 	Comma rune
 	Rule  ClassRule // which labels are classes
+	// Optional takes Label, Unit and Drop where the file has such columns, and does without
+	// where it has not: for public rows. A label that is missing or no class is none, -1.
+	Optional bool
 	// Unlabelled takes every column as a feature, none as a label: for rows that a model
 	// is to be asked about. The table has no Classes, and Y is -1. With Label it is an error.
 	Unlabelled bool
 }
 
 func (o CSVOptions) isZero() bool {
-	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Unlabelled
+	return o.Label == "" && o.Unit == "" && len(o.Drop) == 0 && o.Header == HeaderAuto && len(o.Names) == 0 && o.Comma == 0 && !o.Optional && !o.Unlabelled
 }
 
 const (
@@ -100,6 +103,7 @@ func readCSV(r io.Reader, path string, opt CSVOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.out.bare = !isHeader && len(opt.Names) == 0
 	if !isHeader {
 		if err := b.add(first); err != nil {
 			return nil, err

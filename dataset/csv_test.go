@@ -25,6 +25,7 @@ func TestCSVFixture(t *testing.T) {
 		Y:      []int{0, 1, 1, 2, 0},
 		Labels: []string{"stay", "home", "transfer"},
 		lines:  []int{2, 3, 5},
+		header: []string{"patient", "age", "outcome", "ward"},
 		Units:  []string{"p7", "p2", "p7", "p9", "p1"},
 	}
 	data, err := os.ReadFile(filepath.Join("testdata", "visits.csv"))

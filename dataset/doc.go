@@ -14,6 +14,12 @@
 //	task, err := data.Task(dataset.Literature)
 //	// task.Private, task.Pool, task.Test
 //
+// Private rows in one file and public rows in another are read by one [Schema], which
+// [ReadPublic] makes of the public ones: CSV, NPY, idx, folders of images.
+//
+//	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: "public.csv"}, reading)
+//	private, err := schema.ReadPrivate(dataset.Source{Path: "private.csv"})
+//
 // # Guarantee
 //
 // Loading and splitting cost no privacy budget. Pixels are divided by the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -21,6 +22,9 @@ const (
 // EncoderOptions say how columns become numbers.
 type EncoderOptions struct {
 	MaxCategories int // most categories of one column, the most frequent are kept; default 100
+	// Keep are names of columns that become features even where they look like ids or free
+	// text.
+	Keep []string
 }
 
 // Encoder turns the columns of a table into features. It is fitted on public
@@ -28,7 +32,9 @@ type EncoderOptions struct {
 // privacy.
 //
 // A column is numeric if every public value that is not missing is a number,
-// integer codes included; else it is categorical. A numeric column becomes
+// integer codes included, a number with a decimal comma, or a date, which counts days; else
+// it is categorical. Ids, free text and the row numbers that pandas writes are left out
+// unless they are kept by name: they cannot help. A numeric column becomes
 // (value - mean)/sd with the public mean and standard deviation, clipped to
 // [-3, 3], infinite ones too; a missing value, and one that is no number, becomes 0. A categorical
 // column becomes one column per public category, 1 for the row's own; a value not
@@ -36,8 +42,10 @@ type EncoderOptions struct {
 // public gets one more, 1 where the value is missing. A column without variation
 // in public is left out.
 type Encoder struct {
-	columns []encodedColumn
-	dim     int
+	columns  []encodedColumn
+	dim      int
+	notes    []ColumnNote // nil if read from JSON
+	repeated []string     // likewise
 }
 
 type encodedColumn struct {
@@ -47,6 +55,7 @@ type encodedColumn struct {
 	categories map[string]int // value -> feature; nil if numeric
 	mean, sd   float64        // if numeric
 	missing    int            // feature that marks missing values, -1 if there is none
+	form       numberForm     // if numeric
 }
 
 // FitEncoder learns an encoding from public rows. Their labels are not read.
@@ -58,14 +67,18 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 		opt.MaxCategories = 100
 	}
 	e := &Encoder{}
-	for _, c := range public.Columns {
-		f, err := fitColumn(c, opt.MaxCategories)
+	for i, c := range public.Columns {
+		f, j, err := fitColumn(c, opt, i == 0)
 		if err != nil {
 			return nil, &InputError{File: public.Name, What: fmt.Sprintf("has a column %q that cannot be encoded", c.Name), Err: err}
 		}
 		f.place(e.dim)
 		e.dim += f.width
 		e.columns = append(e.columns, f)
+		e.notes = append(e.notes, j.describe(c.Name, f))
+		if j.repeat {
+			e.repeated = append(e.repeated, c.Name)
+		}
 	}
 	if e.dim == 0 {
 		return nil, &InputError{File: public.Name, What: "has no column that varies over the public rows", Why: "features are fitted on public rows alone"}
@@ -75,43 +88,49 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 
 // fitColumn sets everything but the place of the features: width counts them;
 // categories and missing count from 0 until place is called.
-func fitColumn(c Column, maxCategories int) (encodedColumn, error) {
+func fitColumn(c Column, opt EncoderOptions, first bool) (encodedColumn, judged, error) {
 	f := encodedColumn{name: c.Name, missing: -1}
 	count := map[string]int{}
-	numeric := true
 	missing := 0
 	for _, v := range c.Values {
 		if isMissing(v) {
 			missing++
 			continue
 		}
-		numeric = numeric && isNumber(v)
 		count[v]++
 	}
+	j := judge(c, first, count)
+	if slices.Contains(opt.Keep, c.Name) {
+		j = j.keep()
+	}
 	switch {
-	case len(count) == 0:
-		return f, nil // left out: all are missing
-	case numeric:
+	case j.is == isEmpty, j.leftOut():
+		return f, j, nil
+	case j.is != isCategory:
+		f.form = j.form
 		varies, err := f.fitNumbers(count, len(c.Values)-missing)
 		if err != nil {
-			return f, err
+			return f, j, err
 		}
 		if varies {
 			f.width = 1
 		}
 	case len(count) > 1:
-		kept := frequent(count, maxCategories)
-		f.categories = make(map[string]int, len(kept))
-		for i, v := range kept {
+		values := frequent(count, opt.MaxCategories)
+		f.categories = make(map[string]int, len(values))
+		for i, v := range values {
 			f.categories[v] = i
 		}
-		f.width = len(kept)
+		f.width = len(values)
+	}
+	if f.sd == 0 {
+		f.form = numberForm{} // no number is read
 	}
 	if missing > 0 {
 		f.missing = f.width
 		f.width++
 	}
-	return f, nil
+	return f, j, nil
 }
 
 // fitNumbers finds mean and standard deviation over values with multiplicities.
@@ -119,7 +138,7 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	values := make([]float64, 0, len(count))
 	weight := make(map[float64]float64, len(count))
 	for text, k := range count {
-		v, err := finiteNumber(text)
+		v, err := f.form.finite(text)
 		if err != nil {
 			return false, err
 		}
@@ -146,8 +165,8 @@ func (f *encodedColumn) fitNumbers(count map[string]int, n int) (varies bool, er
 	return true, nil
 }
 
-func finiteNumber(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
+func (n numberForm) finite(text string) (float64, error) {
+	v, err := n.parse(text)
 	if errors.Is(err, strconv.ErrSyntax) {
 		return 0, err
 	}
@@ -180,6 +199,14 @@ func (f *encodedColumn) place(at int) {
 	if f.missing >= 0 {
 		f.missing += at
 	}
+}
+
+// Equal reports whether both encode every row alike.
+func (e *Encoder) Equal(other *Encoder) bool {
+	if e == nil || other == nil {
+		return e == other
+	}
+	return e.dim == other.dim && reflect.DeepEqual(e.columns, other.columns)
 }
 
 // Dim is the number of features.
@@ -255,7 +282,7 @@ func (f *encodedColumn) encode(dst []float32, v string) {
 	if f.sd == 0 {
 		return
 	}
-	number, err := strconv.ParseFloat(v, 64)
+	number, err := f.form.parse(v)
 	if errors.Is(err, strconv.ErrSyntax) || math.IsNaN(number) {
 		return // no number where public rows have numbers: not known
 	}

@@ -22,6 +22,8 @@ type columnJSON struct {
 	Name       cell    `json:"name"`
 	Mean       float64 `json:"mean,omitempty"`
 	SD         float64 `json:"sd,omitempty"`
+	Comma      bool    `json:"decimal_comma,omitempty"`
+	Date       string  `json:"date,omitempty"`       // the layout of numbers that are dates, as package time has it
 	Categories []cell  `json:"categories,omitempty"` // in the order of their features
 	Missing    bool    `json:"missing,omitempty"`    // whether a feature marks missing values
 }
@@ -29,6 +31,9 @@ type columnJSON struct {
 // cell is bytes of a table. JSON knows Unicode alone, and files in other encodings are
 // read too: their text is an object with base64.
 type cell string
+
+// maxLayout bounds the layout of a date.
+const maxLayout = 64
 
 type otherCell struct {
 	Base64 []byte `json:"base64"`
@@ -57,6 +62,7 @@ func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
 	for i, f := range e.columns {
 		c := columnJSON{Name: cell(f.name), Mean: f.mean, SD: f.sd, Missing: f.missing >= 0}
+		c.Comma, c.Date = f.form.comma, f.form.date
 		if f.categories != nil {
 			c.Categories = make([]cell, len(f.categories))
 			for v, at := range f.categories {
@@ -97,6 +103,11 @@ func (c columnJSON) column() (encodedColumn, error) {
 	f := encodedColumn{name: string(c.Name), mean: c.Mean, sd: c.SD, missing: -1, width: len(c.Categories)}
 	numeric := c.SD != 0
 	switch {
+	case (c.Comma || c.Date != "") && !numeric, c.Comma && c.Date != "", len(c.Date) > maxLayout:
+		return f, errors.New("has a form of numbers without numbers, or two")
+	}
+	f.form = numberForm{comma: c.Comma, date: c.Date}
+	switch {
 	case c.SD < 0, math.IsInf(c.SD, 0), !numeric && c.Mean != 0:
 		return f, fmt.Errorf("has mean %v and deviation %v", c.Mean, c.SD)
 	case numeric && len(c.Categories) > 0:
@@ -128,6 +139,10 @@ func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	seen := make(map[string]bool, len(e.columns))
 	for i, f := range e.columns {
 		at := slices.IndexFunc(t.Columns, func(c Column) bool { return c.Name == f.name })
+		if at < 0 && f.width == 0 { // nothing is made of it
+			picked.Columns[i] = Column{Name: f.name}
+			continue
+		}
 		if at < 0 {
 			return blas32.General{}, &InputError{File: t.Name, What: fmt.Sprintf("has no column %q", f.name),
 				Why: fmt.Sprintf("rows are encoded from %d columns of given names", len(e.columns)), Fix: "name the columns in a header as those of the training"}

@@ -50,7 +50,7 @@ func TestMNIST(t *testing.T) {
 	} {
 		require.NoError(t, c.set.Validate())
 		assert.Equal(t, c.rows, c.set.Len())
-		assert.Equal(t, Shape{28, 28}, c.set.Image)
+		assert.Equal(t, Shape{Rows: 28, Cols: 28}, c.set.Image)
 		assert.Equal(t, 784, c.set.X.Cols)
 		assert.Equal(t, c.labels, c.set.Y[:5])
 		assert.Equal(t, c.last, c.set.Units[c.rows-1])

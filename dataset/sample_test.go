@@ -56,7 +56,7 @@ func TestSampleKeepsWholeUnitsAndAllFields(t *testing.T) {
 	task, err := SplitTable(randomTable(9000, 3000), Literature, EncoderOptions{})
 	require.NoError(t, err)
 	s := task.Private
-	s.Image = Shape{1, s.X.Cols}
+	s.Image = Shape{Rows: 1, Cols: s.X.Cols}
 	before := s.Hash()
 	got, err := s.Sample(0.1)
 	require.NoError(t, err)

@@ -10,10 +10,16 @@ import (
 
 // Shape is the size of an image in pixels. The zero Shape says that rows are
 // not images.
-type Shape struct{ Rows, Cols int }
+type Shape struct {
+	Rows, Cols int
+	Channels   int `json:",omitempty"` // 0 or 1: grey; 3: red, green and blue, a plane for each
+}
 
-// Pixels is Rows times Cols.
-func (s Shape) Pixels() int { return s.Rows * s.Cols }
+// Planes returns the number of colour planes, 1 for grey images.
+func (s Shape) Planes() int { return max(1, s.Channels) }
+
+// Pixels is Rows times Cols times the planes: the numbers of one image.
+func (s Shape) Pixels() int { return s.Rows * s.Cols * s.Planes() }
 
 // Set is labelled data, one row per example.
 type Set struct {

@@ -177,7 +177,7 @@ func TestHashSeesEveryPart(t *testing.T) {
 		"one unit":     func(s *Set) { s.Units[0] += "x" },
 		"units' edges": func(s *Set) { s.Units[0], s.Units[1] = s.Units[0]+s.Units[1][:1], s.Units[1][1:] },
 		"class name":   func(s *Set) { s.Classes = []string{"a", "b", "d"} },
-		"image shape":  func(s *Set) { s.Image = Shape{1, s.X.Cols} },
+		"image shape":  func(s *Set) { s.Image = Shape{Rows: 1, Cols: s.X.Cols} },
 		"fewer rows":   func(s *Set) { *s, _ = s.Slice(1, s.Len()) },
 	} {
 		s := fresh()
@@ -214,7 +214,7 @@ func TestValidateAndSliceRefuse(t *testing.T) {
 		"no unit":  func(s *Set) { s.Units = slices.Clone(s.Units); s.Units[2] = "" },
 		"infinite": func(s *Set) { s.X.Data = slices.Clone(s.X.Data); s.X.Data[1] /= 0 },
 		"short":    func(s *Set) { s.X.Data = s.X.Data[1:] },
-		"shape":    func(s *Set) { s.Image = Shape{7, 7} },
+		"shape":    func(s *Set) { s.Image = Shape{Rows: 7, Cols: 7} },
 		"stride":   func(s *Set) { s.X.Stride-- },
 		"classes":  func(s *Set) { s.Classes = s.Classes[:1] },
 	} {

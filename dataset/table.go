@@ -26,7 +26,9 @@ type Table struct {
 	// units of their own but share a group: which of them are private must not
 	// depend on how many there are.
 	groups []string
-	lines  []int // of the file, where each label first stands
+	lines  []int    // of the file, where each label first stands
+	bare   bool     // the file has no header
+	header []string // the names of all columns of the file
 }
 
 // splitKeys is what [SplitTable] splits rows by.
@@ -101,6 +103,7 @@ type tableBuilder struct {
 	out         *Table
 	rule        ClassRule
 	declared    map[string]bool // names of the rule; nil if it has none
+	optional    bool            // a label may be missing
 	labels      map[string]int
 	copies      map[[16]byte]int
 	size        int // bytes that the table takes, about
@@ -125,13 +128,20 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		}
 		b.label = -1
 	}
-	if opt.Label != "" {
+	there := func(column string) bool {
+		_, err := findColumn(path, names, column, "")
+		return column != "" && (err == nil || !opt.Optional)
+	}
+	if opt.Optional {
+		b.label, b.optional = -1, true
+	}
+	if there(opt.Label) {
 		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
 			return nil, err
 		}
 	}
 	skip := map[int]bool{b.label: true}
-	if opt.Unit != "" {
+	if there(opt.Unit) {
 		if b.unit, err = findColumn(path, names, opt.Unit, "unit"); err != nil {
 			return nil, err
 		}
@@ -141,13 +151,16 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		skip[b.unit] = true
 	}
 	for _, d := range opt.Drop {
+		if !there(d) {
+			continue
+		}
 		at, err := findColumn(path, names, d, "dropped")
 		if err != nil {
 			return nil, err
 		}
 		skip[at] = true
 	}
-	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule}
+	b.out = &Table{Name: tableName(path), Provenance: filepath.Base(path), Rule: opt.Rule, header: names}
 	if b.label >= 0 {
 		b.out.Provenance += fmt.Sprintf(", label column %q", names[b.label])
 	}
@@ -179,7 +192,7 @@ func (b *tableBuilder) add(r row) error {
 		b.out.groups = append(b.out.groups, group)
 	} else {
 		unit := r.cells[b.unit]
-		if isMissing(unit) {
+		if isMissing(unit) && !b.optional {
 			return &InputError{File: b.path, Row: r.line, What: fmt.Sprintf("has no unit in column %q", b.names[b.unit]),
 				Why: "every row belongs to a unit of privacy", Fix: "remove the row or fill in the unit"}
 		}
@@ -200,6 +213,8 @@ func (b *tableBuilder) labelOf(r row) (int, error) {
 	label := r.cells[b.label]
 	missing := isMissing(label) && !b.declared[label]
 	switch other := missing || b.declared != nil && !b.declared[label]; {
+	case other && b.optional:
+		return -1, nil
 	case other && b.rule.Other != "":
 		label = ""
 	case missing:

@@ -94,3 +94,13 @@ func halfFloat(b uint16) float64 {
 	}
 	return v
 }
+
+// Whole reads the integer or truth value with which raw, little-endian, begins. It returns
+// it as what the type is, signed or not; the other result means nothing.
+func Whole(raw []byte, t Type) (signed int64, unsigned uint64) {
+	for i := t.Size - 1; i >= 0; i-- {
+		unsigned = unsigned<<8 | uint64(raw[i])
+	}
+	shift := 64 - 8*t.Size
+	return int64(unsigned<<shift) >> shift, unsigned
+}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,7 +164,7 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 	if err != nil {
 		return dataset.Set{}, false, err
 	}
-	if m.Image == task.Image && !reflect.DeepEqual(task.Encoder, m.Encoder) {
+	if m.Image == task.Image && !task.Encoder.Equal(m.Encoder) {
 		return dataset.Set{}, false, shell.InputError(fmt.Errorf("%s is not the table that the model was trained on", f.data.Data),
 			"its public rows are others, so columns would become other numbers", "leave --scored out, or repeat --label, --unit and --split of the training", "data")
 	}

@@ -1,0 +1,281 @@
+package dataset
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ColumnNote says what a column is, by the public rows or by declaration, and what becomes
+// of it. It holds nothing of private rows.
+type ColumnNote struct {
+	Name    string `json:"name"`
+	Is      string `json:"is"`      // "numeric", "category, 9 levels", "free text"
+	Becomes string `json:"becomes"` // "1 feature", "left out: ..."
+}
+
+// minJudged is the number of public rows from which on a column may be taken for ids or
+// free text: among fewer, all values of any column may differ.
+const minJudged = 20
+
+// columnKind is what a column is.
+type columnKind int
+
+const (
+	isNumeric columnKind = iota
+	isCategory
+	isText  // left out
+	isID    // left out
+	isIndex // left out: the row numbers that pandas writes
+	isEmpty // left out: all are missing
+)
+
+// numberForm says how a cell is read as a number; by default as Go reads it.
+type numberForm struct {
+	comma bool   // 1.234,5
+	date  string // a layout of package time: days
+}
+
+// dateLayouts are the forms of dates that are read. The first that fits all public values
+// is taken.
+var dateLayouts = []string{
+	"2006-01-02", "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04", "2006/01/02",
+	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
+}
+
+// judged is what the public values of a column look like.
+type judged struct {
+	is      columnKind
+	form    numberForm // of numbers
+	levels  int
+	numbers bool // all values are numbers, whatever they stand for
+	repeat  bool // ids that occur more than once: rows of one unit, perhaps
+}
+
+var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
+
+// isIndexName reports whether pandas or R gave a column its name.
+func isIndexName(name string, first bool) bool {
+	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
+}
+
+// judge looks at the public values of a column, in the order of rows, with their counts.
+func judge(c Column, first bool, count map[string]int) judged {
+	n := 0
+	for _, k := range count {
+		n += k
+	}
+	j := judged{levels: len(count)}
+	all := func(is func(string) bool) bool {
+		for v := range count {
+			if !is(v) {
+				return false
+			}
+		}
+		return true
+	}
+	distinct := n >= minJudged && len(count) == n
+	switch {
+	case n == 0:
+		j.is = isEmpty
+	case all(isNumber):
+		j.is, j.numbers = isNumeric, true
+		whole := all(isWhole)
+		named := idName.MatchString(c.Name)
+		switch {
+		case whole && distinct && isIndexName(c.Name, first) && ascending(c.Values):
+			j.is = isIndex
+		case whole && distinct && (named || ascending(c.Values) && n >= 50):
+			j.is = isID
+		case whole && named && n >= minJudged && len(count) > n/5 && len(count) > minJudged:
+			j.is, j.repeat = isID, true
+		}
+	case all(isDecimalComma):
+		j.form.comma, j.numbers = true, true
+	default:
+		j.is = isCategory
+		for _, layout := range dateLayouts {
+			if all(func(v string) bool { _, err := time.Parse(layout, v); return err == nil }) {
+				j.is, j.form.date, j.numbers = isNumeric, layout, true
+				return j
+			}
+		}
+		words, long := 0, 0
+		for v := range count {
+			if strings.ContainsFunc(v, unicode.IsSpace) {
+				words++
+			}
+			if len(v) > 60 {
+				long++
+			}
+		}
+		many := n >= minJudged && len(count) > n/2
+		switch {
+		case many && (2*words > len(count) || 2*long > len(count)):
+			j.is = isText
+		case many && len(count) > n*9/10:
+			j.is = isID
+		case n >= minJudged && idName.MatchString(c.Name) && len(count) > n/5 && len(count) > minJudged:
+			j.is, j.repeat = isID, len(count) < n
+		}
+	}
+	return j
+}
+
+func isWhole(cell string) bool {
+	_, err := strconv.ParseInt(cell, 10, 64)
+	return err == nil
+}
+
+// ascending reports whether the values that are not missing ascend strictly.
+func ascending(values []string) bool {
+	last, seen := int64(0), false
+	for _, v := range values {
+		if isMissing(v) {
+			continue
+		}
+		x, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || seen && x <= last {
+			return false
+		}
+		last, seen = x, true
+	}
+	return true
+}
+
+var decimalComma = regexp.MustCompile(`^[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?$`)
+
+// isDecimalComma reports whether a cell is a number as much of Europe writes it.
+func isDecimalComma(cell string) bool { return decimalComma.MatchString(cell) }
+
+// parse returns the number that a cell of this form stands for.
+func (n numberForm) parse(cell string) (float64, error) {
+	switch {
+	case n.comma:
+		if !isDecimalComma(cell) {
+			return 0, strconv.ErrSyntax
+		}
+		return strconv.ParseFloat(strings.Replace(strings.ReplaceAll(cell, ".", ""), ",", ".", 1), 64)
+	case n.date != "":
+		t, err := time.Parse(n.date, cell)
+		if err != nil {
+			return 0, strconv.ErrSyntax
+		}
+		return float64(t.Unix()) / 86400, nil
+	}
+	return strconv.ParseFloat(cell, 64)
+}
+
+// describe says aloud what a column is and what becomes of it.
+func (j judged) describe(name string, f encodedColumn) ColumnNote {
+	n := ColumnNote{Name: name}
+	switch j.is {
+	case isNumeric:
+		n.Is = "numeric"
+		if j.form.comma {
+			n.Is = "numeric, with decimal commas"
+		} else if j.form.date != "" {
+			n.Is = "date, like " + j.form.date
+		}
+	case isCategory:
+		n.Is = "category, " + plural(j.levels, "level")
+	case isText:
+		n.Is = "free text"
+	case isID:
+		n.Is = "id-like: nearly every row has its own"
+		if j.repeat {
+			n.Is = "id-like, and ids repeat"
+		}
+	case isIndex:
+		n.Is = "row numbers without a name"
+	case isEmpty:
+		n.Is = "empty in public rows"
+	}
+	values := f.width
+	if f.missing >= 0 {
+		values--
+	}
+	switch {
+	case j.is == isEmpty:
+		n.Becomes = "left out"
+	case j.leftOut() && j.repeat:
+		n.Becomes = "left out; --unit if it says whose record a row is"
+	case j.leftOut():
+		n.Becomes = "left out; --keep takes it"
+	case values == 0 && f.missing >= 0:
+		n.Becomes = "1 feature, for missing values"
+		return n
+	case values == 0:
+		n.Becomes = "left out: it does not vary over public rows"
+	case j.is == isCategory && j.levels > values:
+		n.Becomes = fmt.Sprintf("%d features, for the most frequent levels", values)
+	default:
+		n.Becomes = plural(values, "feature")
+	}
+	if f.missing >= 0 {
+		n.Becomes += ", and one for missing values"
+	}
+	return n
+}
+
+// keep returns what becomes of a column that was asked for by name.
+func (j judged) keep() judged {
+	if j.leftOut() {
+		j.is, j.repeat = isCategory, false
+		if j.numbers {
+			j.is = isNumeric
+		}
+	}
+	return j
+}
+
+// leftOut reports whether such a column cannot help.
+func (j judged) leftOut() bool {
+	return slices.Contains([]columnKind{isText, isID, isIndex}, j.is)
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+// Repeated returns the names of columns that look as if they said whose record a row is,
+// while every row counts as a unit of its own. It is nil for an encoder read from JSON.
+func (e *Encoder) Repeated() []string { return e.repeated }
+
+// Notes says of each column what it is and what becomes of it. It is nil for an encoder
+// read from JSON.
+func (e *Encoder) Notes() []ColumnNote { return e.notes }
+
+// labelNames are names under which a label is looked for where none is named.
+var labelNames = []string{"label", "labels", "target", "class", "outcome", "y"}
+
+// obviousLabel returns the one column that can only be the label, -1 if there is none.
+func obviousLabel(names []string) int {
+	found := -1
+	for i, name := range names {
+		if slices.Contains(labelNames, strings.ToLower(name)) {
+			if found >= 0 {
+				return -1
+			}
+			found = i
+		}
+	}
+	return found
+}
+
+// shown lists names, not too many.
+func shown(names []string) string {
+	text := strings.Join(names[:min(len(names), 20)], ", ")
+	if len(names) > 20 {
+		text += ", ..."
+	}
+	return cmp.Or(text, "none")
+}

@@ -1,0 +1,159 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// usual is what the public rows have in a column: the middle 98 % of the numbers, or the
+// values of a category.
+type usual struct {
+	name      string
+	low, high float64
+	form      numberForm
+	known     map[string]bool // of a category
+	missing   bool            // values may be missing
+}
+
+// minCompared is the number of private rows from which on columns are compared.
+const minCompared = 20
+
+// middle returns the range of the middle 98 % of values, which it sorts.
+func middle(values []float64) (low, high float64) {
+	slices.Sort(values)
+	cut := len(values) / 100
+	return values[cut], values[len(values)-1-cut]
+}
+
+// usualCells looks at public cells, at columns that become features alone.
+func usualCells(t *Table, e *Encoder) []usual {
+	out := make([]usual, len(e.columns))
+	for j, f := range e.columns {
+		u := usual{name: f.name, form: f.form, missing: f.missing >= 0}
+		var values []float64
+		for _, v := range t.Columns[j].Values {
+			switch {
+			case f.width == 0 || isMissing(v):
+			case f.categories != nil:
+				if u.known == nil {
+					u.known = map[string]bool{}
+				}
+				u.known[v] = true
+			case f.sd > 0:
+				if x, err := f.form.parse(v); err == nil && finite(x) {
+					values = append(values, x)
+				}
+			}
+		}
+		if len(values) > 0 {
+			u.low, u.high = middle(values)
+		}
+		if len(values) > 0 || u.known != nil {
+			out[j] = u
+		}
+	}
+	return out
+}
+
+// unlikeCells names the columns in which most private values are not what public rows have.
+func unlikeCells(t *Table, public []usual) []string {
+	var unlike []string
+	for j, u := range public {
+		if u.name == "" {
+			continue
+		}
+		compared, strange, words := 0, 0, 0
+		for _, v := range t.Columns[j].Values {
+			if isMissing(v) {
+				if !u.missing {
+					compared++
+					strange++
+				}
+				continue
+			}
+			compared++
+			if u.known != nil {
+				if !u.known[v] {
+					strange++
+				}
+				continue
+			}
+			x, err := u.form.parse(v)
+			if err != nil {
+				words++
+			}
+			if err != nil || x < u.low || x > u.high {
+				strange++
+			}
+		}
+		if compared < minCompared || 2*strange <= compared {
+			continue
+		}
+		switch {
+		case u.known != nil:
+			unlike = append(unlike, fmt.Sprintf("%q (other categories)", u.name))
+		case 2*words > compared:
+			unlike = append(unlike, fmt.Sprintf("%q (no numbers)", u.name))
+		default:
+			unlike = append(unlike, fmt.Sprintf("%q (another range: other units of measure?)", u.name))
+		}
+	}
+	return unlike
+}
+
+// maxUsual is the number of public rows from which the usual range of numbers is taken.
+const maxUsual = 5000
+
+// usualNumbers looks at public rows that have been scaled, at the first of them if they
+// are many.
+func usualNumbers(x blas32.General) []usual {
+	out := make([]usual, x.Cols)
+	values := make([]float64, min(x.Rows, maxUsual))
+	for j := range out {
+		for i := range values {
+			values[i] = float64(x.Data[i*x.Stride+j])
+		}
+		out[j].low, out[j].high = middle(values)
+	}
+	return out
+}
+
+// unlikeNumbers names the columns in which most private numbers are not what public rows
+// have.
+func unlikeNumbers(x blas32.General, public []usual) []string {
+	if public == nil || x.Rows < minCompared {
+		return nil
+	}
+	strange := make([]int, x.Cols)
+	for i := range x.Rows {
+		for j, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
+			if float64(v) < public[j].low || float64(v) > public[j].high {
+				strange[j]++
+			}
+		}
+	}
+	var unlike []string
+	for j, n := range strange {
+		if 2*n > x.Rows {
+			unlike = append(unlike, fmt.Sprint(j+1))
+		}
+	}
+	return unlike
+}
+
+// differences is the error about columns in which private and public rows are unlike.
+func (s *Schema) differences(name string, columns []string) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	text := strings.Join(columns[:min(len(columns), 10)], ", ")
+	if len(columns) > 10 {
+		text += fmt.Sprintf(" and %d more", len(columns)-10)
+	}
+	return &InputError{File: name, What: "is unlike the public rows in column " + text,
+		Why: "most of its values there are outside of what public rows have, so teachers could not use them; this message tells of private rows and is for their owner alone",
+		Fix: "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"}
+}

@@ -1,0 +1,268 @@
+package dataset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/internal/npy"
+)
+
+// array is an NPY file of which elements are read where they stand.
+type array struct {
+	file  *os.File
+	path  string
+	typ   npy.Type
+	chars int // characters of a text element, 0 for numbers
+	width int // bytes of an element
+	start int64
+	shape []int
+	fort  bool
+}
+
+// openArray opens an NPY file of numbers or texts in one or two dimensions. Its size must
+// be what its head claims.
+func openArray(path string) (_ *array, err error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	raw := make([]byte, npy.MaxHeader)
+	n, err := io.ReadFull(f, raw)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	head, used, err := npy.ReadHeader(raw[:n])
+	if err != nil {
+		return nil, &InputError{File: path, What: "is not a readable NPY file", Err: err, Fix: "save it again with numpy.save"}
+	}
+	a := &array{file: f, path: path, start: int64(used), shape: head.Shape, fort: head.Fortran}
+	if err := a.setType(head.Type); err != nil {
+		return nil, err
+	}
+	if len(a.shape) < 1 || len(a.shape) > 2 {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d dimensions", len(a.shape)),
+			Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
+	}
+	size := int64(a.width)
+	for _, d := range a.shape {
+		if d == 0 || int64(d) > (1<<40)/size {
+			return nil, &InputError{File: path, What: "has no rows or no columns, or claims more than fit in memory"}
+		}
+		size *= int64(d)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	if info.Size() != a.start+size {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d bytes, its head claims %d", info.Size(), a.start+size), Fix: "save it again: it is cut off or damaged"}
+	}
+	return a, nil
+}
+
+// maxText bounds a text element of an array, in characters.
+const maxText = 1 << 12
+
+func (a *array) setType(descr string) error {
+	if t, ok := npy.TypeOf(descr); ok {
+		a.typ, a.width = t, t.Size
+		return nil
+	}
+	text := strings.TrimLeft(descr, "<|=")
+	if kind, digits := text[:min(1, len(text))], text[min(1, len(text)):]; kind == "U" || kind == "S" {
+		if n, err := strconv.Atoi(digits); err == nil && n >= 1 && n <= maxText {
+			a.chars, a.width = n, n
+			if kind == "U" {
+				a.width = 4 * n
+			}
+			return nil
+		}
+	}
+	return &InputError{File: a.path, What: fmt.Sprintf("holds elements of type %q", descr), Why: "numbers and texts of fixed length are read, and nothing is unpickled",
+		Fix: "convert them: x.astype('float32') for features, y.astype(str) for names"}
+}
+
+func (a *array) Close() error { return a.file.Close() }
+
+// readAt fills raw from an element on.
+func (a *array) readAt(raw []byte, element int64) error {
+	if _, err := a.file.ReadAt(raw, a.start+element*int64(a.width)); err != nil {
+		return &InputError{File: a.path, What: "cannot be read", Err: err, Fix: "do not change the file while it is read"}
+	}
+	return nil
+}
+
+// npyRows are the rows of a file of numbers.
+type npyRows struct{ array }
+
+func openRows(path string) (*npyRows, error) {
+	a, err := openArray(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a.chars > 0:
+		err = &InputError{File: path, What: "holds texts", Why: "features are numbers", Fix: "give a table with texts as CSV"}
+	case len(a.shape) != 2:
+		err = &InputError{File: path, What: "has one dimension", Why: "rows are examples, columns are features", Fix: "save x.reshape(len(x), -1)"}
+	case a.shape[0] > maxNumbers/a.shape[1]:
+		err = &InputError{File: path, What: fmt.Sprintf("has %d rows of %d numbers, more than %d in all", a.shape[0], a.shape[1], maxNumbers), Fix: "give fewer rows or columns"}
+	}
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
+	return &npyRows{*a}, nil
+}
+
+func (r *npyRows) size() (rows, cols int) { return r.shape[0], r.shape[1] }
+func (r *npyRows) image() Shape           { return Shape{} }
+func (r *npyRows) names() []string        { return nil }
+
+// blockBytes is about how much of a file is read at a time.
+const blockBytes = 4 << 20
+
+// each reads blocks of rows. In Fortran order a block is a piece of every column.
+func (r *npyRows) each(visit func(i int, row []float64) error) error {
+	rows, cols := r.size()
+	block := max(1, min(rows, blockBytes/(cols*r.width)))
+	raw := make([]byte, block*cols*r.width)
+	values := make([]float64, block*cols)
+	row := make([]float64, cols)
+	for from := 0; from < rows; from += block {
+		n := min(block, rows-from)
+		if err := r.readBlock(raw[:n*cols*r.width], from, n); err != nil {
+			return err
+		}
+		r.decode(values[:n*cols], raw[:n*cols*r.width])
+		for i := range n {
+			if r.fort {
+				for j := range row {
+					row[j] = values[j*n+i]
+				}
+			} else {
+				copy(row, values[i*cols:(i+1)*cols])
+			}
+			if err := visit(from+i, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *npyRows) readBlock(raw []byte, from, n int) error {
+	rows, cols := r.size()
+	if !r.fort {
+		return r.readAt(raw, int64(from)*int64(cols))
+	}
+	piece := n * r.width
+	for j := range cols {
+		if err := r.readAt(raw[j*piece:(j+1)*piece], int64(j)*int64(rows)+int64(from)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode turns elements into numbers. It may change raw.
+func (a *array) decode(dst []float64, raw []byte) {
+	if a.typ.Big {
+		npy.SwapBytes(raw, a.typ.Size)
+	}
+	if a.typ.Kind == 'f' {
+		npy.Floats(dst, raw, a.typ.Size)
+		return
+	}
+	for i := range dst {
+		signed, unsigned := npy.Whole(raw[i*a.typ.Size:], a.typ)
+		if a.typ.Kind == 'i' {
+			dst[i] = float64(signed)
+		} else {
+			dst[i] = float64(unsigned)
+		}
+	}
+}
+
+// readNames reads a name for every row from an NPY file of one dimension: texts, or whole
+// numbers of any size, written as they are.
+func readNames(path string) ([]string, error) {
+	a, err := openArray(path)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	if len(a.shape) == 2 && a.shape[1] != 1 {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns", a.shape[1]), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+	}
+	n := a.shape[0]
+	if n > maxNumbers/16 {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d rows, more than fit in memory", n)}
+	}
+	names := make([]string, 0, min(n, 1<<16))
+	repeated := newInterner()
+	block := max(1, min(n, blockBytes/a.width))
+	raw := make([]byte, block*a.width)
+	for from := 0; from < n; from += block {
+		part := raw[:min(block, n-from)*a.width]
+		if err := a.readAt(part, int64(from)); err != nil {
+			return nil, err
+		}
+		if a.chars == 0 && a.typ.Big {
+			npy.SwapBytes(part, a.typ.Size)
+		}
+		for at := 0; at < len(part); at += a.width {
+			name, err := a.name(part[at : at+a.width])
+			if err != nil {
+				return nil, &InputError{File: path, Row: from + at/a.width + 1, What: err.Error(), Why: "labels and units are names or whole numbers",
+					Fix: "save y.astype('int64') or y.astype(str)"}
+			}
+			names = append(names, repeated.intern(name))
+		}
+	}
+	return names, nil
+}
+
+// name returns one element as a text.
+func (a *array) name(raw []byte) (string, error) {
+	switch {
+	case a.chars > 0 && a.width == a.chars:
+		return strings.TrimSpace(string(bytes.TrimRight(raw, "\x00"))), nil
+	case a.chars > 0:
+		var b strings.Builder
+		for ; len(raw) >= 4; raw = raw[4:] {
+			r := rune(raw[0]) | rune(raw[1])<<8 | rune(raw[2])<<16 | rune(raw[3])<<24
+			if r == 0 {
+				break
+			}
+			if !utf8.ValidRune(r) {
+				return "", errors.New("holds a text that is not Unicode")
+			}
+			b.WriteRune(r)
+		}
+		return strings.TrimSpace(b.String()), nil
+	case a.typ.Kind == 'f':
+		var v [1]float64
+		npy.Floats(v[:], raw, a.typ.Size)
+		if v[0] != float64(int64(v[0])) || v[0] > 1<<53 || v[0] < -(1<<53) {
+			return "", errors.New("holds a number that is not whole")
+		}
+		return strconv.FormatInt(int64(v[0]), 10), nil
+	}
+	signed, unsigned := npy.Whole(raw, a.typ)
+	if a.typ.Kind == 'i' {
+		return strconv.FormatInt(signed, 10), nil
+	}
+	return strconv.FormatUint(unsigned, 10), nil
+}

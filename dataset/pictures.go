@@ -1,0 +1,212 @@
+package dataset
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	_ "image/gif"  // a format that folders of images hold
+	_ "image/jpeg" // likewise
+	_ "image/png"  // likewise
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	maxPixels = 1 << 26 // of one image before it is made smaller
+	maxSide   = 256     // of the images that are learned from
+	maxImages = 1 << 22
+)
+
+// pictureFile is one image of a folder.
+type pictureFile struct {
+	name  string // below the folder, with slashes: its unit, and its id where it is public
+	class string // the folder that it is in, "" for the top
+}
+
+// pictureRows are images of a folder, read one at a time and brought to one shape.
+type pictureRows struct {
+	dir   string
+	files []pictureFile
+	shape Shape
+}
+
+// isPicture reports whether a file is one of the formats that are read.
+func isPicture(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif":
+		return true
+	}
+	return false
+}
+
+// listPictures finds the images of a folder: in it, and in its folders, which name classes.
+func listPictures(dir string) ([]pictureFile, error) {
+	var files []pictureFile
+	top, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, &InputError{File: dir, What: "cannot be read", Err: err}
+	}
+	for _, e := range top {
+		switch {
+		case strings.HasPrefix(e.Name(), "."):
+		case e.IsDir():
+			below, err := os.ReadDir(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return nil, &InputError{File: dir, What: "has a folder that cannot be read", Err: err}
+			}
+			for _, b := range below {
+				if !b.IsDir() && isPicture(b.Name()) && !strings.HasPrefix(b.Name(), ".") {
+					files = append(files, pictureFile{name: e.Name() + "/" + b.Name(), class: e.Name()})
+				}
+			}
+		case isPicture(e.Name()):
+			files = append(files, pictureFile{name: e.Name()})
+		}
+	}
+	if len(files) == 0 {
+		return nil, &InputError{File: dir, What: "holds no images",
+			Why: "a folder of images has PNG, JPEG or GIF files, or a folder of them for each class", Fix: "check that the right folder is given"}
+	}
+	if len(files) > maxImages {
+		return nil, &InputError{File: dir, What: fmt.Sprintf("holds more than %d images", maxImages)}
+	}
+	slices.SortFunc(files, func(a, b pictureFile) int { return strings.Compare(a.name, b.name) })
+	return files, nil
+}
+
+// shapeOfPictures returns the shape that all images of a public folder have. It has colour
+// if one of the images has.
+func shapeOfPictures(dir string, files []pictureFile, size Shape) (Shape, error) {
+	shape := size
+	for i, f := range files {
+		cfg, err := pictureConfig(filepath.Join(dir, filepath.FromSlash(f.name)))
+		if err != nil {
+			return Shape{}, err
+		}
+		if size.Rows == 0 && i == 0 {
+			shape.Rows, shape.Cols = cfg.Height, cfg.Width
+		}
+		if size.Rows == 0 && (cfg.Height != shape.Rows || cfg.Width != shape.Cols) {
+			return Shape{}, &InputError{File: dir, What: fmt.Sprintf("has images of %dx%d pixels (%s) and of %dx%d (%s)", shape.Rows, shape.Cols, files[0].name, cfg.Height, cfg.Width, f.name),
+				Why: "all images of a task have one size", Fix: "say to which size to bring them, such as --image-size 32x32"}
+		}
+		if cfg.ColorModel != color.GrayModel && cfg.ColorModel != color.Gray16Model {
+			shape.Channels = 3
+		}
+	}
+	if shape.Rows > maxSide || shape.Cols > maxSide {
+		return Shape{}, &InputError{File: dir, What: fmt.Sprintf("has images of %dx%d pixels, more than %d a side", shape.Rows, shape.Cols, maxSide),
+			Why: "features are made for small images", Fix: "bring them to a smaller size, such as --image-size 64x64"}
+	}
+	return shape, nil
+}
+
+func pictureConfig(path string) (image.Config, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return image.Config{}, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	cfg, _, err := image.DecodeConfig(f)
+	if err == nil && (cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxPixels/cfg.Height) {
+		err = fmt.Errorf("it claims %d x %d pixels", cfg.Height, cfg.Width)
+	}
+	if err != nil {
+		return image.Config{}, &InputError{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+	}
+	return cfg, nil
+}
+
+func (r *pictureRows) size() (rows, cols int) { return len(r.files), r.shape.Pixels() }
+func (r *pictureRows) image() Shape           { return r.shape }
+
+func (r *pictureRows) names() []string {
+	names := make([]string, len(r.files))
+	for i, f := range r.files {
+		names[i] = f.name
+	}
+	return names
+}
+
+func (r *pictureRows) each(visit func(i int, row []float64) error) error {
+	row := make([]float64, r.shape.Pixels())
+	for i, f := range r.files {
+		if err := r.read(row, filepath.Join(r.dir, filepath.FromSlash(f.name))); err != nil {
+			return err
+		}
+		if err := visit(i, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read decodes one image and brings it to the shape: each pixel is the mean of those that
+// it covers, the nearest one if it covers none.
+func (r *pictureRows) read(dst []float64, path string) error {
+	if _, err := pictureConfig(path); err != nil { // before its pixels need memory
+		return err
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	img, _, err := image.Decode(f)
+	if err != nil {
+		return &InputError{File: path, What: "is not a readable image", Err: err, Fix: "remove it, or save it again as PNG"}
+	}
+	resample(dst, img, r.shape)
+	return nil
+}
+
+// resample writes the planes of an image, grey or red, green and blue, in [0, 1].
+func resample(dst []float64, img image.Image, shape Shape) {
+	b := img.Bounds()
+	plane := shape.Rows * shape.Cols
+	for i := range shape.Rows {
+		top, bottom := b.Min.Y+i*b.Dy()/shape.Rows, b.Min.Y+(i+1)*b.Dy()/shape.Rows
+		for j := range shape.Cols {
+			left, right := b.Min.X+j*b.Dx()/shape.Cols, b.Min.X+(j+1)*b.Dx()/shape.Cols
+			var sum [3]float64
+			n := 0.0
+			for y := top; y < max(bottom, top+1); y++ {
+				for x := left; x < max(right, left+1); x++ {
+					red, green, blue, _ := img.At(x, y).RGBA()
+					sum[0] += float64(red)
+					sum[1] += float64(green)
+					sum[2] += float64(blue)
+					n++
+				}
+			}
+			at := i*shape.Cols + j
+			if shape.Planes() == 1 {
+				dst[at] = (0.299*sum[0] + 0.587*sum[1] + 0.114*sum[2]) / (n * 0xffff)
+				continue
+			}
+			for c := range 3 {
+				dst[c*plane+at] = sum[c] / (n * 0xffff)
+			}
+		}
+	}
+}
+
+// isPictureFolder reports whether a folder holds images, and no idx files.
+func isPictureFolder(dir string) bool {
+	idx, _ := filepath.Glob(filepath.Join(dir, "*-ubyte*"))
+	if len(idx) > 0 {
+		return false
+	}
+	found := false
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && isPicture(path) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
+}

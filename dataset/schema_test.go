@@ -1,0 +1,306 @@
+package dataset
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/npy"
+)
+
+// put writes a file of a test.
+func put(t *testing.T, dir, name string, text []byte) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// patients are rows of a table; order and unit of measure may be others.
+func patients(n int, seed uint64, columns []string, cell func(column string, value string) string) []byte {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var b strings.Builder
+	b.WriteString(strings.Join(columns, ",") + "\n")
+	for i := range n {
+		class := rnd.IntN(2)
+		row := map[string]string{
+			"id": fmt.Sprint(1000 + i), "weight": fmt.Sprintf("%.1f", 80+12*rnd.NormFloat64()+10*float64(class)), "sex": []string{"m", "f"}[rnd.IntN(2)],
+			"ill": []string{"no", "yes"}[class], "patient": fmt.Sprintf("p%d", i/2), "note": fmt.Sprintf("came in at %d with pain", rnd.IntN(1e9)),
+		}
+		for j, c := range columns {
+			v := row[c]
+			if cell != nil {
+				v = cell(c, v)
+			}
+			b.WriteString(strings.Repeat(",", min(j, 1)) + v)
+		}
+		b.WriteString("\n")
+	}
+	return []byte(b.String())
+}
+
+func TestPrivateRowsAreReadByThePublicSchema(t *testing.T) {
+	dir := t.TempDir()
+	public := put(t, dir, "public.csv", patients(60, 1, []string{"id", "weight", "sex", "note"}, nil))
+	columns := []string{"sex", "patient", "ill", "weight", "extra", "id", "note"}
+	private := put(t, dir, "private.csv", patients(80, 2, columns, nil))
+	reading := Reading{CSV: CSVOptions{Label: "ill", Unit: "patient"}}
+
+	s, pool, err := ReadPublic(Source{Path: public}, reading)
+	require.NoError(t, err)
+	require.Equal(t, 60, pool.Len())
+	require.Nil(t, s.Classes)
+	require.Nil(t, pool.Truth)
+	require.Equal(t, []ColumnNote{
+		{"id", "id-like: nearly every row has its own", "left out; --keep takes it"},
+		{"weight", "numeric", "1 feature"},
+		{"sex", "category, 2 levels", "2 features"},
+		{"note", "free text", "left out; --keep takes it"},
+	}, s.Encoder.Notes())
+	_, err = s.ReadPrivate(Source{Path: private})
+	require.ErrorContains(t, err, "--class-names")
+
+	reading.Rule.Names = []string{"no", "yes"}
+	s, pool, err = ReadPublic(Source{Path: public}, reading)
+	require.NoError(t, err)
+	set, err := s.ReadPrivate(Source{Path: private})
+	require.NoError(t, err)
+	require.NoError(t, set.Validate())
+	require.Equal(t, 80, set.Len())
+	require.Equal(t, pool.X.Cols, set.X.Cols)
+	require.Equal(t, 40, set.UnitCount())
+
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	var read Schema
+	require.NoError(t, json.Unmarshal(text, &read))
+	again, err := read.ReadNew(Source{Path: put(t, dir, "new.csv", patients(60, 1, []string{"ill", "note", "sex", "weight"}, nil))})
+	require.NoError(t, err)
+	require.Equal(t, pool.X.Cols, again.X.Cols)
+	require.NotNil(t, again.Truth)
+}
+
+func TestTablesThatDifferAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	columns := []string{"weight", "sex", "ill"}
+	reading := Reading{CSV: CSVOptions{Label: "ill"}}
+	read := func(columns []string, r Reading, cell func(c, v string) string) error {
+		s, _, err := ReadPublic(Source{Path: put(t, dir, "public.csv", patients(60, 1, []string{"weight", "sex", "ill"}, nil))}, r)
+		require.NoError(t, err)
+		_, err = s.ReadPrivate(Source{Path: put(t, dir, "private.csv", patients(80, 2, columns, cell))})
+		return err
+	}
+	require.NoError(t, read(columns, reading, nil))
+	require.ErrorContains(t, read([]string{"sex", "ill"}, reading, nil), `has no column "weight"`)
+	require.ErrorContains(t, read([]string{"sex", "weight"}, reading, nil), `has no column "ill"`)
+	pounds := func(c, v string) string {
+		var kilo float64
+		if _, err := fmt.Sscan(v, &kilo); c == "weight" && err == nil {
+			return fmt.Sprintf("%.1f", 2.2*kilo)
+		}
+		return v
+	}
+	require.ErrorContains(t, read(columns, reading, pounds), `column "weight" (another range`)
+	longer := func(c, v string) string {
+		return strings.NewReplacer("m", "male", "f", "female").Replace(v)
+	}
+	require.ErrorContains(t, read(columns, reading, longer), `column "sex" (other categories)`)
+	comma := func(c, v string) string { return `"` + strings.Replace(v, ".", ",", 1) + `"` }
+	require.ErrorContains(t, read(columns, reading, comma), `column "weight" (no numbers)`)
+	reading.Accept = true
+	require.NoError(t, read(columns, reading, pounds))
+}
+
+// matrixFile writes a matrix as NumPy does.
+func matrixFile(t *testing.T, typ string, rows, cols int, at func(i, j int) float64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, npy.WriteHeader(&b, npy.Header{Type: typ, Shape: []int{rows, cols}}))
+	for i := range rows {
+		for j := range cols {
+			bits := math.Float64bits(at(i, j))
+			if typ == "<f4" {
+				bits = uint64(math.Float32bits(float32(at(i, j))))
+			}
+			for k := range int(typ[2] - '0') {
+				b.WriteByte(byte(bits >> (8 * k)))
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+func TestFeaturesFromNPY(t *testing.T) {
+	dir := t.TempDir()
+	value := func(i, j int) float64 { return float64((i*7+j*3)%11) + 1e6*float64(j) }
+	public := put(t, dir, "public.npy", matrixFile(t, "<f8", 50, 3, value))
+	private := put(t, dir, "private.npy", matrixFile(t, "<f4", 30, 3, func(i, j int) float64 {
+		switch i {
+		case 3:
+			return math.NaN()
+		case 4:
+			return math.Inf(1)
+		}
+		return value(i, j)
+	}))
+	var labels strings.Builder
+	for i := range 30 {
+		fmt.Fprintln(&labels, i%3)
+	}
+	y := put(t, dir, "y.csv", []byte("label\n"+labels.String()))
+	var units bytes.Buffer
+	require.NoError(t, npy.WriteHeader(&units, npy.Header{Type: "<u8", Shape: []int{30}}))
+	for i := range 30 {
+		units.Write([]byte{byte(i / 2), 0, 0, 0, 0, 0, 0, 0xff}) // beyond int64
+	}
+	u := put(t, dir, "u.npy", units.Bytes())
+
+	s, pool, err := ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: Numbers(3)}})
+	require.NoError(t, err)
+	for j := range 3 {
+		sum, squares := 0.0, 0.0
+		for i := range 50 {
+			v := float64(pool.X.Data[i*3+j])
+			sum, squares = sum+v, squares+v*v
+		}
+		require.InDelta(t, 0, sum/50, 1e-5)
+		require.InDelta(t, 1, squares/50, 1e-5)
+	}
+	set, err := s.ReadPrivate(Source{Path: private, Labels: y, Units: u})
+	require.NoError(t, err)
+	require.NoError(t, set.Validate(), "NaN is the public mean, infinity is clipped")
+	require.Equal(t, []float32{0, 0, 0}, set.X.Data[9:12])
+	require.Equal(t, []float32{6, 6, 6}, set.X.Data[12:15])
+	require.Equal(t, 15, set.UnitCount())
+	require.Equal(t, "18374686479671623680", set.Units[0])
+
+	plain, err := s.ReadPrivate(Source{Path: private, Labels: y})
+	require.NoError(t, err)
+	require.Equal(t, 30, plain.UnitCount())
+	_, err = s.ReadPrivate(Source{Path: private, Labels: y, Units: public})
+	require.ErrorContains(t, err, "3 columns")
+	_, err = s.ReadPrivate(Source{Path: private})
+	require.ErrorContains(t, err, "has no labels")
+	_, err = s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})
+	require.ErrorContains(t, err, "rows of 2 numbers")
+}
+
+// picture writes a square of one colour.
+func picture(t *testing.T, side int, c color.Color) []byte {
+	t.Helper()
+	var img interface {
+		image.Image
+		Set(x, y int, c color.Color)
+	} = image.NewGray(image.Rect(0, 0, side, side))
+	if _, grey := c.(color.Gray); !grey {
+		img = image.NewRGBA(image.Rect(0, 0, side, side))
+	}
+	for i := range side * side {
+		img.Set(i%side, i/side, c)
+	}
+	var b bytes.Buffer
+	require.NoError(t, png.Encode(&b, img))
+	return b.Bytes()
+}
+
+func TestFoldersOfImages(t *testing.T) {
+	dir := t.TempDir()
+	public, private := filepath.Join(dir, "public"), filepath.Join(dir, "private")
+	put(t, public, "1.png", picture(t, 12, color.Gray{51}))
+	put(t, public, "2.png", picture(t, 12, color.RGBA{255, 0, 51, 255}))
+	put(t, private, "cat/1.png", picture(t, 24, color.RGBA{0, 255, 0, 255}))
+	put(t, private, "dog/1.png", picture(t, 12, color.Gray{255}))
+	s, pool, err := ReadPublic(Source{Path: public}, Reading{Rule: ClassRule{Names: []string{"cat", "dog"}}})
+	require.NoError(t, err)
+	require.Equal(t, Shape{Rows: 12, Cols: 12, Channels: 3}, s.Image)
+	require.Equal(t, []string{"1.png", "2.png"}, pool.IDs)
+	planes := func(x blas32.General, i int) []float32 {
+		return []float32{x.Data[i*x.Stride], x.Data[i*x.Stride+144], x.Data[i*x.Stride+288]}
+	}
+	require.Equal(t, []float32{1, 0, 0.2}, planes(pool.X, 1))
+	set, err := s.ReadPrivate(Source{Path: private})
+	require.NoError(t, err)
+	require.NoError(t, set.Validate())
+	require.Equal(t, []int{0, 1}, set.Y)
+	require.Equal(t, []string{"cat/1.png", "dog/1.png"}, set.Units)
+	require.Equal(t, []float32{0, 1, 0}, planes(set.X, 0), "made smaller")
+
+	put(t, private, "rare/1.png", picture(t, 12, color.Gray{1}))
+	_, err = s.ReadPrivate(Source{Path: private})
+	require.ErrorContains(t, err, `"rare", which is no class`)
+	put(t, private, "rare/1.png", []byte("no image"))
+	_, err = s.ReadPrivate(Source{Path: private})
+	require.Error(t, err)
+	put(t, public, "3.png", picture(t, 13, color.Gray{51}))
+	_, _, err = ReadPublic(Source{Path: public}, Reading{})
+	require.ErrorContains(t, err, "--image-size")
+	s, _, err = ReadPublic(Source{Path: public}, Reading{ImageSize: Shape{Rows: 6, Cols: 4}})
+	require.NoError(t, err)
+	require.Equal(t, 72, s.Features)
+}
+
+func TestParquetIsRefusedWithTheLineThatConverts(t *testing.T) {
+	path := put(t, t.TempDir(), "x.parquet", []byte("PAR1..."))
+	_, _, err := ReadPublic(Source{Path: path}, Reading{})
+	require.ErrorContains(t, err, "pandas.read_parquet")
+}
+
+func FuzzSources(f *testing.F) {
+	t := new(testing.T)
+	f.Add(matrixFile(t, "<f4", 3, 2, func(i, j int) float64 { return float64(i + j) }), []byte("1\n0\n1\n"))
+	f.Add([]byte("a,b\n1,2\n"), []byte("\x93NUMPY\x01\x00"))
+	f.Add([]byte{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 7}, []byte{0, 0, 8, 1, 0, 0, 0, 1, 7})
+	f.Add(picture(t, 2, color.Gray{3}), []byte("PK\x03\x04"))
+	f.Fuzz(func(t *testing.T, features, labels []byte) {
+		if len(features) > 1<<16 {
+			return
+		}
+		dir := t.TempDir()
+		x, y := put(t, dir, "x", features), put(t, dir, "y", labels)
+		put(t, dir, "folder/c/1.png", features)
+		for _, src := range []Source{{Path: x}, {Path: x, Labels: y}, {Path: x, Labels: y, Units: y}, {Path: filepath.Join(dir, "folder")}} {
+			s, pool, err := ReadPublic(src, Reading{CSV: CSVOptions{Header: HeaderYes, Label: "b"}, Rule: ClassRule{Names: []string{"0", "1"}, Other: "1"}})
+			if err != nil {
+				continue
+			}
+			require.Equal(t, len(pool.IDs), pool.Len())
+			if set, err := s.ReadPrivate(src); err == nil {
+				require.NoError(t, set.Validate())
+				require.Equal(t, s.Features, set.X.Cols)
+			}
+		}
+	})
+}
+
+func FuzzSchemaJSON(f *testing.F) {
+	s := Schema{Kind: Columns, Features: 2, Classes: []string{"a", "b"}, scale: scale{Mean: []float64{1, 2}, SD: []float64{1, 0}}}
+	text, err := json.Marshal(&s)
+	require.NoError(f, err)
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var s Schema
+		if json.Unmarshal(text, &s) != nil {
+			return
+		}
+		again, err := json.Marshal(&s)
+		require.NoError(t, err)
+		var same Schema
+		require.NoError(t, json.Unmarshal(again, &same))
+		require.Equal(t, s.Features, same.Features)
+		require.True(t, slices.Equal(s.Classes, same.Classes))
+	})
+}
