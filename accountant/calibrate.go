@@ -114,8 +114,9 @@ func roughly(newAccount NewAccount) NewAccount {
 // parameter the event takes that costs less as it grows, searched from 1e-6 to 1e15. (A
 // single release of small integer noise may cost a little more with a little more
 // noise; the answer is within the target all the same.) It returns a *NoBracketError if
-// no noise meets the target, or the least does.
-func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) Event) (float64, Bound, error) {
+// no noise meets the target, or the least does. An error of event ends the search and is
+// returned as it is.
+func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
@@ -123,7 +124,11 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
 		}
-		return epsilonOfEvent(ctx, newAccount, event(noise), target.Delta)
+		e, err := event(noise)
+		if err != nil {
+			return Bound{}, err
+		}
+		return epsilonOfEvent(ctx, newAccount, e, target.Delta)
 	}
 	fail := func(noise float64, b Bound) (float64, Bound, error) {
 		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
@@ -199,18 +204,22 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 // CalibrateProbability returns the largest sampling probability in (0, 1], to
 // 1e-8 relative, for which the event meets the target, with what it achieves. It
 // returns a *NoBracketError if no probability above 1e-15 does.
-func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) Event) (float64, Bound, error) {
+func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Target, event func(probability float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	all, err := epsilonOfEvent(ctx, newAccount, event(1), target.Delta)
+	whole, err := event(1)
+	if err != nil {
+		return 0, Bound{}, err
+	}
+	all, err := epsilonOfEvent(ctx, newAccount, whole, target.Delta)
 	if err != nil {
 		return 0, Bound{}, err
 	}
 	if all.Upper <= target.Epsilon {
 		return 1, all, nil
 	}
-	inverse, b, err := CalibrateNoise(ctx, newAccount, target, func(noise float64) Event { return event(math.Min(1, 1/noise)) })
+	inverse, b, err := CalibrateNoise(ctx, newAccount, target, func(noise float64) (Event, error) { return event(math.Min(1, 1/noise)) })
 	var none *NoBracketError
 	if errors.As(err, &none) {
 		return 0, Bound{}, &NoBracketError{"probability", 1 / none.Last, none.Epsilon, target}
@@ -221,7 +230,7 @@ func CalibrateProbability(ctx context.Context, newAccount NewAccount, target Tar
 // CalibrateCount returns the largest count, steps or queries, for which the
 // event meets the target, with what it achieves. It returns a *NoBracketError
 // if one is too many, or 2^53 are not.
-func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) Event) (int64, Bound, error) {
+func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
@@ -229,7 +238,11 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
 		}
-		return epsilonOfEvent(ctx, newAccount, event(count), target.Delta)
+		e, err := event(count)
+		if err != nil {
+			return Bound{}, err
+		}
+		return epsilonOfEvent(ctx, newAccount, e, target.Delta)
 	}
 	// Invariant: lo meets the target, with best; hi, once tried, does not.
 	var lo, hi int64 = 0, 1

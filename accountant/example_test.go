@@ -30,8 +30,8 @@ func ExampleRDP() {
 func ExampleCalibrateNoise() {
 	cfg := accountant.Config{Relation: accountant.AddRemove}
 	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
-	sigma, achieved, err := accountant.CalibrateNoise(context.Background(), cfg.NewAccount, target, func(noise float64) accountant.Event {
-		return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}
+	sigma, achieved, err := accountant.CalibrateNoise(context.Background(), cfg.NewAccount, target, func(noise float64) (accountant.Event, error) {
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}, nil
 	})
 	fmt.Printf("%.2f %v %v\n", sigma, achieved.Upper <= target.Epsilon, err)
 	// Output: 67.96 true <nil>

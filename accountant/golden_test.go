@@ -308,8 +308,8 @@ func TestCalibrationGolden(t *testing.T) {
 	readGolden(t, "rdp_to_eps.json", &grid)
 	fixed := Config{Relation: AddRemove, Orders: grid.Orders}
 	for _, r := range file.Sigma {
-		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) Event {
-			return dpsgd(r.Q, noise, r.Steps)
+		noise, b, err := CalibrateNoise(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(noise float64) (Event, error) {
+			return dpsgd(r.Q, noise, r.Steps), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
@@ -317,16 +317,16 @@ func TestCalibrationGolden(t *testing.T) {
 		assert.Equal(t, b, epsilonOf(t, fixed, r.Delta, dpsgd(r.Q, noise, r.Steps)), "recomputed")
 	}
 	for _, r := range file.Steps {
-		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(n int64) Event {
-			return dpsgd(r.Q, r.Sigma, n)
+		steps, b, err := CalibrateCount(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(n int64) (Event, error) {
+			return dpsgd(r.Q, r.Sigma, n), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)
 		assert.Equal(t, r.Steps, steps, "%+v", r)
 	}
 	for _, r := range file.Rate {
-		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(q float64) Event {
-			return dpsgd(q, r.Sigma, r.Steps)
+		q, b, err := CalibrateProbability(t.Context(), fixed.NewAccount, Target{r.Target, r.Delta}, func(q float64) (Event, error) {
+			return dpsgd(q, r.Sigma, r.Steps), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Target)

@@ -58,7 +58,7 @@ func BenchmarkPLDCalibrate(b *testing.B) {
 	for b.Loop() {
 		var err error
 		noise, _, err = CalibrateNoise(context.Background(), PLDConfig{Relation: AddRemove}.NewAccount, Target{2, 1e-5},
-			func(noise float64) Event { return sgd(0.01, noise, 1000) })
+			func(noise float64) (Event, error) { return sgd(0.01, noise, 1000), nil })
 		require.NoError(b, err)
 	}
 	b.ReportMetric(noise, "noise")

@@ -252,8 +252,8 @@ func TestPLDCalibrationGolden(t *testing.T) {
 		if targets[run{r.Q, r.Steps}]++; targets[run{r.Q, r.Steps}] > 1 && !*everyTarget {
 			continue
 		}
-		noise, b, err := CalibrateNoise(t.Context(), account, Target{r.Epsilon, r.Delta}, func(noise float64) Event {
-			return Repeated{PoissonSampled{r.Q, Gaussian{noise}}, r.Steps}
+		noise, b, err := CalibrateNoise(t.Context(), account, Target{r.Epsilon, r.Delta}, func(noise float64) (Event, error) {
+			return Repeated{PoissonSampled{r.Q, Gaussian{noise}}, r.Steps}, nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Epsilon)
@@ -261,8 +261,8 @@ func TestPLDCalibrationGolden(t *testing.T) {
 		assert.LessOrEqual(t, noise, r.Sigma*(1+2e-3), "%+v", r)
 	}
 	for _, r := range file.Steps {
-		count, b, err := CalibrateCount(t.Context(), account, Target{r.Epsilon, r.Delta}, func(count int64) Event {
-			return sgd(r.Q, r.Sigma, count)
+		count, b, err := CalibrateCount(t.Context(), account, Target{r.Epsilon, r.Delta}, func(count int64) (Event, error) {
+			return sgd(r.Q, r.Sigma, count), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Epsilon)
@@ -270,8 +270,8 @@ func TestPLDCalibrationGolden(t *testing.T) {
 		assert.GreaterOrEqual(t, float64(count), 0.998*float64(r.Most))
 	}
 	for _, r := range file.Rates {
-		q, b, err := CalibrateProbability(t.Context(), account, Target{r.Epsilon, r.Delta}, func(q float64) Event {
-			return sgd(q, r.Sigma, r.Steps)
+		q, b, err := CalibrateProbability(t.Context(), account, Target{r.Epsilon, r.Delta}, func(q float64) (Event, error) {
+			return sgd(q, r.Sigma, r.Steps), nil
 		})
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, r.Epsilon)

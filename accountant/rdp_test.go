@@ -2,6 +2,7 @@ package accountant
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 
@@ -169,36 +170,36 @@ func TestRefinementAgainstDenseScan(t *testing.T) {
 
 func TestCalibrationHasNoBracket(t *testing.T) {
 	cfg := Config{Relation: AddRemove}
-	_, _, err := CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(float64) Event { return NonPrivate{} })
+	_, _, err := CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(float64) (Event, error) { return NonPrivate{}, nil })
 	var e *NoBracketError
 	require.ErrorAs(t, err, &e)
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return Repeated{GNMax{Sigma: n}, 0} })
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n float64) (Event, error) { return Repeated{GNMax{Sigma: n}, 0}, nil })
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return Repeated{GNMax{Sigma: 0.1}, n} })
+	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) (Event, error) { return Repeated{GNMax{Sigma: 0.1}, n}, nil })
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) Event { return PureDP{0} })
+	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) (Event, error) { return PureDP{0}, nil })
 	assert.ErrorIs(t, err, ErrNoBracket)
-	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) Event { return GNMax{Sigma: n} })
+	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) (Event, error) { return GNMax{Sigma: n}, nil })
 	assert.ErrorContains(t, err, "Epsilon")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = CalibrateNoise(ctx, cfg.NewAccount, Target{1, 1e-5}, func(n float64) Event { return GNMax{Sigma: n} })
+	_, _, err = CalibrateNoise(ctx, cfg.NewAccount, Target{1, 1e-5}, func(n float64) (Event, error) { return GNMax{Sigma: n}, nil })
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
 func TestCalibrateProbability(t *testing.T) {
 	account := Config{Relation: AddRemove}.NewAccount
 	event := func(q float64) Event { return dpsgd(q, 1, 1000) }
-	q, b, err := CalibrateProbability(t.Context(), account, Target{1000, 1e-5}, func(float64) Event { return Gaussian{1} })
+	q, b, err := CalibrateProbability(t.Context(), account, Target{1000, 1e-5}, func(float64) (Event, error) { return Gaussian{1}, nil })
 	require.NoError(t, err)
 	assert.Equal(t, 1.0, q, "all of the data is within the budget")
 	assert.LessOrEqual(t, b.Upper, 1000.0)
-	_, _, err = CalibrateProbability(t.Context(), account, Target{1e-9, 1e-300}, func(float64) Event { return PureDP{1} })
+	_, _, err = CalibrateProbability(t.Context(), account, Target{1e-9, 1e-300}, func(float64) (Event, error) { return PureDP{1}, nil })
 	var none *NoBracketError
 	require.ErrorAs(t, err, &none)
 	assert.Equal(t, "probability", none.Parameter)
-	q, b, err = CalibrateProbability(t.Context(), account, Target{2, 1e-5}, event)
+	q, b, err = CalibrateProbability(t.Context(), account, Target{2, 1e-5}, func(q float64) (Event, error) { return event(q), nil })
 	require.NoError(t, err)
 	again, err := epsilonOfEvent(t.Context(), account, event(q), 1e-5)
 	require.NoError(t, err)
@@ -208,13 +209,37 @@ func TestCalibrateProbability(t *testing.T) {
 	assert.Greater(t, more.Upper, 2.0)
 }
 
+// TestAnEventThatCannotBeMadeEndsACalibration checks that the search returns its error, at
+// the first value and at later ones.
+func TestAnEventThatCannotBeMadeEndsACalibration(t *testing.T) {
+	wrong := errors.New("no such event")
+	for tries := range 3 {
+		left := tries
+		event := func(x float64) (Event, error) {
+			if left--; left < 0 {
+				return nil, wrong
+			}
+			return GNMax{Sigma: max(x, 1e-3)}, nil
+		}
+		account, target := Config{Relation: AddRemove}.NewAccount, Target{1e-2, 1e-5}
+		noise, b, err := CalibrateNoise(t.Context(), account, target, event)
+		require.True(t, err == wrong && noise == 0 && b == Bound{}, "%v", err)
+		left = tries
+		count, _, err := CalibrateCount(t.Context(), account, Target{100, 1e-5}, func(n int64) (Event, error) { return event(1e6) })
+		require.True(t, err == wrong && count == 0, "%v", err)
+		left = tries
+		_, _, err = CalibrateProbability(t.Context(), account, target, event)
+		require.ErrorIs(t, err, wrong)
+	}
+}
+
 func TestCalibrationNeverOvershoots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{logUniform(0.01, 50).Draw(t, "epsilon"), logUniform(1e-12, 1e-2).Draw(t, "delta")}
 		n := rapid.Int64Range(1, 5000).Draw(t, "queries")
 		cfg := Config{Relation: AddRemove}
 		event := func(noise float64) Event { return Repeated{GNMax{Sigma: noise}, n} }
-		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, event)
+		noise, b, err := CalibrateNoise(t.Context(), cfg.NewAccount, target, func(noise float64) (Event, error) { return event(noise), nil })
 		require.NoError(t, err)
 		again := newRDP(t, cfg)
 		require.NoError(t, again.Compose(event(noise), 1))

@@ -155,13 +155,13 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	tight := TightConfig{Relation: AddRemove}.NewAccount
 	target := Target{Epsilon: 2, Delta: 1e-5}
 	tries := 0
-	noise, b, err := CalibrateNoise(t.Context(), tight, target, func(noise float64) Event {
+	noise, b, err := CalibrateNoise(t.Context(), tight, target, func(noise float64) (Event, error) {
 		tries++
-		return gnmaxVotes(noise, 200)
+		return gnmaxVotes(noise, 200), nil
 	})
 	require.NoError(t, err)
 	require.LessOrEqual(t, b.Upper, 2.0)
-	rough, _, err := CalibrateNoise(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(noise float64) Event { return gnmaxVotes(noise, 200) })
+	rough, _, err := CalibrateNoise(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(noise float64) (Event, error) { return gnmaxVotes(noise, 200), nil })
 	require.NoError(t, err)
 	require.Less(t, noise, 0.95*rough)
 	least, err := GaussianNoise(2, 1e-5)
@@ -172,16 +172,16 @@ func TestCalibrationBeginsRoughly(t *testing.T) {
 	// answers, which is all that Gaussian noise allows.
 	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}} {
 		target.Epsilon = c.epsilon
-		n, b, err := CalibrateCount(t.Context(), tight, target, func(n int64) Event { return gnmaxVotes(c.sigma, n) })
+		n, b, err := CalibrateCount(t.Context(), tight, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
 		require.NoError(t, err)
 		require.LessOrEqual(t, b.Upper, c.epsilon)
-		before, _, err := CalibrateCount(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(n int64) Event { return gnmaxVotes(c.sigma, n) })
+		before, _, err := CalibrateCount(t.Context(), Config{Relation: AddRemove}.NewAccount, target, func(n int64) (Event, error) { return gnmaxVotes(c.sigma, n), nil })
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, float64(n), 1.13*float64(before), "answers at epsilon %v", c.epsilon)
 		least, err := GaussianNoise(c.epsilon, 1e-5)
 		require.NoError(t, err)
 		require.InDelta(t, c.sigma*c.sigma/(2*least*least), float64(n), 1, "all that fit")
 	}
-	_, _, err = CalibrateCount(t.Context(), tight, Target{Epsilon: 0.01, Delta: 1e-5}, func(n int64) Event { return gnmaxVotes(1, n) })
+	_, _, err = CalibrateCount(t.Context(), tight, Target{Epsilon: 0.01, Delta: 1e-5}, func(n int64) (Event, error) { return gnmaxVotes(1, n), nil })
 	require.ErrorIs(t, err, ErrNoBracket)
 }

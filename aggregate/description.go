@@ -48,8 +48,9 @@ type Description struct {
 	Pure       bool
 }
 
-// LeastNoise finds the least noise at which an event fits a budget.
-type LeastNoise func(event func(noise float64) accountant.Event) (float64, error)
+// LeastNoise finds the least noise at which an event fits a budget. An error of event ends
+// the search.
+type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
 
 // Parameter describes one parameter of a mechanism. It has one name: that of the
 // flag, of the value in a [Setting], of the field of the config and of the event.

@@ -109,19 +109,9 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 // Least finds the noise for WithNoise at which the whole session fits a budget. Where
 // even the least noise that can be drawn fits, it returns that.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
-	var wrong error
-	noise, err := least(func(noise float64) accountant.Event {
-		e, err := d.Event(d.WithNoise(s, noise))
-		if err != nil {
-			wrong = err
-			return accountant.NonPrivate{}
-		}
-		return e
-	})
+	noise, err := least(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
 	var bracket *accountant.NoBracketError
 	switch {
-	case wrong != nil:
-		return 0, wrong
 	case errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon):
 		return leastNoise, nil
 	case err != nil:

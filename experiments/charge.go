@@ -23,8 +23,8 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b, nil
 }
 
-// calibrate is the least noise whose event meets the target.
-func calibrate(ctx context.Context, c Config, event func(noise float64) accountant.Event) (float64, error) {
+// calibrate returns the least noise whose event meets the target.
+func calibrate(ctx context.Context, c Config, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
 	noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, event)
 	return noise, err

@@ -72,9 +72,9 @@ func newLearner(ctx context.Context, name string, columns int, image dataset.Sha
 	case DPSGDModel:
 		cfg := dpsgd.Config{SamplingProbability: 0.25, ClipNorm: 0.1, Steps: 80, LearningRate: 2, Optimizer: optim.Config{Momentum: 0.9}}
 		target := accountant.Target{Epsilon: teacherEpsilon, Delta: teacherDelta}
-		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(noise float64) accountant.Event {
+		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(noise float64) (accountant.Event, error) {
 			cfg.NoiseMultiplier = noise
-			return cfg.Event()
+			return cfg.Event(), nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("experiments: noise of DP-SGD teachers: %w", err)

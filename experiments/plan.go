@@ -55,8 +55,8 @@ const (
 func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
 	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
-	affordable, _, err := accountant.CalibrateCount(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(n int64) accountant.Event {
-		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}
+	affordable, _, err := accountant.CalibrateCount(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
 	})
 	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
 		return 0, fmt.Errorf("experiments: %w", err)
@@ -151,7 +151,7 @@ func (c Config) mechanism(ctx context.Context, method string, p prepared, row *R
 // withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,
 // of stability mechanisms with half of delta for releases that should not be.
 func (c Config) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
-	least := func(event func(noise float64) accountant.Event) (float64, error) { return calibrate(ctx, c, event) }
+	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
 		return d.Fit(s, c.Delta/2, least)
 	}
@@ -163,14 +163,6 @@ func (c Config) withNoise(ctx context.Context, d aggregate.Description, s aggreg
 	proportioned := func(sigma float64) aggregate.Setting {
 		return s.With("sigma1", confidentTestNoise*sigma).With("sigma2", sigma)
 	}
-	var failed error
-	sigma, err := least(func(sigma float64) accountant.Event {
-		e, err := d.Event(proportioned(sigma))
-		if err != nil {
-			failed = err
-			return accountant.NonPrivate{}
-		}
-		return e
-	})
-	return proportioned(sigma), errors.Join(failed, err)
+	sigma, err := least(func(sigma float64) (accountant.Event, error) { return d.Event(proportioned(sigma)) })
+	return proportioned(sigma), err
 }

@@ -108,7 +108,7 @@ func CalibrateMSvec(ctx context.Context, epsilon, delta float64, failures int) (
 	}
 	account := accountant.Config{Relation: accountant.ReplaceOne}
 	lambda, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, accountant.Target{Epsilon: epsilon, Delta: delta / 2},
-		func(lambda float64) accountant.Event { return stretches(lambda, failures) })
+		func(lambda float64) (accountant.Event, error) { return stretches(lambda, failures), nil })
 	if err != nil {
 		return MSvecConfig{}, fmt.Errorf("svt: calibrating Lambda: %w", err)
 	}

@@ -37,7 +37,7 @@ func Example_sharedBudget() {
 	steps := func(noise float64) accountant.Event {
 		return accountant.Repeated{Count: 500, Event: accountant.PoissonSampled{Probability: 0.02, Event: accountant.Gaussian{NoiseMultiplier: noise}}}
 	}
-	noise, err := budget.LeastNoise(context.Background(), steps)
+	noise, err := budget.LeastNoise(context.Background(), func(noise float64) (accountant.Event, error) { return steps(noise), nil })
 	if err != nil {
 		log.Fatal(err)
 	}

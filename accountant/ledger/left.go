@@ -88,8 +88,8 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	if err := l.chain.mayReserve(); err != nil {
 		return 0, err
 	}
-	n, _, err := accountant.CalibrateCount(ctx, l.trial, l.target(), func(count int64) accountant.Event {
-		return accountant.Repeated{Event: e, Count: count}
+	n, _, err := accountant.CalibrateCount(ctx, l.trial, l.target(), func(count int64) (accountant.Event, error) {
+		return accountant.Repeated{Event: e, Count: count}, nil
 	})
 	var bracket *accountant.NoBracketError
 	if errors.As(err, &bracket) {
@@ -104,9 +104,9 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, nil
 }
 
-// LeastNoise is the least noise, to 1e-8 relative, for which the event could be
+// LeastNoise returns the least noise, to 1e-8 relative, for which the event could be
 // reserved now; see accountant.CalibrateNoise. Nothing is reserved.
-func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) accountant.Event) (float64, error) {
+func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.chain.mayReserve(); err != nil {

@@ -14,8 +14,8 @@ import (
 func spend(t *testing.T, l *Ledger, epsilon float64) {
 	t.Helper()
 	sigma, _, err := accountant.CalibrateNoise(t.Context(), accountant.Config{Relation: accountant.AddRemove}.NewAccount,
-		accountant.Target{Epsilon: epsilon, Delta: 1e-5}, func(noise float64) accountant.Event {
-			return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}
+		accountant.Target{Epsilon: epsilon, Delta: 1e-5}, func(noise float64) (accountant.Event, error) {
+			return accountant.Repeated{Event: accountant.GNMax{Sigma: noise}, Count: 500}, nil
 		})
 	require.NoError(t, err)
 	_, err = l.Reserve(accountant.Repeated{Event: accountant.GNMax{Sigma: sigma}, Count: 500})
@@ -48,7 +48,7 @@ func TestABudgetSharedByPATEAndDPSGD(t *testing.T) {
 		event := func(noise float64) accountant.Event {
 			return accountant.Repeated{Count: 200, Event: accountant.PoissonSampled{Probability: 0.05, Event: accountant.Gaussian{NoiseMultiplier: noise}}}
 		}
-		noise, err := l.LeastNoise(t.Context(), event)
+		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return event(noise), nil })
 		require.NoError(t, err)
 		alone, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
 		require.NoError(t, err)

@@ -144,8 +144,8 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, goal.validate()
 }
 
-// calibrate is the least noise at which all queries meet the regime's epsilon.
-func (r Regime) calibrate(ctx context.Context, account accountant.Config, event func(noise float64) accountant.Event) (noise, eps float64, err error) {
+// calibrate returns the least noise at which all queries meet the regime's epsilon.
+func (r Regime) calibrate(ctx context.Context, account accountant.Config, event func(noise float64) (accountant.Event, error)) (noise, eps float64, err error) {
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
 	noise, b, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
 	if err != nil {
@@ -157,18 +157,7 @@ func (r Regime) calibrate(ctx context.Context, account accountant.Config, event 
 // argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
 // alone. event is what all queries cost.
 func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
-	var failed error
-	noise, eps, err := r.calibrate(ctx, account, func(noise float64) accountant.Event {
-		e, err := event(noise)
-		if err != nil {
-			failed = err
-			return accountant.NonPrivate{}
-		}
-		return e
-	})
-	if failed != nil {
-		return Method{}, fmt.Errorf("plan: %w", failed)
-	}
+	noise, eps, err := r.calibrate(ctx, account, event)
 	if err != nil {
 		return Method{}, err
 	}

@@ -53,9 +53,9 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Confi
 	least, best := math.Inf(1), 0.0
 	for share := 0.04; share < 0.99; share += 0.02 {
 		each := r.Delta * share / float64(r.Queries)
-		sigma, _, err := r.calibrate(ctx, account, func(sigma float64) accountant.Event {
+		sigma, _, err := r.calibrate(ctx, account, func(sigma float64) (accountant.Event, error) {
 			return accountant.Repeated{Count: int64(r.Queries),
-				Event: accountant.WithFailure{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Delta: each}}
+				Event: accountant.WithFailure{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Delta: each}}, nil
 		})
 		if err != nil {
 			return Method{}, err
@@ -132,7 +132,7 @@ func balancedSVT(epsilon, delta float64, failures int, beta float64) (stable.Con
 func (r Regime) fit(ctx context.Context, account accountant.Config, t stable.Task) (stable.Config, error) {
 	t.Queries, t.Success = r.Queries, r.Success
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
-	cfg, err := stable.Fit(t, func(event func(float64) accountant.Event) (float64, error) {
+	cfg, err := stable.Fit(t, func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
 		return noise, err
 	})

@@ -231,7 +231,7 @@ func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Ou
 
 // least finds the least noise that keeps the goal.
 func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
-	return func(event func(float64) accountant.Event) (float64, error) {
+	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: accountant.AddRemove}.NewAccount,
 			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)
 		return noise, err

@@ -130,24 +130,19 @@ func (t Task) families() []family {
 
 // fit finds the noise of a family.
 func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
-	var wrong error
-	noise, err := least(func(noise float64) accountant.Event {
+	noise, err := least(func(noise float64) (accountant.Event, error) {
 		cfg, err := f(min(max(noise, leastNoise), mostNoise))
 		if err != nil {
-			wrong = err
-			return accountant.NonPrivate{}
+			return nil, fmt.Errorf("%w: %w", ErrNoFit, err)
 		}
 		m, err := New(cfg)
 		if err != nil {
-			wrong = err
-			return accountant.NonPrivate{}
+			return nil, fmt.Errorf("%w: %w", ErrNoFit, err)
 		}
-		return m.Event()
+		return m.Event(), nil
 	})
 	var bracket *accountant.NoBracketError
 	switch {
-	case wrong != nil:
-		return Config{}, fmt.Errorf("%w: %w", ErrNoFit, wrong)
 	case errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon): // even the least does
 		noise = leastNoise
 	case err != nil:

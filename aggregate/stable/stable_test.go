@@ -20,8 +20,8 @@ func reserve(t require.TestingT, e accountant.Event) *ledger.Reservation {
 	return testledger.Reserve(t, accountant.AddRemove, e)
 }
 
-func least(t require.TestingT, target accountant.Target) func(func(float64) accountant.Event) (float64, error) {
-	return func(event func(float64) accountant.Event) (float64, error) {
+func least(t require.TestingT, target accountant.Target) func(func(float64) (accountant.Event, error)) (float64, error) {
+	return func(event func(float64) (accountant.Event, error)) (float64, error) {
 		noise, _, err := accountant.CalibrateNoise(context.Background(), accountant.Config{Relation: accountant.AddRemove}.NewAccount, target, event)
 		return noise, err
 	}

@@ -92,7 +92,7 @@ func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (floa
 		}
 		return to.calibrate(ctx, p)
 	}
-	noise, err := shared.LeastNoise(ctx, func(noise float64) accountant.Event { return whole(p.events(noise)) })
+	noise, err := shared.LeastNoise(ctx, func(noise float64) (accountant.Event, error) { return whole(p.events(noise)), nil })
 	left := shared.Left().Epsilon
 	switch {
 	case errors.Is(err, accountant.ErrNoBracket), err == nil && left < leastLeft:

@@ -62,7 +62,7 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 		account, delta = accountant.Config{Relation: relation}.NewAccount, c.delta
 	}
 	target := accountant.Target{Epsilon: p.Epsilon, Delta: delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) accountant.Event { return whole(p.events(noise)) })
+	noise, _, err := accountant.CalibrateNoise(ctx, account, target, func(noise float64) (accountant.Event, error) { return whole(p.events(noise)), nil })
 	switch {
 	case errors.Is(err, accountant.ErrNoBracket):
 		return 0, fmt.Errorf("%w: %w", ErrBudget, err)

@@ -111,10 +111,10 @@ func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, err
 	target := accountant.Target{Epsilon: t.epsilon, Delta: t.delta}
 	var err error
 	cfg.NoiseMultiplier, _, err = accountant.CalibrateNoise(ctx, accountant.PLDConfig{Relation: accountant.AddRemove}.NewAccount, target,
-		func(noise float64) accountant.Event {
+		func(noise float64) (accountant.Event, error) {
 			try := cfg
 			try.NoiseMultiplier = noise
-			return try.Event()
+			return try.Event(), nil
 		})
 	return cfg, err
 }

@@ -99,7 +99,9 @@ func (s setting) settle(ctx context.Context, book *ledger.Ledger) (setting, erro
 	if s.settled() {
 		return s, nil
 	}
-	least := func(event func(noise float64) accountant.Event) (float64, error) { return book.LeastNoise(ctx, event) }
+	least := func(event func(noise float64) (accountant.Event, error)) (float64, error) {
+		return book.LeastNoise(ctx, event)
+	}
 	if s.d.Fit != nil {
 		return s.fit(ctx, book, least)
 	}

@@ -219,27 +219,23 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	start := func() (accountant.Accountant, error) {
 		return entry.Start(accountant.Config{Relation: accountant.AddRemove})
 	}
-	var wrong error
-	event := func(noise, probability float64, count int64) accountant.Event {
+	event := func(noise, probability float64, count int64) (accountant.Event, error) {
 		e, err := m.event(noise, probability)
 		if err != nil {
-			wrong = err
-			return accountant.NonPrivate{}
+			return nil, shell.InputError(err, "", "see pate calibrate "+m.name+" --help", "calibrate")
 		}
-		return accountant.Repeated{Event: e, Count: count}
+		return accountant.Repeated{Event: e, Count: count}, nil
 	}
 	var b accountant.Bound
 	switch missing {
 	case "noise":
-		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) accountant.Event { return event(x, p.probability, p.count) })
+		p.noise, b, err = accountant.CalibrateNoise(ctx, start, target, func(x float64) (accountant.Event, error) { return event(x, p.probability, p.count) })
 	case "probability":
-		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) accountant.Event { return event(p.noise, x, p.count) })
+		p.probability, b, err = accountant.CalibrateProbability(ctx, start, target, func(x float64) (accountant.Event, error) { return event(p.noise, x, p.count) })
 	default:
-		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) accountant.Event { return event(p.noise, p.probability, n) })
+		p.count, b, err = accountant.CalibrateCount(ctx, start, target, func(n int64) (accountant.Event, error) { return event(p.noise, p.probability, n) })
 	}
 	switch {
-	case wrong != nil:
-		return shell.InputError(wrong, "", "see pate calibrate "+m.name+" --help", "calibrate")
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		return shell.InputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant rdp", "calibrate")
 	case errors.Is(err, accountant.ErrNoBracket):
