@@ -137,17 +137,17 @@ func (c Config) release(ctx context.Context, m voting, v poll, method string, se
 		Events: []accountant.Event{m.Event()}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:])},
 		Redraw: true, // for the student
-		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
+		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			session, err := m.Start(reservations[0], key)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			var file []byte
 			if answers, file, err = c.ask(session, v); err != nil {
-				return nil, err
+				return err
 			}
 			_, err = out.Write(file)
-			return file, err
+			return err
 		},
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func BenchmarkPairs(b *testing.B) {
 					}
 					outcomes := make([]Outcome, batch)
 					for i, r := range reservations {
-						outcomes[i] = Outcome{r, []byte{byte(i)}}
+						outcomes[i] = Outcome{Of: r, Bytes: []byte{byte(i)}}
 					}
 					l.chain.sealed = true
 					if err := l.CommitBatch(outcomes); err != nil {
@@ -91,7 +91,7 @@ func long(b testing.TB, mode Mode, entries int, event accountant.Event) []byte {
 		reservations, err := l.ReserveBatch(events)
 		require.NoError(b, err)
 		for _, r := range reservations {
-			done = append(done, Outcome{r, []byte("label")})
+			done = append(done, Outcome{Of: r, Bytes: []byte("label")})
 		}
 		if mode == Filter {
 			require.NoError(b, l.CommitBatch(done))
@@ -147,7 +147,7 @@ func TestMemoryDoesNotGrowWithLength(t *testing.T) {
 			require.NoError(t, err)
 			outcomes := make([]Outcome, len(batch))
 			for i, r := range reservations {
-				outcomes[len(batch)-1-i] = Outcome{r, nil} // in another order
+				outcomes[len(batch)-1-i] = Outcome{Of: r} // in another order
 			}
 			require.NoError(t, l.CommitBatch(outcomes))
 		}

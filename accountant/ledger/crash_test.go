@@ -240,7 +240,7 @@ func (p program) live(d *faultyDisk, out *released, life int) error {
 			if err := reservations[j].Begin(p.event(i, life), Use{Secret: true}); err != nil {
 				return err
 			}
-			outcomes[j] = Outcome{reservations[j], p.label(i, life)}
+			outcomes[j] = Outcome{Of: reservations[j], Bytes: p.label(i, life)}
 		}
 		if !p.hasty {
 			if err := l.CommitBatch(outcomes); err != nil {

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -17,6 +18,9 @@ type Kept struct {
 	// Accept refuses a ledger when all of it was read and nothing was written. It may
 	// be nil.
 	Accept func(State) error
+	// Outcome is handed every committed outcome that [VerifyKept] meets, by its hash and
+	// the entry that it was committed for. It may be nil.
+	Outcome func(entry int64, hash [sha256.Size]byte)
 }
 
 // State is what a file says of itself as a whole.

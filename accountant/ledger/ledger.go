@@ -345,6 +345,19 @@ func (l *Ledger) seal() error {
 type Outcome struct {
 	Of    *Reservation
 	Bytes []byte // only their SHA-256 is written
+	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held;
+	// nil with Bytes.
+	Hash *[sha256.Size]byte
+	// Earlier is the hash under which an earlier version may have committed the same
+	// outcome; nil if there is none. It is compared, and never written.
+	Earlier *[sha256.Size]byte
+}
+
+func (o Outcome) hash() [sha256.Size]byte {
+	if o.Hash != nil {
+		return *o.Hash
+	}
+	return sha256.Sum256(o.Bytes)
 }
 
 // Commit records, before the outcome is handed out, that the reservation led
@@ -352,7 +365,7 @@ type Outcome struct {
 // ErrBroken, the outcome must not leave. The same outcome may be committed again,
 // which writes nothing; another one is refused.
 func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
-	return l.CommitBatch([]Outcome{{r, outcome}})
+	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
 // CommitBatch is Commit for several outcomes at the cost of one sync. On an error
@@ -363,13 +376,13 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	lines := make([]line, 0, len(outcomes))
+	lines, fresh := make([]line, 0, len(outcomes)), make([]*Reservation, 0, len(outcomes))
 	inBatch := make(map[int64]bool, len(outcomes))
 	for _, o := range outcomes {
 		if o.Of == nil || o.Of.ledger != l {
 			return errors.New("ledger: commit of a reservation of another ledger")
 		}
-		sum := sha256.Sum256(o.Bytes)
+		sum := o.hash()
 		entry := o.Of.index
 		if inBatch[entry] {
 			return fmt.Errorf("ledger: entry %d is twice in one batch", entry)
@@ -380,12 +393,12 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 			if err != nil {
 				return err
 			}
-			if before != sum {
+			if before != sum && (o.Earlier == nil || before != *o.Earlier) {
 				return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
 			}
 			continue
 		}
-		lines = append(lines, line{kind: commitLine, entry: entry, outcome: sum})
+		lines, fresh = append(lines, line{kind: commitLine, entry: entry, outcome: sum}), append(fresh, o.Of)
 	}
 	if len(lines) == 0 {
 		return nil
@@ -398,12 +411,9 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 			return err
 		}
 	}
-	for i := range lines {
+	for i, of := range fresh {
 		l.chain.commits.add(lines[i].entry)
-	}
-	for _, o := range outcomes {
-		o.Of.outcome = sha256.Sum256(o.Bytes)
-		o.Of.committed = true
+		of.outcome, of.committed = lines[i].outcome, true
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func sample(t testing.TB, cfg Config) []byte {
 	rest, err := run.ReserveBatch([]accountant.Event{votes(5), accountant.Gaussian{NoiseMultiplier: 10}})
 	require.NoError(t, err)
 	require.NoError(t, l.Commit(rest[1], []byte("model")))
-	require.NoError(t, l.CommitBatch([]Outcome{{first, []byte("a")}, {rest[0], []byte("b")}}))
+	require.NoError(t, l.CommitBatch([]Outcome{{Of: first, Bytes: []byte("a")}, {Of: rest[0], Bytes: []byte("b")}}))
 	require.NoError(t, l.Close())
 	return m.data
 }

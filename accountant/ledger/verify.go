@@ -65,6 +65,9 @@ func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error
 		if err := w.line(c); err != nil {
 			return err
 		}
+		if l.kind == commitLine && kept.Outcome != nil {
+			kept.Outcome(l.entry, l.outcome)
+		}
 		if l.kind != reserveLine || visit == nil {
 			return nil
 		}

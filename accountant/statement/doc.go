@@ -12,6 +12,18 @@
 // verify it. Every number is recomputed from the ledger by package accountant; PATE
 // and DP-SGD, and whatever else was charged, take the same way.
 //
+// [Make] states several ledgers on one page, with what all of them cost the same people.
+// What a ledger cannot know, whose data and what for, is an [About].
+//
+// # Checking a page
+//
+// A page carries, in its last line, the heads of its ledgers, its claim, the program that
+// wrote it and a digest of itself: the SHA-256 of the page in which the digest is 64 zeros.
+// [Check] finds the ledger's lines that the page was written from and writes it again. A
+// page of the same build must come out byte for byte; of one by another version, whose
+// words may differ, the digest, the head and the claim are compared. A digest has no key:
+// that a page of another version was rewritten whole is found by its ε alone.
+//
 // # Guarantee
 //
 // Claims are upper bounds, rounded up; see [ledger.Summary.Claim]. A ledger that

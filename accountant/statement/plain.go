@@ -2,6 +2,7 @@ package statement
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -48,6 +49,14 @@ func (s *Statement) printed() *Statement {
 	p := *s
 	p.Ledger, p.Unit, p.Library, p.Data, p.Torn = Plain(s.Ledger), Plain(s.Unit), Plain(s.Library), Plain(s.Data), Plain(s.Torn)
 	p.NotShown = notCharged(ledger.Config{Unit: p.Unit})
+	p.Released = slices.Clone(s.Released)
+	for i, r := range p.Released {
+		p.Released[i].Name, p.Released[i].Run = Plain(r.Name), Plain(r.Run)
+	}
+	p.Of = nil
+	for _, one := range s.Of {
+		p.Of = append(p.Of, one.printed())
+	}
 	return &p
 }
 

@@ -1,7 +1,9 @@
 package statement
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/buildinfo"
 )
 
 // Schema names the JSON form of a Statement.
@@ -42,9 +45,61 @@ type Statement struct {
 	Release   *bool       `json:"releasable"`
 	Data      string      `json:"data,omitempty"`
 	Head      ledger.Head `json:"head"`
+	ID        string      `json:"id,omitempty"`            // random, of the ledger; earlier versions gave none
+	Released  []Released  `json:"released"`                // what was committed, equal outcomes together
+	More      int64       `json:"released_more,omitempty"` // outcomes that are not listed
+	Program   Program     `json:"program"`                 // that wrote the statement
+	About     *About      `json:"about,omitempty"`
+	Warning   string      `json:"warning,omitempty"` // of a guarantee that says next to nothing
+	// Of are the ledgers that the statement is about together, if there are several.
+	Of []*Statement `json:"ledgers,omitempty"`
 	// Compared says whether the ledger was compared with a head that was kept, which it
 	// holds; nil if nobody says.
 	Compared *bool `json:"head_compared,omitempty"`
+
+	sum ledger.Summary
+}
+
+// Program names the build that wrote a statement.
+type Program struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+}
+
+// String returns "VERSION" or "VERSION, commit COMMIT".
+func (p Program) String() string {
+	if p.Commit == "" {
+		return p.Version
+	}
+	return p.Version + ", commit " + p.Commit
+}
+
+// thisProgram returns the running build.
+func thisProgram() Program {
+	build := buildinfo.Read()
+	p := Program{Version: build.Version, Commit: build.Commit}
+	if build.Modified {
+		p.Commit += "+"
+	}
+	return p
+}
+
+// Options are what a statement says besides what its ledger holds.
+type Options struct {
+	About *About // nil if nothing is known
+	Files []File // files that were released, to be named; another is refused with ErrNotReleased
+	// Program wrote the statement; by default this one.
+	Program Program
+}
+
+// Source is a ledger that a statement is about.
+type Source struct {
+	Name   string // is printed, and not opened
+	Ledger io.Reader
+	Kept   ledger.Kept
+	// Compared says, once the ledger was read, whether it was compared with a head that
+	// was kept; nil if nobody says.
+	Compared func() bool
 }
 
 // schedule is an accountant.Schedule, which `pate account` reads.
@@ -108,20 +163,67 @@ func TPR(epsilon, delta, fpr float64) float64 {
 
 // New verifies a ledger and says what holds of it. The name is printed, and not
 // opened. A ledger that does not verify gives a *ledger.CorruptError.
-func New(name string, r io.Reader) (*Statement, error) { return NewKept(name, r, ledger.Kept{}) }
+func New(name string, r io.Reader) (*Statement, error) {
+	return Make(Options{}, Source{Name: name, Ledger: r})
+}
 
-// NewKept is New for a ledger of which more is known than its file tells.
-func NewKept(name string, r io.Reader, kept ledger.Kept) (*Statement, error) {
-	sum, err := ledger.VerifyKept(r, kept, nil)
+// Make verifies ledgers and says what holds of each, and of all together. Several must be
+// for the same unit and relation, and different ones; otherwise the error is a [*MixError].
+func Make(opt Options, sources ...Source) (*Statement, error) {
+	if len(sources) == 0 {
+		return nil, errors.New("statement: no ledger")
+	}
+	if opt.Program == (Program{}) {
+		opt.Program = thisProgram()
+	}
+	found := map[[sha256.Size]byte]bool{}
+	var all []*Statement
+	for _, source := range sources {
+		s, err := one(source, opt, found)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", source.Name, err)
+		}
+		all = append(all, s)
+	}
+	for _, f := range opt.Files {
+		if !found[f.SHA256] {
+			return nil, fmt.Errorf("%w: %s", ErrNotReleased, f.Name)
+		}
+	}
+	s := all[0]
+	if len(all) > 1 {
+		var err error
+		if s, err = together(all); err != nil {
+			return nil, err
+		}
+	}
+	s.About, s.Program = opt.About, opt.Program
+	return s, nil
+}
+
+// one states one ledger, and notes in found which of the files it released.
+func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Statement, error) {
+	out := newOutcomes(opt.Files)
+	kept := source.Kept
+	kept.Outcome = out.commit
+	sum, err := ledger.VerifyKept(source.Ledger, kept, out.entry)
 	if err != nil {
 		return nil, err
 	}
+	for file := range out.found {
+		found[file] = true
+	}
 	cfg := sum.Config
 	s := &Statement{
-		Schema: Schema, Ledger: name, Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
+		Schema: Schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
 		Accountant: "rdp", Conversion: accountant.Improved.String(), Library: sum.Library,
 		Entries: sum.Entries, Committed: sum.Commits, Complete: sum.Sealed || sum.Exhausted, Torn: sum.Torn,
 		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Head: sum.Head,
+		ID: sum.ID, Released: out.released(), More: out.more, Program: opt.Program, sum: sum,
+	}
+	if source.Compared != nil {
+		compared := source.Compared()
+		s.Compared = &compared
 	}
 	budget := Bound(cfg.Epsilon)
 	s.Budget = Claim{&budget, cfg.Delta}
@@ -133,11 +235,8 @@ func NewKept(name string, r io.Reader, kept ledger.Kept) (*Statement, error) {
 		bound := Bound(epsilon)
 		s.Claims = append(s.Claims, Claim{&bound, delta})
 	}
-	epsilon := float64(*s.Claims[0].Epsilon)
-	s.Attacker.Right = Right(epsilon, cfg.Delta)
-	for _, fpr := range []float64{0.001, 0.01, 0.1} {
-		s.Attacker.Rates = append(s.Attacker.Rates, Rate{fpr, TPR(epsilon, cfg.Delta, fpr)})
-	}
+	s.Warning = Warning(s.epsilon())
+	s.attack()
 	if cfg.Mode == ledger.Filter {
 		for _, a := range sum.Orders {
 			if s.Pure = math.IsInf(a, 1); !s.Pure {
@@ -154,6 +253,15 @@ func NewKept(name string, r io.Reader, kept ledger.Kept) (*Statement, error) {
 		s.Noise = "unknown"
 	}
 	return s, nil
+}
+
+// attack fills what the first claim leaves an attacker.
+func (s *Statement) attack() {
+	epsilon, delta := s.epsilon(), s.Claims[0].Delta
+	s.Attacker.Right = Right(epsilon, delta)
+	for _, fpr := range []float64{0.001, 0.01, 0.1} {
+		s.Attacker.Rates = append(s.Attacker.Rates, Rate{fpr, TPR(epsilon, delta, fpr)})
+	}
 }
 
 // short is a number near x that has few digits, where x only lacks them by rounding.
@@ -186,14 +294,4 @@ func charged(events []accountant.Event) []Part {
 		}
 	}
 	return parts
-}
-
-// WriteJSON writes the statement as one JSON object.
-func (s *Statement) WriteJSON(w io.Writer) error {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return fmt.Errorf("statement: %w", err)
-	}
-	_, err = w.Write(append(data, '\n'))
-	return err
 }

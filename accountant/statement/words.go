@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/number"
 )
 
@@ -19,7 +20,7 @@ type section struct {
 	Rows   [][]string
 	After  []string // paragraphs after it
 	List   []string
-	Code   string
+	Code   []string // commands
 }
 
 // title is the headline: the guarantee in one line.
@@ -37,7 +38,44 @@ func (s *Statement) verdict() (text string, alarm bool) {
 	case !*s.Release:
 		return "NOT FOR RELEASE: the noise was drawn from a seed. Whoever knows the seed can take it off again, and the numbers below protect nobody.", true
 	}
-	return "What was committed to this ledger may be released under the guarantee below. What else was computed from the private data may not.", false
+	this := "this ledger"
+	if len(s.Of) > 0 {
+		this = "these ledgers"
+	}
+	text = "What was committed to " + this + " may be released under the guarantee below. What else was computed from the private data may not."
+	if s.Warning != "" {
+		return text + " But " + s.Warning + ".", true
+	}
+	return text, false
+}
+
+// about is who, what and when, as a table of two columns.
+func (s *Statement) about() [][2]string {
+	var rows [][2]string
+	if s.About != nil {
+		about := *s.About
+		for _, f := range about.fields() {
+			if *f.value != "" {
+				rows = append(rows, [2]string{f.title, Plain(*f.value)})
+			}
+		}
+	}
+	for _, l := range s.each() {
+		name := l.Ledger
+		if l.ID != "" {
+			name += ", id " + l.ID
+		}
+		rows = append(rows, [2]string{"Ledger", name})
+	}
+	return append(rows, [2]string{"Written by", "pate " + Plain(s.Program.String()) + " (" + buildinfo.Module + ")"})
+}
+
+// each lists the ledgers that the statement is about.
+func (s *Statement) each() []*Statement {
+	if len(s.Of) > 0 {
+		return s.Of
+	}
+	return []*Statement{s}
 }
 
 func (s *Statement) sections() []section {
@@ -50,14 +88,21 @@ func (s *Statement) protected() section {
 	if s.Relation == accountant.ReplaceOne {
 		differ = "the data of one " + unit + " are replaced by any others"
 	}
+	unitIs := ""
+	if unit == "id" || strings.HasSuffix(unit, "_id") || strings.HasSuffix(unit, "ID") {
+		unitIs = "One " + unit + " stands for all records that carry it, such as those of one person. "
+	}
 	return section{Title: "What is protected", Text: []string{
-		"The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
+		unitIs + "The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
 			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know.",
 		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, and k " + unit + "s together are protected k times less, in ε.",
 	}}
 }
 
 func (s *Statement) strength() section {
+	if len(s.Of) > 0 {
+		return s.strengthTogether()
+	}
 	out := section{Title: "How strongly", Header: []string{"δ", "ε at most"}}
 	switch {
 	case s.Mode == ledger.Filter:
@@ -74,6 +119,27 @@ func (s *Statement) strength() section {
 	}
 	out.After = []string{fmt.Sprintf("All three are true at once. ε is the privacy loss that is not exceeded; δ is a chance that it is, and must be far below one over the number of %ss. The budget was ε = %s at δ = %s.",
 		s.Unit, exact(float64(*s.Budget.Epsilon)), exact(s.Budget.Delta))}
+	return out
+}
+
+// strengthTogether has a row for each ledger, whose numbers add up, and the total.
+func (s *Statement) strengthTogether() section {
+	out := section{Title: "How strongly", Header: []string{"ledger", "budget ε", "ε at most", "δ"}}
+	out.Text = []string{fmt.Sprintf("What each ledger costs one %s, and what all of them together cost somebody whose data stand behind each:", s.Unit)}
+	sum := 0.0
+	for _, l := range s.Of {
+		out.Rows = append(out.Rows, []string{l.Ledger, exact(float64(*l.Budget.Epsilon)), up(l.epsilon()), exact(l.Budget.Delta)})
+		sum += l.epsilon()
+	}
+	out.Rows = append(out.Rows, []string{"all together", up(float64(*s.Budget.Epsilon)), up(s.epsilon()), exact(s.Claims[0].Delta)})
+	how := "The total is the sum of the ε, at the sum of the δ (basic composition)."
+	if s.epsilon() < sum*(1-1e-9) {
+		how = fmt.Sprintf("The δ add up. The ε add up to %s; the charges composed as Rényi divergences come to less, and that is the total.", up(sum))
+	}
+	out.After = []string{how + " It holds if the budget of no ledger was chosen by what another one released."}
+	if !s.Complete {
+		out.After = append(out.After, "More may be charged to some of these ledgers; this statement then changes.")
+	}
 	return out
 }
 
@@ -114,6 +180,9 @@ func (s *Statement) mechanisms() section {
 		account += ", at the best order over the whole"
 	}
 	out.After = []string{account + ". Every bound is rounded up. Made with " + s.Library + "."}
+	if len(s.Of) > 0 {
+		out.After = []string{"Costs were added as Rényi divergences with the probability of failures beside them, in each ledger by itself; filters state their budget as a whole. Every bound is rounded up. Made with " + s.Library + "."}
+	}
 	return out
 }
 
@@ -121,12 +190,34 @@ func (s *Statement) charges() section {
 	out := section{Title: "What was charged, and what was not"}
 	out.Text = []string{fmt.Sprintf("Charged: %s, each with its worst case over all data, before it ran; %d led to an outcome that was committed before it left. Nothing was given back.",
 		plural(s.Entries, "reservation"), s.Committed)}
+	out.Header, out.Rows = []string{"released file, SHA-256", "entries"}, s.releasedRows()
+	if s.More > 0 {
+		out.Text = append(out.Text, fmt.Sprintf("%s more are in the ledger and not listed.", plural(s.More, "outcome")))
+	}
 	if s.Torn != "" {
 		out.Text = append(out.Text, "The last line of the ledger is cut off: "+s.Torn+".")
 	}
-	out.Text = append(out.Text, "Not charged, and so not covered unless it never looked at the private data:")
+	out.After = []string{"Not charged, and so not covered unless it never looked at the private data:"}
 	out.List = s.NotShown
 	return out
+}
+
+// releasedRows lists what was committed.
+func (s *Statement) releasedRows() [][]string {
+	var rows [][]string
+	for _, l := range s.each() {
+		for _, r := range l.Released {
+			name, entries := r.SHA256, r.Entries
+			if r.Name != "" {
+				name = r.Name + ": " + name
+			}
+			if len(s.Of) > 0 {
+				entries = l.Ledger + " " + entries
+			}
+			rows = append(rows, []string{name, entries})
+		}
+	}
+	return rows
 }
 
 // notCharged is what a ledger cannot know about.
@@ -161,9 +252,13 @@ func (s *Statement) trust() section {
 }
 
 func (s *Statement) check() section {
-	command := "pate ledger verify " + quoted(s.Ledger)
-	if s.Head.Lines > 0 {
-		command += fmt.Sprintf(" --head %d:%s", s.Head.Lines, s.Head.Hash)
+	var commands []string
+	for _, l := range s.each() {
+		command := "pate ledger verify " + quoted(l.Ledger)
+		if l.Head.Lines > 0 {
+			command += fmt.Sprintf(" --head %d:%s", l.Head.Lines, l.Head.Hash)
+		}
+		commands = append(commands, command)
 	}
 	text := []string{
 		"Anybody who has the ledger can check this page with the accountant alone, without the data and without the program that ran. Every ε is recomputed, and an accidental change inside the file is found with its line.",
@@ -176,7 +271,8 @@ func (s *Statement) check() section {
 	default:
 		text[0] += " When this page was made no head of the ledger was known: whether its last lines were cut off is not known."
 	}
-	return section{Title: "How to verify", Text: text, Code: command}
+	return section{Title: "How to verify", Text: text, Code: commands, After: []string{
+		"With --labels FILE or --model FILE the command says which entry released a file, by its SHA-256, and with --statement whether this page is unchanged and says what the ledger says."}}
 }
 
 // percent shows a share, rounded up to a hundredth of a percent.

@@ -45,7 +45,7 @@ func TestLabelsOfAnEarlierVersion(t *testing.T) {
 		args := append(strings.Fields("label votes.csv --counts --teachers 100 --mechanism gnmax"), more...)
 		return append(args, "--ledger", name+".jsonl", "--out", name+".csv")
 	}
-	typed(t, shell.ExitDone, "ledger", "verify", "done.jsonl")
+	typed(t, shell.ExitDone, "ledger", "verify", "done.jsonl", "--labels", "done.csv") // in the form of then
 	_, said := typed(t, shell.ExitDone, label("done", "--sigma", "60")...)
 	require.Contains(t, said, "nothing was drawn or charged")
 	_, said = typed(t, shell.ExitDone, label("half", "--sigma", "60")...)

@@ -131,14 +131,14 @@ func (j *job) released(ctx context.Context, done state, book *release.Book, nois
 	was, err := book.Release(ctx, release.Release{
 		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
 		Out: release.Out{Path: j.modelFile(), Mode: mode},
-		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) ([]byte, error) {
+		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) error {
 			trained, file, err := j.train(ctx, done, reservations, noise)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			row = trained
 			_, err = out.Write(file)
-			return file, err
+			return err
 		},
 	})
 	switch {

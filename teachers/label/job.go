@@ -55,16 +55,15 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 		r.Key.File = keyFile(j.Ledger, j.id)
 	}
 	var count counts
-	r.Draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
+	r.Draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 		w := newLabelWriter(out, j.Seed != nil)
 		err := j.draw(ctx, s, reservations[0], key, w)
 		count = w.counts
-		return outcome(w.hash.Sum(nil)), err
+		return err
 	}
-	r.Outcome = func(file io.Reader) ([]byte, error) {
-		sum, c, err := readLabels(file)
-		count = c
-		return outcome(sum), err
+	r.Read = func(file io.Reader) (err error) {
+		count, err = countLabels(file)
+		return err
 	}
 	done, err := j.book.Release(ctx, r)
 	if err != nil {

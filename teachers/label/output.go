@@ -3,10 +3,7 @@ package label
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
 	"errors"
-	"fmt"
-	"hash"
 	"io"
 	"strconv"
 
@@ -26,12 +23,11 @@ type counts struct {
 	asked, answered int
 }
 
-// labelWriter writes and hashes labels.
+// labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
-	out  io.Writer
-	hash hash.Hash
-	buf  []byte
+	out io.Writer
+	buf []byte
 }
 
 func newLabelWriter(out io.Writer, seeded bool) *labelWriter {
@@ -39,7 +35,7 @@ func newLabelWriter(out io.Writer, seeded bool) *labelWriter {
 	if seeded {
 		first = seededHeading
 	}
-	return &labelWriter{out: out, hash: sha256.New(), buf: []byte(first)}
+	return &labelWriter{out: out, buf: []byte(first)}
 }
 
 func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
@@ -56,28 +52,23 @@ func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 }
 
 func (w *labelWriter) flush() error {
-	w.hash.Write(w.buf)
 	_, err := w.out.Write(w.buf)
 	w.buf = w.buf[:0]
 	return err
 }
 
-// outcome is what is committed for labels with this hash.
-func outcome(sum []byte) []byte { return fmt.Appendf(nil, "sha256:%x\n", sum) }
-
-// readLabels hashes a file and counts its lines.
-func readLabels(f io.Reader) (sum []byte, c counts, err error) {
-	h := sha256.New()
-	lines := bufio.NewReaderSize(io.TeeReader(f, h), 1<<16)
+// countLabels counts the lines of a file.
+func countLabels(f io.Reader) (c counts, err error) {
+	lines := bufio.NewReaderSize(f, 1<<16)
 	for {
 		text, err := lines.ReadSlice('\n')
 		switch {
 		case err == io.EOF:
-			return h.Sum(nil), c, nil
+			return c, nil
 		case errors.Is(err, bufio.ErrBufferFull): // no line of ours: the hash will differ
 			continue
 		case err != nil:
-			return nil, c, err
+			return c, err
 		case string(text) == heading || string(text) == seededHeading:
 			continue
 		}

@@ -8,7 +8,7 @@
 //	defer book.Close()
 //	done, err := book.Release(ctx, release.Release{
 //		Run: "labels of pool A", Events: events, Key: release.Key{File: "run.jsonl.a.key"}, Out: release.Out{Path: "labels.csv", Mode: 0o644},
-//		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) ([]byte, error) { ... },
+//		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error { ... },
 //	})
 //
 // # Order
@@ -24,6 +24,15 @@
 // Repeating a release that was interrupted between any two of these gives the same
 // outcome, bit for bit, and is charged nothing more. Repeating one that is complete
 // draws nothing: it checks that the file is what was committed.
+//
+// # What is committed
+//
+// The SHA-256 of the file that leaves, byte for byte: what sha256sum prints. So the ledger
+// alone tells whether a file is one that was released, and by which entry; see
+// [ledger.FileOutcomes]. If
+// several entries paid for one file, as for the statistics and the steps of one model, each
+// of them has that hash. Ledgers of earlier versions hold, for labels, the SHA-256 of
+// the line "sha256:HEX" instead; both are recognised.
 //
 // # Files beside a ledger
 //

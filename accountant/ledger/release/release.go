@@ -29,13 +29,13 @@ type Release struct {
 	// Redraw draws again what is complete already, for what else follows from it. It
 	// needs the key.
 	Redraw bool
-	// Draw uses the reservations, one for each of Events, writes what leaves to out, and
-	// returns the bytes that are committed for it. It is a function of its arguments and
+	// Draw uses the reservations, one for each of Events, and writes what leaves to out:
+	// the hash of all that it writes is committed. It is a function of its arguments and
 	// of what Run names: the same ones give the same bytes.
-	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) (outcome []byte, err error)
-	// Outcome returns what Draw committed for a file that is there. By default that is
-	// what the file holds.
-	Outcome func(file io.Reader) ([]byte, error)
+	Draw func(r []*ledger.Reservation, key rng.Key, out io.Writer) error
+	// Read reads the file of a complete release, for what the caller says of it. It may
+	// be nil.
+	Read func(file io.Reader) error
 }
 
 // Key says where the noise of a release comes from.
@@ -52,7 +52,7 @@ type Key struct {
 
 // Out is the file that leaves.
 type Out struct {
-	Path string // "" if nothing but the outcome of Draw leaves, by other means
+	Path string // "" if it leaves by other means
 	Tag  string // of its temporary file; other releases have other tags
 	Mode os.FileMode
 }
@@ -185,8 +185,8 @@ func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservati
 // draw draws, commits, keeps the head and gives the file its name.
 func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reservation, key rng.Key) error {
 	release := func(out io.Writer) error {
-		outcome, err := r.Draw(reservations, key, out)
-		if err != nil {
+		file := hashed{out: out, sum: sha256.New()}
+		if err := r.Draw(reservations, key, &file); err != nil {
 			return err
 		}
 		if err := crash.Point(ctx, "drawn"); err != nil {
@@ -197,11 +197,7 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 				return err
 			}
 		}
-		outcomes := make([]ledger.Outcome, len(reservations))
-		for i, of := range reservations { // it is what all of them led to
-			outcomes[i] = ledger.Outcome{Of: of, Bytes: outcome}
-		}
-		if err := b.Ledger.CommitBatch(outcomes); err != nil {
+		if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
 			return fmt.Errorf("release: %w", err)
 		}
 		if err := crash.Point(ctx, "committed"); err != nil {
@@ -224,33 +220,35 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 
 // verify compares the file of a complete release with what it committed.
 func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) error {
-	outcome, err := r.outcome()
+	file, err := r.read()
 	if err != nil {
 		return &Error{What: r.Out.Path + " cannot be read", Err: err}
 	}
-	for _, of := range reservations {
-		if err := b.Ledger.Commit(of, outcome); err != nil {
-			fix := "restore the file; its key is destroyed and nothing is drawn again"
-			if hasKey {
-				fix = "move it away and run the command again, which repeats what was released"
-			}
-			return &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
+	if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
+		fix := "restore the file; its key is destroyed and nothing is drawn again"
+		if hasKey {
+			fix = "move it away and run the command again, which repeats what was released"
 		}
+		return &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
 	}
 	return nil
 }
 
-// outcome returns what was committed for the file, if it is the one that was released.
-func (r Release) outcome() ([]byte, error) {
+// read returns the hash of the file, and lets the caller read it.
+func (r Release) read() (*hashed, error) {
 	f, err := durable.OpenRegular(r.Out.Path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if r.Outcome != nil {
-		return r.Outcome(f)
+	file := hashed{out: io.Discard, sum: sha256.New()}
+	if r.Read != nil {
+		if err := r.Read(io.TeeReader(f, &file)); err != nil {
+			return nil, err
+		}
 	}
-	return io.ReadAll(f)
+	_, err = io.Copy(&file, f) // what Read left
+	return &file, err
 }
 
 // read returns the key if it is there.

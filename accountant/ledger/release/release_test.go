@@ -36,15 +36,15 @@ func one(f release.File, name string) release.Release {
 	return release.Release{
 		Run: name, Events: []accountant.Event{accountant.GNMax{Sigma: 100}},
 		Key: release.Key{File: f.Path + "." + name + ".key"}, Out: release.Out{Path: f.Path + "-" + name, Tag: name, Mode: 0o644},
-		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) ([]byte, error) {
+		Draw: func(r []*ledger.Reservation, key rng.Key, out io.Writer) error {
 			if err := r[0].Begin(r[0].Event(), ledger.Use{Secret: true}); err != nil {
-				return nil, err
+				return err
 			}
 			text, err := release.KeyName(key)
 			if err == nil {
 				_, err = io.WriteString(out, text)
 			}
-			return []byte(text), err
+			return err
 		},
 	}
 }

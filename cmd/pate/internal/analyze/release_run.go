@@ -46,26 +46,20 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 	one := release.Release{
 		Run: "pate analyze release " + f.name, Events: []accountant.Event{r.sanitizer.Event()},
 		Key: release.Key{File: f.keyPath()}, Out: release.Out{Path: f.out, Tag: "released", Mode: 0o644},
-		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) ([]byte, error) {
+		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			released, err := r.sanitizer.Release(r.ctx, reservations[0], key, histograms)
 			if err != nil {
-				return nil, shell.Told(err, "votes")
+				return shell.Told(err, "votes")
 			}
 			report = r.report(released)
-			text, err := json.MarshalIndent(report, "", "  ")
-			if err != nil {
-				return nil, err
-			}
-			text = append(text, '\n')
-			_, err = out.Write(text)
-			return text, err
+			return shell.WriteJSON(out, report)
 		},
-		Outcome: func(file io.Reader) ([]byte, error) {
+		Read: func(file io.Reader) error {
 			text, err := io.ReadAll(file)
 			if err == nil {
 				err = json.Unmarshal(text, &report)
 			}
-			return text, err
+			return err
 		},
 	}
 	if r.globals.Seeded {

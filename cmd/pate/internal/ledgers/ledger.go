@@ -67,6 +67,8 @@ type ledgerReport struct {
 	Head      ledger.Head         `json:"head"`
 	Checked   []string            `json:"head_checked"` // What the file was compared with
 	Signature *signatureReport    `json:"signature,omitempty"`
+	Whole     *bool               `json:"whole,omitempty"` // with Files
+	Files     []*fileReport       `json:"files,omitempty"`
 	Shown     []ledgerEntry       `json:"entries,omitempty"`
 }
 
@@ -247,10 +249,11 @@ func ledgerFooting(r ledgerReport) string {
 
 func newLedgerVerify(g *shell.Globals) *cobra.Command {
 	var head, signature, publicKey string
+	var files fileFlags
 	cmd := &cobra.Command{
-		Use:   "verify FILE",
+		Use:   "verify LEDGER",
 		Short: "Check the chain of lines and recompute every epsilon",
-		Long: `Check the chain of lines and recompute every epsilon.
+		Long: `Check the chain of lines and recompute every epsilon, and say which entry files are.
 
 A difference ends with exit code 5 and names the line. That finds accidents. The
 chain has no key: who can write the file can rewrite it whole, hashes and all. And a
@@ -261,11 +264,18 @@ the one in the user's state folder, if they are there; what was compared is said
 can write the file can write these too: keep the head that this command and the
 statement print where they cannot, and give it with --head.
 
+What a ledger commits for a release is the SHA-256 of the file that leaves, as
+sha256sum prints it. --labels and --model say which entry a file is, byte for byte, or
+that it is none; --statement says whether a page is unchanged and says what the ledger
+says. If one does not match, the exit code is 5. Labels of earlier versions, which
+were committed in another form, are recognised.
+
 A signature shows who vouches for the ledger (pate ledger sign). With --signature and
 --public-key the command says whether the holder of that key signed this ledger when
 it had so many lines, and that it still holds them; if not, it ends with exit code 5.
 Get the public key from the signer: one that came with the ledger proves nothing.`,
 		Example: `  pate ledger verify run.jsonl
+  pate ledger verify run.jsonl --labels labels.csv --statement page.html
   pate ledger verify run.jsonl --head "$(cat kept-elsewhere)"
   pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
 		Args: cobra.ExactArgs(1),
@@ -284,9 +294,16 @@ Get the public key from the signer: one that came with the ledger proves nothing
 					return err
 				}
 			}
-			return verifyLedger(g, args[0], kept, signed)
+			found, err := files.read()
+			if err != nil {
+				return err
+			}
+			return verifyLedger(g, args[0], kept, signed, found)
 		},
 	}
+	cmd.Flags().StringArrayVar(&files.labels, "labels", nil, "labels, or another file that was released; may be given more than once")
+	cmd.Flags().StringArrayVar(&files.models, "model", nil, "model that was released; may be given more than once")
+	cmd.Flags().StringArrayVar(&files.statements, "statement", nil, "page of pate statement; may be given more than once")
 	cmd.Flags().StringVar(&head, "head", "", "LINES:HASH that the ledger once had")
 	cmd.Flags().StringVar(&signature, "signature", "", "file that pate ledger sign wrote")
 	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")
@@ -304,27 +321,45 @@ func parseHead(text string) (ledger.Head, error) {
 	return head, nil
 }
 
-// verifyLedger verifies a ledger, and that it is signed, unless signed is nil.
-func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy) error {
+// verifyLedger verifies a ledger, that it is signed, unless signed is nil, and what files
+// are to it.
+func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signedBy, files *released) error {
 	f, known, err := shell.OpenLedgerFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	kept := known.Kept(head)
+	kept.Outcome = files.commit
 	var sum ledger.Summary
 	if signed != nil {
-		sum, err = signed.verify(f, known.Kept(head))
+		sum, err = signed.verify(f, kept, files.entry)
 	} else {
-		sum, err = ledger.VerifyKept(f, known.Kept(head), nil)
+		sum, err = ledger.VerifyKept(f, kept, files.entry)
+	}
+	if err == nil {
+		err = files.finish(path)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if err := reportVerified(g, path, sum, shell.Checked(known, head), signed, files); err != nil {
+		return err
+	}
+	return files.failure()
+}
+
+// reportVerified prints what was found.
+func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked []string, signed *signedBy, files *released) error {
 	report, err := newLedgerReport(schemaLedgerVerify, path, sum)
 	if err != nil {
 		return err
 	}
-	report.Checked = shell.Checked(known, head)
+	report.Checked = checked
+	if len(files.files) > 0 {
+		whole := true
+		report.Schema, report.Whole, report.Files = schemaVerifyFiles, &whole, files.files
+	}
 	if signed != nil {
 		report.Checked = append(report.Checked, "signed")
 		report.Signature = &signatureReport{Valid: true, Lines: signed.signature.Lines}
@@ -343,7 +378,11 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 		if signed != nil {
 			fmt.Fprint(g.Stdout, signed.words(report.Lines))
 		}
+		fmt.Fprint(g.Stdout, files.words())
 		return nil
+	}
+	if len(files.files) > 0 {
+		return files.table().Write(g.Stdout, format)
 	}
 	exact := format == table.CSV
 	return table.Table{

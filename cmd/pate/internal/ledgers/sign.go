@@ -168,8 +168,8 @@ func parsePublicKey(text []byte) (ed25519.PublicKey, error) {
 }
 
 // verify verifies the ledger, and that the signature is of it.
-func (s *signedBy) verify(r io.Reader, kept ledger.Kept) (ledger.Summary, error) {
-	sum, err := ledger.VerifySigned(r, s.signature, s.key, kept, nil)
+func (s *signedBy) verify(r io.Reader, kept ledger.Kept, visit func(ledger.Entry) error) (ledger.Summary, error) {
+	sum, err := ledger.VerifySigned(r, s.signature, s.key, kept, visit)
 	if errors.Is(err, ledger.ErrSignature) {
 		err = &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s: %w", s.path, err),
 			Why:   fmt.Sprintf("nothing shows that the holder of the key in %s signed this ledger", s.keyPath),

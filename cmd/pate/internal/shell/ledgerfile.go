@@ -7,6 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
 )
 
 // LookAt returns how a ledger is to be opened, and whether it is new: then it must be
@@ -25,6 +26,9 @@ func LookAt(file release.File) (account ledger.Config, fresh bool, err error) {
 // OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
 // is being written may be read as well.
 func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
+	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder); err != nil {
+		return nil, nil, err
+	}
 	known, err := release.Know(path)
 	if err != nil {
 		return nil, nil, Told(err, "ledger")

@@ -1,10 +1,13 @@
 package statement
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,58 +16,158 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/internal/table"
 )
 
+// statementFlags are the flags of `pate statement`.
+type statementFlags struct {
+	out, about string
+	labels     []string
+	models     []string
+}
+
 func New(g *shell.Globals) *cobra.Command {
-	var out string
+	var f statementFlags
 	cmd := &cobra.Command{
-		Use:   "statement LEDGER",
+		Use:   "statement LEDGER...",
 		Short: "The one-page privacy statement of a run",
 		Long: `The one-page privacy statement of a run, from its ledger alone: what is protected,
 how strongly, what that means, by which mechanisms, what was charged and what was
 not, what has to be trusted, how to verify it. The ledger is verified first, and
 compared with the head that is kept beside it; see pate ledger verify.
 
+All runs of a ledger are on its page, with the hashes of what they released; --labels
+and --model name the files. Several ledgers for the same unit and relation have one
+page together, with the total that composition gives.
+
+What a ledger cannot know, --about says: whose data, what for. All fields are optional:
+
+  {"data_set": "admissions 2019-2024", "controller": "St. Mary's Hospital",
+   "purpose": "triage of referrals", "contact": "privacy@example.org",
+   "date": "2026-03-01"}
+
 On the terminal it is Markdown, or JSON with --format json. With --out the ending of
-the file decides: .md, .html or .json.`,
+the file decides: .md, .html or .json. A page carries the head of its ledger and a
+digest of itself; pate ledger verify --statement says whether it still holds.`,
 		Example: `  pate statement run.jsonl
-  pate statement run.jsonl --out statement.html`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			write, err := statementWriter(g, out)
-			if err != nil {
-				return shell.UsageError("ledger", err)
-			}
-			file := shell.Target{Flag: "--out", Path: out, Topic: "ledger"}
-			if out != "" {
-				if err := file.Replaceable(args[0]); err != nil {
-					return err
-				}
-			}
-			f, known, err := shell.OpenLedgerFile(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			s, err := statement.NewKept(filepath.Base(args[0]), f, known.Kept(ledger.Head{}))
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			compared := len(shell.Checked(known, ledger.Head{})) > 0
-			s.Compared = &compared
-			if out == "" {
-				return write(s, g.Stdout)
-			}
-			if err := durable.WriteFile(out, 0o644, func(w io.Writer) error { return write(s, w) }); err != nil {
-				return err
-			}
-			g.Logf("pate: wrote %s", out)
-			return nil
-		},
+  pate statement run.jsonl --out statement.html --labels labels.csv \
+      --about about.json
+  pate statement a.jsonl b.jsonl --out both.html`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
 	}
-	cmd.Flags().StringVar(&out, "out", "", "write to this .md, .html or .json file")
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "write to this .md, .html or .json file")
+	flags.StringVar(&f.about, "about", "", "JSON file that says whose data they are and what for")
+	flags.StringArrayVar(&f.labels, "labels", nil, "labels that were released, to be named on the page; may be given more than once")
+	flags.StringArrayVar(&f.models, "model", nil, "model that was released, to be named on the page; may be given more than once")
 	return cmd
+}
+
+func (f *statementFlags) run(g *shell.Globals, paths []string) error {
+	write, err := statementWriter(g, f.out)
+	if err != nil {
+		return shell.UsageError("statement", err)
+	}
+	inputs := slices.Concat(paths, f.labels, f.models)
+	if f.about != "" {
+		inputs = append(inputs, f.about)
+	}
+	target := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
+	if f.out != "" {
+		if err := target.Replaceable(inputs...); err != nil {
+			return err
+		}
+	}
+	opt, err := f.options()
+	if err != nil {
+		return err
+	}
+	var sources []statement.Source
+	for _, path := range paths {
+		file, known, err := shell.OpenLedgerFile(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		sources = append(sources, statement.Source{Name: filepath.Base(path), Ledger: file, Kept: known.Kept(ledger.Head{}),
+			Compared: func() bool { return len(shell.Checked(known, ledger.Head{})) > 0 }})
+	}
+	s, err := statement.Make(opt, sources...)
+	if err != nil {
+		return told(err)
+	}
+	if s.Warning != "" {
+		g.Warn(s.Warning)
+	}
+	if f.out == "" {
+		return write(s, g.Stdout)
+	}
+	if err := durable.WriteFile(f.out, 0o644, func(w io.Writer) error { return write(s, w) }); err != nil {
+		return err
+	}
+	g.Logf("pate: wrote %s", f.out)
+	return nil
+}
+
+// options reads the files that the page names, and what it is about.
+func (f *statementFlags) options() (statement.Options, error) {
+	var opt statement.Options
+	for _, path := range slices.Concat(f.labels, f.models) {
+		file, err := durable.OpenRegular(path)
+		if err != nil {
+			return opt, shell.InputError(err, "the page says which entry released this file", "check its name", "ledger")
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, file)
+		file.Close()
+		if err != nil {
+			return opt, shell.InputError(err, "the page says which entry released this file", "", "ledger")
+		}
+		opt.Files = append(opt.Files, statement.File{Name: filepath.Base(path), SHA256: [sha256.Size]byte(h.Sum(nil))})
+	}
+	if f.about == "" {
+		return opt, nil
+	}
+	text, err := readAbout(f.about)
+	if err == nil {
+		var about statement.About
+		if about, err = statement.ParseAbout(text); err == nil {
+			opt.About = &about
+			return opt, nil
+		}
+	}
+	if wrong := shell.WrongKind(f.about, "a JSON file that says what the data are", "statement", filekind.JSON); wrong != nil && !errors.Is(err, os.ErrNotExist) {
+		return opt, wrong
+	}
+	return opt, shell.InputError(fmt.Errorf("--about %s: %s", f.about, strings.TrimPrefix(err.Error(), "statement: ")),
+		"it is a JSON object with the fields data_set, controller, purpose, contact and date, each a text",
+		`such as {"data_set": "admissions 2019-2024", "date": "2026-03-01"}`, "statement")
+}
+
+// readAbout reads a small file.
+func readAbout(path string) ([]byte, error) {
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 1<<17))
+}
+
+// told turns what package statement refuses into the lines a person reads.
+func told(err error) error {
+	var mix *statement.MixError
+	switch {
+	case errors.As(err, &mix):
+		return shell.InputError(errors.New(strings.TrimPrefix(mix.Error(), "statement: ")), "a page has one total, and these have none",
+			"write a page for each", "statement")
+	case errors.Is(err, statement.ErrNotReleased):
+		return &shell.CommandError{Code: shell.ExitCheckFailed, What: errors.New(strings.TrimPrefix(err.Error(), "statement: ")),
+			Why: "a page names what was charged, and no ledger given here has the hash of this file", Fix: "give the file that was released, or the ledger that charged it", Topic: "statement"}
+	}
+	return err
 }
 
 // statementWriter is how a statement is to be written.

@@ -1,0 +1,92 @@
+package statement
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// AboutSchema names the JSON form of About.
+const AboutSchema = "pate.about/1"
+
+// maxAbout bounds the file of an About, in bytes, and maxField one of its fields, in
+// letters.
+const (
+	maxAbout = 1 << 16
+	maxField = 500
+)
+
+// About is what a ledger cannot know: whose data they are, and what for. It is printed as
+// it is given, and nobody checks it. Every field may be empty.
+type About struct {
+	DataSet    string `json:"data_set,omitempty"`
+	Controller string `json:"controller,omitempty"` // who decides about the data
+	Purpose    string `json:"purpose,omitempty"`
+	Contact    string `json:"contact,omitempty"`
+	Date       string `json:"date,omitempty"` // of the statement, YYYY-MM-DD
+}
+
+// ParseAbout reads an About from JSON:
+//
+//	{"schema": "pate.about/1", "data_set": "admissions 2019 to 2024", "controller": "St. Mary's",
+//	 "purpose": "triage of referrals", "contact": "privacy@example.org", "date": "2026-03-01"}
+//
+// The schema may be left out. Unknown fields, fields beyond 500 letters and a date that is
+// none are refused. What steers a terminal or the order of letters, line ends among it,
+// becomes a replacement character.
+func ParseAbout(text []byte) (About, error) {
+	var in struct {
+		Schema *string `json:"schema"`
+		About
+	}
+	switch {
+	case len(text) > maxAbout:
+		return About{}, fmt.Errorf("statement: it is longer than %d bytes", maxAbout)
+	case !utf8.Valid(text):
+		return About{}, errors.New("statement: it is not text in UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&in); err != nil {
+		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
+			return About{}, fmt.Errorf("statement: there is no field %s; the fields are data_set, controller, purpose, contact and date", Plain(name))
+		}
+		return About{}, fmt.Errorf("statement: %w", err)
+	}
+	if _, end := d.Token(); end != io.EOF {
+		return About{}, errors.New("statement: something follows the object")
+	}
+	if in.Schema != nil && *in.Schema != AboutSchema {
+		return About{}, fmt.Errorf("statement: its schema is %q, this version reads %q", Plain(*in.Schema), AboutSchema)
+	}
+	a := in.About
+	for _, f := range a.fields() {
+		*f.value = Plain(strings.TrimSpace(*f.value))
+		if utf8.RuneCountInString(*f.value) > maxField {
+			return About{}, fmt.Errorf("statement: %s has more than %d letters", f.name, maxField)
+		}
+	}
+	if a.Date != "" {
+		if _, err := time.Parse(time.DateOnly, a.Date); err != nil {
+			return About{}, fmt.Errorf("statement: date %q is not a day as 2026-03-01", a.Date)
+		}
+	}
+	return a, nil
+}
+
+type aboutField struct {
+	name, title string
+	value       *string
+}
+
+func (a *About) fields() []aboutField {
+	return []aboutField{
+		{"data_set", "Data set", &a.DataSet}, {"controller", "Controller", &a.Controller}, {"purpose", "Purpose", &a.Purpose},
+		{"contact", "Contact", &a.Contact}, {"date", "Date", &a.Date},
+	}
+}

@@ -1,0 +1,268 @@
+package statement
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// A page says in its last line, for programs, what it was made from: the heads of its
+// ledgers, the claim, and a digest of the page. The digest is the SHA-256 of the whole page
+// in which the digest itself is 64 zeros. Anybody can compute one, so it finds accidents
+// alone; that a page says what its ledger says is found by writing it a second time.
+
+// recordSchema names the JSON form of record.
+const recordSchema = "pate.statement-record/1"
+
+// record is what a page was made from.
+type record struct {
+	Schema  string         `json:"schema"`
+	Program Program        `json:"program"`
+	About   *About         `json:"about,omitempty"`
+	Ledgers []recordLedger `json:"ledgers"`
+	Epsilon *Bound         `json:"epsilon"` // the first claim
+	Delta   float64        `json:"delta"`
+	Digest  string         `json:"digest"` // last: see seal
+}
+
+type recordLedger struct {
+	Name     string       `json:"name"`
+	ID       string       `json:"id,omitempty"`
+	Head     ledger.Head  `json:"head"`
+	Compared *bool        `json:"head_compared,omitempty"`
+	Files    []recordFile `json:"files,omitempty"` // that were named
+}
+
+type recordFile struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+func (s *Statement) record() record {
+	r := record{Schema: recordSchema, Program: s.Program, About: s.About, Epsilon: s.Claims[0].Epsilon, Delta: s.Claims[0].Delta, Digest: strings.Repeat("0", 64)}
+	for _, l := range s.each() {
+		one := recordLedger{Name: l.Ledger, ID: l.ID, Head: l.Head, Compared: l.Compared}
+		for _, f := range l.Released {
+			if f.Name != "" {
+				one.Files = append(one.Files, recordFile{f.Name, f.SHA256})
+			}
+		}
+		r.Ledgers = append(r.Ledgers, one)
+	}
+	return r
+}
+
+// comment is the record as a line of Markdown or HTML that nobody sees. JSON writes < and >
+// as escapes, so nothing ends it early.
+func (s *Statement) comment() (string, error) {
+	text, err := json.Marshal(s.record())
+	if err != nil {
+		return "", fmt.Errorf("statement: %w", err)
+	}
+	return "<!-- " + string(text) + " -->\n", nil
+}
+
+// digestAt returns where the digest of a page stands, or -1: in a string of JSON there is
+// no such quote.
+func digestAt(page []byte) int {
+	const field = `"digest":`
+	at := bytes.LastIndex(page, []byte(field))
+	if at < 0 {
+		return -1
+	}
+	at += len(field)
+	if at < len(page) && page[at] == ' ' {
+		at++
+	}
+	at++
+	if at+65 > len(page) || page[at-1] != '"' || page[at+64] != '"' || len(bytes.Trim(page[at:at+64], "0123456789abcdef")) > 0 {
+		return -1
+	}
+	return at
+}
+
+// digest returns the digest of a page whose own stands at.
+func digest(page []byte, at int) []byte {
+	blank := slices.Clone(page)
+	copy(blank[at:at+64], strings.Repeat("0", 64))
+	sum := sha256.Sum256(blank)
+	return hex.AppendEncode(nil, sum[:])
+}
+
+// seal writes the digest of a page into it.
+func seal(page []byte) []byte {
+	if at := digestAt(page); at >= 0 {
+		copy(page[at:at+64], digest(page, at))
+	}
+	return page
+}
+
+// ErrPage is matched by every error of Check about a page: it is no statement, was changed,
+// or is of another run.
+var ErrPage = errors.New("statement: the page does not hold")
+
+// Checked says what Check found of a page that holds.
+type Checked struct {
+	// Lines is how many lines the ledger had when the page was written.
+	Lines int64
+	// Rewritten says that this program wrote the page a second time, to the same bytes.
+	// Otherwise its digest, its head and its first claim were compared: the page is of
+	// another version, or of several ledgers, of which this is one.
+	Rewritten bool
+	Program   Program // that wrote the page
+	Ledgers   int
+}
+
+// maxPage bounds a page, in bytes, and maxLedgers what it is about.
+const (
+	maxPage    = 16 << 20
+	maxLedgers = 1000
+)
+
+// Check says whether a page is a statement of a ledger, unchanged. The ledger is handed out
+// by open, as often as needed, from its first line; of what was written to it after the
+// page nothing is asked. An error about the page matches [ErrPage].
+func Check(page io.Reader, open func() (io.ReadCloser, error)) (Checked, error) {
+	text, err := io.ReadAll(io.LimitReader(page, maxPage+1))
+	if err != nil {
+		return Checked{}, fmt.Errorf("statement: %w", err)
+	}
+	bad := func(format string, args ...any) (Checked, error) {
+		return Checked{}, fmt.Errorf("%w: %s", ErrPage, fmt.Sprintf(format, args...))
+	}
+	r, at, err := readRecord(text)
+	switch {
+	case err != nil:
+		return bad("%v", err)
+	case string(digest(text, at)) != r.Digest:
+		return bad("it was changed after it was written: its digest is another")
+	}
+	for _, l := range r.Ledgers {
+		again, err := r.again(l, open)
+		switch {
+		case errors.Is(err, ledger.ErrCorrupt): // of another ledger
+			continue
+		case errors.Is(err, ErrNotReleased), err == nil && again.Head != l.Head:
+			return bad("it names what the ledger did not release")
+		case err != nil:
+			return Checked{}, err
+		}
+		return r.compare(text, l, again)
+	}
+	return bad("it is of another run or ledger: line %d of this ledger is not the one that it was written from", r.Ledgers[0].Head.Lines)
+}
+
+// again states a ledger as it was when the page was written.
+func (r record) again(l recordLedger, open func() (io.ReadCloser, error)) (*Statement, error) {
+	opt := Options{About: r.About, Program: r.Program}
+	for _, f := range l.Files {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(sum) != sha256.Size {
+			return nil, ErrNotReleased
+		}
+		opt.Files = append(opt.Files, File{Name: f.Name, SHA256: [sha256.Size]byte(sum)})
+	}
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	kept := ledger.Kept{Heads: func(string) ([]ledger.Head, error) { return []ledger.Head{l.Head}, nil }}
+	source := Source{Name: l.Name, Ledger: &firstLines{r: file, left: l.Head.Lines}, Kept: kept}
+	if l.Compared != nil {
+		source.Compared = func() bool { return *l.Compared }
+	}
+	return Make(opt, source)
+}
+
+// compare compares a page with what its ledger says.
+func (r record) compare(text []byte, l recordLedger, again *Statement) (Checked, error) {
+	out := Checked{Lines: l.Head.Lines, Program: r.Program, Ledgers: len(r.Ledgers)}
+	if len(r.Ledgers) > 1 {
+		return out, nil
+	}
+	for _, write := range []func(io.Writer) error{again.WriteHTML, again.WriteMarkdown, again.WriteJSON} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return out, err
+		}
+		if bytes.Equal(b.Bytes(), text) {
+			out.Rewritten = true
+			return out, nil
+		}
+	}
+	claimed, is := math.Inf(1), again.epsilon()
+	if r.Epsilon != nil {
+		claimed = float64(*r.Epsilon)
+	}
+	switch {
+	case r.Program == thisProgram():
+		return out, fmt.Errorf("%w: it does not say what the ledger says: written again it has other words or numbers (or another build called %s wrote it)", ErrPage, Plain(r.Program.String()))
+	case r.Delta != again.Claims[0].Delta || !(claimed == is || math.Abs(claimed-is) <= 1e-9*is):
+		return out, fmt.Errorf("%w: it claims epsilon %v at delta %v, and the ledger says %v at %v", ErrPage, claimed, r.Delta, is, again.Claims[0].Delta)
+	}
+	return out, nil
+}
+
+// firstLines reads the first lines of a file.
+type firstLines struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (f *firstLines) Read(p []byte) (int, error) {
+	if f.left <= 0 {
+		return 0, io.EOF
+	}
+	n, err := f.r.Read(p)
+	for i, c := range p[:n] {
+		if c == '\n' {
+			if f.left--; f.left == 0 {
+				return i + 1, err
+			}
+		}
+	}
+	return n, err
+}
+
+// readRecord reads what a page was made from, and where its digest stands.
+func readRecord(page []byte) (record, int, error) {
+	var r record
+	if len(page) > maxPage {
+		return r, 0, errors.New("it is too long for a statement")
+	}
+	at := digestAt(page)
+	if at < 0 {
+		return r, 0, errors.New("it is no statement, or one of an earlier version, which carried no digest")
+	}
+	text := page
+	if start := bytes.LastIndex(page, []byte("<!-- {")); start >= 0 && !bytes.HasPrefix(page, []byte("{")) {
+		text = bytes.TrimSuffix(bytes.TrimSpace(page[start+len("<!-- "):]), []byte("-->"))
+		if err := json.Unmarshal(text, &r); err != nil {
+			return r, 0, errors.New("its last line cannot be read")
+		}
+	} else {
+		var whole struct{ Record record }
+		if err := json.Unmarshal(text, &whole); err != nil {
+			return r, 0, errors.New("its last line cannot be read")
+		}
+		r = whole.Record
+	}
+	switch {
+	case r.Schema != recordSchema:
+		return r, 0, fmt.Errorf("its record is %q, this version reads %q", r.Schema, recordSchema)
+	case len(r.Ledgers) == 0 || len(r.Ledgers) > maxLedgers || slices.ContainsFunc(r.Ledgers, func(l recordLedger) bool { return l.Head.Lines < 1 }):
+		return r, 0, errors.New("it does not say of which ledger it is")
+	}
+	return r, at, nil
+}

@@ -1,0 +1,113 @@
+package statement
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// ErrNotReleased is matched by the error about a file that no ledger has committed.
+var ErrNotReleased = errors.New("statement: no entry released this file")
+
+// File is a file that was released.
+type File struct {
+	Name   string // as it is printed; it is not opened
+	SHA256 [sha256.Size]byte
+}
+
+// Released is one outcome that a ledger has committed.
+type Released struct {
+	// SHA256 is the hash of the file, as sha256sum prints it. Of a file without a name it
+	// is what the ledger holds, from which labels of earlier versions differ: see
+	// [ledger.FileOutcomes].
+	SHA256  string `json:"sha256"`
+	Name    string `json:"name,omitempty"` // empty unless the file was shown
+	Run     string `json:"run,omitempty"`
+	Entries string `json:"entries"` // that paid for it, such as "3" or "3-5"
+	entries []int64
+}
+
+// mostReleased is how many outcomes a page lists.
+const mostReleased = 100
+
+// outcomes gathers what a ledger has committed, while it is verified. Its memory is
+// bounded: beyond mostReleased only the files that were asked for are listed.
+type outcomes struct {
+	list   []Released
+	at     map[[sha256.Size]byte]int
+	wanted map[[sha256.Size]byte]File
+	found  map[[sha256.Size]byte]bool // by the hash of a wanted file
+	runs   map[int64]string           // of an entry
+	more   int64                      // committed and not listed
+}
+
+func newOutcomes(files []File) *outcomes {
+	o := &outcomes{at: map[[sha256.Size]byte]int{}, wanted: map[[sha256.Size]byte]File{}, found: map[[sha256.Size]byte]bool{}, runs: map[int64]string{}}
+	for _, f := range files {
+		for _, form := range ledger.FileOutcomes(f.SHA256) {
+			o.wanted[form] = f
+		}
+	}
+	return o
+}
+
+// entry notes whose an entry is.
+func (o *outcomes) entry(e ledger.Entry) error {
+	if e.Run != "" && len(o.runs) < 10*mostReleased {
+		o.runs[e.Number] = e.Run
+	}
+	return nil
+}
+
+// commit notes an outcome.
+func (o *outcomes) commit(entry int64, hash [sha256.Size]byte) {
+	i, listed := o.at[hash]
+	if !listed {
+		file, wanted := o.wanted[hash]
+		if !wanted && len(o.list) >= mostReleased {
+			o.more++
+			return
+		}
+		one := Released{SHA256: hex.EncodeToString(hash[:]), Run: o.runs[entry]}
+		if wanted {
+			one.Name, one.SHA256 = Plain(file.Name), hex.EncodeToString(file.SHA256[:])
+			o.found[file.SHA256] = true
+		}
+		i = len(o.list)
+		o.at[hash], o.list = i, append(o.list, one)
+	}
+	o.list[i].entries = append(o.list[i].entries, entry)
+}
+
+// released returns the outcomes.
+func (o *outcomes) released() []Released {
+	for i := range o.list {
+		o.list[i].Entries = spanOf(o.list[i].entries)
+	}
+	return o.list
+}
+
+// spanOf writes entries as 3, 3-5 or 3, 7.
+func spanOf(entries []int64) string {
+	var parts []string
+	for i := 0; i < len(entries); {
+		j := i
+		for j+1 < len(entries) && entries[j+1] == entries[j]+1 {
+			j++
+		}
+		part := strconv.FormatInt(entries[i], 10)
+		if j > i {
+			part += "-" + strconv.FormatInt(entries[j], 10)
+		}
+		if parts = append(parts, part); len(parts) == 10 && j+1 < len(entries) {
+			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(entries)-j-1)
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}

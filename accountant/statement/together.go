@@ -1,0 +1,145 @@
+package statement
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+// MixError says why ledgers have no statement together.
+type MixError struct {
+	A, B string // names of the ledgers
+	Why  string
+}
+
+func (e *MixError) Error() string { return fmt.Sprintf("statement: %s and %s: %s", e.A, e.B, e.Why) }
+
+// together states several ledgers: what each claims, and what all of them cost the same
+// people.
+//
+// # The total
+//
+// Each ledger's claim is an (ε, δ) bound that was fixed before the ledger released
+// anything: the budget of a filter, or charges that were all made before the first use. By
+// basic composition all of them together are (Σ ε, Σ δ)-DP, also where they ran side by
+// side. Where several ledgers have fixed charges, these are composed as Rényi divergences
+// at the sum of their δ, which is less; both hold, and the smaller one is the total. It
+// holds if the budget of no ledger was chosen by what another one released, and the page
+// says so.
+func together(all []*Statement) (*Statement, error) {
+	first := all[0]
+	for i, b := range all {
+		for _, a := range all[:i] {
+			if err := differ(a, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	t := &Statement{
+		Schema: Schema, Ledger: fmt.Sprintf("%d ledgers", len(all)), Unit: first.Unit, Relation: first.Relation, Mode: first.Mode,
+		Accountant: first.Accountant, Conversion: first.Conversion, Library: first.Library, Complete: true,
+		NotShown: notCharged(ledger.Config{Unit: first.Unit}), Noise: first.Noise, Released: []Released{}, Of: all,
+	}
+	var events []accountant.Event
+	compared, releasable, known := true, true, true
+	for _, s := range all {
+		t.Entries, t.Committed, t.Complete = t.Entries+s.Entries, t.Committed+s.Committed, t.Complete && (s.Complete || s.Mode == ledger.Filter)
+		t.More += s.More
+		events = append(events, s.Schedule.Events...)
+		t.Released = append(t.Released, s.Released...)
+		compared = compared && s.Compared != nil && *s.Compared
+		known = known && s.Release != nil
+		releasable = releasable && s.Release != nil && *s.Release
+		if s.Noise != t.Noise {
+			t.Noise = "unknown"
+		}
+		if s.Mode != t.Mode { // the more careful words
+			t.Mode = ledger.Filter
+		}
+	}
+	t.Schedule = &schedule{Relation: first.Relation, Events: events}
+	t.Charged = charged(events)
+	t.Compared = &compared
+	if known || !releasable && anySeeded(all) {
+		t.Release = &releasable
+	}
+	return t, t.claim()
+}
+
+// claim computes the total of the ledgers.
+func (s *Statement) claim() error {
+	account, err := accountant.NewRDP(accountant.Config{Relation: s.Relation})
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	var epsilons, deltas, budgets, filters, fixed []float64 // fixed are the deltas of fixed charges
+	composed := true
+	for _, l := range s.Of {
+		epsilons, deltas, budgets = append(epsilons, l.epsilon()), append(deltas, l.Budget.Delta), append(budgets, float64(*l.Budget.Epsilon))
+		if l.Mode == ledger.Filter {
+			filters = append(filters, l.epsilon())
+			continue
+		}
+		fixed = append(fixed, l.Budget.Delta)
+		composed = composed && !l.sum.Exhausted
+		for _, e := range l.Schedule.Events {
+			composed = composed && account.Compose(e, 1) == nil
+		}
+	}
+	total := sumUp(epsilons)
+	if delta := sumUp(fixed); composed && len(fixed) > 1 && delta < 1 {
+		if bound, err := account.Epsilon(delta); err == nil && !math.IsNaN(bound.Upper) {
+			total = math.Min(total, sumUp(append(filters, bound.Upper)))
+		}
+	}
+	epsilon, budget, delta := Bound(total), Bound(sumUp(budgets)), math.Min(1, short(sumUp(deltas)))
+	s.Budget, s.Claims = Claim{&budget, delta}, []Claim{{&epsilon, delta}}
+	s.Warning = Warning(total)
+	s.attack()
+	return nil
+}
+
+// sumUp adds up numbers that are not negative, rounded up to a float64. A sum that is a
+// float64 is exact.
+func sumUp(xs []float64) float64 {
+	total := new(big.Float).SetPrec(2200) // holds any sum of float64 without rounding
+	for _, x := range xs {
+		if math.IsInf(x, 1) {
+			return x
+		}
+		total.Add(total, new(big.Float).SetFloat64(x))
+	}
+	sum, side := total.Float64()
+	if side == big.Below {
+		sum = math.Nextafter(sum, math.Inf(1))
+	}
+	return sum
+}
+
+// differ says why two ledgers do not go together, if they do not.
+func differ(a, b *Statement) error {
+	mix := func(format string, args ...any) error {
+		return &MixError{a.Ledger, b.Ledger, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case a.ID != "" && a.ID == b.ID, a.Head.Lines > 0 && a.Head == b.Head:
+		return mix("they are one ledger, or copies of one; its charges count once")
+	case a.Unit != b.Unit:
+		return mix("one protects one %s and the other one %s; what they cost the same people cannot be added up", Plain(a.Unit), Plain(b.Unit))
+	case a.Relation != b.Relation:
+		return mix("one is for relation %v and the other for %v; their epsilons mean different things and cannot be added up", a.Relation, b.Relation)
+	}
+	return nil
+}
+
+func anySeeded(all []*Statement) bool {
+	for _, s := range all {
+		if s.Release != nil && !*s.Release {
+			return true
+		}
+	}
+	return false
+}

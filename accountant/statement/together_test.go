@@ -1,0 +1,217 @@
+package statement
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+)
+
+func source(name string, file []byte) Source {
+	return Source{Name: name, Ledger: bytes.NewReader(file)}
+}
+
+func reserved(unit string) ledger.Config {
+	return ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: 4, Delta: 1e-5, Noise: ledger.SecretNoise}
+}
+
+// What ledgers cost together is at least what an accountant says of all charges, at the sum
+// of the deltas, and at most what adding up says.
+func TestLedgersTogether(t *testing.T) {
+	events := []accountant.Event{accountant.GNMax{Sigma: 5, Discrete: true}, accountant.GNMax{Sigma: 7, Discrete: true}, accountant.GNMax{Sigma: 6, Discrete: true}}
+	filter := reserved("patient")
+	filter.Mode, filter.Epsilon = ledger.Filter, 3
+	var fixed []Source
+	sum := 0.0
+	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	require.NoError(t, err)
+	for i, e := range events {
+		file := ledgerFile(t, reserved("patient"), e)
+		one, err := New("one", bytes.NewReader(file))
+		require.NoError(t, err)
+		sum += one.epsilon()
+		fixed = append(fixed, source(fmt.Sprintf("model-%d.jsonl", i), file))
+		require.NoError(t, account.Compose(e, 1))
+	}
+	filterFile := ledgerFile(t, filter, events[0])
+	s, err := Make(Options{}, append(fixed, source("labels.jsonl", filterFile))...)
+	require.NoError(t, err)
+	bound, err := account.Epsilon(3e-5)
+	require.NoError(t, err)
+	require.InEpsilon(t, bound.Upper+3, s.epsilon(), 1e-12)
+	require.GreaterOrEqual(t, s.epsilon(), bound.Upper+3)
+	require.Less(t, s.epsilon(), sum+3)
+	require.Equal(t, 4e-5, s.Claims[0].Delta)
+	var b strings.Builder
+	require.NoError(t, s.WriteMarkdown(&b))
+	page := b.String()
+	require.Contains(t, page, "| all together | 15 | "+up(s.epsilon())+" | 4e-05 |")
+	require.Contains(t, page, "| labels.jsonl | 3 | 3 | 1e-05 |")
+	require.Contains(t, page, "composed as Rényi divergences come to less")
+	require.Equal(t, 4, strings.Count(page, "\npate ledger verify "))
+	require.Contains(t, page, "at most "+percent(Right(s.epsilon(), 4e-5)))
+
+	// Two filters add up, to numbers that a reader can add up.
+	other := filter
+	other.Epsilon = 1.5
+	s, err = Make(Options{}, source("a", filterFile), source("b", ledgerFile(t, other, events[1])))
+	require.NoError(t, err)
+	require.Equal(t, 4.5, s.epsilon())
+	require.Equal(t, 2e-5, s.Claims[0].Delta)
+}
+
+func TestWhatDoesNotGoTogether(t *testing.T) {
+	e := accountant.GNMax{Sigma: 50}
+	replace := reserved("patient")
+	replace.Relation = accountant.ReplaceOne
+	file := ledgerFile(t, reserved("patient"), e)
+	for why, other := range map[string][]byte{
+		"one ledger, or copies":                                   file,
+		"one protects one patient and the other one visit":        ledgerFile(t, reserved("visit"), e),
+		"one is for relation add_remove and the other for replac": ledgerFile(t, replace, e),
+	} {
+		_, err := Make(Options{}, source("a", file), source("b", other))
+		var mix *MixError
+		require.ErrorAs(t, err, &mix)
+		require.ErrorContains(t, err, why)
+	}
+	_, err := Make(Options{})
+	require.Error(t, err)
+	// One that must not be released makes the page one that must not be.
+	seeded := reserved("patient")
+	seeded.Noise = ledger.SeededNoise
+	s, err := Make(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e)))
+	require.NoError(t, err)
+	require.False(t, *s.Release)
+	unknown := reserved("patient")
+	unknown.Noise = ledger.UnknownNoise
+	s, err = Make(Options{}, source("a", file), source("b", ledgerFile(t, unknown, e)))
+	require.NoError(t, err)
+	require.Nil(t, s.Release)
+}
+
+func TestSumsAreRoundedUp(t *testing.T) {
+	require.Equal(t, 4.5, sumUp([]float64{3, 1.5}))
+	require.Zero(t, sumUp(nil))
+	require.Equal(t, math.Nextafter(1, 2), sumUp([]float64{1, 1e-300}))
+	require.True(t, math.IsInf(sumUp([]float64{1, math.Inf(1)}), 1))
+}
+
+// A page is recognised in every form; any changed byte, another ledger, and another text
+// with a digest of its own are not.
+func TestPagesAreChecked(t *testing.T) {
+	file := ledgerFile(t, reserved("patient"), accountant.GNMax{Sigma: 50})
+	more := reserved("patient")
+	more.Mode = ledger.Filter
+	other := ledgerFile(t, more, accountant.GNMax{Sigma: 50})
+	of := func(file []byte) func() (io.ReadCloser, error) {
+		return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file)), nil }
+	}
+	about, err := ParseAbout([]byte(`{"data_set": "visits <!-- ", "date": "2026-03-01"}`))
+	require.NoError(t, err)
+	compared := func() bool { return true }
+	s, err := Make(Options{About: &about}, Source{Name: "a.jsonl", Ledger: bytes.NewReader(file), Compared: compared})
+	require.NoError(t, err)
+	for name, write := range map[string]func(*Statement, io.Writer) error{
+		"html": (*Statement).WriteHTML, "md": (*Statement).WriteMarkdown, "json": (*Statement).WriteJSON,
+	} {
+		var b bytes.Buffer
+		require.NoError(t, write(s, &b))
+		page := b.Bytes()
+		found, err := Check(bytes.NewReader(page), of(file))
+		require.NoError(t, err, name)
+		require.True(t, found.Rewritten, name)
+		require.EqualValues(t, s.Head.Lines, found.Lines)
+		longer := append(bytes.Clone(file), []byte("what came later\n")...)
+		_, err = Check(bytes.NewReader(page), of(longer))
+		require.NoError(t, err, "lines after the page are not asked for")
+		_, err = Check(bytes.NewReader(page), of(other))
+		require.ErrorIs(t, err, ErrPage, name)
+		for i := 0; i < len(page); i += 97 {
+			changed := bytes.Clone(page)
+			changed[i] ^= 1
+			_, err = Check(bytes.NewReader(changed), of(file))
+			require.ErrorIs(t, err, ErrPage, "%s: byte %d", name, i)
+		}
+		forged := seal(bytes.ReplaceAll(bytes.Clone(page), []byte("visits"), []byte("babies")))
+		_, err = Check(bytes.NewReader(forged), of(file))
+		require.NoError(t, err, "what an About says is not in the ledger")
+		forged = seal(bytes.ReplaceAll(bytes.Clone(page), []byte("Protect"), []byte("protect")))
+		forged = seal(bytes.ReplaceAll(forged, []byte("secret"), []byte("public")))
+		_, err = Check(bytes.NewReader(forged), of(file))
+		require.ErrorContains(t, err, "does not say what the ledger says", name)
+		// Another version's words may differ; its numbers may not.
+		elsewhere := bytes.ReplaceAll(page, []byte(`"version":"`+s.Program.Version), []byte(`"version":"v9`))
+		elsewhere = bytes.ReplaceAll(elsewhere, []byte(`"version": "`+s.Program.Version), []byte(`"version": "v9`))
+		found, err = Check(bytes.NewReader(seal(bytes.Clone(elsewhere))), of(file))
+		require.NoError(t, err, name)
+		require.Equal(t, name == "json", found.Rewritten, "the page names its program, JSON in the record alone")
+		for _, field := range []string{`"delta":0.00001,"digest"`, `"delta": 0.00001,`} {
+			elsewhere = bytes.ReplaceAll(elsewhere, []byte(field), []byte(strings.Replace(field, "0.00001", "0.00002", 1)))
+		}
+		_, err = Check(bytes.NewReader(seal(elsewhere)), of(file))
+		require.ErrorIs(t, err, ErrPage, name)
+	}
+	for _, page := range []string{"", "{}", "<!-- {", `"digest":"` + strings.Repeat("0", 64) + `"`} {
+		_, err := Check(strings.NewReader(page), of(file))
+		require.ErrorIs(t, err, ErrPage, page)
+	}
+}
+
+func TestAbout(t *testing.T) {
+	about, err := ParseAbout([]byte("{\"schema\":\"pate.about/1\",\"controller\":\"A\\u001b[31m\\u202e\\nB\",\"contact\":\" x \"}"))
+	require.NoError(t, err)
+	require.Equal(t, "A�[31m��B", about.Controller)
+	require.Equal(t, "x", about.Contact)
+	for text, why := range map[string]string{
+		`{"owner":"x"}`:                "there is no field \"owner\"",
+		`{"date":"1.3.2026"}`:          "is not a day",
+		`{"purpose":3}`:                "purpose",
+		`{} {}`:                        "something follows",
+		`{"schema":"pate.about/2"}`:    "this version reads",
+		`{"purpose":"` + "\xff" + `"}`: "UTF-8",
+		`{"contact":"` + strings.Repeat("x", 501) + `"}`: "more than 500",
+		strings.Repeat(" ", 1<<17):                       "longer than",
+		"":                                               "EOF",
+	} {
+		_, err := ParseAbout([]byte(text))
+		require.ErrorContains(t, err, why, "%.40q", text)
+	}
+}
+
+func FuzzParseAbout(f *testing.F) {
+	f.Add([]byte(`{"data_set":"a","date":"2026-03-01"}`))
+	f.Add([]byte(`{"controller":"\u202e"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		about, err := ParseAbout(text)
+		if err != nil {
+			return
+		}
+		for _, field := range about.fields() {
+			require.Equal(t, Plain(*field.value), *field.value)
+		}
+	})
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(`<!-- {"schema":"pate.statement-record/1","ledgers":[{"head":{"lines":1,"hash":"00"}}],"digest":"` + strings.Repeat("0", 64) + `"} -->`))
+	f.Add([]byte(`{"record":{"digest":"` + strings.Repeat("a", 64) + `"}}`))
+	f.Fuzz(func(t *testing.T, page []byte) {
+		_, err := Check(bytes.NewReader(seal(bytes.Clone(page))), func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("{}\n")), nil })
+		require.Error(t, err)
+	})
+}
+
+func TestAbsurdClaims(t *testing.T) {
+	require.Empty(t, Warning(20))
+	require.Contains(t, Warning(138.56), "odds of 1 to 1 may become 10^60 to 1")
+	require.NotEmpty(t, Warning(math.Inf(1)))
+	require.Empty(t, Warning(math.NaN()))
+}

@@ -1,0 +1,162 @@
+// Package filekind tells what a file is from its first bytes, so that a file of the wrong
+// kind is named for what it is instead of being called a broken file of the right one.
+//
+//	if is := filekind.Of(path); is != filekind.Unknown {
+//		fmt.Printf("%s is %s\n", path, is)
+//	}
+//
+// # Caveats
+//
+// It looks at 4 KiB. What it says is a help for people after something else failed, and
+// decides nothing about how a file is read.
+package filekind
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+)
+
+// Kind is what a file is, as a person would say it: "a Parquet file".
+type Kind string
+
+// Kinds of files that users mix up.
+const (
+	Unknown   Kind = ""
+	Empty     Kind = "an empty file"
+	Folder    Kind = "a folder"
+	NPY       Kind = "an NPY file, as numpy.save writes it"
+	Parquet   Kind = "a Parquet file"
+	Arrow     Kind = "an Arrow or Feather file"
+	HDF5      Kind = "an HDF5 file"
+	Pickle    Kind = "a Python pickle"
+	Gzip      Kind = "a gzip file"
+	Zip       Kind = "a zip archive, as .npz and .xlsx are"
+	IDX       Kind = "an idx file, as those of MNIST"
+	PNG       Kind = "a PNG picture"
+	JPEG      Kind = "a JPEG picture"
+	PDF       Kind = "a PDF"
+	HTML      Kind = "an HTML page"
+	SVG       Kind = "an SVG picture"
+	UTF16     Kind = "a text in UTF-16"
+	PEM       Kind = "a key in PEM"
+	Ledger    Kind = "a ledger"
+	Head      Kind = "the head of a ledger"
+	Key       Kind = "a secret key of a run"
+	Model     Kind = "a model of pate"
+	Labels    Kind = "a file of labels, as pate label writes it"
+	Statement Kind = "a privacy statement"
+	Manifest  Kind = "a manifest of record-id hashes"
+	Signature Kind = "a signature of a ledger"
+	Events    Kind = "a list of events, as pate account reads it"
+	JSON      Kind = "a JSON file"
+	Binary    Kind = "a binary file"
+)
+
+// most is how many bytes are looked at.
+const most = 4096
+
+// magic are the kinds that begin with fixed bytes. Longer ones come first.
+var magic = []struct {
+	start string
+	kind  Kind
+}{
+	{`{"line":1,"schema":"pate.ledger/`, Ledger},
+	{"pate model ", Model},
+	{"pate-key-", Key},
+	{"query,label", Labels},
+	{"-----BEGIN ", PEM},
+	{"\x93NUMPY", NPY},
+	{"PAR1", Parquet},
+	{"ARROW1", Arrow},
+	{"\x89HDF\r\n", HDF5},
+	{"\x1f\x8b", Gzip},
+	{"PK\x03\x04", Zip},
+	{"\x89PNG\r\n", PNG},
+	{"\xff\xd8\xff", JPEG},
+	{"%PDF-", PDF},
+	{"\xff\xfe", UTF16},
+	{"\xfe\xff", UTF16},
+	{"\x80\x02", Pickle}, {"\x80\x03", Pickle}, {"\x80\x04", Pickle}, {"\x80\x05", Pickle},
+	{"\x00\x00\x08\x01", IDX}, {"\x00\x00\x08\x03", IDX},
+}
+
+// Of returns what the file at a path is; Unknown for what is not recognised, plain text
+// among it, and for what cannot be opened. It does not wait at pipes.
+func Of(path string) Kind {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Unknown
+	case info.IsDir():
+		return Folder
+	case !info.Mode().IsRegular():
+		return Unknown
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Unknown
+	}
+	defer f.Close()
+	start := make([]byte, most)
+	n, err := io.ReadFull(f, start)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return Unknown
+	}
+	return OfBytes(start[:n])
+}
+
+// OfBytes returns what a file is that begins with these bytes.
+func OfBytes(start []byte) Kind {
+	if len(start) == 0 {
+		return Empty
+	}
+	start = start[:min(len(start), most)]
+	for _, m := range magic {
+		if bytes.HasPrefix(start, []byte(m.start)) {
+			return m.kind
+		}
+	}
+	text := strings.TrimLeft(strings.TrimPrefix(string(start), "\ufeff"), " \t\r\n")
+	lower := strings.ToLower(text[:min(len(text), 512)])
+	switch {
+	case strings.HasPrefix(text, "# Privacy statement"), strings.Contains(text, "<title>Privacy statement"):
+		return Statement
+	case strings.HasPrefix(lower, "<svg"), strings.HasPrefix(lower, "<?xml") && strings.Contains(lower, "<svg"):
+		return SVG
+	case strings.HasPrefix(lower, "<!doctype html"), strings.HasPrefix(lower, "<html"):
+		return HTML
+	case strings.HasPrefix(text, "{"), strings.HasPrefix(text, "["):
+		return ofJSON(text)
+	case isHead(text):
+		return Head
+	case bytes.IndexByte(start, 0) >= 0:
+		return Binary
+	}
+	return Unknown
+}
+
+// ofJSON tells JSON files of this program apart by the schema they name.
+func ofJSON(text string) Kind {
+	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)
+	for _, s := range []struct {
+		says string
+		kind Kind
+	}{
+		{`"schema":"pate.statement/`, Statement}, {`"schema":"pate.ledger-signature/`, Signature},
+		{`"schema":"pate.manifest/`, Manifest}, {`"events":[`, Events},
+	} {
+		if strings.Contains(compact, s.says) {
+			return s.kind
+		}
+	}
+	return JSON
+}
+
+// isHead recognises LINES:HASH.
+func isHead(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	lines, hash, ok := strings.Cut(line, ":")
+	return ok && lines != "" && strings.Trim(lines, "0123456789") == "" && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
+}
