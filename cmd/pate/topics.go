@@ -103,14 +103,21 @@ pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score to
 		topic("votes", "what a votes file looks like", `Labels: a matrix of class numbers, each row a query, each column a teacher.
 Counts (--counts): each row a query, each column a class, each cell how many
 teachers voted for it. Classes count from 0, and how many there are is public:
-it is given by --classes and never guessed from the votes.
+it is given by --classes and never guessed from the votes. --first-class 1 is for
+files that count classes from 1; --class-names flu,gout,none for votes that are
+words. Labels are then written in the same words.
 
   votes.csv     separated by comma, semicolon or tab, with or without a header;
                 an empty cell or -1 is a missing vote; a first row of words and
                 numbers is refused unless --header says what it is
-  votes.npy     numpy.save of a matrix: bool, any int or uint, or whole floats;
-                both byte orders, C or Fortran; -1 is a missing vote, no NaN
+  votes.npy     numpy.save of a matrix: bool, any int or uint, whole floats, or
+                strings; both byte orders, C or Fortran; -1 is a missing vote
   'dir/*.npy'   one file for each teacher: vectors of equal length, by name
+  -             standard input, one matrix
+
+What is saved otherwise (probabilities, an index column, objects, np.savetxt's
+blanks) is refused with the line of Python that mends it, where np is numpy and
+pd is pandas.
 
 A file with a row for each teacher needs --transpose; a square file would not
 show that it does, so this is never guessed. --queries 0:640 takes a part, and

@@ -8,7 +8,7 @@ import (
 
 // Type is the type of the elements of a file.
 type Type struct {
-	Kind byte // 'i', 'u', 'f' or 'b', as NumPy names them
+	Kind byte // 'i', 'u', 'f' or 'b', and of text 'U' or 'S', as NumPy names them
 	Size int  // bytes
 	Big  bool // big-endian
 }

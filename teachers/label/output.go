@@ -6,12 +6,13 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/pate-go/pate/aggregate"
 )
 
-// The labels are CSV: a line for each query that was asked, in order, with an
-// empty label where the mechanism declined. Queries that were not asked, since a cap
+// The labels are CSV: a line for each query that was asked, in order, with the number
+// or the name of a class, and an empty label where the mechanism declined. Queries that were not asked, since a cap
 // on answers was reached before, have no line.
 const heading = "query,label\n"
 
@@ -26,16 +27,23 @@ type counts struct {
 // labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
-	out io.Writer
-	buf []byte
+	out   io.Writer
+	buf   []byte
+	names []string // of the classes, as cells; nil for numbers
 }
 
-func newLabelWriter(out io.Writer, seeded bool) *labelWriter {
-	first := heading
+func newLabelWriter(out io.Writer, names []string, seeded bool) *labelWriter {
+	w := &labelWriter{out: out, buf: []byte(heading)}
 	if seeded {
-		first = seededHeading
+		w.buf = []byte(seededHeading)
 	}
-	return &labelWriter{out: out, buf: []byte(first)}
+	for _, name := range names {
+		if strings.ContainsAny(name, ",;") { // it has neither quotes nor line ends
+			name = `"` + name + `"`
+		}
+		w.names = append(w.names, name)
+	}
+	return w
 }
 
 func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
@@ -44,7 +52,11 @@ func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 		w.asked++
 		if a.Answered {
 			w.answered++
-			w.buf = strconv.AppendInt(w.buf, int64(a.Label), 10)
+			if w.names != nil {
+				w.buf = append(w.buf, w.names[a.Label]...)
+			} else {
+				w.buf = strconv.AppendInt(w.buf, int64(a.Label), 10)
+			}
 		}
 		w.buf = append(w.buf, '\n')
 	}

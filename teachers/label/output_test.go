@@ -4,11 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // Two runs on two ledgers write labels of one name at the same time: neither takes the
@@ -70,4 +73,39 @@ func TestKilledRunIsSweptByItself(t *testing.T) {
 	write(t, left, "half of the lab") // a process that is killed does not remove it
 	release1(t, c)
 	require.NoFileExists(t, left)
+}
+
+// Labels are written in the words of the votes; what was drawn is the same.
+func TestLabelsHaveTheNamesOfClasses(t *testing.T) {
+	lines := func(sep string, cells ...string) string {
+		var b strings.Builder
+		for _, c := range cells {
+			b.WriteString(strings.Repeat(c+sep, 29) + c + "\n")
+		}
+		return b.String()
+	}
+	seed := uint64(7)
+	for name, c := range map[string]struct {
+		opt   votes.Options
+		votes string
+		want  string
+	}{
+		"numbers":       {votes.Options{Classes: 3}, lines(",", "0", "2", "1"), "0,0\n1,2\n2,1\n"},
+		"names":         {votes.Options{ClassNames: []string{"flu", "gout, acute", "none"}}, lines(";", "flu", "none", "gout, acute"), "0,flu\n1,none\n2,\"gout, acute\"\n"},
+		"counts, named": {votes.Options{Counts: true, Teachers: 30, ClassNames: []string{"flu", "gout", "none"}}, "30,0,0\n0,0,30\n0,30,0\n", "0,flu\n1,none\n2,gout\n"},
+		"from 1":        {votes.Options{Classes: 3, FirstClass: 1}, lines(",", "1", "3", "2"), "0,1\n1,3\n2,2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c1 := standard(t)
+			path := write(t, filepath.Join(t.TempDir(), "v.csv"), c.votes)
+			source, err := votes.Open(context.Background(), []string{path}, c.opt)
+			require.NoError(t, err)
+			c1.Votes, c1.Seed, c1.Setting = source, &seed, aggregate.Setting{Mechanism: "gnmax", Values: map[string]float64{"sigma": 1}}
+			c1.Account.Epsilon = 100
+			made := release1(t, c1)
+			require.Equal(t, 3, made.Answered)
+			require.Equal(t, seededHeading+c.want, read(t, c1.Out))
+			require.True(t, release1(t, c1).Complete)
+		})
+	}
 }

@@ -29,10 +29,10 @@ func TestOneBadVoteIsFound(t *testing.T) {
 	for v := range 256 {
 		raw := []byte{0, 1, 2, 0, 1, 2, 0, byte(v), 0, 1, 2}
 		dst := make([]byte, len(raw))
-		bad := decode(dst, raw, npy.Type{Kind: 'i', Size: 1}, domain{Abstention, 3})
+		bad := decode(dst, raw, npy.Type{Kind: 'i', Size: 1}, domain{low: Abstention, limit: 3})
 		require.Equal(t, int8(v) >= -1 && int8(v) < 3, bad == 0)
 		require.Equal(t, bad > 0, signed(dst[7]) < Abstention)
-		bad = decode(dst, raw, npy.Type{Kind: 'u', Size: 1}, domain{Abstention, 3})
+		bad = decode(dst, raw, npy.Type{Kind: 'u', Size: 1}, domain{low: Abstention, limit: 3})
 		require.Equal(t, v < 3, bad == 0)
 		require.Equal(t, bad > 0, signed(dst[7]) < Abstention)
 	}

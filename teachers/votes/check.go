@@ -13,6 +13,7 @@ type Report struct {
 	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
 	Counts                     bool     // the file holds counts
 	Names                      []string // of the files, where there is one for each teacher
+	ClassNames                 []string // [Source.ClassNames]
 	Hash                       [32]byte // [Source.Hash]; zero if a vote is invalid
 
 	ClassVotes   []int64 // votes for each class
@@ -43,7 +44,7 @@ const maxChance = 1e-3
 // finds, invalid votes among it. An error says that they cannot be read at all.
 // Memory grows by some 50 bytes for each teacher.
 func Check(ctx context.Context, paths []string, opt Options) (*Report, error) {
-	files, perTeacher, err := findInputs(paths)
+	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 		return nil, err
 	}
 	c := &checker{source: s, Report: Report{
-		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts,
+		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts, ClassNames: s.ClassNames(),
 		ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes), LeastVotes: math.MaxInt,
 	}}
 	if perTeacher {
@@ -99,6 +100,8 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 	}
 	if c.FirstInvalid == nil {
 		h.Sum(c.Hash[:0])
+	} else if c.FirstInvalid = s.explained(ctx, c.FirstInvalid); ctx.Err() != nil {
+		return nil, c.FirstInvalid
 	}
 	c.finish()
 	return &c.Report, nil
@@ -209,7 +212,7 @@ func (c *checker) invalid(row, col, code int) {
 	switch code {
 	case badNaN:
 		c.NaN++
-	case badNumber:
+	case badNumber, badShare:
 		c.NotWhole++
 	case badText:
 		c.NotNumber++
@@ -217,7 +220,7 @@ func (c *checker) invalid(row, col, code int) {
 		c.OutOfRange++
 	}
 	if c.FirstInvalid == nil {
-		c.blame(c.source.badCell(row, col, code))
+		c.blame(cellError{c.source.badCell(row, col, code)})
 	}
 }
 

@@ -60,29 +60,44 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
 		t.start, head = 3, head[3:]
 	}
+	if err := foreignText(in, head); err != nil {
+		return t, err
+	}
 	t.form.sep = csvSeparator(head)
-	first, err := readLine(r, in, t.form.sep, t.start)
+	var names *domain
+	if opt.ClassNames != nil {
+		d := opt.labelDomain(opt.Classes)
+		names = &d
+	}
+	first, err := readLine(r, in, t.form.sep, t.start, names)
 	if err != nil {
 		return t, err
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
 	if opt.Header == HeaderAuto && first.words && first.numbers {
-		return t, &Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+		e := &Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}
+		if names != nil {
+			e.What, e.Fix = "row 1 has class names and other words: a header or votes", "name every public class, or say --header yes or --header no"
+		}
+		return t, e
 	}
 	if opt.Header == HeaderAuto && first.numbered && first.cells >= numberedCells {
 		return t, &Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
 	if header {
 		t.form.headers, t.start = 1, first.next
-		if err := first.indexed(in); err != nil {
+		if err := first.indexed(in, t.form.sep); err != nil {
 			return t, err
 		}
-		names := first.cells
-		if first, err = readLine(r, in, t.form.sep, t.start); err != nil {
+		columns := first.cells
+		if first, err = readLine(r, in, t.form.sep, t.start, names); err != nil {
 			return t, err
 		}
-		if first.cells != names && t.start < in.size {
-			return t, &Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", names, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
+		if first.cells != columns && t.start < in.size {
+			if first.blank {
+				return t, blankLine(in, 2)
+			}
+			return t, &Error{File: in.name, What: fmt.Sprintf("has %d names in its header and %d cells in row 2", columns, first.cells), Why: "every column is a column of votes", Fix: "remove the column that is none, or fix the header"}
 		}
 	}
 	t.width, t.form.width = first.cells, first.cells
@@ -100,26 +115,64 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 
 // indexed refuses a header that begins as that of numbered rows does, such as
 // pandas writes: the numbers would be read as the votes of one more teacher.
-func (l csvLine) indexed(in *input) error {
+func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "write the file without row numbers (pandas: index=False), or name the column otherwise"}
+	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
 }
 
 // oddFirst refuses a first row that differs from the two after it: it would
 // else be they who are blamed.
 func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
-	second, err := readLine(r, in, t.form.sep, first.next)
+	second, err := readLine(r, in, t.form.sep, first.next, nil)
 	if err != nil || second.cells == first.cells {
 		return err
 	}
-	third, err := readLine(r, in, t.form.sep, second.next)
+	third, err := readLine(r, in, t.form.sep, second.next, nil)
 	if err != nil || third.next == second.next || third.cells != second.cells {
 		return err
 	}
+	if first.blank {
+		return blankLine(in, 1+t.form.headers)
+	}
 	odd := csvForm{width: second.cells, counts: t.form.counts, lines: t.form.lines}
 	return odd.ragged(in, 1+t.form.headers, first.cells)
+}
+
+// foreignText refuses text that would be misread: with line ends of old Macintoshes, or
+// with blanks between numbers. head is the beginning of the file.
+func foreignText(in *input, head []byte) error {
+	name := in.name
+	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0 {
+		return &Error{File: name, What: "ends its lines with CR alone", Why: "lines end with LF, or CR LF",
+			Fix: "write it anew, " + inPython(fmt.Sprintf(`open(%q, "w").write(open(%q).read())`, beside(name, ".csv"), name))}
+	}
+	line, rest, _ := bytes.Cut(head, []byte("\n"))
+	second, _, _ := bytes.Cut(rest, []byte("\n"))
+	if blanksApart(line) || blanksApart(second) {
+		return &Error{File: name, What: "has blanks between its numbers", Why: "how many blanks part two numbers is not told, and an empty cell is a missing vote",
+			Fix: "save it with numpy.save, or numpy.savetxt(..., delimiter=\",\"); " + inPython(saveLine(name, fmt.Sprintf("np.loadtxt(%q)", name)))}
+	}
+	if first := bytes.TrimSpace(line); len(first) > 1 && (first[0] == '{' || first[0] == '[' && bytes.IndexByte([]byte("[-\"0123456789 "), first[1]) >= 0) {
+		return &Error{File: name, What: "is JSON, or Python's print of an array", Why: "votes are CSV or NPY",
+			Fix: "of a list of lists, " + inPython("import json; "+saveLine(name, fmt.Sprintf("np.array(json.load(open(%q)))", name)))}
+	}
+	return nil
+}
+
+// blanksApart reports whether a line begins with numbers between which are blanks alone.
+func blanksApart(line []byte) bool {
+	fields := bytes.Fields(line)
+	if len(fields) < 2 || bytes.ContainsAny(line, ",;\t") {
+		return false
+	}
+	for _, f := range fields[:2] {
+		if _, err := strconv.ParseFloat(string(f), 64); errors.Is(err, strconv.ErrSyntax) {
+			return false
+		}
+	}
+	return true
 }
 
 // csvSeparator looks at the first line, as far as it is there.
@@ -137,13 +190,16 @@ func csvSeparator(head []byte) byte {
 type csvLine struct {
 	cells    int
 	name     string // the first cell, in lower case
-	words    bool   // a cell is neither empty nor a number
-	numbers  bool   // a cell is a number
+	blank    bool   // there is nothing on it
+	words    bool   // a cell is neither empty nor a number, nor the name of a class
+	numbers  bool   // a cell is a number, or the name of a class
 	numbered bool   // the cells are 0, 1, 2, ...
 	next     int64
 }
 
-func readLine(r *reader, in *input, sep byte, offset int64) (csvLine, error) {
+// readLine reads the line at an offset. What names stand for classes, if any do, is a
+// number to it.
+func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
 	line := csvLine{numbered: true}
 	for {
 		w, err := r.at(in, offset, bufferBytes)
@@ -163,13 +219,14 @@ func readLine(r *reader, in *input, sep byte, offset int64) (csvLine, error) {
 			cell := trimCell(w[p:end])
 			if len(cell) > 0 && !(line.words && line.numbers) {
 				_, err := strconv.ParseFloat(string(cell), 64)
-				word := errors.Is(err, strconv.ErrSyntax)
+				word := errors.Is(err, strconv.ErrSyntax) && !(names != nil && names.isVote(cell))
 				line.words, line.numbers = line.words || word, line.numbers || !word
 			}
 			if line.numbered {
 				line.numbered = string(cell) == strconv.Itoa(line.cells)
 			}
 			if line.cells == 0 {
+				line.blank = isBlank(w[p:end]) && (!closed || w[end] == '\n')
 				line.name = strings.ToLower(string(cell))
 			}
 			line.cells++

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 )
 
 // fillCSV reads the next len(dst) cells of a cursor.
@@ -31,7 +30,10 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 	last := cur.offset+int64(len(w)) == cur.in.size
 	form, at := cur.csv.form, &cur.csv
 	sep, width := form.sep, form.width
-	digits := byte(min(10, dom.limit)) // how many digits alone are a vote
+	digits := byte(0) // how many digits alone are a vote
+	if dom.plain() {
+		digits = byte(min(10, dom.limit))
+	}
 	p := 0
 	for n < len(dst) {
 		// Most cells are one digit.
@@ -62,7 +64,7 @@ func parseCells[C cell](dst []C, w []byte, cur *cursor, dom domain) (used, n, ba
 					return p, n, bad, &Error{File: cur.in.name, What: fmt.Sprintf("row %d has %d %s, %v", at.line, width, form.noun(width), err), Fix: "fix the row"}
 				}
 			} else if cells == 1 && isBlank(w[p:end]) {
-				cells = 0
+				return p, n, bad, blankLine(cur.in, at.line)
 			}
 			return p, n, bad, form.ragged(cur.in, at.line, cells)
 		}
@@ -119,6 +121,12 @@ func (f csvForm) ragged(in *input, line, cells int) error {
 	return e
 }
 
+// blankLine is the error for a blank line between lines of several cells.
+func blankLine(in *input, line int) error {
+	return &Error{File: in.name, What: fmt.Sprintf("row %d is blank", line), Why: "a query on which all votes are missing has its separators, or -1 for each teacher",
+		Fix: "take blank lines out, in Python: " + fmt.Sprintf(`open(%q, "w").writelines(line for line in open(%q) if line.strip())`, beside(in.name, ".csv"), in.name)}
+}
+
 func longCell(in *input) error {
 	return &Error{File: in.name, What: fmt.Sprintf("has a cell of more than %d bytes", maxCSVCell), Why: "a cell is a number", Fix: "check that the right file is given (a quote that is never closed?)"}
 }
@@ -145,38 +153,4 @@ func trimCell(cell []byte) []byte {
 		cell = bytes.TrimSpace(cell[1 : n-1])
 	}
 	return cell
-}
-
-// text is the cell for a trimmed text: a number, or nothing for an abstention.
-func (d domain) text(cell []byte) int {
-	if len(cell) == 0 {
-		if d.low < 0 {
-			return Abstention
-		}
-		return badText
-	}
-	if len(cell) <= 9 {
-		v := 0
-		for _, c := range cell {
-			if c < '0' || c > '9' {
-				v = -1
-				break
-			}
-			v = 10*v + int(c-'0')
-		}
-		switch {
-		case v >= d.limit:
-			return badRange
-		case v >= 0:
-			return v
-		}
-	}
-	v, err := strconv.ParseFloat(string(cell), 64)
-	switch {
-	case errors.Is(err, strconv.ErrSyntax), bytes.ContainsAny(cell, "xX_pP"):
-		return badText
-	case err != nil: // too large
-		return badRange
-	}
-	return d.float(v)
 }

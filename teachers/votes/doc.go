@@ -2,7 +2,8 @@
 // queries.
 //
 //   - [Open] reads the votes of models that were trained elsewhere, from CSV or
-//     NPY, as a stream of histograms in bounded memory;
+//     NPY, as a stream of histograms in bounded memory; what is saved otherwise is
+//     refused with what mends it;
 //   - [Check] reports what is odd about them: votes outside the classes,
 //     teachers that are silent, constant or equal;
 //   - [Matrix] holds the votes that package teachers gathers in memory.
@@ -19,6 +20,9 @@
 // nobody.
 //
 // # Caveats
+//
+// What classes are called, and how many there are, is stated and never taken from votes:
+// released labels show it.
 //
 // Votes are as secret as the data: what fmt and slog print of a [Matrix] or a
 // [Source] is its shape, files are written with mode 0600, and errors quote no

@@ -76,6 +76,9 @@ func (r *Report) balance() Finding {
 		}
 		shares[class] = 100 * float64(n) / float64(all)
 		words[class] = fmt.Sprintf("%.1f", shares[class])
+		if r.ClassNames != nil {
+			words[class] = r.ClassNames[class] + " " + words[class]
+		}
 	}
 	if len(words) > 2*maxListed {
 		words = []string{fmt.Sprintf("%.2g to %.2g for each of %d classes", slices.Min(shares), slices.Max(shares), len(shares))}
@@ -84,6 +87,14 @@ func (r *Report) balance() Finding {
 	if never > 0 {
 		f.Level = LevelNote
 		f.Detail += fmt.Sprintf("; classes without votes: %d", never)
+	}
+	switch {
+	case r.ClassNames != nil || r.Counts:
+	case r.Classes == 2 && r.ClassVotes[0] == 0 && r.Abstentions > 0:
+		f.Level = LevelFail
+		f.Detail += "; all votes are 1 or missing: if the classes are -1 and 1, say --class-names=-1,1"
+	case never == 1 && r.ClassVotes[0] == 0 && r.Classes > 2:
+		f.Detail += fmt.Sprintf("; nobody votes for class 0: if the classes are numbered from 1, say --classes %d --first-class 1", r.Classes-1)
 	}
 	return f
 }

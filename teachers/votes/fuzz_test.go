@@ -18,6 +18,12 @@ func fuzzOptions(classes int, flags byte) votes.Options {
 	case 2:
 		opt.Header = votes.HeaderNo
 	}
+	if flags&32 != 0 && !opt.Counts {
+		opt.Classes, opt.ClassNames = 0, []string{"flu", "-1", "é"}
+	}
+	if flags&64 != 0 && !opt.Counts {
+		opt.FirstClass = 1
+	}
 	return opt
 }
 
@@ -64,8 +70,8 @@ func requireSound(t *testing.T, file []byte, classes int, flags byte) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"0,1,2\n1,,-1\n", "a;b\n0;\"1\"\n", "0\t1\r\n\t2.0\r\n", "1\n\n0", "\xef\xbb\xbf0,1\n", "5,6\n7,8\n", "0,nan\n1e3, 1.5\n"} {
-		for flags := range byte(32) {
+	for _, seed := range []string{"0,1,2\n1,,-1\n", "a;b\n0;\"1\"\n", "0\t1\r\n\t2.0\r\n", "1\n\n0", "\xef\xbb\xbf0,1\n", "5,6\n7,8\n", "0,nan\n1e3, 1.5\n", "flu,-1\né,\"flu\"\n", "0 1\n1 2\n", "[[0]]", "0,1\r1,2\r", "0,1,2\n1,0,0\n2,0,9\n"} {
+		for flags := range byte(128) {
 			f.Add([]byte(seed), 3, flags)
 		}
 	}
@@ -79,6 +85,10 @@ func FuzzNPY(f *testing.F) {
 		f.Add(encodeNPY(1, typ, false, 3, 1, at), 200, byte(16+i))
 	}
 	f.Add(npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", []byte{0, 1, 2}), 3, byte(16))
+	for i, typ := range []string{"<U3", ">U1", "|S3", "|S1", "<U0", "|S1025", "|O"} {
+		f.Add(npy(1, "{'descr': '"+typ+"', 'fortran_order': False, 'shape': (1, 2), }", make([]byte, []int{24, 8, 6, 2, 0, 2050, 16}[i])), 3, byte(32+i))
+	}
+	f.Add(npyFloats("1, 2, 3", 0, 1, 0, 1, 0, 0), 3, byte(0))
 	f.Fuzz(func(t *testing.T, file []byte, classes int, flags byte) {
 		const magic = "\x93NUMPY"
 		if len(file) < len(magic) {

@@ -29,7 +29,13 @@ type openInput interface {
 }
 
 // findInputs resolves paths and patterns, see [Open].
-func findInputs(paths []string) (files []*input, perTeacher bool, err error) {
+func findInputs(paths []string, spool *Spool) (files []*input, perTeacher bool, err error) {
+	if slices.Contains(paths, Stdin) && spool != nil {
+		if len(paths) > 1 {
+			return nil, false, &Error{File: Stdin, What: "stands beside other files", Why: "standard input is one matrix of votes", Fix: "name it alone"}
+		}
+		return []*input{spool.input()}, false, nil
+	}
 	perTeacher = len(paths) > 1
 	var names []string
 	for _, path := range paths {
@@ -74,7 +80,7 @@ func fileInput(path string) (*input, error) {
 		return nil, &Error{File: path, What: "cannot be read", Err: err}
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &Error{File: path, What: "is not a regular file", Why: "votes are read more than once"}
+		return nil, &Error{File: path, What: "is not a regular file", Why: "votes are read more than once", Fix: "give - as the name, and the votes on standard input"}
 	}
 	return &input{name: path, size: info.Size(), modified: info.ModTime(), open: func() (openInput, error) { return openUnchanged(path, info) }}, nil
 }

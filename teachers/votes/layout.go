@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/pate-go/pate/internal/npy"
 )
@@ -48,7 +49,7 @@ func matrixLayout(ctx context.Context, r *reader, in *input, opt Options) (layou
 		}
 		if len(head.Shape) != 2 {
 			return layout{}, &Error{File: in.name, What: fmt.Sprintf("holds an array of %d dimensions", len(head.Shape)),
-				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: "save a matrix"}
+				Why: "votes are a matrix, queries x teachers; vectors are one file for each teacher, several paths or a pattern", Fix: matrixLine(in.name, head.Shape, opt.Classes)}
 		}
 		lines, width := head.Shape[0], head.Shape[1]
 		if head.Fortran {
@@ -114,12 +115,45 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 		lines, width = width, lines
 	}
 	if width != 1 {
-		return 0, cursor{}, notVector(in, fmt.Sprintf("has %d columns", width))
+		e := notVector(in, fmt.Sprintf("has %d columns", width))
+		if width == opt.Classes && isNPY {
+			e.Fix = "if these are one teacher's probabilities of the classes, in each of the files, " + inPython(saveLine(in.name, fmt.Sprintf("np.load(%q).argmax(axis=1)", in.name)))
+		}
+		return 0, cursor{}, e
 	}
 	return lines, cur, nil
 }
 
-func notVector(in *input, what string) error {
+// matrixLine says how an array of other dimensions becomes a matrix of votes.
+func matrixLine(name string, shape []int, classes int) string {
+	axis := -1
+	if len(shape) == 3 {
+		for i, n := range shape {
+			if n == classes { // the last of equals: predict_proba's
+				axis = i
+			}
+		}
+	}
+	switch {
+	case len(shape) == 1:
+		return "save all teachers as one matrix, " + stackLine(name)
+	case axis < 0:
+		return "save the class that each teacher chose, " + stackLine(name)
+	}
+	a, b := shape[(axis+1)%3], shape[(axis+2)%3]
+	if axis == 1 {
+		a, b = b, a
+	}
+	line, turned := fmt.Sprintf("np.load(%q).argmax(axis=%d)", name, axis), ""
+	if a <= b { // the first axis that stays is the teachers
+		line, turned = line+".T", fmt.Sprintf("for probabilities by %d teachers of %d queries, ", a, b)
+	} else {
+		turned = fmt.Sprintf("for probabilities of %d queries by %d teachers, ", a, b)
+	}
+	return turned + inPython(saveLine(name, line)) + "; if it is the other way round, --transpose reads that"
+}
+
+func notVector(in *input, what string) *Error {
 	return &Error{File: in.name, What: what, Why: "of several files each is the votes of one teacher, one column", Fix: "give one matrix alone, or say that it is transposed"}
 }
 
@@ -131,11 +165,22 @@ func npyLayout(r *reader, in *input) (npy.Header, cursor, error) {
 	}
 	head, used, err := npy.ReadHeader(raw)
 	if err != nil {
+		if bytes.Contains(raw, []byte("'descr': [")) {
+			return head, cursor{}, &Error{File: in.name, What: "holds records of named columns", Why: "votes are a matrix of numbers or names",
+				Fix: inPython(saveLine(in.name, fmt.Sprintf("np.array(np.load(%q).tolist())", in.name)))}
+		}
 		return head, cursor{}, &Error{File: in.name, What: "has a damaged or foreign NPY header", Why: err.Error(), Fix: "save the array with numpy.save"}
 	}
 	t, ok := npy.TypeOf(head.Type)
 	if !ok {
-		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: "votes are booleans, integers of 1 to 8 bytes or floats of 2 to 8", Fix: "convert with array.astype('int8') or 'int16'"}
+		t, ok = npy.TextOf(head.Type)
+	}
+	if !ok && strings.HasPrefix(head.Type, "|O") {
+		return head, cursor{}, &Error{File: in.name, What: "holds Python objects", Why: "they are read by running what the file says, so they are read by nobody but whoever wrote it; votes are numbers or strings",
+			Fix: "of a file of your own, " + inPython(fmt.Sprintf("v = np.load(%q, allow_pickle=True); ", in.name)+saveLine(in.name, `np.where(v == None, "", v).astype(str)`))}
+	}
+	if !ok {
+		return head, cursor{}, &Error{File: in.name, What: fmt.Sprintf("holds NPY type %.20q", head.Type), Why: fmt.Sprintf("votes are booleans, integers of 1 to 8 bytes, floats of 2 to 8 or strings of up to %d characters", npy.MaxText), Fix: "save numbers or the names of classes, " + stackLine(in.name)}
 	}
 	cells, fits := 1, true
 	for _, n := range head.Shape {
@@ -165,7 +210,11 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	case len(head) == 0:
 		e.What, e.Fix = "is empty", "check that the right file is given"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		e.What, e.Fix = "is a zip archive", "save one array with numpy.save, not numpy.savez"
+		e.What, e.Fix = "is a zip archive, as numpy.savez and Excel write them", "save one array with numpy.save; of numpy.savez, "+inPython(saveLine(in.name, fmt.Sprintf("next(iter(np.load(%q).values()))", in.name)))
+	case bytes.HasPrefix(head, []byte("PAR1")):
+		e.What, e.Fix = "is Parquet", inPython(fmt.Sprintf("pd.read_parquet(%q).to_csv(%q, index=False)", in.name, beside(in.name, ".csv")))
+	case bytes.HasPrefix(head, []byte("\x80")) && bytes.IndexByte(head, 0) >= 0:
+		e.What, e.Fix = "is a Python pickle", "of a file of your own, "+inPython("import pickle; "+saveLine(in.name, fmt.Sprintf(`np.array(pickle.load(open(%q, "rb")))`, in.name)))
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		e.What, e.Fix = "is compressed", "unpack it with gunzip"
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):

@@ -19,7 +19,11 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 		if len(raw) < n*size {
 			return bad, changed(cur.in.name, errChanged)
 		}
-		bad += decode(dst[:n], raw, *cur.npy, dom)
+		if cur.npy.IsText() {
+			bad += decodeText(dst[:n], raw, *cur.npy, dom)
+		} else {
+			bad += decode(dst[:n], raw, *cur.npy, dom)
+		}
 		dst = dst[n:]
 		cur.offset += int64(n * size)
 	}
@@ -29,7 +33,7 @@ func fillNPY[C cell](r *reader, cur *cursor, dst []C, dom domain) (bad int, err 
 // decode turns elements into cells and counts those that are no votes. It may
 // change raw.
 func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
-	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' {
+	if bytes, ok := any(dst).([]byte); ok && t.Size == 1 && t.Kind != 'b' && dom.plain() {
 		copy(bytes, raw)
 		if t.Kind == 'i' && allWithin(raw, 1, dom.limit) || t.Kind == 'u' && allWithin(raw, 0, dom.limit-1) {
 			return 0
@@ -54,15 +58,39 @@ func decode[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
 			}
 		} else {
 			readWhole(whole[:n], raw, t)
-			for i, v := range whole[:n] {
-				if v < int64(dom.low) || v >= int64(dom.limit) {
-					v = badRange
-					bad++
+			if dom.plain() {
+				for i, v := range whole[:n] {
+					if v < int64(dom.low) || v >= int64(dom.limit) {
+						v = badRange
+						bad++
+					}
+					dst[i] = C(v)
 				}
-				dst[i] = C(v)
+			} else {
+				for i, v := range whole[:n] {
+					c := dom.whole(v)
+					if c < dom.low {
+						bad++
+					}
+					dst[i] = C(c)
+				}
 			}
 		}
 		dst, raw = dst[n:], raw[n*t.Size:]
+	}
+	return bad
+}
+
+// decodeText turns strings into cells and counts those that are no votes.
+func decodeText[C cell](dst []C, raw []byte, t npy.Type, dom domain) (bad int) {
+	var buf []byte
+	for i := range dst {
+		buf = npy.AppendText(buf[:0], raw[i*t.Size:(i+1)*t.Size], t)
+		v := dom.text(trimCell(buf))
+		if v < dom.low {
+			bad++
+		}
+		dst[i] = C(v)
 	}
 	return bad
 }
@@ -136,17 +164,22 @@ func readWhole(dst []int64, raw []byte, t npy.Type) {
 
 // float is the cell for a floating-point number.
 func (d domain) float(v float64) int {
-	if v >= float64(d.low) && v < float64(d.limit) {
+	if d.plain() && v >= float64(d.low) && v < float64(d.limit) {
 		if whole := int(v); float64(whole) == v {
 			return whole
 		}
-		return badNumber
 	}
 	switch {
 	case v != v:
 		return badNaN
-	case math.IsInf(v, 0) || math.Trunc(v) != v:
+	case math.IsInf(v, 0):
 		return badNumber
+	case v > 0 && v < 1:
+		return badShare
+	case math.Trunc(v) != v:
+		return badNumber
+	case math.Abs(v) >= 1<<53:
+		return badRange
 	}
-	return badRange
+	return d.whole(int64(v))
 }

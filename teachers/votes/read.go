@@ -16,11 +16,9 @@ const (
 	badRange  = -2 - iota // a whole number outside the range
 	badNaN                // not a number, as floats have it
 	badNumber             // a fraction or infinite
-	badText               // not a number, as text has it
+	badText               // neither a number nor the name of a class
+	badShare              // a fraction between 0 and 1
 )
-
-// domain is the whole numbers low <= v < limit that a cell may hold.
-type domain struct{ low, limit int }
 
 // layout says where the cells of a matrix are.
 type layout struct {
@@ -42,18 +40,10 @@ type cursor struct {
 // each.
 const tileCells = 1 << 24
 
-// domain is what cells of s may hold.
-func (s *Source) domain() domain {
-	if s.opt.Counts {
-		return domain{0, MaxTeachers + 1}
-	}
-	return domain{Abstention, s.classes}
-}
-
 // eachRow visits the rows from <= row < to in order and fails at a cell that is
 // no vote. The row is overwritten by the next.
 func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(row int, cells []C) error) error {
-	dom := s.domain()
+	dom := s.dom
 	return eachBlock(ctx, s, from, to, func(first int, cells []C, bad int) error {
 		cols := s.shape.cols
 		for i := 0; i*cols < len(cells); i++ {
@@ -61,7 +51,7 @@ func eachRow[C cell](ctx context.Context, s *Source, from, to int, visit func(ro
 			if bad > 0 {
 				for col, v := range row {
 					if v := signed(v); v < dom.low {
-						return s.badCell(first+i, col, v)
+						return cellError{s.badCell(first+i, col, v)}
 					}
 				}
 			}
@@ -101,7 +91,7 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 
 // eachRun reads rows that stand one after the other.
 func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
-	cols, dom, from0 := s.shape.cols, s.domain(), s.shape.cursors[0]
+	cols, dom, from0 := s.shape.cols, s.dom, s.shape.cursors[0]
 	cur := &from0
 	rows := min(to-from, max(1, (1<<16)/cols))
 	cells := make([]C, rows*cols)
@@ -126,7 +116,7 @@ func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, vi
 
 // eachTile reads columns: from each some cells, then the rows these make.
 func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
-	cols, dom := s.shape.cols, s.domain()
+	cols, dom := s.shape.cols, s.dom
 	cursors := append([]cursor(nil), s.shape.cursors...)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
@@ -191,29 +181,40 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 }
 
 // badCell is the error for a cell that is no vote.
-func (s *Source) badCell(row, col, code int) error {
-	e := &Error{File: s.files[0].name, What: s.place(row, col) + " holds " + badWord(code, s.opt.Counts), Fix: "fix the vote"}
+func (s *Source) badCell(row, col, code int) *Error {
+	e := &Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
 	if s.shape.columns && len(s.files) > 1 {
 		e.File = s.files[col].name
 	}
 	if s.opt.Counts {
 		e.Why = fmt.Sprintf("counts are whole numbers from 0 to %d", MaxTeachers)
 	} else {
-		e.Why = fmt.Sprintf("classes are 0 to %d, and -1 is a missing vote", s.classes-1)
+		e.Why = s.vocabulary()
 	}
 	return e
 }
 
-func badWord(code int, counts bool) string {
+// vocabulary says what a vote may be.
+func (s *Source) vocabulary() string {
+	if s.opt.ClassNames != nil {
+		return fmt.Sprintf("votes are the %d class names, and -1 or nothing is a missing vote", s.classes)
+	}
+	return fmt.Sprintf("classes are %d to %d, and -1 is a missing vote", s.opt.FirstClass, s.opt.FirstClass+s.classes-1)
+}
+
+func (s *Source) badWord(code int) string {
 	switch code {
 	case badNaN:
 		return "NaN"
-	case badNumber:
+	case badNumber, badShare:
 		return "a number that is not whole"
 	case badText:
+		if s.opt.ClassNames != nil {
+			return "a word that is no class name"
+		}
 		return "no number"
 	}
-	if counts {
+	if s.opt.Counts {
 		return "a count outside the range"
 	}
 	return "a vote outside the classes"

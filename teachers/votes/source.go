@@ -9,6 +9,8 @@ import (
 	"iter"
 	"log/slog"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/pate-go/pate/aggregate"
 )
@@ -30,6 +32,14 @@ type Options struct {
 	// Classes is the public number of classes, 2 to [MaxClasses]. With Counts it
 	// may be 0: then it is the number of columns.
 	Classes int
+	// ClassNames, if not nil, are the public names of the classes, in their order. Votes
+	// are then these words; the number of a class too, unless one of the names is a
+	// number itself. Classes must be 0 or agree. Nothing takes them from votes: what a
+	// file names and they do not is no vote.
+	ClassNames []string
+	// FirstClass is the number by which the file calls class 0: 1 if it counts classes
+	// from 1. -1 is a missing vote nevertheless.
+	FirstClass int
 	// Counts: the file holds vote counts, queries x classes, in place of labels,
 	// queries x teachers.
 	Counts bool
@@ -41,6 +51,8 @@ type Options struct {
 	Transpose bool
 	// Header is for CSV files.
 	Header Header
+	// Spool is what the path [Stdin] stands for. Without one that is a file like others.
+	Spool *Spool
 	// From, To choose the queries From <= q < To. To 0: up to the last.
 	From, To int
 }
@@ -56,7 +68,8 @@ type Source struct {
 	teachers int // 0: not stated
 	classes  int
 	from, to int
-	tile     int // cells of columns held at a time
+	dom      domain // what a cell may hold
+	tile     int    // cells of columns held at a time
 	hash     [32]byte
 }
 
@@ -73,17 +86,18 @@ type Ballot struct {
 // file, are one file per teacher: vectors of equal length, in the order of their
 // names, sorted bytewise.
 //
-// CSV is numbers separated by commas, semicolons or tabs, a line each query; an
-// empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds booleans,
-// integers or floats (whole ones) of either byte order, in C or Fortran order;
-// NaN is refused. What is wrong with a file is a [*Error].
+// CSV is numbers or class names separated by commas, semicolons or tabs, a line each
+// query; an empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds
+// booleans, integers, floats (whole ones) or strings of either byte order, in C or
+// Fortran order; NaN is refused. What is wrong with a file is a [*Error], with a line
+// of Python that mends it if there is one.
 //
 // All of the files is read once, whatever range is chosen: a source that was
 // opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
 // the number of queries and whatever headers claim: below 100 MB, and some 100
 // bytes for each teacher.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
-	files, perTeacher, err := findInputs(paths)
+	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +109,20 @@ func open(ctx context.Context, files []*input, perTeacher bool, opt Options) (*S
 	if err != nil {
 		return nil, err
 	}
-	return s, s.read(ctx)
+	return s, s.explained(ctx, s.read(ctx))
 }
 
 // newSource finds files, shape and range, and reads no votes.
 func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options) (*Source, error) {
+	if opt.ClassNames != nil {
+		if err := CheckClassNames(opt.ClassNames); err != nil {
+			return nil, err
+		}
+		if opt.Classes != 0 && opt.Classes != len(opt.ClassNames) {
+			return nil, fmt.Errorf("votes: %d class names and %d classes", len(opt.ClassNames), opt.Classes)
+		}
+		opt.Classes = len(opt.ClassNames)
+	}
 	if !opt.Counts || opt.Classes != 0 {
 		if err := checkShape(0, 1, opt.Classes); err != nil {
 			return nil, err
@@ -110,6 +133,8 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 		return nil, fmt.Errorf("votes: Options.Teachers is %d, want 0 to %d", opt.Teachers, MaxTeachers)
 	case opt.From < 0 || opt.To < 0 || opt.To != 0 && opt.To <= opt.From:
 		return nil, fmt.Errorf("votes: queries %d:%d: want From below To, both at least 0", opt.From, opt.To)
+	case opt.FirstClass < 0 || opt.FirstClass > MaxClasses:
+		return nil, fmt.Errorf("votes: Options.FirstClass is %d, want 0 to %d", opt.FirstClass, MaxClasses)
 	case opt.Counts && perTeacher:
 		return nil, errors.New("votes: counts are one file, not one per teacher")
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
@@ -142,6 +167,10 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 			return nil, &Error{File: name, What: fmt.Sprintf("has %d teachers, %d were expected", s.teachers, opt.Teachers)}
 		}
 	}
+	s.dom = opt.labelDomain(s.classes)
+	if opt.Counts {
+		s.dom = domain{low: 0, limit: MaxTeachers + 1}
+	}
 	if s.shape.rows > math.MaxInt/(2*max(s.shape.cols, 1)) {
 		return nil, &Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}
 	}
@@ -170,6 +199,23 @@ func (s *Source) Teachers() int { return s.teachers }
 
 // Classes is the number of classes that votes may name.
 func (s *Source) Classes() int { return s.classes }
+
+// ClassNames are what classes are called in what is released: Options.ClassNames, the
+// numbers that the file has for them if it does not count from 0, and else nil. They are
+// public.
+func (s *Source) ClassNames() []string {
+	switch {
+	case s.opt.ClassNames != nil:
+		return slices.Clone(s.opt.ClassNames)
+	case s.opt.FirstClass == 0:
+		return nil
+	}
+	names := make([]string, s.classes)
+	for class := range names {
+		names[class] = strconv.Itoa(s.opt.FirstClass + class)
+	}
+	return names
+}
 
 // Counts says whether the file holds counts. Then there is no vote of a teacher.
 func (s *Source) Counts() bool { return s.opt.Counts }

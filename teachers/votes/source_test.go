@@ -342,7 +342,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"long row":           {labels, []byte("a,b,c\n0,1,2\n0,1,2,0,1\n0,1,2\n"), "row 3 has 5 labels, the other rows have 3"},
 		"short last row":     {labels, []byte("0,1,2\n0,1"), "row 2 has 2 labels, the other rows have 3"},
 		"odd first row":      {labels, []byte("0,1\n0,1,2\n0,1,2\n"), "row 1 has 2 labels, the other rows have 3"},
-		"blank row":          {labels, []byte("0,1,2\n\n0,1,2\n"), "row 2 has 0 labels, the other rows have 3"},
+		"blank row":          {labels, []byte("0,1,2\n\n0,1,2\n"), "row 2 is blank"},
 		"odd counts":         {counts, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 count, the other rows have 3; each row is a query, each column a class"},
 		"odd transposed":     {votes.Options{Classes: 3, Transpose: true}, []byte("0,1,2\n0,1,2\n1\n"), "row 3 has 1 label, the other rows have 3; transposed, each row is a teacher"},
 		"wrong header":       {labels, []byte("q,a,b\n0,1\n"), "has 3 names in its header and 2 cells in row 2"},

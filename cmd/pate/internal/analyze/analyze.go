@@ -92,6 +92,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 	if err != nil {
 		return shell.UsageError("votes", err)
 	}
+	defer f.Close()
 	votes, err := f.Open(cmd.Context(), args)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -21,7 +22,7 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 	}
 	defer file.Close()
 	from, to := votes.Range()
-	answered, err := parseAnswers(file, from, to, votes.Classes())
+	answered, err := parseAnswers(file, from, to, votes.Classes(), votes.ClassNames())
 	if err != nil {
 		return nil, shell.InputError(fmt.Errorf("%s: %w", path, err),
 			"answers are lines query,label with an empty label where the mechanism declined",
@@ -31,9 +32,9 @@ func readAnswers(path string, votes *votes.Source) ([]bool, error) {
 }
 
 // parseAnswers reads lines query,label, where an empty label is a declined query,
-// below a header or none. Every query from <= q < to must be there, once; others
-// are passed over.
-func parseAnswers(r io.Reader, from, to, classes int) ([]bool, error) {
+// below a header or none. A label is one of the names, if there are any. Every query
+// from <= q < to must be there, once; others are passed over.
+func parseAnswers(r io.Reader, from, to, classes int, names []string) ([]bool, error) {
 	answered, seen := make([]bool, to-from), make([]bool, to-from)
 	in := csv.NewReader(r)
 	in.FieldsPerRecord, in.ReuseRecord = 2, true
@@ -58,8 +59,8 @@ func parseAnswers(r io.Reader, from, to, classes int) ([]bool, error) {
 		if seen[query-from] {
 			return nil, fmt.Errorf("line %d: query %d stands there twice", line, query)
 		}
-		if record[1] != "" {
-			if label, err := strconv.Atoi(record[1]); err != nil || label < 0 || label >= classes {
+		if record[1] != "" && !slices.Contains(names, record[1]) {
+			if label, err := strconv.Atoi(record[1]); err != nil || names != nil || label < 0 || label >= classes {
 				return nil, fmt.Errorf("line %d: %.20q is not a class", line, record[1])
 			}
 		}

@@ -15,13 +15,13 @@ func FuzzAnswers(f *testing.F) {
 	f.Add("0,7\n")
 	f.Add("\"0\",\"\"\n1")
 	f.Fuzz(func(t *testing.T, text string) {
-		answered, err := parseAnswers(strings.NewReader(text), 0, 3, 2)
+		answered, err := parseAnswers(strings.NewReader(text), 0, 3, 2, nil)
 		if err != nil {
 			require.Nil(t, answered)
 			return
 		}
 		require.Len(t, answered, 3)
-		part, err := parseAnswers(strings.NewReader(text), 1, 3, 2)
+		part, err := parseAnswers(strings.NewReader(text), 1, 3, 2, nil)
 		require.NoError(t, err, "a part of good answers is good")
 		require.Equal(t, answered[1:], part)
 	})

@@ -157,6 +157,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	votes, err := f.Open(cmd.Context(), args)
 	if err != nil {
 		return err

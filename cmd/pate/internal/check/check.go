@@ -72,6 +72,7 @@ type checkVotes struct {
 	Queries          int      `json:"queries"`
 	Teachers         int      `json:"teachers,omitempty"`
 	Classes          int      `json:"classes"`
+	ClassNames       []string `json:"class_names,omitempty"`
 	ClassVotes       []int64  `json:"class_votes"`
 	Pluralities      []int64  `json:"pluralities"`
 	Abstentions      int64    `json:"abstentions"`
@@ -142,12 +143,9 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	out := checkReport{Schema: schemaCheck, Private: true}
 	var checked *votes.Report
 	if len(args) > 0 {
-		opt, err := f.Options()
-		if err != nil {
+		defer f.Close()
+		if checked, err = f.Check(cmd.Context(), args); err != nil {
 			return err
-		}
-		if checked, err = votes.Check(cmd.Context(), args, opt); err != nil {
-			return shell.Told(err, "votes")
 		}
 		out.addVotes(checked)
 	}
@@ -177,7 +175,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	}
 	g.Logf("this report is as private as the votes and the records behind them")
 	if !out.OK {
-		return out.failure()
+		return out.failure(checked)
 	}
 	return nil
 }
@@ -201,7 +199,7 @@ func expand(patterns []string) ([]string, error) {
 
 func (r *checkReport) addVotes(v *votes.Report) {
 	r.Votes = &checkVotes{
-		Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
+		Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
 		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
 		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
 		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates), ChanceDuplicates: v.ChanceDuplicates,
@@ -238,7 +236,7 @@ func (r *checkReport) write(g *shell.Globals) error {
 }
 
 // failure is the error after the report.
-func (r *checkReport) failure() error {
+func (r *checkReport) failure(v *votes.Report) error {
 	var names []string
 	for _, f := range r.Findings {
 		if f.Level == votes.LevelFail {
@@ -249,6 +247,10 @@ func (r *checkReport) failure() error {
 		Why: "what a release of these votes is said to cost may not be true", Fix: "mend what the report names before anything is released"}
 	if slices.Contains(names, "range") || slices.Contains(names, "numbers") || slices.Contains(names, "sums") {
 		e.Why = "labels cannot be released from votes like these"
+		var first *votes.Error
+		if errors.As(v.FirstInvalid, &first) && first.Fix != "" {
+			e.Fix = first.Fix
+		}
 	}
 	return e
 }

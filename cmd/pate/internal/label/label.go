@@ -45,7 +45,8 @@ is the label. What that costs at most, for all queries and answers, is charged
 to the ledger first; if it does not fit, nothing is charged and nothing
 written. The labels get their name only when the ledger has committed them:
 
-  query,label      a line for each query that was asked, numbered from 0
+  query,label      a line for each query that was asked, numbered from 0; the
+                   label is a number, or a name of --class-names
   17,              the mechanism declined: the teachers did not agree
                    no line: not asked, as --answers were given before
 
@@ -195,6 +196,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if err != nil {
 		return err
 	}
+	defer f.Close()
 	if c.Votes, err = f.Open(cmd.Context(), args); err != nil {
 		return err
 	}
@@ -277,14 +279,9 @@ func describeChosen(s aggregate.Setting) string {
 // checkVotes checks the files as pate check does. What fails stops the label. Notes go to
 // stderr: they tell of the votes and must not leave.
 func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string) error {
-	opt, err := f.Options()
+	report, err := f.Check(cmd.Context(), args)
 	if err != nil {
 		return err
-	}
-	opt.From, opt.To = 0, 0 // a check covers all queries
-	report, err := votes.Check(cmd.Context(), args, opt)
-	if err != nil {
-		return shell.Told(err, "votes")
 	}
 	if f.force {
 		return nil

@@ -120,6 +120,7 @@ func (f *planFlags) addSimulation(cmd *cobra.Command) {
 }
 
 func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) error {
+	defer f.Close()
 	reverse := f.Mechanism != ""
 	if err := f.check(cmd, args, reverse); err != nil {
 		return err

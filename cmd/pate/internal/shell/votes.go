@@ -2,8 +2,11 @@ package shell
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +23,20 @@ type VotesFlags struct {
 	transpose bool
 	header    string
 	Queries   string
+	names     string
+	first     int
+	stdin     *votesStdin
 }
+
+// votesStdin holds the votes that came on standard input: a command reads votes more than
+// once, and standard input only once.
+type votesStdin struct {
+	in    io.Reader
+	spool *votes.Spool
+}
+
+// maxStdin bounds votes on standard input, in bytes.
+const maxStdin = 4 << 30
 
 func (f *VotesFlags) Add(cmd *cobra.Command) {
 	f.AddShape(cmd)
@@ -29,8 +45,11 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 
 // AddShape is add for commands that take whole files.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
+	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	flags := cmd.Flags()
 	flags.IntVar(&f.Classes, "classes", 0, "number of classes: public, never guessed from votes (required; with --counts the number of columns)")
+	flags.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas, in their order; votes may be these words, and labels are")
+	flags.IntVar(&f.first, "first-class", 0, "the number of the first class in the file: 1 if it counts classes from 1")
 	flags.BoolVar(&f.counts, "counts", false, "the file holds vote counts, queries x classes, not labels, queries x teachers")
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
@@ -39,7 +58,13 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 
 // Options turns the flags into what package teachers asks for.
 func (f *VotesFlags) Options() (votes.Options, error) {
-	opt := votes.Options{Classes: f.Classes, Counts: f.counts, Teachers: f.Teachers, Transpose: f.transpose}
+	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Teachers: f.Teachers, Transpose: f.transpose}
+	if f.stdin != nil {
+		opt.Spool = f.stdin.spool
+	}
+	if err := f.nameClasses(&opt); err != nil {
+		return opt, err
+	}
 	switch f.header {
 	case "auto":
 	case "yes", "no":
@@ -49,7 +74,11 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	}
 	switch {
 	case f.Classes == 0 && !f.counts:
-		return opt, UsageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1"))
+		return opt, UsageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1; or --class-names"))
+	case f.first < 0 || f.first > votes.MaxClasses:
+		return opt, UsageError("votes", fmt.Errorf("--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first))
+	case f.counts && f.first != 0:
+		return opt, UsageError("votes", errors.New("--first-class is for labels: counts have a column for each class"))
 	case f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses):
 		return opt, UsageError("votes", fmt.Errorf("--classes %d: must be 2 to %d", f.Classes, votes.MaxClasses))
 	case f.Teachers < 0 || f.Teachers > votes.MaxTeachers:
@@ -60,9 +89,32 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 	return opt, err
 }
 
-// Open opens the votes that the arguments name.
+// nameClasses takes --class-names, which say how many classes there are.
+func (f *VotesFlags) nameClasses(opt *votes.Options) error {
+	if f.names == "" {
+		return nil
+	}
+	names, err := csv.NewReader(strings.NewReader(f.names)).Read()
+	if err != nil {
+		return UsageError("votes", fmt.Errorf("--class-names %q: must be names with commas between them: %w", f.names, err))
+	}
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	if err := votes.CheckClassNames(names); err != nil {
+		return UsageError("votes", fmt.Errorf("--class-names: %w", err))
+	}
+	if f.Classes != 0 && f.Classes != len(names) {
+		return UsageError("votes", fmt.Errorf("--class-names are %d, and --classes %d", len(names), f.Classes))
+	}
+	f.Classes = len(names)
+	opt.Classes, opt.ClassNames = f.Classes, names
+	return nil
+}
+
+// Open opens the votes that the arguments name; - is standard input.
 func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, error) {
-	opt, err := f.Options()
+	opt, err := f.spooled(ctx, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +124,45 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	}
 	return s, nil
 }
+
+// Check checks the votes that the arguments name, all queries of them.
+func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, error) {
+	opt, err := f.spooled(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	opt.From, opt.To = 0, 0
+	r, err := votes.Check(ctx, paths, opt)
+	if err != nil {
+		return nil, Told(err, "votes")
+	}
+	return r, nil
+}
+
+// spooled is Options with the votes of standard input, if they are asked for.
+func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
+	opt, err := f.Options()
+	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
+		if f.stdin.spool, err = votes.NewSpool(ctx, f.stdin.in, maxStdin); err != nil {
+			return opt, Told(err, "votes")
+		}
+		opt.Spool = f.stdin.spool
+	}
+	return opt, err
+}
+
+// Close forgets what came on standard input.
+func (f *VotesFlags) Close() {
+	if f.stdin != nil && f.stdin.spool != nil {
+		_ = f.stdin.spool.Close() // was only read
+		f.stdin.spool = nil
+	}
+}
+
+// lazyStdin is the standard input that a command has when it is read.
+type lazyStdin struct{ cmd *cobra.Command }
+
+func (in lazyStdin) Read(p []byte) (int, error) { return in.cmd.InOrStdin().Read(p) }
 
 // parseQueries reads FROM:TO; either end may be left out. To 0 means all.
 func parseQueries(text string) (from, to int, err error) {
