@@ -13,8 +13,8 @@ const module = "github.com/pate-go/pate/"
 
 // rank orders the packages; a package may depend on packages of lower rank only.
 var rank = map[string]int{
-	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "internal/fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": 0, "internal/npy": 0, "internal/number": 0, "internal/testkit": 0, "internal/testledger": 3, "internal/dense": 1, "internal/rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0, "internal/mutation/mutate": 1,
-	"accountant": 1, "accountant/audit": 2, "accountant/theorems": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/ledger/release": 3, "accountant/statement": 3,
+	"internal/buildinfo": 0, "internal/crash": 0, "internal/durable": 0, "internal/fault": 0, "internal/filekind": 0, "internal/figure": 0, "internal/kernel": 0, "internal/mathx": 0, "internal/npy": 0, "internal/opaque": 0, "internal/number": 0, "internal/testkit": 0, "internal/testledger": 3, "internal/dense": 1, "internal/rng": 1, "internal/sealed": 1, "internal/table": 0, "internal/keyfile": 2, "internal/mutation": 0, "internal/mutation/mutate": 1,
+	"accountant": 1, "accountant/audit": 2, "accountant/bayes": 2, "accountant/theorems": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/ledger/release": 3, "accountant/statement": 3,
 	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3,
 	"aggregate/analysis": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "dpsgd/nn": 4, "aggregate/mechanisms": 5, "aggregate/plan": 6, "dpsgd/nn/nntest": 5,
 	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "dpsgd/charged": 8, "dpsgd/recipe": 9,
@@ -67,6 +67,21 @@ func TestAnAuditorNeedsTheAccountantAlone(t *testing.T) {
 	for _, path := range strings.Fields(string(out)) {
 		if ours, ok := strings.CutPrefix(path, module); ok {
 			require.Contains(t, []string{"accountant", "internal/mathx"}, ours)
+		}
+	}
+}
+
+// TestOpaqueNumbersAreOpenedToBeDrawn: an opaque number is opened where it is made, and where
+// it is drawn, and by nothing that charges, states or prints an epsilon.
+func TestOpaqueNumbersAreOpenedToBeDrawn(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{join .Imports \" \"}}", module+"...").Output()
+	require.NoError(t, err)
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		importer, imports, _ := strings.Cut(line, " ")
+		for _, path := range strings.Fields(imports) {
+			if path == module+"internal/opaque" {
+				require.Contains(t, []string{"accountant/bayes"}, strings.TrimPrefix(importer, module))
+			}
 		}
 	}
 }

@@ -1,0 +1,191 @@
+package bayes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/pate-go/pate/internal/mathx"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/opaque"
+)
+
+// Schema names the JSON form of a Figure.
+const Schema = "pate.bayes/1"
+
+// Figure is the answer of an [Account]. It is no epsilon of differential privacy, and has no
+// value that could be used as one: it can be printed, drawn by this module and written to
+// JSON as an object, and nothing else. The figure is a function of private gradients that
+// nobody charged, so it is private.
+type Figure struct {
+	mu, estimate, worst opaque.Number
+
+	// Delta is delta_mu. FailureDelta is the part of it that failures of estimates took:
+	// 1 - FailureDelta is the confidence.
+	Delta, FailureDelta float64
+	Order               int // the lambda of the estimate
+	Estimator           Estimator
+	// Steps were added; Unseen of them had no distances and count as the worst case.
+	Steps, Unseen int
+	// Distances were seen in all, and Fewest in one step.
+	Distances int64
+	Fewest    int
+}
+
+// Figure returns the bound for what was added. It is
+//
+//	min over lambda of (sum of costs - log(Delta - FailureDelta))/lambda
+//
+// or, with Config.Bound, what the moments accountant says at Delta for every record at
+// Bound, if that is less.
+func (a *Account) Figure() Figure {
+	f := Figure{
+		Delta: a.cfg.Delta, FailureDelta: a.cfg.failures(), Estimator: a.cfg.Estimator,
+		Steps: a.state.steps, Unseen: a.state.unseen, Distances: a.state.distances, Fewest: a.state.fewest,
+	}
+	estimate, order := best(a.cfg.Orders, a.costs, math.Log(mathx.Down(a.cfg.Delta-f.FailureDelta)))
+	f.Order = order
+	least, worst := estimate, math.Inf(1)
+	if a.worst != nil {
+		worst, _ = best(a.cfg.Orders, a.worst, math.Log(a.cfg.Delta))
+		least = math.Min(least, worst)
+	}
+	f.mu, f.estimate, f.worst = opaque.Of(least), opaque.Of(estimate), opaque.Of(worst)
+	return f
+}
+
+// Opaque returns the bound for code of this module that draws it.
+func (f Figure) Opaque() opaque.Number { return f.mu }
+
+// OpaqueWorst returns what the moments accountant says for every record at Config.Bound,
+// and +Inf without a bound.
+func (f Figure) OpaqueWorst() opaque.Number { return f.worst }
+
+// text writes an opaque number rounded up to four digits.
+func text(n opaque.Number) string {
+	x := opaque.Open(n)
+	if !mathx.IsFinite(x) || x <= 0 {
+		return fmt.Sprint(x)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-3)
+	return fmt.Sprintf("%.4g", math.Ceil(x/unit)*unit)
+}
+
+// String returns the figure with its delta and what it is.
+func (f Figure) String() string {
+	return fmt.Sprintf("ε_µ ≤ %s at δ_µ = %s (Bayesian: of a typical record; no differential privacy; private)", text(f.mu), number.Exact(f.Delta))
+}
+
+// Cell returns the figure for a column of its own, which must be named [Column].
+func (f Figure) Cell() string { return text(f.mu) }
+
+// Column is the name of a column of figures.
+const Column = "ε_µ (Bayesian, not DP)"
+
+// AttackSuccess returns how often the best test tells whether a typical record was there, if
+// both were equally likely before: (e^e + d)/(1 + e^e). At delta 0 the source's formula
+// 1/(1 + e^-e) is the same.
+func AttackSuccess(f Figure) float64 { return success(opaque.Open(f.mu), f.Delta) }
+
+func success(epsilon, delta float64) float64 {
+	return math.Min(1, (1+delta*math.Exp(-epsilon))/(1+math.Exp(-epsilon)))
+}
+
+// ShareOutside returns the share of records, of the law of the data, for which the same bound
+// may fail at the given delta, by Markov's inequality: Delta/delta.
+func (f Figure) ShareOutside(delta float64) (float64, error) {
+	if !(delta >= f.Delta && delta < 1) {
+		return 0, fmt.Errorf("bayes: delta %g must be from delta_mu %g to below 1", delta, f.Delta)
+	}
+	return f.Delta / delta, nil
+}
+
+// Caveats are the sentences that stand beside every figure.
+func Caveats() []string {
+	return []string{
+		"This is not differential privacy. It speaks of a typical record of one distribution and says nothing of outliers, whom attacks aim at.",
+		"It needs records that are exchangeable, and distances of the same law for rows that were used and rows that were not.",
+		"It is computed from private gradients and nobody was charged for it, so it is private itself: do not release it.",
+		"It does not compose with differential privacy, and not with settings that were chosen by looking at it.",
+	}
+}
+
+// Report returns the section of a report that is about a figure: some lines of plain text.
+func (f Figure) Report() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("Bayesian accounting (private; not differential privacy)")
+	line("  %s = %s at δ_µ = %s, the lesser of", Column, text(f.mu), number.Exact(f.Delta))
+	line("    estimate    %s  %v, order %d, confidence 1 - %s", text(f.estimate), f.Estimator, f.Order, number.Exact(f.FailureDelta))
+	if w := opaque.Open(f.worst); mathx.IsFinite(w) {
+		line("    worst case  %s  moments accountant, every record at the clip norm", text(f.worst))
+	}
+	line("  steps %d (%d without distances), distances %d, at least %d a step", f.Steps, f.Unseen, f.Distances, f.Fewest)
+	line("  the best test finds a typical record with probability at most %.4f", math.Ceil(AttackSuccess(f)*1e4)/1e4)
+	if share, err := f.ShareOutside(1e-5); err == nil {
+		line("  at δ = 1e-5 it may fail for a share %s of records", number.Exact(share))
+	}
+	if f.Estimator == StudentT {
+		line("  Student's t interval is the published one. It misses its confidence under heavy tails.")
+	}
+	for _, c := range Caveats() {
+		line("  %s", c)
+	}
+	return b.String()
+}
+
+// form is the JSON of a Figure. No field is named epsilon.
+type form struct {
+	Schema       string    `json:"schema"`
+	Private      bool      `json:"private"`
+	DP           bool      `json:"differential_privacy"`
+	Mu           float64   `json:"bayes_mu"`
+	Estimate     float64   `json:"bayes_estimate"`
+	Worst        *float64  `json:"worst_case_moments,omitempty"`
+	Delta        float64   `json:"delta_mu"`
+	FailureDelta float64   `json:"failure_delta"`
+	Estimator    Estimator `json:"estimator"`
+	Order        int       `json:"order"`
+	Steps        int       `json:"steps"`
+	Unseen       int       `json:"steps_without_distances"`
+	Distances    int64     `json:"distances"`
+	Fewest       int       `json:"fewest_distances"`
+	Attack       float64   `json:"attack_success"`
+	Caveats      []string  `json:"caveats"`
+}
+
+// MarshalJSON writes an object with what the figure is, and never a number.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	out := form{
+		Schema: Schema, Private: true, Mu: opaque.Open(f.mu), Estimate: opaque.Open(f.estimate),
+		Delta: f.Delta, FailureDelta: f.FailureDelta, Estimator: f.Estimator, Order: f.Order,
+		Steps: f.Steps, Unseen: f.Unseen, Distances: f.Distances, Fewest: f.Fewest,
+		Attack: AttackSuccess(f), Caveats: Caveats(),
+	}
+	if w := opaque.Open(f.worst); mathx.IsFinite(w) {
+		out.Worst = &w
+	}
+	return json.Marshal(out)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (f *Figure) UnmarshalJSON(data []byte) error {
+	var in form
+	if err := json.Unmarshal(data, &in); err != nil {
+		return fmt.Errorf("bayes: %w", err)
+	}
+	if in.Schema != Schema || !in.Private || in.DP {
+		return errors.New("bayes: this is no Bayesian figure, or it does not say that it is private")
+	}
+	*f = Figure{
+		mu: opaque.Of(in.Mu), estimate: opaque.Of(in.Estimate), worst: opaque.Of(math.Inf(1)),
+		Delta: in.Delta, FailureDelta: in.FailureDelta, Estimator: in.Estimator, Order: in.Order,
+		Steps: in.Steps, Unseen: in.Unseen, Distances: in.Distances, Fewest: in.Fewest,
+	}
+	if in.Worst != nil {
+		f.worst = opaque.Of(*in.Worst)
+	}
+	return nil
+}
