@@ -108,9 +108,11 @@ func checkRun(model Model, data Data, key Key) error {
 	return model.Check(data)
 }
 
-// begin uses the reservation. It returns an error if the reservation is not for the event.
+// begin uses the reservation. The event is of continuous noise, and what is drawn is integer
+// noise: its Rényi divergences are no larger, but it has a loss distribution of its own. It
+// returns an error if the reservation is not for the event.
 func begin(event accountant.Event, reservation *ledger.Reservation, key Key) error {
-	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
+	if err := reservation.Begin(event, ledger.Use{Relation: accountant.AddRemove, Renyi: true, Secret: key.Releasable()}); err != nil {
 		return fmt.Errorf("dpsgd: %w", err)
 	}
 	return nil

@@ -71,17 +71,18 @@ func TestReleasesRefuseReplacedRecords(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on := func(relation accountant.Relation, m Model) error {
-				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise})
+			on := func(relation accountant.Relation, m Model, method accountant.Method) error {
+				l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: relation, Epsilon: 1e9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: method})
 				require.NoError(t, err)
 				r, err := l.Reserve(c.event)
 				require.NoError(t, err)
 				return c.run(m, r)
 			}
 			m := toy{make([]float32, 1)}
-			require.ErrorIs(t, on(accountant.ReplaceOne, m), ledger.ErrUnfit)
+			require.ErrorIs(t, on(accountant.ReplaceOne, m, accountant.ByRDP), ledger.ErrUnfit)
+			require.ErrorIs(t, on(accountant.AddRemove, m, accountant.ByTightest), ledger.ErrUnfit, "integer noise has a loss distribution of its own")
 			require.Zero(t, m.parameter[0])
-			require.NoError(t, on(accountant.AddRemove, m))
+			require.NoError(t, on(accountant.AddRemove, m, accountant.ByRDP))
 		})
 	}
 }

@@ -13,6 +13,11 @@ type GateConfig struct {
 	Epsilon float64          // of the test; [2^-20, 2^9]
 	Delta   float64          // probability that the test passes where it should not; [1e-15, 1/4]
 	Cost    accountant.Event // what the mechanism behind the gate costs where the gate may be passed
+	// Dominated says that a data set is called good only if what runs behind the gate is
+	// dominated by Cost there, in every hockey-stick divergence and in both orders, and not
+	// only within its Rényi curve. Without it a ledger on which loss distributions may
+	// claim is refused.
+	Dominated bool
 }
 
 // Gate runs a mechanism whose cost depends on the data, only where that cost is small. It
@@ -35,14 +40,15 @@ type GateConfig struct {
 //
 // A Rényi bound says nothing of loss distributions. If loss distributions account for the
 // event (accountant.PLD), good must mean that M(D) is dominated by Cost, in every
-// hockey-stick divergence. Ledgers account by Rényi divergence.
+// hockey-stick divergence: see GateConfig.Dominated.
 //
 // Testing the distance is what makes the charge valid. A test of whether D itself is good,
 // however noisy, has no bounded sensitivity. Nor may Cost be chosen by looking at the data.
 // Proposing another Cost after a refusal is a second mechanism with a second charge.
 type Gate struct {
-	test *MStab
-	cost accountant.Event
+	test      *MStab
+	cost      accountant.Event
+	dominated bool
 }
 
 // NewGate returns the mechanism for cfg.
@@ -57,7 +63,7 @@ func NewGate(cfg GateConfig) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gate{test: test, cost: cfg.Cost}, nil
+	return &Gate{test: test, cost: cfg.Cost, dominated: cfg.Dominated}, nil
 }
 
 // Event returns the worst case: the test, and the mechanism behind the gate.
@@ -79,7 +85,7 @@ func Pass[T any](g *Gate, r *ledger.Reservation, key Key, distance func() (int64
 // pass does the work of Pass. If relation is not 0, the distance is valid for that relation
 // only.
 func pass[T any](g *Gate, relation accountant.Relation, r *ledger.Reservation, key Key, distance func() (int64, error), mechanism func(Key) (T, error)) (Answer[T], error) {
-	key, err := begin(g.Event(), relation, r, key)
+	key, err := begin(g.Event(), ledger.Use{Relation: relation, Renyi: !g.dominated}, r, key)
 	if err != nil {
 		return Answer[T]{}, err
 	}

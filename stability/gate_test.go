@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/testkit"
 )
 
@@ -67,6 +68,24 @@ func TestSmallWorldGate(t *testing.T) {
 		return 0
 	}), 1.5, "a test of goodness, which is no distance")
 	require.Greater(t, share(func(n int) int64 { return 6 * distance(n, true) }), 1.5, "a distance in other units")
+}
+
+// What a Rényi bound calls good says nothing of loss distributions.
+func TestGateWantsARenyiLedgerUnlessItIsDominated(t *testing.T) {
+	for _, dominated := range []bool{false, true} {
+		g, err := NewGate(GateConfig{Epsilon: 1, Delta: 1e-6, Cost: accountant.PureDP{Epsilon: 1}, Dominated: dominated})
+		require.NoError(t, err)
+		l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 10, Delta: 1e-5, Accountant: accountant.ByTightest})
+		require.NoError(t, err)
+		r, err := l.Reserve(g.Event())
+		require.NoError(t, err)
+		_, err = Pass(g, r, SeedKey(1), func() (int64, error) { return 100, nil }, func(Key) (int, error) { return 7, nil })
+		if dominated {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, ledger.ErrUnfit)
+		}
+	}
 }
 
 func TestPass(t *testing.T) {

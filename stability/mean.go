@@ -124,7 +124,7 @@ func (m *Mean) ReleaseVector(r *ledger.Reservation, key Key, data [][]float64) (
 			return nil, fmt.Errorf("stability: record %d has %d coordinates, and Dimension is %d", i, len(row), m.cfg.Dimension)
 		}
 	}
-	key, err := begin(m.Event(), accountant.ReplaceOne, r, key)
+	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
 		return nil, err
 	}

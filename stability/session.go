@@ -18,14 +18,15 @@ type Answer[T any] struct {
 // ErrExhausted is returned by Session.Ask when everything charged for was used.
 var ErrExhausted = errors.New("stability: exhausted")
 
-// begin checks the key and the charge before anything private is touched. The argument
-// relation is the one that the event is for, or 0 if either will do. The key that it
-// returns belongs to the charge: two charges never meet the same noise.
-func begin(event accountant.Event, relation accountant.Relation, r *ledger.Reservation, key Key) (Key, error) {
+// begin checks the key and the charge before anything private is touched. The argument use
+// says what the event alone does not. The key that it returns belongs to the charge: two
+// charges never meet the same noise.
+func begin(event accountant.Event, use ledger.Use, r *ledger.Reservation, key Key) (Key, error) {
 	if key.IsZero() {
 		return key, errors.New("stability: zero Key: make one with NewKey or SeedKey")
 	}
-	if err := r.Begin(event, ledger.Use{Relation: relation, Secret: key.Releasable()}); err != nil {
+	use.Secret = key.Releasable()
+	if err := r.Begin(event, use); err != nil {
 		return key, fmt.Errorf("stability: starting: %w", err)
 	}
 	if n := r.Entry(); n > 1 { // the first has the key itself
@@ -49,7 +50,7 @@ type Session[T any] struct {
 // Start begins a session of m. It fails unless r charges exactly m.Event() and was not used
 // before.
 func Start[T any](m *MStab, r *ledger.Reservation, key Key) (*Session[T], error) {
-	key, err := begin(m.Event(), 0, r, key)
+	key, err := begin(m.Event(), ledger.Use{}, r, key)
 	if err != nil {
 		return nil, err
 	}

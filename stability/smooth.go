@@ -81,7 +81,7 @@ func (m *SmoothMedian) Event() accountant.Event {
 // Release releases the median of the data. It fails unless r charges exactly m.Event(), for
 // accountant.ReplaceOne, and was not used before.
 func (m *SmoothMedian) Release(r *ledger.Reservation, key Key, data []float64) (float64, error) {
-	key, err := begin(m.Event(), accountant.ReplaceOne, r, key)
+	key, err := begin(m.Event(), ledger.Use{Relation: accountant.ReplaceOne}, r, key)
 	if err != nil {
 		return 0, err
 	}

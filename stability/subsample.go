@@ -54,7 +54,7 @@ func SubsampleMedian[D any](ctx context.Context, m *SmoothMedian, r *ledger.Rese
 	if split.overlap != 1 || split.Models()%2 == 0 {
 		return 0, fmt.Errorf("stability: a median needs an odd number of disjoint parts, not %d that share records %d-fold", split.Models(), split.overlap)
 	}
-	key, err := begin(m.Event(), split.relation, r, key)
+	key, err := begin(m.Event(), ledger.Use{Relation: split.relation}, r, key)
 	if err != nil {
 		return 0, err
 	}

@@ -24,6 +24,8 @@ type balance struct {
 	// first asked for.
 	aloneOrders, alonePenalty []float64
 
+	memo *Claim // total, until something is added
+
 	kinds  []*charge // in order of first appearance
 	byText map[string]*charge
 }
@@ -152,6 +154,7 @@ func (b *balance) add(c *charge) error {
 	if err != nil {
 		return err
 	}
+	b.memo = nil
 	if c.count == 0 {
 		b.byText[c.text] = c
 		if b.kinds = append(b.kinds, c); len(b.kinds) > maxCurves {
@@ -250,19 +253,8 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// price is the total with one run of more, as a line records it: the least over
-// the orders, or, where only that exceeds the budget, the least over all real
-// orders.
-func (b *balance) price(more *charge) (float64, error) {
-	eps, err := b.onOrders(more)
-	if err != nil || eps <= b.cfg.Epsilon || !b.refine {
-		return eps, err
-	}
-	return b.refined(more)
-}
-
-// alone is what one run of c would cost on a ledger of its own, over the orders.
-func (b *balance) alone(c *charge) float64 {
+// aloneOnOrders is what one run of c would cost on a ledger of its own, over the orders.
+func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
 		return math.Inf(1)
@@ -272,53 +264,6 @@ func (b *balance) alone(c *charge) float64 {
 		least = math.Min(least, curve[i]+b.penalty[i]+atOrder(b.shift(c.failure), a))
 	}
 	return math.Max(0, least)
-}
-
-// refined is the total at the best real order, in mode Reserved.
-func (b *balance) refined(more *charge) (float64, error) {
-	bound, err := b.bound(more, b.cfg.Delta)
-	return bound.Upper, err
-}
-
-// bound asks the accountant for everything and, if it is not nil, more.
-func (b *balance) bound(more *charge, delta float64) (accountant.Bound, error) {
-	cfg := accountant.Config{Relation: b.cfg.Relation}
-	if !b.refine {
-		cfg.Orders = b.cfg.Orders
-	}
-	account, err := accountant.NewRDP(cfg)
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
-	}
-	for _, c := range b.kinds {
-		if err := account.Compose(c.event, c.count); err != nil {
-			return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
-		}
-	}
-	if more != nil {
-		if err := account.Compose(more.event, 1); err != nil {
-			return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
-		}
-	}
-	bound, err := account.Epsilon(delta)
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("ledger: %w", err)
-	}
-	return bound, nil
-}
-
-// total is epsilon of everything reserved: in mode Reserved a bound, at the best
-// order; in mode Filter what the filter has let through.
-func (b *balance) total() (float64, error) {
-	if b.cfg.Mode == Filter || len(b.kinds) == 0 {
-		return b.onOrders(nil)
-	}
-	eps, err := b.onOrders(nil)
-	if err != nil {
-		return 0, err
-	}
-	best, err := b.refined(nil)
-	return math.Min(eps, best), err
 }
 
 // snapshot is enough of a balance to go back.
@@ -337,6 +282,7 @@ func (b *balance) snapshot() snapshot {
 }
 
 func (b *balance) restore(s snapshot) {
+	b.memo = nil
 	copy(b.sum, s.sum)
 	copy(b.carry, s.carry)
 	b.failure = s.failure

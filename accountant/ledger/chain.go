@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/pate-go/pate/accountant"
 )
 
 // ErrCorrupt is matched by every *CorruptError.
@@ -43,6 +45,8 @@ type chain struct {
 	byID    map[string]int64 // number of a run, from 1
 	commits spans
 	sealed  bool
+	claimed *Claim // what the seal in the file says
+	above   bool   // a line says more than the budget: loss distributions have to make it fit
 	id      string // of the ledger; "" where an earlier version made it
 	adopted int64  // line of the last adoption; 0 if there is none
 	// exhausted: a reservation was cut off before it said what it charges, and
@@ -224,7 +228,8 @@ func (c *chain) charge(l line, more *charge) error {
 
 // sameEpsilon checks the total that a reservation says it makes.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
-	if says > c.balance.cfg.Epsilon {
+	rdp := c.balance.cfg.method() == accountant.ByRDP
+	if rdp && says > c.balance.cfg.Epsilon {
 		return fmt.Errorf("it brings epsilon to %v, above the budget of %v", says, c.balance.cfg.Epsilon)
 	}
 	is, err := c.balance.onOrders(more)
@@ -232,13 +237,15 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 		return err
 	}
 	if near(says, is) {
+		c.above = says > c.balance.cfg.Epsilon || c.balance.cfg.method() == accountant.ByPLD
 		return nil
 	}
-	if c.balance.refine {
-		if is, err = c.balance.refined(more); err != nil {
+	if rdp && c.balance.refine {
+		best, err := c.balance.claim(accountant.ByRDP, c.balance.cfg.Delta, more)
+		if err != nil {
 			return err
 		}
-		if near(says, is) {
+		if is = best.Upper; near(says, is) {
 			return nil
 		}
 	}
@@ -259,14 +266,13 @@ func (c *chain) seal(l line) error {
 	case l.entry != c.entries || c.entries == 0:
 		return fmt.Errorf("it seals %d entries, there are %d", l.entry, c.entries)
 	}
-	total, err := c.total()
-	if err != nil {
+	if err := c.sameClaim(l.epsilon, l.by); err != nil {
 		return err
 	}
-	if !near(l.epsilon, total) {
-		return fmt.Errorf("it says epsilon %v, the events make %v", l.epsilon, total)
-	}
 	c.sealed = true
+	if l.by != "" {
+		c.claimed = &Claim{Epsilon: l.epsilon, By: l.by}
+	}
 	return nil
 }
 
@@ -283,10 +289,14 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total is epsilon of everything; see balance.total.
-func (c *chain) total() (float64, error) {
-	if c.exhausted {
-		return c.balance.cfg.Epsilon, nil
+// total is epsilon of everything; see balance.total. Of a sealed ledger it is what the seal
+// says, which was found right.
+func (c *chain) total() (Claim, error) {
+	switch {
+	case c.exhausted:
+		return Claim{Epsilon: c.balance.cfg.Epsilon, By: c.balance.cfg.method()}, nil
+	case c.claimed != nil:
+		return *c.claimed, nil
 	}
 	return c.balance.total()
 }

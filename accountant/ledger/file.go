@@ -128,6 +128,9 @@ func openFile(s store, c *chain, cfg Config, kept Kept) (*file, error) {
 	if err == nil {
 		err = w.end(c)
 	}
+	if err == nil {
+		err = c.within()
+	}
 	if err == nil && kept.Accept != nil {
 		err = kept.Accept(c.state())
 	}
@@ -140,6 +143,9 @@ func openFile(s store, c *chain, cfg Config, kept Kept) (*file, error) {
 	}
 	if fragment != nil {
 		if err := f.mend(c, fragment); err != nil {
+			return nil, err
+		}
+		if err := c.within(); err != nil {
 			return nil, err
 		}
 	}

@@ -113,7 +113,7 @@ func TestSomeOrderInBudgetIsNoFilter(t *testing.T) {
 				b, err := newBalance(h)
 				require.NoError(t, err)
 				copy(b.sum, spent[skip:])
-				eps, err := b.price(&charge{event: accountant.PureDP{}, curve: more[skip : skip+len(orders)]})
+				_, eps, err := b.price(accountant.ByRDP, &charge{event: accountant.PureDP{}, curve: more[skip : skip+len(orders)]})
 				require.NoError(t, err)
 				return eps <= c.Epsilon
 			}

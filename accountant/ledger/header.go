@@ -27,7 +27,7 @@ type header struct {
 	// The orders on which every line's epsilon is computed. Refined: a total that
 	// only fits between two of them, and the total at the seal, is taken at the
 	// best real order.
-	Accountant   string                `json:"accountant"`
+	Accountant   accountant.Method     `json:"accountant"`
 	Conversion   accountant.Conversion `json:"conversion"`
 	Orders       []order               `json:"orders"`
 	Default      bool                  `json:"default_orders"` // Config.Orders was left out
@@ -75,14 +75,11 @@ func (o *order) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*float64)(o))
 }
 
-// accountantName is the only accountant so far.
-const accountantName = "rdp"
-
 // newHeader fills in what a valid Config leaves open.
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
-		Accountant: accountantName, Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
+		Accountant: c.method(), Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
 		Run: c.Run, Data: c.Data, Noise: c.Noise, Library: library(),
 	}
 	orders := c.Orders
@@ -112,6 +109,9 @@ func (h header) config() Config {
 	c := Config{
 		Unit: h.Unit, Relation: h.Relation, Epsilon: h.Epsilon, Delta: h.Delta, Mode: h.Mode,
 		FailureDelta: h.FailureDelta, Run: h.Run, Data: h.Data, Noise: h.Noise,
+	}
+	if h.Accountant != accountant.ByRDP {
+		c.Accountant = h.Accountant
 	}
 	if !h.Default {
 		c.Orders = h.orders()
@@ -170,8 +170,8 @@ func parseHeader(text []byte) (header, error) {
 			return h, err
 		}
 	}
-	if h.Accountant != accountantName {
-		return h, fmt.Errorf("accountant %q is not known to this version", h.Accountant)
+	if _, err := accountant.ParseMethod(string(h.Accountant)); err != nil || h.Mode == Filter && h.Accountant != accountant.ByRDP {
+		return h, fmt.Errorf("accountant %q is not known to this version, or not in mode %v", h.Accountant, h.Mode)
 	}
 	if h.Conversion != accountant.Improved {
 		return h, fmt.Errorf("conversion %v is not used by ledgers", h.Conversion)

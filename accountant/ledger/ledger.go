@@ -247,6 +247,8 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 	if len(events) > 1 { // a single one is refused before it is added
 		before = b.snapshot()
 	}
+	// Loss distributions are asked once, of the whole batch.
+	together := len(events) > 1 && b.cfg.method() != accountant.ByRDP
 	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
 	for i, e := range events {
 		text, err := accountant.MarshalEvent(e)
@@ -254,7 +256,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
 		}
 		if err == nil {
-			charges[i], epsilons[i], err = l.afford(text)
+			charges[i], epsilons[i], err = l.afford(text, together)
 		}
 		if err == nil {
 			err = b.add(charges[i])
@@ -270,7 +272,37 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 			return nil, nil, fmt.Errorf("ledger: %w", err)
 		}
 	}
+	if together {
+		return charges, epsilons, l.affordAll(charges, epsilons[len(epsilons)-1], before)
+	}
 	return charges, epsilons, nil
+}
+
+// affordAll checks that a batch that was counted fits, or takes it back.
+func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
+	b := l.chain.balance
+	if line <= b.cfg.Epsilon && b.cfg.method() != accountant.ByPLD {
+		return nil
+	}
+	total, err := b.total()
+	if err == nil && total.Epsilon <= b.cfg.Epsilon {
+		return nil
+	}
+	b.restore(before)
+	if err != nil {
+		return err
+	}
+	return l.overBudget(total.Epsilon, charges...)
+}
+
+// overBudget returns the error for charges that would make such a total.
+func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
+	b := l.chain.balance
+	spent, err := b.total()
+	if err != nil {
+		return err
+	}
+	return &BudgetError{Epsilon: epsilon, Asked: b.alone(charges...), Spent: spent.Epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
 }
 
 // Try returns the error that Reserve, or ReserveBatch, would return for new events
@@ -290,26 +322,26 @@ func (l *Ledger) Try(events ...accountant.Event) error {
 	return err
 }
 
-// afford returns the charge of an event and the total with it, or a
-// *BudgetError.
-func (l *Ledger) afford(text []byte) (*charge, float64, error) {
+// afford returns the charge of an event and what its line says, or a *BudgetError. Of
+// events that are taken together it is not asked whether they fit.
+func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	b := l.chain.balance
 	more, err := b.chargeOf(text)
 	if err != nil {
 		return nil, 0, err
 	}
-	epsilon, err := b.price(more)
+	if together {
+		line, err := b.onOrders(more)
+		return more, line, err
+	}
+	line, total, err := b.price(b.cfg.method(), more)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !(epsilon <= b.cfg.Epsilon) {
-		over := &BudgetError{Epsilon: epsilon, Asked: b.alone(more), Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
-		if over.Spent, err = b.total(); err != nil {
-			return nil, 0, err
-		}
-		return nil, 0, over
+	if !(total <= b.cfg.Epsilon) {
+		return nil, 0, l.overBudget(total, more)
 	}
-	return more, epsilon, nil
+	return more, line, nil
 }
 
 // begin is told of the first use of a reservation, which seals mode Reserved.
@@ -333,8 +365,13 @@ func (l *Ledger) seal() error {
 		if err != nil {
 			return err
 		}
-		if err := l.file.append(c, line{kind: sealLine, entry: c.entries, epsilon: total}); err != nil {
+		seal := line{kind: sealLine, entry: c.entries}
+		seal.claim(total, c.header)
+		if err := l.file.append(c, seal); err != nil {
 			return err
+		}
+		if seal.by != "" {
+			c.claimed = &Claim{Epsilon: seal.epsilon, By: seal.by}
 		}
 	}
 	c.sealed = true
@@ -490,6 +527,12 @@ func (l *Ledger) Adopt() error {
 // far the filter has let the total go, and is no bound of anything: what has been
 // released is covered by the budget as a whole.
 func (l *Ledger) Epsilon() (float64, error) {
+	claim, err := l.Claim()
+	return claim.Epsilon, err
+}
+
+// Claim is Epsilon with the accountant that proved it.
+func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.total()

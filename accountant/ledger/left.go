@@ -12,7 +12,8 @@ import (
 )
 
 // Left is what composition leaves of a budget, which is more than the
-// difference of two epsilons: after 1.2 of 2, about 1.55.
+// difference of two epsilons: after 1.2 of 2, about 1.55. It is by Rényi divergences;
+// where loss distributions may claim, [Ledger.Fits] and [Ledger.LeastNoise] find more.
 type Left struct {
 	// Rho is the largest Gaussian release that still fits, as zero-concentrated
 	// cost: one with noise multiplier 1/sqrt(2 Rho).
@@ -123,12 +124,24 @@ func (l *Ledger) target() accountant.Target {
 	return accountant.Target{Epsilon: l.chain.balance.cfg.Epsilon, Delta: l.chain.balance.cfg.Delta}
 }
 
-func (l *Ledger) trial() (accountant.Accountant, error) { return &trial{balance: l.chain.balance}, nil }
+func (l *Ledger) trial() (accountant.Accountant, error) {
+	b := l.chain.balance
+	return &trial{balance: b, method: b.cfg.method()}, nil
+}
 
 // trial is an accountant that answers what one event would bring a balance to.
 type trial struct {
 	balance *balance
+	method  accountant.Method
 	more    *charge
+}
+
+// Rough implements accountant.Rougher.
+func (t *trial) Rough() accountant.Accountant {
+	if t.method == accountant.ByRDP {
+		return nil
+	}
+	return &trial{balance: t.balance, method: accountant.ByRDP}
 }
 
 func (t *trial) Compose(e accountant.Event, count int64) error {
@@ -144,7 +157,7 @@ func (t *trial) Compose(e accountant.Event, count int64) error {
 }
 
 func (t *trial) Epsilon(float64) (accountant.Bound, error) {
-	epsilon, err := t.balance.price(t.more)
+	_, epsilon, err := t.balance.price(t.method, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"hash/crc32"
 	"math"
 	"strconv"
+
+	"github.com/pate-go/pate/accountant"
 )
 
 // maxLine bounds one line, in bytes.
@@ -20,7 +22,7 @@ const (
 	headerLine  kind = iota + 1 // {"line":1,"schema":"pate.ledger/2","header":{…},
 	runLine                     // {"line":2,"run":1,"id":"…",
 	reserveLine                 // {"line":3,"run":1,"reserve":1,"event":{…},"epsilon":…, (run only if it has one)
-	sealLine                    // {"line":4,"seal":1,"epsilon":…,
+	sealLine                    // {"line":4,"seal":1,"epsilon":…, (and "accountant":"…" unless the ledger's is rdp)
 	commitLine                  // {"line":5,"commit":1,"outcome":"…",
 	tornLine                    // {"line":6,"torn":"…",
 	adoptLine                   // {"line":7,"adopt":"…",
@@ -41,6 +43,7 @@ type line struct {
 	entry   int64  // of reserveLine: its number; commitLine: which; sealLine: how many there are
 	text    []byte // JSON of the header, the event, the id of a run or ledger, or the torn fragment
 	epsilon float64
+	by      accountant.Method // of sealLine; "" unless the ledger's accountant leaves a choice
 	outcome [sha256.Size]byte
 	prev    [sha256.Size]byte
 }
@@ -71,6 +74,9 @@ func (l *line) encode(dst []byte) []byte {
 	case sealLine:
 		field(`,"seal":`, l.entry)
 		dst = strconv.AppendFloat(append(dst, `,"epsilon":`...), l.epsilon, 'g', -1, 64)
+		if l.by != "" {
+			dst = append(append(append(dst, `,"accountant":"`...), l.by...), '"')
+		}
 	case commitLine:
 		field(`,"commit":`, l.entry)
 		dst = hex.AppendEncode(append(dst, `,"outcome":"`...), l.outcome[:])
@@ -86,6 +92,13 @@ func (l *line) encode(dst []byte) []byte {
 	dst = append(dst, `,"check":"`...)
 	dst = hex.AppendEncode(dst, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 	return append(dst, `"}`...)
+}
+
+// claim writes into a seal what a ledger of that header claims.
+func (l *line) claim(total Claim, h header) {
+	if l.epsilon = total.Epsilon; h.Accountant != accountant.ByRDP {
+		l.by = total.By
+	}
 }
 
 // errShort is returned by decode when the text is the beginning of a line.
@@ -141,6 +154,7 @@ func decode(text []byte) (line, error) {
 		l.entry = s.integer()
 		s.literal(`,"epsilon":`)
 		l.epsilon = s.number()
+		l.by = s.method()
 	case "commit":
 		l.kind = commitLine
 		l.entry = s.integer()
@@ -268,6 +282,24 @@ func (s *scanner) number() float64 {
 	}
 	s.rest = s.rest[end:]
 	return x
+}
+
+// method takes the accountant of a seal, if there is one.
+func (s *scanner) method() accountant.Method {
+	const name = `,"accountant":`
+	if s.err != nil || !bytes.HasPrefix(s.rest, []byte(name[:3])) {
+		return ""
+	}
+	s.literal(name)
+	quoted := s.quoted()
+	if s.err != nil {
+		return ""
+	}
+	m, err := accountant.ParseMethod(string(quoted[1 : len(quoted)-1]))
+	if err != nil {
+		s.fail(err)
+	}
+	return m
 }
 
 func (s *scanner) hex(dst []byte) {

@@ -127,7 +127,7 @@ func TestALineMustFollowFromThoseBeforeIt(t *testing.T) {
 		require.NoError(t, err)
 		var total float64
 		for range n {
-			_, total, err = l.afford(event)
+			_, total, err = l.afford(event, false)
 			require.NoError(t, err)
 			_, err = l.Reserve(votes(5))
 			require.NoError(t, err)

@@ -60,7 +60,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		}
 		whole := c.next(reserveLine)
 		whole.run, whole.entry, whole.text = l.run, l.entry, l.text
-		if whole.epsilon, err = c.balance.price(more); err != nil {
+		if whole.epsilon, _, err = c.balance.price(c.balance.cfg.method(), more); err != nil {
 			return repair{}, err
 		}
 		return repair{append(whole.encode(nil), '\n'), "a reservation, cut off after its event: charged"}, nil
@@ -70,9 +70,11 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		}
 		whole := c.next(sealLine)
 		whole.entry = c.entries
-		if whole.epsilon, err = c.total(); err != nil {
+		total, err := c.total()
+		if err != nil {
 			return repair{}, err
 		}
+		whole.claim(total, c.header)
 		return repair{append(whole.encode(nil), '\n'), "a seal: nothing more can be reserved"}, nil
 	case c.exhausted || c.sealed,
 		l.kind == sealLine || l.kind == commitLine || l.kind == runLine || l.kind == headerLine || l.kind == adoptLine:

@@ -19,6 +19,10 @@ type Use struct {
 	// Relation is the only one for which the event bounds the mechanism; 0 if it
 	// does for both.
 	Relation accountant.Relation
+	// Renyi says that the event bounds the Rényi divergences of the mechanism, and
+	// nothing finer: its loss distribution may not be that of the event. A ledger on
+	// which loss distributions may claim is refused.
+	Renyi bool
 	// Secret says that all noise comes from a key that nobody else knows. Without it
 	// a ledger of SecretNoise, whose statement allows release, is refused.
 	Secret bool
@@ -29,6 +33,8 @@ func (u Use) fits(c Config) error {
 	switch {
 	case u.Relation != 0 && u.Relation != c.Relation:
 		return fmt.Errorf("%w: its cost holds for relation %v only, and the ledger's is %v", ErrUnfit, u.Relation, c.Relation)
+	case u.Renyi && c.method() != accountant.ByRDP:
+		return fmt.Errorf("%w: its event bounds Rényi divergences only, and the ledger's accountant is %s: make the ledger with accountant rdp", ErrUnfit, c.Accountant)
 	case !u.Secret && c.Noise == SecretNoise:
 		return fmt.Errorf("%w: its noise comes from a seed, and the ledger says that noise is secret and outcomes may be released", ErrUnfit)
 	}

@@ -35,6 +35,7 @@ type Summary struct {
 	Torn     string
 	Head     Head                // of the whole lines; zero if there is none
 	Epsilon  float64             // see Ledger.Epsilon
+	Claimed  Claim               // Epsilon, and the accountant that proved it
 	Left     Left                // see Ledger.Left
 	Schedule accountant.Schedule // see Ledger.Schedule
 
@@ -105,12 +106,22 @@ func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error
 		}
 		torn = repair.what
 	}
+	if err := c.within(); err != nil {
+		return Summary{}, err
+	}
 	s, err := c.summary()
 	s.Torn, s.Head = torn, head
 	return s, err
 }
 
 func (c *chain) visit(l line, visit func(Entry) error) error {
+	if l.epsilon > c.balance.cfg.Epsilon { // by Rényi divergences alone
+		total, err := c.balance.total()
+		if err != nil {
+			return err
+		}
+		l.epsilon = total.Epsilon
+	}
 	e := Entry{Number: l.entry, Line: l.number, Epsilon: l.epsilon, Left: c.balance.left()}
 	if l.run > 0 {
 		e.Run = c.runs[l.run-1].id
@@ -132,7 +143,8 @@ func (c *chain) summary() (Summary, error) {
 		balance: c.balance, commits: c.commits,
 	}
 	var err error
-	s.Epsilon, err = c.total()
+	s.Claimed, err = c.total()
+	s.Epsilon = s.Claimed.Epsilon
 	return s, err
 }
 
@@ -158,7 +170,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	case b.cfg.Mode == Reserved && delta == b.cfg.Delta:
 		return s.Epsilon, nil
 	case b.cfg.Mode == Reserved:
-		bound, err := b.bound(nil, delta)
+		bound, err := b.claim(b.cfg.method(), delta)
 		return bound.Upper, err
 	case b.cfg.Mode == Filter && delta == b.cfg.Delta:
 		return b.cfg.Epsilon, nil

@@ -65,6 +65,9 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 		defer book.Close()
 		l = book.Ledger
 	}
+	if method := l.Config().Accountant; method != "" && method != accountant.ByRDP {
+		return fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp", ledger.ErrUnfit, method)
+	}
 	noise, err := c.settle(ctx, l, c.Plans[0])
 	if err != nil {
 		return err

@@ -1,0 +1,169 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// Why a ledger of mode Reserved may claim by loss distributions.
+//
+// What is reserved is fixed before anything is drawn: the first use writes the seal, and
+// after it Reserve fails. So the events are a multiset that no answer of this ledger has
+// moved, however the reservations came about and in however many calls. Which of them is
+// used next, and whether it is used at all, may depend on answers. The induction in
+// package accountant, "The order may be adaptive", covers that: the run is dominated by
+// the product of the pairs of all that was reserved, in every hockey-stick divergence, and
+// what is not used can be drawn and thrown away, which is post-processing. A session that
+// keeps noise between answers is one step of it; sessions side by side are covered by the
+// theorems on concurrent composition cited there. Rényi curves bound the same run. Both
+// are functions of the multiset alone, so their minimum, taken once over the whole, is a
+// bound, at the ledger's delta and at any other.
+//
+// None of this holds in mode Filter, where the next event is chosen by earlier answers.
+// "Go on while the total of the loss distributions is in budget" is no bound of what was
+// released: the distributions of the runs that end early and late differ, and no theorem
+// adds them up at one delta. Rényi divergences at an order fixed in advance do.
+//
+// An event may bound the Rényi divergences of a mechanism and not its loss distribution.
+// Such a mechanism says so in its [Use], and is refused here.
+
+// A Claim is the epsilon of everything reserved, and which accountant proved it.
+type Claim struct {
+	Epsilon float64
+	By      accountant.Method // ByPLD or ByRDP
+	// Lack says why loss distributions did not answer, where they were asked.
+	Lack error
+}
+
+// claim is what everything and, if it is given, more cost together at delta.
+func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
+	cfg := accountant.TightConfig{Relation: b.cfg.Relation, Method: method}
+	if !b.refine {
+		cfg.Orders = b.cfg.Orders
+	}
+	account, err := accountant.NewTight(cfg)
+	for _, c := range b.kinds {
+		if err == nil {
+			err = account.Compose(c.event, c.count)
+		}
+	}
+	for _, c := range more {
+		if err == nil {
+			err = account.Compose(c.event, 1)
+		}
+	}
+	var claim accountant.Claim
+	if err == nil {
+		claim, err = account.Claim(context.Background(), delta)
+	}
+	if err != nil {
+		return accountant.Claim{}, fmt.Errorf("ledger: %w", err)
+	}
+	return claim, nil
+}
+
+// total is epsilon of everything reserved: in mode Reserved a bound, by the accountant of
+// the ledger; in mode Filter what the filter has let through.
+func (b *balance) total() (Claim, error) {
+	if b.memo != nil {
+		return *b.memo, nil
+	}
+	onOrders, err := b.onOrders(nil)
+	claim := Claim{Epsilon: onOrders, By: accountant.ByRDP}
+	if err == nil && b.cfg.Mode == Reserved && len(b.kinds) > 0 {
+		var best accountant.Claim
+		best, err = b.claim(b.cfg.method(), b.cfg.Delta)
+		claim.Lack = best.Lack
+		if best.Upper < claim.Epsilon {
+			claim.Epsilon, claim.By = best.Upper, best.By
+		}
+	}
+	if err != nil {
+		return Claim{}, err
+	}
+	b.memo = &claim
+	return claim, nil
+}
+
+// price is what a reservation of one run of more says, and the total that has to fit the
+// budget. A line holds the least over the orders, which costs the same however much came
+// before. Where only that exceeds the budget the total is the least that the ledger's
+// accountant proves; if that is RDP it is what the line says.
+func (b *balance) price(method accountant.Method, more *charge) (line, total float64, err error) {
+	if line, err = b.onOrders(more); err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case line <= b.cfg.Epsilon && method != accountant.ByPLD:
+		return line, line, nil
+	case method == accountant.ByRDP && !b.refine:
+		return line, line, nil
+	}
+	claim, err := b.claim(method, b.cfg.Delta, more)
+	if err != nil {
+		return 0, 0, err
+	}
+	total = math.Min(line, claim.Upper)
+	if method == accountant.ByRDP {
+		line = claim.Upper
+	}
+	return line, total, nil
+}
+
+// alone is what events would cost on a ledger of their own.
+func (b *balance) alone(charges ...*charge) float64 {
+	other := &balance{cfg: b.cfg, refine: b.refine}
+	if b.cfg.Mode == Filter || b.cfg.method() == accountant.ByRDP {
+		return b.aloneOnOrders(charges[0])
+	}
+	claim, err := other.claim(b.cfg.method(), b.cfg.Delta, charges...)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return claim.Upper
+}
+
+// within checks that what was read and is not sealed yet fits the budget.
+func (c *chain) within() error {
+	if !c.above || c.sealed {
+		return nil
+	}
+	total, err := c.balance.total()
+	if err != nil {
+		return err
+	}
+	if !(total.Epsilon <= c.balance.cfg.Epsilon) {
+		return &CorruptError{c.lines, fmt.Sprintf("the events make epsilon %v, above the budget of %v", total.Epsilon, c.balance.cfg.Epsilon)}
+	}
+	return nil
+}
+
+// sameClaim checks the total that a seal says. Loss distributions are computed to a gap: a
+// version to come may close it further, so that what this one wrote is still a bound.
+func (c *chain) sameClaim(says float64, by accountant.Method) error {
+	cfg := c.balance.cfg
+	if (by == "") != (cfg.method() == accountant.ByRDP) {
+		return fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.method())
+	}
+	if err := c.within(); err != nil {
+		return err
+	}
+	total, err := c.total()
+	if err != nil {
+		return err
+	}
+	looser := by == accountant.ByPLD && says > total.Epsilon && says <= total.Epsilon+claimGap && says <= cfg.Epsilon
+	if !near(says, total.Epsilon) && !looser {
+		return fmt.Errorf("it says epsilon %v, the events make %v", says, total.Epsilon)
+	}
+	if by != "" && says > cfg.Epsilon {
+		return fmt.Errorf("it says epsilon %v, above the budget of %v", says, cfg.Epsilon)
+	}
+	return nil
+}
+
+// claimGap is how far a claim by loss distributions may lie above the least one.
+const claimGap = 2e-3
