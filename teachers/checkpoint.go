@@ -49,23 +49,8 @@ func openCheckpoint(cfg Config, queries Matrix, classes int) (*checkpoint, error
 	h := sha256.New()
 	hashMatrix(h, queries)
 	h.Sum(c.asked[:0])
-	return c, c.sweep()
-}
-
-// sweep removes what a killed process left under a temporary name.
-func (c *checkpoint) sweep() error {
-	entries, err := os.ReadDir(c.cfg.Checkpoint)
-	if err != nil {
-		return fmt.Errorf("teachers: checkpoint: %w", err)
-	}
-	for _, entry := range entries {
-		if left, _ := filepath.Match(".teacher-*.votes.*.tmp", entry.Name()); left {
-			if err := os.Remove(filepath.Join(c.cfg.Checkpoint, entry.Name())); err != nil {
-				return fmt.Errorf("teachers: checkpoint: %w", err)
-			}
-		}
-	}
-	return nil
+	durable.SweepFolder(cfg.Checkpoint) // what a killed process left
+	return c, nil
 }
 
 func (c *checkpoint) path(t int) string {

@@ -44,23 +44,3 @@ func Constant(data Dataset) (c Classifier, ok bool) {
 	}
 	return constant{class: class, classes: data.Classes, features: data.X.Cols}, true
 }
-
-// classesOf returns the classes that occur, ascending, and for every example the index of
-// its class among them.
-func classesOf(data Dataset) (present, index []int) {
-	at := make([]int, data.Classes)
-	for _, y := range data.Y {
-		at[y] = 1
-	}
-	for class, occurs := range at {
-		if occurs == 1 {
-			at[class] = len(present)
-			present = append(present, class)
-		}
-	}
-	index = make([]int, len(data.Y))
-	for i, y := range data.Y {
-		index[i] = at[y]
-	}
-	return present, index
-}

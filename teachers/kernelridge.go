@@ -56,7 +56,7 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	if n > MaxKernelRows {
 		return nil, fmt.Errorf("teachers: kernel ridge: %d rows, at most %d fit", n, MaxKernelRows)
 	}
-	present, index := classesOf(data)
+	present, index := dense.Present[int](data.Y, data.Classes)
 	m := &kernelModel{
 		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present, absent: -1},
 		rbf:    rbf{gamma: float32(l.Gamma)},

@@ -51,7 +51,7 @@ func (l Softmax) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Classifie
 	if c, ok := Constant(data); ok {
 		return c, nil
 	}
-	present, index := classesOf(data)
+	present, index := dense.Present[int](data.Y, data.Classes)
 	loss := newSoftmaxLoss(data.X, index, len(present), l.L2)
 	w := make([]float64, len(present)*(data.X.Cols+1))
 	if err := minimise(ctx, loss.valueGradient, w, l.Iterations, gradientTolerance); err != nil {

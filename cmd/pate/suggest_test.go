@@ -37,18 +37,6 @@ func TestTyposAreAnsweredWithTheNearestWord(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"lable", "label", 1}, {"vrify", "verify", 1}, {"kitten", "sitting", 3}, {"né", "ne", 1}} {
-		require.Equal(t, c.want, shell.EditDistance(c.a, c.b), "%q %q", c.a, c.b)
-		require.Equal(t, c.want, shell.EditDistance(c.b, c.a), "%q %q", c.b, c.a)
-	}
-	require.Empty(t, shell.DidYouMean("zzz", []string{"label", "ledger"}))
-	require.Empty(t, shell.DidYouMean("q", []string{"a", "b"}), "any letter is one edit from any other")
-}
-
 func TestShellsCompleteValuesCommandsAndTopics(t *testing.T) {
 	for line, want := range map[string]string{
 		"__complete label --format ": "latex\n",

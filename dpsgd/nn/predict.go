@@ -11,7 +11,6 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Logits sets row i of dst, x.Rows by outputs, to the model's outputs at row i of x. It
@@ -43,7 +42,7 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 	}
 	return m.each(ctx, x, func(first int, outputs []float32, n int) error {
 		for i := 0; i*n < len(outputs); i++ {
-			class, err := largest(outputs[i*n : (i+1)*n])
+			class, err := dense.Largest(outputs[i*n : (i+1)*n])
 			if err != nil {
 				return fmt.Errorf("nn: row %d: %w", first+i, err)
 			}
@@ -51,19 +50,6 @@ func (m *Model) Predict(ctx context.Context, dst []int, x blas32.General) error 
 		}
 		return nil
 	})
-}
-
-func largest(outputs []float32) (int, error) {
-	best := 0
-	for k, v := range outputs {
-		if !mathx.IsFinite(v) {
-			return 0, fmt.Errorf("output %d is not finite", k)
-		}
-		if v > outputs[best] {
-			best = k
-		}
-	}
-	return best, nil
 }
 
 // Evaluation says how well a model does on data.
@@ -87,7 +73,7 @@ func (m *Model) Evaluate(ctx context.Context, data dpsgd.Data) (Evaluation, erro
 		delta := make([]float32, n)
 		for i := 0; i*n < len(outputs); i++ {
 			r, row := first+i, outputs[i*n:(i+1)*n]
-			class, err := largest(row)
+			class, err := dense.Largest(row)
 			if err != nil {
 				return fmt.Errorf("nn: row %d: %w", r, err)
 			}

@@ -176,17 +176,12 @@ func (m *Model) features(ctx context.Context, set dataset.Set) (blas32.General, 
 	return features.Apply(ctx, set, m.fixed, workers)
 }
 
-// predict is the largest output and its softmax, which cannot overflow: all exponents
+// predict returns the largest output and its softmax, which cannot overflow: all exponents
 // are 0 or below.
 func predict(outputs []float32) (Prediction, error) {
-	best := 0
-	for k, v := range outputs {
-		if !mathx.IsFinite(v) {
-			return Prediction{}, fmt.Errorf("output %d is not finite", k)
-		}
-		if v > outputs[best] {
-			best = k
-		}
+	best, err := dense.Largest(outputs)
+	if err != nil {
+		return Prediction{}, err
 	}
 	sum := 0.0
 	for _, v := range outputs {

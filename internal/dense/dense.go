@@ -85,6 +85,37 @@ func Argmax(v []float32) int {
 	return best
 }
 
+// Largest returns the index of the largest output, the lowest of equals. It refuses outputs
+// that are not finite.
+func Largest(outputs []float32) (int, error) {
+	for k, v := range outputs {
+		if v-v != 0 {
+			return 0, fmt.Errorf("output %d is not finite", k)
+		}
+	}
+	return Argmax(outputs), nil
+}
+
+// Present returns the classes that occur among labels in [0, classes), ascending, and for
+// every label the index of its class among them.
+func Present[I int | int32](labels []int, classes int) (present []int, index []I) {
+	at := make([]I, classes)
+	for _, y := range labels {
+		at[y] = 1
+	}
+	for class, occurs := range at {
+		if occurs == 1 {
+			at[class] = I(len(present))
+			present = append(present, class)
+		}
+	}
+	index = make([]I, len(labels))
+	for i, y := range labels {
+		index[i] = at[y]
+	}
+	return present, index
+}
+
 // SquaredNorms returns the squared norm of each row of m.
 func SquaredNorms(m Matrix) []float32 {
 	norms := make([]float32, m.Rows)

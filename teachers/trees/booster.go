@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -77,7 +78,7 @@ func (l Booster) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand)
 	if err != nil {
 		return nil, fmt.Errorf("trees: booster: %w", err)
 	}
-	present, index := classesOf(data)
+	present, index := dense.Present[int32](data.Y, data.Classes)
 	m := &booster{ensemble: ensemble{features: data.X.Cols, classes: data.Classes, present: present}}
 	if err := newBoosting(m, l, data.X, bins, index).run(ctx, rnd); err != nil {
 		return nil, fmt.Errorf("trees: booster: %w", err)

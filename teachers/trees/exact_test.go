@@ -52,7 +52,7 @@ func TestGiniSplitsAreTheBest(t *testing.T) {
 		data := drawTable(t)
 		bins, err := newBinned(context.Background(), data.X, maxBins)
 		require.NoError(t, err)
-		present, class := classesOf(data)
+		present, class := dense.Present[int32](data.Y, data.Classes)
 		weight := make([]int32, data.X.Rows)
 		var rows []int32
 		var total int32

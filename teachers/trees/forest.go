@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -72,7 +73,7 @@ func (l Forest) Fit(ctx context.Context, data teachers.Dataset, rnd *rand.Rand) 
 	if err != nil {
 		return nil, fmt.Errorf("trees: forest: %w", err)
 	}
-	present, index := classesOf(data)
+	present, index := dense.Present[int32](data.Y, data.Classes)
 	m := &forest{ensemble: ensemble{features: data.X.Cols, classes: data.Classes, present: present}}
 	g := newGiniGrower(m, bins, index, l)
 	for range l.Trees {

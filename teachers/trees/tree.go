@@ -92,23 +92,3 @@ func (e *ensemble) scores(dst, x teachers.Matrix, score func(scores, row []float
 	}
 	return nil
 }
-
-// classesOf returns the classes that occur, ascending, and for every example
-// the index of its class among them.
-func classesOf(data teachers.Dataset) (present []int, index []int32) {
-	at := make([]int32, data.Classes)
-	for _, y := range data.Y {
-		at[y] = 1
-	}
-	for class, occurs := range at {
-		if occurs == 1 {
-			at[class] = int32(len(present))
-			present = append(present, class)
-		}
-	}
-	index = make([]int32, len(data.Y))
-	for i, y := range data.Y {
-		index[i] = at[y]
-	}
-	return present, index
-}

@@ -37,18 +37,18 @@ type accountReport struct {
 }
 
 type accountResult struct {
-	Accountant   string             `json:"accountant"`
-	Epsilon      *shell.JsonNumber  `json:"epsilon,omitempty"`
-	EpsilonLower *shell.JsonNumber  `json:"epsilon_lower,omitempty"`
-	Delta        *shell.JsonNumber  `json:"delta,omitempty"`
-	Order        *float64           `json:"order,omitempty"` // absent for the pure bound
-	Conversion   string             `json:"conversion,omitempty"`
-	FailureDelta *float64           `json:"failure_delta,omitempty"`
-	Orders       []float64          `json:"orders,omitempty"`
-	RDP          []shell.JsonNumber `json:"rdp,omitempty"`
-	Unsupported  string             `json:"unsupported,omitempty"`
-	Estimate     *shell.JsonNumber  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
-	Flaw         string             `json:"flaw,omitempty"`     // Why it is none
+	Accountant   string         `json:"accountant"`
+	Epsilon      *shell.Number  `json:"epsilon,omitempty"`
+	EpsilonLower *shell.Number  `json:"epsilon_lower,omitempty"`
+	Delta        *shell.Number  `json:"delta,omitempty"`
+	Order        *float64       `json:"order,omitempty"` // absent for the pure bound
+	Conversion   string         `json:"conversion,omitempty"`
+	FailureDelta *float64       `json:"failure_delta,omitempty"`
+	Orders       []float64      `json:"orders,omitempty"`
+	RDP          []shell.Number `json:"rdp,omitempty"`
+	Unsupported  string         `json:"unsupported,omitempty"`
+	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
+	Flaw         string         `json:"flaw,omitempty"`     // Why it is none
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -124,7 +124,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
 	}
 	if f.plot != "" {
-		if err := (shell.Target{Flag: "--plot", Path: f.plot, Topic: "account"}).Replaceable(path); err != nil {
+		if err := (shell.Target{Flag: "--plot", Path: f.plot, Topic: "account"}).CheckReplaceable(path); err != nil {
 			return err
 		}
 	}

@@ -80,12 +80,12 @@ func accountBy(g *shell.Globals, name string, cfg accountant.Config, schedule ac
 	var b accountant.Bound
 	if report.Epsilon != nil {
 		b, err = account.Delta(*report.Epsilon)
-		result.Delta = (*shell.JsonNumber)(&b.Upper)
+		result.Delta = (*shell.Number)(&b.Upper)
 	} else {
 		b, err = account.Epsilon(*report.Delta)
-		result.Epsilon = (*shell.JsonNumber)(&b.Upper)
+		result.Epsilon = (*shell.Number)(&b.Upper)
 		if b.Lower > 0 {
-			result.EpsilonLower = (*shell.JsonNumber)(&b.Lower)
+			result.EpsilonLower = (*shell.Number)(&b.Lower)
 		}
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func accountBy(g *shell.Globals, name string, cfg accountant.Config, schedule ac
 		}
 		result.Orders = cfg.Orders
 		for _, v := range values {
-			result.RDP = append(result.RDP, shell.JsonNumber(v))
+			result.RDP = append(result.RDP, shell.Number(v))
 		}
 	}
 	return result, nil
@@ -136,7 +136,7 @@ func estimateBy(name string, start func(accountant.Relation) (theorems.Estimator
 	if err != nil {
 		return result, err
 	}
-	result.Estimate, result.Flaw = (*shell.JsonNumber)(&e.Epsilon), e.Flaw
+	result.Estimate, result.Flaw = (*shell.Number)(&e.Epsilon), e.Flaw
 	return result, nil
 }
 

@@ -112,7 +112,7 @@ func runAnalyze(cmd *cobra.Command, g *shell.Globals, f analyzeFlags, args []str
 		return shell.InputError(err, "the exact divergence of discrete noise is a sum over all whole numbers that matter", "use --noise continuous", "votes")
 	}
 	if err != nil {
-		return shell.Told(err, "votes")
+		return shell.FaultError(err, "votes")
 	}
 	return writeAnalysis(g, f.Mechanism, f.noise, report)
 }

@@ -119,9 +119,9 @@ func (f *releaseFlags) apart(args []string) error {
 		return err
 	}
 	return cmp.Or(
-		out.Apart("the ledger", f.ledger),
-		out.Apart("a file that belongs to the ledger", append(keys, release.IDFile(f.ledger), release.HeadFile(f.ledger), f.keyPath())...),
-		out.Apart("one of the votes files", shell.FilesOf(args)...),
+		out.CheckDistinct("the ledger", f.ledger),
+		out.CheckDistinct("a file that belongs to the ledger", append(keys, release.IDFile(f.ledger), release.HeadFile(f.ledger), f.keyPath())...),
+		out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...),
 	)
 }
 
@@ -153,7 +153,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 		return err
 	}
 	file := f.file(cmd, g)
-	account, fresh, err := shell.LookAt(file)
+	account, fresh, err := shell.LedgerConfig(file)
 	if err != nil {
 		return err
 	}

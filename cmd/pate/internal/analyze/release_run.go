@@ -40,7 +40,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 	}
 	book, err := r.file.Open(r.ctx, r.account)
 	if err != nil {
-		return report, shell.Told(err, "ledger")
+		return report, shell.FaultError(err, "ledger")
 	}
 	defer book.Close()
 	one := release.Release{
@@ -49,7 +49,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			released, err := r.sanitizer.Release(r.ctx, reservations[0], key, histograms)
 			if err != nil {
-				return shell.Told(err, "votes")
+				return shell.FaultError(err, "votes")
 			}
 			report = r.report(released)
 			return shell.WriteJSON(out, report)
@@ -80,7 +80,7 @@ func (r *releaseRun) run(histograms iter.Seq2[aggregate.Histogram, error]) (rele
 
 // tryFresh checks, before anything is written, what a new ledger would refuse.
 func (r *releaseRun) tryFresh() error {
-	if err := cmp.Or(r.flags.target().Free(), r.flags.target().Possible()); err != nil {
+	if err := cmp.Or(r.flags.target().CheckAbsent(), r.flags.target().CheckWritable()); err != nil {
 		return err
 	}
 	trial, err := release.Trial(r.account)
@@ -108,19 +108,16 @@ func (r *releaseRun) refused(err error, recorded bool) error {
 			again.Fix += "; another release needs another --name and is charged"
 			err = &again
 		}
-		return shell.Told(err, "ledger")
+		return shell.FaultError(err, "ledger")
 	case errors.As(err, &budget) && math.IsInf(budget.Epsilon, 1):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("with --beta %.6g the release costs infinitely much at every order that the ledger works with", c.Beta),
 			Why: fmt.Sprintf("its cost is finite at orders below %.6g only, and an order that low bounds nothing at this budget; nothing was charged or written", analysis.OrderLimit(c.Beta)),
 			Fix: "lower --beta, or raise --order from which it follows, without a look at the votes", Topic: "privacy"}
-	case errors.Is(err, ledger.ErrSealed):
-		return shell.InputError(err, "the ledger was made in mode reserved: everything is charged before anything is released",
-			"name another ledger; one of mode filter can be shared", "ledger")
 	case errors.Is(err, ledger.ErrBudgetExceeded):
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: err,
 			Why: "the release is charged before the votes are counted; nothing was charged or written",
 			Fix: "raise --sigma-ss or lower --beta, without a look at the votes", Topic: "privacy"}
-	case errors.Is(err, ledger.ErrBroken), errors.Is(err, ledger.ErrCorrupt):
+	case errors.Is(err, ledger.ErrBroken), errors.Is(err, ledger.ErrCorrupt), errors.Is(err, ledger.ErrSealed):
 		return err
 	case recorded:
 		return shell.InputError(fmt.Errorf("release %q on this ledger was another one", r.flags.name),

@@ -15,14 +15,14 @@ const analyzeNote = "computed from the votes and as private as they are; never a
 // analyzeReport is the JSON of `pate analyze`. For mechanism confident the four
 // epsilons at the top are expected costs, which bound nothing.
 type analyzeReport struct {
-	Schema           string           `json:"schema"`
-	Private          bool             `json:"private"` // always true
-	Note             string           `json:"note"`
-	Mechanism        string           `json:"mechanism"`
-	Delta            float64          `json:"delta"`
-	Queries          int              `json:"queries"`
-	ExpectedAnswered shell.JsonNumber `json:"expected_answered"`
-	ExpectedCost     bool             `json:"expected_cost"` // the next four are expectations
+	Schema           string       `json:"schema"`
+	Private          bool         `json:"private"` // always true
+	Note             string       `json:"note"`
+	Mechanism        string       `json:"mechanism"`
+	Delta            float64      `json:"delta"`
+	Queries          int          `json:"queries"`
+	ExpectedAnswered shell.Number `json:"expected_answered"`
+	ExpectedCost     bool         `json:"expected_cost"` // the next four are expectations
 	analyzeCosts
 	Sanitized   *analyzeSanitized `json:"epsilon_sanitized,omitempty"`
 	Order       float64           `json:"order"` // of the classic data-dependent epsilon
@@ -34,10 +34,10 @@ type analyzeReport struct {
 }
 
 type analyzeCosts struct {
-	Independent        shell.JsonNumber `json:"epsilon_data_independent"`
-	IndependentClassic shell.JsonNumber `json:"epsilon_data_independent_classic"`
-	Dependent          shell.JsonNumber `json:"epsilon_data_dependent"`
-	DependentClassic   shell.JsonNumber `json:"epsilon_data_dependent_classic"`
+	Independent        shell.Number `json:"epsilon_data_independent"`
+	IndependentClassic shell.Number `json:"epsilon_data_independent_classic"`
+	Dependent          shell.Number `json:"epsilon_data_dependent"`
+	DependentClassic   shell.Number `json:"epsilon_data_dependent_classic"`
 }
 
 type analyzeRealised struct {
@@ -48,26 +48,26 @@ type analyzeRealised struct {
 // analyzeExact are the divergences themselves, in the direction of the published
 // bounds and in both.
 type analyzeExact struct {
-	Noise          string           `json:"noise"` // continuous or discrete
-	Forward        shell.JsonNumber `json:"epsilon_forward"`
-	ForwardClassic shell.JsonNumber `json:"epsilon_forward_classic"`
-	Both           shell.JsonNumber `json:"epsilon_both"`
-	BothClassic    shell.JsonNumber `json:"epsilon_both_classic"`
+	Noise          string       `json:"noise"` // continuous or discrete
+	Forward        shell.Number `json:"epsilon_forward"`
+	ForwardClassic shell.Number `json:"epsilon_forward_classic"`
+	Both           shell.Number `json:"epsilon_both"`
+	BothClassic    shell.Number `json:"epsilon_both_classic"`
 }
 
 type analyzeSanitized struct {
-	Mean shell.JsonNumber `json:"mean"`
-	SD   shell.JsonNumber `json:"sd"`
+	Mean shell.Number `json:"mean"`
+	SD   shell.Number `json:"sd"`
 }
 
 // analyzeValid is a release that costs what it says.
 type analyzeValid struct {
 	analyzeSanitized
-	Order   float64          `json:"order"`
-	Beta    float64          `json:"beta"`
-	SigmaSS float64          `json:"sigma_ss"`
-	Margin  float64          `json:"margin"`
-	Cost    shell.JsonNumber `json:"release_cost"`
+	Order   float64      `json:"order"`
+	Beta    float64      `json:"beta"`
+	SigmaSS float64      `json:"sigma_ss"`
+	Margin  float64      `json:"margin"`
+	Cost    shell.Number `json:"release_cost"`
 }
 
 func newAnalyzeCosts(c analysis.Costs) analyzeCosts {
@@ -77,12 +77,12 @@ func newAnalyzeCosts(c analysis.Costs) analyzeCosts {
 	}
 }
 
-func revealed(n analysis.Number) shell.JsonNumber { return shell.JsonNumber(n.Reveal()) }
+func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
 
 func newAnalyzeReport(mechanism, noise string, r *analysis.Report) analyzeReport {
 	out := analyzeReport{
 		Schema: schemaAnalyze, Private: true, Note: analyzeNote, Mechanism: mechanism, Delta: r.Delta,
-		Queries: r.Queries, ExpectedAnswered: shell.JsonNumber(r.Queries), analyzeCosts: newAnalyzeCosts(r.All), Order: r.All.DataDependent.ClassicOrder,
+		Queries: r.Queries, ExpectedAnswered: shell.Number(r.Queries), analyzeCosts: newAnalyzeCosts(r.All), Order: r.All.DataDependent.ClassicOrder,
 		Exact: analyzeExact{
 			Noise:   noise,
 			Forward: revealed(r.Exact.Forward.Improved), ForwardClassic: revealed(r.Exact.Forward.Classic),

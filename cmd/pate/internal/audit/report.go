@@ -22,14 +22,14 @@ type auditReport struct {
 
 type auditResult struct {
 	auditTarget
-	Epsilon  float64          `json:"epsilon"` // claimed
-	Delta    float64          `json:"delta"`
-	Lower    shell.JsonNumber `json:"epsilon_lower"` // null: no epsilon is true
-	Alpha    float64          `json:"alpha"`         // 0: exact
-	Runs     int              `json:"runs"`          // on each input, or guesses
-	Evidence string           `json:"evidence"`
-	Refuted  bool             `json:"refuted"`
-	Seconds  float64          `json:"seconds"`
+	Epsilon  float64      `json:"epsilon"` // claimed
+	Delta    float64      `json:"delta"`
+	Lower    shell.Number `json:"epsilon_lower"` // null: no epsilon is true
+	Alpha    float64      `json:"alpha"`         // 0: exact
+	Runs     int          `json:"runs"`          // on each input, or guesses
+	Evidence string       `json:"evidence"`
+	Refuted  bool         `json:"refuted"`
+	Seconds  float64      `json:"seconds"`
 }
 
 type auditTarget struct {
@@ -53,7 +53,7 @@ func writeAudit(g *shell.Globals, alpha float64, results []controls.Result) erro
 			f := r.Finding
 			report.Passed = report.Passed && !f.Refuted()
 			report.Rows = append(report.Rows, auditResult{
-				auditTarget: targetOf(r.Target), Epsilon: f.Claim.Epsilon, Delta: f.Claim.Delta, Lower: shell.JsonNumber(f.Epsilon),
+				auditTarget: targetOf(r.Target), Epsilon: f.Claim.Epsilon, Delta: f.Claim.Delta, Lower: shell.Number(f.Epsilon),
 				Alpha: f.Alpha, Runs: f.Runs, Evidence: f.Evidence, Refuted: f.Refuted(), Seconds: r.Seconds,
 			})
 		}

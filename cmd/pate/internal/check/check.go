@@ -128,15 +128,15 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	}
 	join := shell.Target{Flag: "--join", Path: f.join, Topic: "votes"}
 	if f.join != "" {
-		if err := cmp.Or(join.Apart("one of the votes files", shell.FilesOf(args)...), join.Apart("one of the manifests", paths...)); err != nil {
+		if err := cmp.Or(join.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...), join.CheckDistinct("one of the manifests", paths...)); err != nil {
 			return err
 		}
 		if f.salt != "" {
-			if err := join.Apart("the salt", f.salt); err != nil {
+			if err := join.CheckDistinct("the salt", f.salt); err != nil {
 				return err
 			}
 		}
-		if err := join.Possible(); err != nil {
+		if err := join.CheckWritable(); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	var silos *manifest.Report
 	if len(f.manifests) > 0 {
 		if silos, err = manifest.Check(cmd.Context(), paths); err != nil {
-			return shell.Told(err, "votes")
+			return shell.FaultError(err, "votes")
 		}
 		if f.salt != "" && salt.ID() != silos.Head.SaltID {
 			return shell.InputError(fmt.Errorf("--salt %s is not that of the manifests", f.salt), "all silos hash with one salt", "give the file that they were made with", "votes")
@@ -164,7 +164,7 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 		if err := join.Write(0o600, func(w io.Writer) error {
 			return manifest.Join(cmd.Context(), w, paths, silos, checked, salt)
 		}); err != nil {
-			return shell.Told(err, "votes")
+			return shell.FaultError(err, "votes")
 		}
 		if f.salt == "" {
 			g.Logf("%s is bound to numbers of teachers and classes; with --salt it would be to these votes", f.join)

@@ -61,7 +61,7 @@ func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []str
 	}
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
 	if f.out != "" {
-		if err := cmp.Or(out.Apart("the salt", f.salt), out.Apart("the file of ids", args...), out.Possible()); err != nil {
+		if err := cmp.Or(out.CheckDistinct("the salt", f.salt), out.CheckDistinct("the file of ids", args...), out.CheckWritable()); err != nil {
 			return err
 		}
 	}

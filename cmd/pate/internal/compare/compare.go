@@ -95,7 +95,7 @@ func compare(ctx context.Context, g *shell.Globals, f compareFlags) error {
 	}
 	result, err := f.runIn(ctx, g, cfg)
 	if errors.Is(err, recipe.ErrBudget) {
-		return shell.DpsgdError(err)
+		return shell.TrainingError(err)
 	}
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 	if err != nil {
 		return nil, err
 	}
-	dir, keep, err := shell.Home(f.out, "compare-"+id.Name())
+	dir, keep, err := shell.RunFolder(f.out, "compare-"+id.Name())
 	if err != nil {
 		return nil, err
 	}

@@ -221,10 +221,10 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 			err = cfg.TryLedger(cmd.Context(), fresh)
 		}
 		if err != nil {
-			return shell.DpsgdError(err)
+			return shell.TrainingError(err)
 		}
 	}
-	return shell.DpsgdError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
+	return shell.TrainingError(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 
 func (f *dpsgdFlags) unitWord() string {
@@ -257,7 +257,7 @@ func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recip
 	if cmd.Flags().Changed("mode") {
 		file.Expect.Mode = &mode
 	}
-	account, fresh, err := shell.LookAt(file)
+	account, fresh, err := shell.LedgerConfig(file)
 	switch {
 	case err != nil:
 		return nil, fresh, err

@@ -134,7 +134,7 @@ func (f *predictFlags) checkOut(model string) error {
 		}
 		inputs = append(append(inputs, f.data.Data), inside...)
 	}
-	return shell.Target{Flag: "--out", Path: f.out, Topic: "dpsgd"}.Replaceable(inputs...)
+	return shell.Target{Flag: "--out", Path: f.out, Topic: "dpsgd"}.CheckReplaceable(inputs...)
 }
 
 // rows returns the rows to be asked about. Public reports whether they are known, or
@@ -155,10 +155,10 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.Label == "", m.Encoder.Columns()
 		data, err := dataset.Open(f.data.Data, opt)
 		if err != nil {
-			return dataset.Set{}, false, shell.Told(err, "data")
+			return dataset.Set{}, false, shell.FaultError(err, "data")
 		}
 		set, err := m.Rows(data.Table)
-		return set, f.public, shell.Told(err, "data")
+		return set, f.public, shell.FaultError(err, "data")
 	}
 	task, err := f.data.TaskOf(opt)
 	if err != nil {

@@ -32,7 +32,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 	if err != nil {
 		return err
 	}
-	dir, keep, err := shell.Home(f.out, "dpsgd-"+id.Name())
+	dir, keep, err := shell.RunFolder(f.out, "dpsgd-"+id.Name())
 	if err != nil {
 		return err
 	}

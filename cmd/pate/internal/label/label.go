@@ -232,7 +232,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 func labelError(err error, s aggregate.Setting) error {
 	var refused *label.Error
 	if errors.As(err, &refused) {
-		return shell.Told(err, "mechanisms")
+		return shell.FaultError(err, "mechanisms")
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {
@@ -245,7 +245,7 @@ func labelError(err error, s aggregate.Setting) error {
 			Why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
 			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), Topic: "privacy"}
 	}
-	return shell.Told(err, "votes")
+	return shell.FaultError(err, "votes")
 }
 
 // tell says on stderr what a person should know of the run.

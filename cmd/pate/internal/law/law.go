@@ -25,7 +25,7 @@ type lawReport struct {
 	Parameters       map[string]float64 `json:"parameters"`
 	Counts           []int              `json:"counts"`
 	Probabilities    []float64          `json:"probabilities"`
-	LogProbabilities []shell.JsonNumber `json:"log_probabilities"`
+	LogProbabilities []shell.Number     `json:"log_probabilities"`
 	Answered         *float64           `json:"answered,omitempty"` // of mechanisms that may decline
 	Distance         *int64             `json:"distance,omitempty"` // to instability, of stability mechanisms
 	Released         *float64           `json:"released,omitempty"` // of stability mechanisms: Answered
@@ -139,7 +139,7 @@ func lawJSON(m lawPage, value map[string]float64, counts []int, law aggregate.La
 	r := lawReport{Schema: schemaLaw, Mechanism: m.Name, Noise: m.Noise, Parameters: value, Counts: counts}
 	for _, l := range law.LogLabels {
 		r.Probabilities = append(r.Probabilities, math.Exp(l))
-		r.LogProbabilities = append(r.LogProbabilities, shell.JsonNumber(l))
+		r.LogProbabilities = append(r.LogProbabilities, shell.Number(l))
 	}
 	if m.d.Declines {
 		answered := -math.Expm1(law.LogDeclined)

@@ -30,7 +30,7 @@ of which a later head is known is refused, with exit code 5.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := release.Adopt(cmd.Context(), args[0], g.Warn)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], shell.Told(err, "ledger"))
+				return fmt.Errorf("%s: %w", args[0], shell.FaultError(err, "ledger"))
 			}
 			g.Logf("the head of %s is kept in %s", args[0], release.HeadFile(args[0]))
 			return nil

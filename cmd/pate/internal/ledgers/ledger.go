@@ -52,7 +52,7 @@ type ledgerReport struct {
 	Delta     float64             `json:"delta"`
 	Spent     float64             `json:"spent"` // in mode filter what the filter let through, which is no bound
 	Left      float64             `json:"left"`  // epsilon of the largest Gaussian release that still fits
-	Claim     shell.JsonNumber    `json:"claim"` // epsilon at delta of everything released
+	Claim     shell.Number        `json:"claim"` // epsilon at delta of everything released
 	Lines     int64               `json:"lines"`
 	Entries   int64               `json:"entries_total"`
 	Committed int64               `json:"committed_total"`
@@ -87,7 +87,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	claim, err := s.Claim(s.Config.Delta)
 	return ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
-		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.JsonNumber(claim),
+		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim),
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
 		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{},
 	}, err
@@ -130,7 +130,7 @@ func showLedger(g *shell.Globals, path string) error {
 	if err != nil {
 		return err
 	}
-	report.Checked = shell.Checked(known, ledger.Head{})
+	report.Checked = shell.HeadNames(known, ledger.Head{})
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		report.Shown = entries
@@ -343,7 +343,7 @@ func verifyLedger(g *shell.Globals, path string, head ledger.Head, signed *signe
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := reportVerified(g, path, sum, shell.Checked(known, head), signed, files); err != nil {
+	if err := reportVerified(g, path, sum, shell.HeadNames(known, head), signed, files); err != nil {
 		return err
 	}
 	return files.failure()

@@ -53,7 +53,7 @@ read. The signature is a file of JSON; nothing that is there is overwritten.`,
 
 func signLedger(g *shell.Globals, path, keyPath, out string) error {
 	target := shell.Target{Flag: "--out", Path: out, Topic: "ledger"}
-	if err := target.Replaceable(path, keyPath); err != nil {
+	if err := target.CheckReplaceable(path, keyPath); err != nil {
 		return err
 	}
 	key, err := readPrivateKey(keyPath)

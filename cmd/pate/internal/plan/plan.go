@@ -232,7 +232,7 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 	var votes []aggregate.Histogram
 	for b, err := range source.Histograms(ctx) {
 		if err != nil {
-			return nil, shell.Told(err, "votes")
+			return nil, shell.FaultError(err, "votes")
 		}
 		votes = append(votes, b.Histogram)
 	}

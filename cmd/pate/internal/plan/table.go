@@ -154,11 +154,11 @@ func (f *planTableFlags) rightLabels(cmd *cobra.Command, examples []plan.Example
 	opt := votes.Options{Classes: examples[0].Votes.Classes(), To: len(examples)}
 	source, err := votes.Open(cmd.Context(), []string{oneTeacher(f.labels)}, opt)
 	if err != nil {
-		return shell.Told(err, "votes")
+		return shell.FaultError(err, "votes")
 	}
 	for ballot, err := range source.Histograms(cmd.Context()) {
 		if err != nil {
-			return shell.Told(err, "votes")
+			return shell.FaultError(err, "votes")
 		}
 		examples[ballot.Query].Label = -1
 		for class, n := range ballot.Histogram.Reveal() {

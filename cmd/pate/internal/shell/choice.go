@@ -29,7 +29,7 @@ func (c *choice) Type() string   { return "string" }
 // Set stores a word that is allowed.
 func (c *choice) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
-		return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), DidYouMean(word, c.allowed))
+		return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), didYouMean(word, c.allowed))
 	}
 	*c.value = word
 	return nil

@@ -134,15 +134,15 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	}
 	data, err := dataset.Open(f.Data, opt)
 	if err != nil {
-		return dataset.Task{}, Told(err, "data")
+		return dataset.Task{}, FaultError(err, "data")
 	}
 	task, err := data.Task(dataset.Protocol(f.Split))
 	if err != nil {
-		return dataset.Task{}, Told(err, "data")
+		return dataset.Task{}, FaultError(err, "data")
 	}
 	if f.Quick {
 		if task.Private, err = task.Private.Sample(0.1); err != nil {
-			return dataset.Task{}, Told(err, "data")
+			return dataset.Task{}, FaultError(err, "data")
 		}
 	}
 	return task, nil

@@ -38,6 +38,7 @@ type CommandError struct {
 func (e *CommandError) Error() string { return e.What.Error() }
 func (e *CommandError) Unwrap() error { return e.What }
 
+// UsageError says that flags or arguments are wrong; nothing was done.
 func UsageError(topic string, what error) error {
 	return &CommandError{Code: ExitUsage, What: what, Topic: topic}
 }
@@ -48,9 +49,9 @@ func InputError(what error, why, fix, topic string) error {
 	return &CommandError{Code: ExitInvalidInput, What: what, Why: why, Fix: fix, Topic: topic}
 }
 
-// Told turns what a package says to a person into what the command says, with a
-// Topic to read on. Other errors stay what they are.
-func Told(err error, topic string) error {
+// FaultError returns the [fault] in err as a CommandError with a topic to read on. It
+// returns other errors as they are.
+func FaultError(err error, topic string) error {
 	words, found := fault.In(err)
 	if !found {
 		return err
@@ -66,7 +67,7 @@ func Told(err error, topic string) error {
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
-		err = Told(err, "ledger") // of package release; commands tell those of others
+		err = FaultError(err, "ledger") // of package release; commands tell those of others
 	}
 	switch {
 	case errors.As(err, &ce):
@@ -80,12 +81,12 @@ func Explain(command string, err error) (int, string) {
 			Fix: "ask for less, add noise, or raise the budget", Topic: "privacy"}
 	case errors.Is(err, experiments.ErrOtherRun), errors.Is(err, recipe.ErrOtherRun), errors.Is(err, teachers.ErrForeignCheckpoint), errors.Is(err, ledger.ErrOtherConfig):
 		ce = &CommandError{Code: ExitInvalidInput, What: err,
-			Why: "its votes and ledger belong to that run; mixing the two would spend unseen",
+			Why: "its key, ledger and checkpoints belong to that run; mixing the two would spend unseen",
 			Fix: "choose another --out, or repeat that command"}
 	case errors.Is(err, ledger.ErrSealed):
 		ce = &CommandError{Code: ExitInvalidInput, What: err,
-			Why: "the guarantee of this ledger holds for charges that were fixed before its first answer; nothing was spent",
-			Fix: "use a ledger made as a filter for what comes later, or another ledger and add up the two"}
+			Why: "the ledger was made in mode reserved: everything is charged before anything is released; nothing was spent",
+			Fix: "name another ledger, and add up the two; one of mode filter can be shared", Topic: "ledger"}
 	case errors.Is(err, ledger.ErrBroken):
 		ce = &CommandError{Code: ExitFailure, What: err,
 			Why: "a charge or an outcome could not be made durable, so nothing was released under it",
@@ -113,8 +114,8 @@ func Explain(command string, err error) (int, string) {
 	return ce.Code, fmt.Sprintln(strings.Join(lines, "\n"))
 }
 
-// DpsgdError adds what a person can do.
-func DpsgdError(err error) error {
+// TrainingError adds to an error of a training what a person can do about it.
+func TrainingError(err error) error {
 	var ce *CommandError
 	switch {
 	case err == nil || errors.As(err, &ce):
@@ -128,11 +129,6 @@ func DpsgdError(err error) error {
 	case errors.Is(err, ledger.ErrBudgetExceeded):
 		return &CommandError{Code: ExitOverBudget, What: err, Why: "all of a training is charged before a private row is looked at; nothing was spent",
 			Fix: "leave --noise-multiplier out to have it chosen, add noise, or train fewer --steps", Topic: "privacy"}
-	case errors.Is(err, ledger.ErrSealed):
-		return InputError(err, "the ledger was made in mode reserved: everything is charged before anything is released",
-			"name another ledger; one of mode filter can be shared", "ledger")
-	case errors.Is(err, recipe.ErrOtherRun), errors.Is(err, ledger.ErrOtherConfig):
-		return InputError(err, "its key, charges and checkpoint belong to that run and those data", "choose another --out, or repeat that command", "dpsgd")
 	case errors.Is(err, dpsgd.ErrCheckpoint):
 		return &CommandError{Code: ExitCheckFailed, What: err, Why: "the training cannot go on from there; its charge stays",
 			Fix: "remove the checkpoint to train again from the start, to the same model at no further cost", Topic: "dpsgd"}

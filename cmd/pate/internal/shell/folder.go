@@ -26,9 +26,9 @@ type FolderRun struct {
 	Print func() error
 }
 
-// Home is where a run lives: out, or a folder of this name in the user's cache that is
+// RunFolder is where a run lives: out, or a folder of this name in the user's cache that is
 // removed when the run is done.
-func Home(out, name string) (dir string, keep bool, err error) {
+func RunFolder(out, name string) (dir string, keep bool, err error) {
 	if out != "" {
 		return out, true, nil
 	}

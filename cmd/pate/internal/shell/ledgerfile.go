@@ -10,17 +10,17 @@ import (
 	"github.com/pate-go/pate/internal/filekind"
 )
 
-// LookAt returns how a ledger is to be opened, and whether it is new: then it must be
+// LedgerConfig returns how a ledger is to be opened, and whether it is new: then it must be
 // known what it is for, and its folder must be there.
-func LookAt(file release.File) (account ledger.Config, fresh bool, err error) {
+func LedgerConfig(file release.File) (account ledger.Config, fresh bool, err error) {
 	account, fresh, err = file.Look()
 	if err == nil && fresh {
 		if account.Epsilon == 0 {
 			return account, true, UsageError("privacy", fmt.Errorf("--epsilon is required: %s is new", file.Path))
 		}
-		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.Possible()
+		err = Target{Flag: "--ledger", Path: file.Path, Topic: "ledger"}.CheckWritable()
 	}
-	return account, fresh, Told(err, "ledger")
+	return account, fresh, FaultError(err, "ledger")
 }
 
 // OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
@@ -31,7 +31,7 @@ func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
 	}
 	known, err := release.Know(path)
 	if err != nil {
-		return nil, nil, Told(err, "ledger")
+		return nil, nil, FaultError(err, "ledger")
 	}
 	f, err := durable.OpenRegular(path)
 	if err != nil {
@@ -40,8 +40,8 @@ func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
 	return f, known, nil
 }
 
-// Checked names the heads that a ledger was found to hold.
-func Checked(known *release.Known, given ledger.Head) []string {
+// HeadNames names the heads that a ledger was found to hold.
+func HeadNames(known *release.Known, given ledger.Head) []string {
 	names := []string{}
 	for _, head := range []struct {
 		name string

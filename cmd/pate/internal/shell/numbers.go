@@ -10,11 +10,11 @@ import (
 	"github.com/pate-go/pate/internal/number"
 )
 
-// JsonNumber is a float64 whose infinity is null, which JSON can say.
-type JsonNumber float64
+// Number is a float64 whose infinity is null, which JSON can say.
+type Number float64
 
 // MarshalJSON implements json.Marshaler.
-func (x JsonNumber) MarshalJSON() ([]byte, error) {
+func (x Number) MarshalJSON() ([]byte, error) {
 	if math.IsInf(float64(x), 0) {
 		return []byte("null"), nil
 	}

@@ -117,7 +117,7 @@ func (f *ParameterFlags) described() (aggregate.Description, error) {
 	i := slices.IndexFunc(f.known, func(d aggregate.Description) bool { return d.Name == f.Mechanism })
 	if i < 0 {
 		return aggregate.Description{}, UsageError("mechanisms", fmt.Errorf("--mechanism %q: must be one of %s%s",
-			f.Mechanism, strings.Join(f.names(), ", "), DidYouMean(f.Mechanism, f.names())))
+			f.Mechanism, strings.Join(f.names(), ", "), didYouMean(f.Mechanism, f.names())))
 	}
 	return f.known[i], nil
 }

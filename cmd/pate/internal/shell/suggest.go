@@ -11,12 +11,12 @@ import (
 // farthest is how many edits a suggestion may be away from what was typed.
 const farthest = 2
 
-// DidYouMean returns "; did you mean X?" for the nearest of the words, nothing where
+// didYouMean returns "; did you mean X?" for the nearest of the words, nothing where
 // none is near.
-func DidYouMean(typed string, words []string) string {
+func didYouMean(typed string, words []string) string {
 	best, found := farthest+1, ""
 	for _, w := range words {
-		d := EditDistance(typed, w)
+		d := editDistance(typed, w)
 		if len(typed) > 1 && strings.HasPrefix(w, typed) {
 			d = min(d, 1)
 		}
@@ -30,9 +30,9 @@ func DidYouMean(typed string, words []string) string {
 	return fmt.Sprintf("; did you mean %s?", found)
 }
 
-// EditDistance returns how many letters have to be changed, added, removed or swapped
+// editDistance returns how many letters have to be changed, added, removed or swapped
 // with their neighbour to make b of a.
-func EditDistance(a, b string) int {
+func editDistance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	rows := make([][]int, len(x)+1)
 	for i := range rows {
@@ -67,7 +67,7 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return fmt.Errorf("unknown flag --%s of %s%s", typed, cmd.CommandPath(), DidYouMean("--"+typed, names))
+	return fmt.Errorf("unknown flag --%s of %s%s", typed, cmd.CommandPath(), didYouMean("--"+typed, names))
 }
 
 // SuggestCommand refuses a word that is no command below cmd.
@@ -75,7 +75,7 @@ func SuggestCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], DidYouMean(args[0], commandNames(cmd)))
+	return fmt.Errorf("%s has no command %q%s", cmd.CommandPath(), args[0], didYouMean(args[0], commandNames(cmd)))
 }
 
 // commandNames lists the commands and help topics below cmd.

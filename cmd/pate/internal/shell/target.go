@@ -20,9 +20,9 @@ type Target struct {
 	Topic string
 }
 
-// Apart refuses a target that is one of the files named, by whatever link; what is
+// CheckDistinct refuses a target that is one of the files named, by whatever link; what is
 // one of several words, such as "the votes".
-func (t Target) Apart(what string, paths ...string) error {
+func (t Target) CheckDistinct(what string, paths ...string) error {
 	for _, path := range paths {
 		same, err := durable.Same(t.Path, path)
 		if err != nil {
@@ -35,16 +35,16 @@ func (t Target) Apart(what string, paths ...string) error {
 	return nil
 }
 
-// Possible refuses a target that no file can be made at.
-func (t Target) Possible() error {
+// CheckWritable refuses a target that no file can be made at.
+func (t Target) CheckWritable() error {
 	if err := durable.Writable(t.Path); err != nil {
 		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged", "make its folder, or name another file", t.Topic)
 	}
 	return nil
 }
 
-// Free refuses a target that is there.
-func (t Target) Free() error {
+// CheckAbsent refuses a target that is there.
+func (t Target) CheckAbsent() error {
 	there, err := durable.Exists(t.Path)
 	if err != nil {
 		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
@@ -55,19 +55,19 @@ func (t Target) Free() error {
 	return nil
 }
 
-// Replaceable refuses a target that is one of the inputs or belongs to one of them, that
+// CheckReplaceable refuses a target that is one of the inputs or belongs to one of them, that
 // is a ledger or a key, or that cannot be written. Anything else that is there may be
 // replaced.
-func (t Target) Replaceable(inputs ...string) error {
+func (t Target) CheckReplaceable(inputs ...string) error {
 	for _, input := range inputs {
-		if err := t.Apart("an input of this command", input, release.HeadFile(input), release.IDFile(input)); err != nil {
+		if err := t.CheckDistinct("an input of this command", input, release.HeadFile(input), release.IDFile(input)); err != nil {
 			return err
 		}
 	}
 	f, err := durable.OpenRegular(t.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return t.Possible()
+		return t.CheckWritable()
 	case err != nil:
 		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
 	}
@@ -82,7 +82,7 @@ func (t Target) Replaceable(inputs ...string) error {
 			return InputError(fmt.Errorf("%s %s is a ledger or a key", t.Flag, t.Path), "it would be lost; nothing was written", "name another file", t.Topic)
 		}
 	}
-	return t.Possible()
+	return t.CheckWritable()
 }
 
 func (t Target) foreign() error {
@@ -104,14 +104,14 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 		}
 		return err
 	}
-	if err := t.Possible(); err != nil {
+	if err := t.CheckWritable(); err != nil {
 		return err
 	}
 	return durable.WriteFile(t.Path, mode, write)
 }
 
-// FilesOf are the files that paths or patterns name.
-func FilesOf(paths []string) []string {
+// ExpandPaths are the files that paths or patterns name.
+func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {
 		if found, err := filepath.Glob(path); err == nil { // a bad pattern is found out by who reads it

@@ -120,7 +120,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	}
 	s, err := votes.Open(ctx, paths, opt)
 	if err != nil {
-		return nil, Told(err, "votes")
+		return nil, FaultError(err, "votes")
 	}
 	return s, nil
 }
@@ -134,7 +134,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	opt.From, opt.To = 0, 0
 	r, err := votes.Check(ctx, paths, opt)
 	if err != nil {
-		return nil, Told(err, "votes")
+		return nil, FaultError(err, "votes")
 	}
 	return r, nil
 }
@@ -144,7 +144,7 @@ func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {
 		if f.stdin.spool, err = votes.NewSpool(ctx, f.stdin.in, maxStdin); err != nil {
-			return opt, Told(err, "votes")
+			return opt, FaultError(err, "votes")
 		}
 		opt.Spool = f.stdin.spool
 	}

@@ -76,7 +76,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	}
 	target := shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 	if f.out != "" {
-		if err := target.Replaceable(inputs...); err != nil {
+		if err := target.CheckReplaceable(inputs...); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 		}
 		defer file.Close()
 		sources = append(sources, statement.Source{Name: filepath.Base(path), Ledger: file, Kept: known.Kept(ledger.Head{}),
-			Compared: func() bool { return len(shell.Checked(known, ledger.Head{})) > 0 }})
+			Compared: func() bool { return len(shell.HeadNames(known, ledger.Head{})) > 0 }})
 	}
 	s, err := statement.Make(opt, sources...)
 	if err != nil {
