@@ -242,6 +242,13 @@ func (r *release) unclipped() float64 {
 	return float64(r.total[r.parameters]) / float64(r.units)
 }
 
+// Fingerprint returns a hash of everything but the key that a run by [Train] is a function
+// of. It is a fingerprint of secrets: under a key it tells one run from another, and without
+// a key it confirms guesses of the data.
+func Fingerprint(model Model, data Data, cfg Config) []byte {
+	return fingerprint(cfg.text(), model, data, cfg.Workers)
+}
+
 // fingerprint returns a hash of everything that a run is a function of. So different runs
 // under one key take different samples and meet different noise. The caller passes the
 // configuration as text.

@@ -59,12 +59,22 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 	if err != nil {
 		return nil, err
 	}
+	return s.check(ctx, perTeacher)
+}
+
+// Check is [Check] for votes that were opened. It covers all queries of the file.
+func (s *Source) Check(ctx context.Context) (*Report, error) {
+	return s.check(ctx, len(s.files) > 1)
+}
+
+func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
+	opt := s.opt
 	c := &checker{source: s, Report: Report{
 		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts, ClassNames: s.ClassNames(),
 		ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes), LeastVotes: math.MaxInt,
 	}}
 	if perTeacher {
-		for _, in := range files {
+		for _, in := range s.files {
 			c.Names = append(c.Names, in.name)
 		}
 	}
@@ -72,6 +82,7 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 	c.counts = make([]int, s.classes)
 	h := s.newHash()
 	var buf []byte
+	var err error
 	switch {
 	case opt.Counts:
 		c.voters = nil

@@ -185,6 +185,17 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	return s, nil
 }
 
+// Part returns the source of the queries from <= q < to alone, counted from the start of
+// the file.
+func (s *Source) Part(from, to int) (*Source, error) {
+	if from < 0 || from >= to || to > s.shape.rows {
+		return nil, fmt.Errorf("votes: queries %d:%d of %d", from, to, s.shape.rows)
+	}
+	part := *s
+	part.from, part.to = from, to
+	return &part, nil
+}
+
 // Queries is how many queries were chosen.
 func (s *Source) Queries() int { return s.to - s.from }
 

@@ -1,0 +1,151 @@
+package pate_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+func TestMain(m *testing.M) {
+	state, err := os.MkdirTemp("", "pate-state")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_STATE_HOME", state) // not that of the user
+	code := m.Run()
+	os.RemoveAll(state)
+	os.Exit(code)
+}
+
+// options is a budget in a folder of the test.
+func options(t *testing.T) pate.Options {
+	dir := t.TempDir()
+	return pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "out")}
+}
+
+func open(t *testing.T, text string, opt votes.Options) *votes.Source {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "votes.csv")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	v, err := votes.Open(t.Context(), []string{path}, opt)
+	require.NoError(t, err)
+	return v
+}
+
+// summary verifies a ledger.
+func summary(t *testing.T, path string) ledger.Summary {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, err := ledger.Verify(f, nil)
+	require.NoError(t, err)
+	return s
+}
+
+// ensemble writes the votes of teachers of whom one in five is wrong, each by itself.
+func ensemble(queries, teachers int) string {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for q := range queries {
+		for i := range teachers {
+			class := q % 3
+			if rnd.IntN(5) == 0 {
+				class = (class + 1 + rnd.IntN(2)) % 3
+			}
+			b.WriteByte(byte('0' + class))
+			b.WriteByte(",\n"[(i+1)/teachers])
+		}
+	}
+	return b.String()
+}
+
+func TestLabel(t *testing.T) {
+	v := open(t, ensemble(120, 100), votes.Options{Classes: 3})
+	o := options(t)
+	first, err := pate.Label(t.Context(), v, o)
+	require.NoError(t, err)
+	require.True(t, first.Releasable)
+	require.LessOrEqual(t, first.Epsilon, o.Epsilon)
+	require.Len(t, first.Labels, first.Asked)
+	require.Greater(t, first.Answered, 5)
+	right := 0
+	for i, l := range first.Labels {
+		require.Equal(t, i, l.Query)
+		if l.Class == l.Query%3 {
+			right++
+		}
+	}
+	require.GreaterOrEqual(t, right, first.Answered*3/4, "a clear vote is right nine times in ten")
+	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
+	require.True(t, says(o.Ledger))
+
+	again, err := pate.Label(t.Context(), v, o)
+	require.NoError(t, err)
+	require.True(t, again.Complete)
+	require.Equal(t, first.Labels, again.Labels)
+	require.EqualValues(t, 1, summary(t, o.Ledger).Commits, "nothing more was charged")
+
+	o.Out += "2"
+	_, err = pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)
+	require.Error(t, err, "the queries were answered")
+	o.Pool = "another"
+	_, err = pate.Label(t.Context(), open(t, ensemble(121, 100), votes.Options{Classes: 3}), o)
+	require.Error(t, err, "the ledger takes no more")
+	require.NoFileExists(t, o.Out)
+}
+
+// What would make a claim untrue, or waste a budget, is refused before there is a ledger.
+func TestLabelRefuses(t *testing.T) {
+	seed := uint64(1)
+	for name, c := range map[string]struct {
+		votes string
+		opt   votes.Options
+		edit  func(*pate.Options)
+		want  string
+	}{
+		"transposed":     {ensemble(20, 100), votes.Options{Classes: 3}, nil, "transposed"},
+		"other teachers": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Teachers = 30 }, "Options.Teachers says 30"},
+		"duplicates":     {"", votes.Options{Classes: 3}, nil, ""},
+		"a wasted one":   {ensemble(30, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Epsilon = 1 }, "or raise Epsilon to"},
+		"no ledger":      {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Ledger = "" }, "Options.Ledger"},
+		"no file":        {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.Out = "" }, "Options.Out"},
+		"a bad accuracy": {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.MinAccuracy = 90 }, "MinAccuracy"},
+		"teachers' too":  {ensemble(100, 20), votes.Options{Classes: 3}, func(o *pate.Options) { o.TeacherAccuracy = 90; o.Seed = &seed }, "TeacherAccuracy"},
+		"counts alone":   {"9,1,0\n", votes.Options{Counts: true}, nil, "votes.Options.Teachers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			if c.edit != nil {
+				c.edit(&o)
+			}
+			if name == "duplicates" {
+				twice := ""
+				for line := range strings.Lines(ensemble(200, 20)) {
+					twice += line[:len(line)-1] + "," + line[:1] + "\n"
+				}
+				c.votes, c.want = twice, "equal votes everywhere: 0, 20"
+			}
+			_, err := pate.Label(t.Context(), open(t, c.votes, c.opt), o)
+			require.ErrorContains(t, err, c.want)
+			if name == "a wasted one" {
+				var none *plan.NoPlanError
+				require.ErrorAs(t, err, &none)
+			}
+			require.NoFileExists(t, o.Ledger)
+			require.NoFileExists(t, o.Out)
+		})
+	}
+	_, err := pate.Label(context.Background(), nil, options(t))
+	require.ErrorContains(t, err, "no votes")
+}

@@ -1,0 +1,192 @@
+package pate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate"
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+func records(n int) dpsgd.Data {
+	d := dpsgd.Data{X: blas32.General{Rows: n, Cols: 2, Stride: 2}, Y: make([]int, n)}
+	for i := range d.Y {
+		d.Y[i] = i % 2
+		d.X.Data = append(d.X.Data, float32(1-i%2), float32(i%2))
+	}
+	return d
+}
+
+func softmax(t *testing.T) *nn.Model {
+	m, err := nn.NewSoftmax(2, 2)
+	require.NoError(t, err)
+	return m
+}
+
+func config() dpsgd.Config {
+	return dpsgd.Config{SamplingProbability: 0.1, Steps: 10, ClipNorm: 1, LearningRate: 1}
+}
+
+func TestTrain(t *testing.T) {
+	o, m := options(t), softmax(t)
+	first, err := pate.Train(t.Context(), m, records(500), config(), o)
+	require.NoError(t, err)
+	require.True(t, first.Releasable)
+	bound, err := accountant.Epsilon(accountant.AddRemove, o.Delta, first.Event)
+	require.NoError(t, err)
+	require.LessOrEqual(t, first.Epsilon, o.Epsilon)
+	require.Greater(t, bound.Upper, 0.99*o.Epsilon, "the noise is the least that fits")
+	cfg := config()
+	cfg.NoiseMultiplier = first.NoiseMultiplier
+	require.Equal(t, cfg.Event(), first.Event)
+	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
+
+	same := softmax(t)
+	again, err := pate.Train(t.Context(), same, records(500), config(), o)
+	require.NoError(t, err)
+	require.True(t, again.Complete)
+	require.Equal(t, first.Event, again.Event)
+	require.Equal(t, m.Parameters(), same.Parameters(), "it is read from its file")
+
+	other := softmax(t)
+	o.Out += "2"
+	_, err = pate.Train(t.Context(), other, records(499), config(), o)
+	require.ErrorContains(t, err, "takes no more")
+	require.Equal(t, softmax(t).Parameters(), other.Parameters(), "as it was")
+}
+
+// However a training is interrupted, it goes on to the same model and is charged once.
+func TestTrainGoesOn(t *testing.T) {
+	var places []string
+	_, err := pate.Train(crash.With(t.Context(), func(place string) error {
+		places = append(places, place)
+		return nil
+	}), softmax(t), records(500), config(), options(t))
+	require.NoError(t, err)
+	require.Greater(t, len(places), 4)
+	stop := errors.New("killed")
+	for _, place := range slices.Compact(slices.Sorted(slices.Values(places))) {
+		t.Run(place, func(t *testing.T) {
+			o, m := options(t), softmax(t)
+			var drawn []byte
+			_, err := pate.Train(crash.With(t.Context(), func(at string) error {
+				if at != place {
+					return nil
+				}
+				files, err := filepath.Glob(filepath.Join(filepath.Dir(o.Out), ".out.*.tmp"))
+				require.NoError(t, err)
+				if len(files) == 1 {
+					drawn, err = os.ReadFile(files[0])
+					require.NoError(t, err)
+				}
+				return stop
+			}), m, records(500), config(), o)
+			require.ErrorIs(t, err, stop)
+			require.Equal(t, softmax(t).Parameters(), m.Parameters(), "as it was")
+			_, err = pate.Train(t.Context(), m, records(500), config(), o)
+			require.NoError(t, err)
+			s := summary(t, o.Ledger)
+			require.EqualValues(t, 1, s.Entries)
+			require.EqualValues(t, 1, s.Commits)
+			file, err := os.ReadFile(o.Out)
+			require.NoError(t, err)
+			if len(drawn) > 0 {
+				require.Equal(t, drawn, file, "the same noise")
+			}
+			keys, err := filepath.Glob(o.Ledger + ".*.key")
+			require.NoError(t, err)
+			require.Empty(t, keys)
+		})
+	}
+}
+
+// A ledger made to be shared takes labels and a model, and its budget covers both.
+func TestLabelsAndAModelOnOneLedger(t *testing.T) {
+	o := options(t)
+	o.Epsilon, o.Shared = 6, true
+	v := open(t, ensemble(200, 100), votes.Options{Classes: 3, To: 10})
+	_, err := pate.Label(t.Context(), v, o)
+	require.NoError(t, err)
+	spent := o
+	o.Out += "2"
+	trained, err := pate.Train(t.Context(), softmax(t), records(500), config(), o)
+	require.NoError(t, err)
+	require.Equal(t, o.Epsilon, trained.Epsilon)
+	require.EqualValues(t, 2, summary(t, o.Ledger).Commits)
+	spent.Out += "3"
+	_, err = pate.Train(t.Context(), softmax(t), records(400), config(), spent)
+	require.ErrorContains(t, err, "nothing left for a model")
+	require.NoFileExists(t, spent.Out)
+}
+
+func TestTrainRefuses(t *testing.T) {
+	seed := uint64(1)
+	for name, c := range map[string]struct {
+		edit func(*dpsgd.Config, *pate.Options)
+		want string
+	}{
+		"noise":     {func(c *dpsgd.Config, _ *pate.Options) { c.NoiseMultiplier = 1 }, "finds the noise"},
+		"delta":     {func(_ *dpsgd.Config, o *pate.Options) { o.Delta = 0.01 }, "not below 1/500"},
+		"no steps":  {func(c *dpsgd.Config, _ *pate.Options) { c.Steps = 0 }, "Config.Steps"},
+		"no ledger": {func(_ *dpsgd.Config, o *pate.Options) { o.Ledger = "" }, "Options.Ledger"},
+		"epsilon":   {func(_ *dpsgd.Config, o *pate.Options) { o.Epsilon = -1 }, ""},
+	} {
+		o, cfg := options(t), config()
+		c.edit(&cfg, &o)
+		_, err := pate.Train(t.Context(), softmax(t), records(500), cfg, o)
+		require.ErrorContains(t, err, c.want, name)
+		if o.Ledger != "" {
+			require.NoFileExists(t, o.Ledger, name)
+		}
+	}
+
+	// Seeded runs are for experiments, on ledgers of their own.
+	o := options(t)
+	o.Seed = &seed
+	m := softmax(t)
+	trained, err := pate.Train(t.Context(), m, records(500), config(), o)
+	require.NoError(t, err)
+	require.False(t, trained.Releasable)
+	require.False(t, says(o.Ledger))
+	secret := o
+	secret.Seed, secret.Out = nil, o.Out+"2"
+	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
+	require.ErrorContains(t, err, "ledgers of their own")
+	secret = options(t)
+	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
+	require.NoError(t, err)
+	secret.Seed, secret.Out = &seed, secret.Out+"2"
+	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
+	require.ErrorContains(t, err, "ledgers of their own")
+	twin := options(t)
+	twin.Seed = &seed
+	repeated := softmax(t)
+	_, err = pate.Train(t.Context(), repeated, records(500), config(), twin)
+	require.NoError(t, err)
+	require.Equal(t, m.Parameters(), repeated.Parameters())
+}
+
+// Nothing about the data stands on the ledger but a name under its secret.
+func TestTheLedgerDoesNotNameTheData(t *testing.T) {
+	o := options(t)
+	_, err := pate.Train(context.Background(), softmax(t), records(500), config(), o)
+	require.NoError(t, err)
+	text, err := os.ReadFile(o.Ledger)
+	require.NoError(t, err)
+	cfg := config()
+	cfg.NoiseMultiplier = 1
+	bare := fmt.Sprintf("%x", dpsgd.Fingerprint(softmax(t), records(500), cfg))
+	require.NotContains(t, string(text), bare[:12])
+}
