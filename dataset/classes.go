@@ -146,10 +146,10 @@ func (t *Table) classify(classes []string, rows []int) (kept, class []int, err e
 		}
 		switch {
 		case !declared && !known && label == "":
-			return nil, nil, &InputError{File: t.Name, Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
+			return nil, nil, &InputError{File: t.file(), Row: t.line(t.Y[i]), What: "has a row without a label", Why: whyRefused,
 				Fix: "remove the row, fill in the label, or say with --other-labels what becomes of it"}
 		case !declared && !known:
-			return nil, nil, &InputError{File: t.Name, Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
+			return nil, nil, &InputError{File: t.file(), Row: t.line(t.Y[i]), What: fmt.Sprintf("has label %q, which is no class", label), Why: whyRefused, Fix: fixRefused}
 		case y >= 0:
 			kept, class = append(kept, i), append(class, y)
 		}

@@ -192,6 +192,7 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	}
 	defer in.close()
 	about := in.about()
+	about.path = src.Path
 	if len(about.Labels) == 0 {
 		return Set{}, &InputError{File: src.Path, What: "has no labels", Why: "teachers learn from labelled rows", Fix: "name the column or the file with --label or --labels, or put images into a folder for each class"}
 	}
@@ -238,7 +239,7 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 		return blas32.General{}, err
 	}
 	if !s.reading.Accept {
-		if err := s.differences(t.Name, unlikeCells(picked, s.usual)); err != nil {
+		if err := s.differences(t.path, unlikeCells(picked, s.usual)); err != nil {
 			return blas32.General{}, err
 		}
 	}
@@ -249,7 +250,7 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 func (s *Schema) align(t *Table) (*Table, error) {
 	if s.bare != nil || t.bare {
 		if !t.bare || !slices.Equal(s.bare, t.header) {
-			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d columns, and the public rows %d; one of the two files has no header", len(t.header), len(s.bare)),
+			return nil, &InputError{File: t.file(), What: fmt.Sprintf("has %d columns, and the public rows %d; one of the two files has no header", len(t.header), len(s.bare)),
 				Why: "columns are found by their names, and without names by their place", Fix: "give both files a header, or the same columns in the same order"}
 		}
 	}
@@ -271,10 +272,10 @@ func (s *Schema) align(t *Table) (*Table, error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return nil, &InputError{File: t.Name, What: "has no column " + strings.Join(missing, ", ") + ", and the public rows have",
+		return nil, &InputError{File: t.file(), What: "has no column " + strings.Join(missing, ", ") + ", and the public rows have",
 			Why: "its columns are " + shown(t.header), Fix: "name the columns alike, or leave them out of both with --drop"}
 	case len(twice) > 0:
-		return nil, &InputError{File: t.Name, What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
+		return nil, &InputError{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
 	}
 	return &picked, nil
 }

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"hash/maphash"
@@ -29,6 +30,7 @@ type Table struct {
 	lines  []int    // of the file, where each label first stands
 	bare   bool     // the file has no header
 	header []string // the names of all columns of the file
+	path   string   // for messages; the name stands for it
 }
 
 // splitKeys is what [SplitTable] splits rows by.
@@ -44,6 +46,9 @@ type Column struct {
 	Name   string
 	Values []string // trimmed cells
 }
+
+// file names the table in a message.
+func (t *Table) file() string { return cmp.Or(t.path, t.Name) }
 
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.Y) }

@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -146,7 +147,7 @@ func TestOtherVotesAreNotFree(t *testing.T) {
 	_, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "private", "run-0")))
-	cfg.Learner = BernoulliNB
+	cfg.Learner = training.BernoulliNB
 	_, err = Compare(context.Background(), cfg)
 	require.ErrorContains(t, err, "ledger")
 }

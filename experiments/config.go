@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
+	"github.com/pate-go/pate/teachers/training"
 )
 
 // Methods of a comparison, in the order of the table.
@@ -166,7 +167,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.named = c.Features
 	if c.Features == "" {
-		c.Features = defaultFeatures(c.Task, c.Learner)
+		c.Features = training.DefaultFeatures(c.Task.Kind, c.Task.Image, c.Learner)
 	}
 	if !slices.Contains(features.Names(), c.Features) {
 		return c, fmt.Errorf("features %q are not one of %s", c.Features, strings.Join(features.Names(), ", "))

@@ -13,8 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
-
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
@@ -122,7 +120,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 	if err := durable.PrivateFolder(filepath.Join(path, "private")); err != nil {
 		return f, fmt.Errorf("experiments: %w", err)
 	}
-	unlock, err := lock(ctx, filepath.Join(path, "private", "lock"))
+	unlock, err := durable.Lock(ctx, filepath.Join(path, "private", "lock"))
 	if err != nil {
 		return f, err
 	}
@@ -133,33 +131,6 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 	}
 	f.Finished = f.Key.IsZero()
 	return f, nil
-}
-
-// lock takes a lock file, however long that takes, but not beyond ctx.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
-	type taken struct {
-		unlock func()
-		err    error
-	}
-	done := make(chan taken, 1)
-	go func() {
-		unlock, err := lockedfile.MutexAt(path).Lock()
-		done <- taken{unlock, err}
-	}()
-	select {
-	case t := <-done:
-		if t.err != nil {
-			return nil, fmt.Errorf("experiments: %w", t.err)
-		}
-		return t.unlock, nil
-	case <-ctx.Done():
-		go func() { // give it back when it comes after all
-			if t := <-done; t.err == nil {
-				t.unlock()
-			}
-		}()
-		return nil, fmt.Errorf("experiments: waiting for another process to leave the folder: %w", ctx.Err())
-	}
 }
 
 // openRun returns the key of the run in a locked folder, or starts one; the zero

@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -38,7 +39,7 @@ func runPoll(ctx context.Context, c Config, p prepared, seed int) (poll, error) 
 	if err != nil {
 		return poll{}, err
 	}
-	learner, err := newLearner(ctx, c.Learner, p.private.Cols, c.Task.Image)
+	learner, err := training.NewLearner(ctx, c.Learner, p.private.Cols, c.Task.Image)
 	if err != nil {
 		return poll{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/teachers/training"
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers
@@ -22,18 +23,12 @@ import (
 // everywhere in the literature, epsilon does not cover the tuning
 // (`pate compare --split development` repeats it).
 
-// teachers is the number of teachers: n units make about sqrt(n) of sqrt(n)
-// units each, at least 100 where each still gets 15. More teachers give larger
-// gaps between vote counts, hence more answers for the same noise; fewer have
-// more to learn from. On MNIST 250, 500 and 1000 teachers reach the same student
-// accuracy; on optdigits 100 are better than 50 and 150.
+// teachers is the number of teachers: as given, or by the number of units.
 func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers
 	}
-	n := c.units // rows would tell how many a unit has
-	root := 10 * int(math.Ceil(math.Sqrt(float64(n))/10))
-	return min(n, max(2, root, min(100, n/15)))
+	return training.TeachersFor(c.units) // rows would tell how many a unit has
 }
 
 // noiseShare is the vote noise as a share of the number of teachers: at 0.2 two

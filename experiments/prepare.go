@@ -10,22 +10,6 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// minHOG is the smallest image side that gives features.NameHOG two cells to block.
-const minHOG = 8
-
-func defaultFeatures(t dataset.Task, learner string) string {
-	switch {
-	case t.Image.Rows > 0 && ofGolearn(learner):
-		return features.NameDeskewed
-	case t.Image.Rows < minHOG || t.Image.Cols < minHOG:
-		return features.NamePixels
-	case t.Kind == dataset.Handwriting:
-		return features.NameDeskewedHOG
-	default:
-		return features.NameHOG
-	}
-}
-
 // dimensions returns the number of features of the teachers.
 func (c Config) dimensions() int {
 	shape := c.Task.Image

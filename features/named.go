@@ -29,10 +29,18 @@ func Named(name string, shape dataset.Shape) (Extractor, error) {
 	case shape == dataset.Shape{}:
 		return nil, fmt.Errorf("features %q are for images, and these rows are not images; use %q", name, NamePixels)
 	case name == NameDeskewed:
-		return Standardize{Of: Deskew{}}, nil
+		return Standardize{Of: inColour(Deskew{}, shape)}, nil
 	case name == NameDeskewedHOG:
-		return Standardize{Of: Deskew{Of: StandardHOG()}}, nil
+		return Standardize{Of: inColour(Deskew{Of: StandardHOG()}, shape)}, nil
 	default:
-		return Standardize{Of: StandardHOG()}, nil
+		return Standardize{Of: inColour(StandardHOG(), shape)}, nil
 	}
+}
+
+// inColour returns an extractor for images of this shape, grey or in colour.
+func inColour(e Extractor, shape dataset.Shape) Extractor {
+	if shape.Planes() == 1 {
+		return e
+	}
+	return Colour{Of: e}
 }

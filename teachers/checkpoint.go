@@ -41,7 +41,7 @@ type checkpoint struct {
 
 const checkpointMagic = "pate teacher 1\n"
 
-func openCheckpoint(cfg Config, queries Matrix, classes int) (*checkpoint, error) {
+func openCheckpoint(cfg Config, mine []int, queries Matrix, classes int) (*checkpoint, error) {
 	if err := os.MkdirAll(cfg.Checkpoint, 0o700); err != nil {
 		return nil, fmt.Errorf("teachers: checkpoint: %w", err)
 	}
@@ -49,7 +49,9 @@ func openCheckpoint(cfg Config, queries Matrix, classes int) (*checkpoint, error
 	h := sha256.New()
 	hashMatrix(h, queries)
 	h.Sum(c.asked[:0])
-	durable.SweepFolder(cfg.Checkpoint) // what a killed process left
+	if len(mine) == cfg.Teachers {
+		durable.SweepFolder(cfg.Checkpoint) // what a killed process left; with parts, another may be at it
+	}
 	return c, nil
 }
 

@@ -25,7 +25,8 @@ type Config struct {
 
 	// Checkpoint is a folder for the votes of each teacher as it finishes, so that an
 	// interrupted run goes on from there. An empty string keeps none. The folder is made if
-	// missing (mode 0700). One process may use a folder at a time. The files are as secret
+	// missing (mode 0700). One process may use a folder at a time, or several of [TrainPart]
+	// for different parts. The files are as secret
 	// as the data. See [Train] for what is reused and refused.
 	Checkpoint string
 	// Fingerprint names the run in the checkpoint. It is a hash of everything that shapes a
@@ -40,6 +41,27 @@ type Config struct {
 // queryRows is how many queries are put to a model at a time. Train looks at ctx in
 // between.
 const queryRows = 512
+
+// ErrNoCheckpoint says that a part of the teachers was to be trained and nowhere to be kept.
+var ErrNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
+
+// TrainPart trains the teachers t with t mod parts = part, for a machine that shares the
+// checkpoint folder with others, and keeps their votes there. When all parts are done, or
+// some are, [Train] with the same arguments takes their votes over and trains the rest.
+func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) error {
+	switch {
+	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
+		return fmt.Errorf("teachers: part %d of %d, of %d teachers", part, parts, cfg.Teachers)
+	case cfg.Checkpoint == "":
+		return ErrNoCheckpoint
+	}
+	e, err := newEnsemble(cfg, part, parts, private, share, queries)
+	if err != nil {
+		return err
+	}
+	_, err = e.run(ctx)
+	return err
+}
 
 // Train fits one teacher on each share and returns the votes of all teachers on the
 // queries. The entry share[i] is the teacher of record i, from [Partition]. A teacher
@@ -57,7 +79,7 @@ const queryRows = 512
 // fingerprint or shape means that the folder belongs to another run: Train refuses it with
 // [ErrForeignCheckpoint] and leaves it alone.
 func Train(ctx context.Context, cfg Config, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
-	e, err := newEnsemble(cfg, private, share, queries)
+	e, err := newEnsemble(cfg, 0, 1, private, share, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +89,7 @@ func Train(ctx context.Context, cfg Config, private Dataset, share []int, querie
 // ensemble is one call of Train.
 type ensemble struct {
 	cfg     Config
+	mine    []int // teachers to train, ascending
 	private Dataset
 	members [][]int // records of each teacher, ascending
 	queries Matrix
@@ -77,7 +100,7 @@ type ensemble struct {
 	done int
 }
 
-func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ensemble, error) {
+func newEnsemble(cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*ensemble, error) {
 	switch {
 	case cfg.Learner == nil:
 		return nil, errors.New("teachers: Config.Learner is nil")
@@ -108,8 +131,11 @@ func newEnsemble(cfg Config, private Dataset, share []int, queries Matrix) (*ens
 		members[t] = append(members[t], i)
 	}
 	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: matrix}
+	for t := part; t < cfg.Teachers; t += parts {
+		e.mine = append(e.mine, t)
+	}
 	if cfg.Checkpoint != "" {
-		e.folder, err = openCheckpoint(cfg, queries, private.Classes)
+		e.folder, err = openCheckpoint(cfg, e.mine, queries, private.Classes)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +153,7 @@ func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 	}
 	teachers := make(chan int)
 	var wg sync.WaitGroup
-	for range min(workers, e.cfg.Teachers) {
+	for range min(workers, len(e.mine)) {
 		wg.Go(func() {
 			for t := range teachers {
 				if err := e.teacher(ctx, t); err != nil {
@@ -138,7 +164,7 @@ func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 		})
 	}
 hand:
-	for t := range e.cfg.Teachers {
+	for _, t := range e.mine {
 		select {
 		case teachers <- t:
 		case <-ctx.Done():
@@ -187,7 +213,7 @@ func (e *ensemble) teacher(ctx context.Context, t int) error {
 	defer e.mu.Unlock()
 	e.done++
 	if e.cfg.Progress != nil {
-		e.cfg.Progress(e.done, e.cfg.Teachers)
+		e.cfg.Progress(e.done, len(e.mine))
 	}
 	return nil
 }

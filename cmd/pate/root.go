@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
+	"github.com/pate-go/pate/cmd/pate/internal/train"
 	"github.com/pate-go/pate/internal/buildinfo"
 	"github.com/pate-go/pate/internal/table"
 )
@@ -63,7 +64,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.SetVersionTemplate("pate {{.Version}}\n")
 	root.AddCommand(compare.New(g), account.New(g), calibrate.New(g))
 	root.AddCommand(law.New(g), explain.New(g), plan.New(g))
-	root.AddCommand(check.New(g))
+	root.AddCommand(train.New(g), check.New(g))
 	root.AddCommand(audit.New(g))
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))

@@ -28,13 +28,21 @@ func (origin) Package() string { return "manifest" }
 //	 "teachers":4,"classes":10,"votes":"64 hexadecimal digits",
 //	 "silos":[{"name":"hospital-a","units":["32 hexadecimal digits",...]},...]}
 //
-// Each silo is one teacher. Its units are in ascending order, each once.
+// Each silo is one teacher. Its units are in ascending order, each once. What `pate train`
+// writes has no silos, because the size of a share is private, and
+//
+//	"class_names":["no","yes"],"queries":1000,"relation":"add_remove","training":{...}
 type Head struct {
 	Unit     string // what one id is: "patient", "record"
 	SaltID   string // [Salt.ID]
 	Teachers int    // of the whole ensemble, 0: not stated
 	Classes  int    // 0: not stated
 	Votes    string // [Salt.Votes] of the votes that the silos' teachers gave; "": not stated
+	// ClassNames are the names of the classes, in the order of their numbers. Nil: not stated.
+	ClassNames []string
+	Queries    int       // public rows that were asked, 0: not stated
+	Relation   string    // "add_remove"; "": not stated
+	Training   *Training // nil: the teachers were trained elsewhere
 }
 
 func (h Head) check() error {
@@ -50,7 +58,7 @@ func (h Head) check() error {
 	if h.Teachers < 0 || h.Classes < 0 || h.Teachers > maxSilos || h.Classes > maxSilos {
 		return fmt.Errorf("manifest: %d teachers and %d classes", h.Teachers, h.Classes)
 	}
-	return nil
+	return h.checkTraining()
 }
 
 // isHex reports whether text is size bytes in lower-case hexadecimal.
@@ -100,6 +108,9 @@ func newWriter(w io.Writer, head Head) (*writer, error) {
 	}
 	if head.Votes != "" {
 		fmt.Fprintf(out.w, ",\"votes\":%q", head.Votes)
+	}
+	if err := out.training(head); err != nil {
+		return nil, err
 	}
 	out.w.WriteString(",\"silos\":[")
 	return out, nil
@@ -168,6 +179,14 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 			head.Classes = p.number()
 		case "votes":
 			head.Votes = p.text()
+		case "class_names":
+			head.ClassNames = p.names()
+		case "queries":
+			head.Queries = p.number()
+		case "relation":
+			head.Relation = p.text()
+		case "training":
+			head.Training = p.training()
 		case "silos":
 			names := map[string]bool{}
 			p.array(func() {

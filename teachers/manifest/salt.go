@@ -72,12 +72,13 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 // LogValue returns a redacted word.
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash and
-// Votes are never equal.
+// Every MAC input starts with one of these numbers, so that the inputs of ID, Hash,
+// Votes and Data are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
 	domainVotes  = 2
+	domainData   = 3
 )
 
 // ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be
@@ -96,6 +97,11 @@ func (s Salt) Hash(id string) Hash {
 // hash could try them all.
 func (s Salt) Votes(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainVotes, string(hash[:])))
+}
+
+// Data returns, in hexadecimal, the keyed hash of private rows that have the given hash.
+func (s Salt) Data(hash [32]byte) string {
+	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
 }
 
 // IsZero reports whether s is the zero Salt.

@@ -16,11 +16,18 @@ type choice struct {
 	allowed []string
 }
 
+// foldedList is the length from which on a list of words is written with spaces.
+const foldedList = 50
+
 // ChoiceVar adds a flag to flags that takes one of allowed; usage is followed by the
 // list.
 func ChoiceVar(flags *pflag.FlagSet, value *string, name, standard string, allowed []string, usage string) {
 	*value = standard
-	flags.Var(&choice{value: value, allowed: allowed}, name, usage+": "+strings.Join(allowed, "|"))
+	list := strings.Join(allowed, "|")
+	if len(list) > foldedList {
+		list = strings.Join(allowed, ", ") // which help can fold
+	}
+	flags.Var(&choice{value: value, allowed: allowed}, name, usage+": "+list)
 }
 
 func (c *choice) String() string { return *c.value }

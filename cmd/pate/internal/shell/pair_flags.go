@@ -1,0 +1,142 @@
+package shell
+
+import (
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/dataset"
+)
+
+// PairFlags say which private and public rows a command reads, and how.
+type PairFlags struct {
+	Public string
+	Labels string
+	Units  string
+	// PublicLabels are labels of public NPY or idx rows.
+	PublicLabels string
+	UnitName     string
+	columns      ColumnFlags
+	data         DataFlags // the reading of a file
+	accept       bool
+}
+
+// Add registers the flags.
+func (f *PairFlags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Public, "public", "", "public rows: a CSV, NPY or idx file, or a folder of images (required)")
+	f.AddPrivate(flags)
+}
+
+// AddPrivate registers the flags apart from --public.
+func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
+	flags.StringVar(&f.data.Label, "label", "", "label column of a table: a name, or a number from 1")
+	flags.StringVar(&f.data.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
+	flags.StringVar(&f.UnitName, "unit-name", "", "what a unit is called (default: the unit column, or record)")
+	flags.StringVar(&f.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, or a text with one a line")
+	flags.StringVar(&f.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
+	flags.StringVar(&f.PublicLabels, "public-labels", "", "labels of public NPY or idx rows, if there are any")
+	f.columns.Add(flags)
+	f.data.AddReading(flags)
+	flags.StringVar(&f.data.Kind, "kind", "", "what images are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures)")
+	flags.BoolVar(&f.accept, "accept-differences", false, "train though the private rows are unlike the public ones in some column")
+}
+
+// Reading is how the rows are to be read.
+func (f *PairFlags) Reading() (dataset.Reading, error) {
+	opt, err := f.data.Options()
+	if err != nil {
+		return dataset.Reading{}, err
+	}
+	r := dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind, Accept: f.accept}
+	r.CSV.Drop, r.Keep, r.ImageSize, err = f.columns.parse()
+	return r, err
+}
+
+// PrivateSource and PublicSource name the files.
+func (f *PairFlags) PrivateSource(path string) dataset.Source {
+	return dataset.Source{Path: path, Labels: f.Labels, Units: f.Units}
+}
+
+// PublicSource names the public files.
+func (f *PairFlags) PublicSource() dataset.Source {
+	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
+}
+
+// UnitWord is what a unit is called.
+func (f *PairFlags) UnitWord() string {
+	switch {
+	case f.UnitName != "":
+		return f.UnitName
+	case f.data.Unit != "":
+		return f.data.Unit
+	}
+	return "record"
+}
+
+// Words are the flags that were given, as a shell reads them.
+func (f *PairFlags) Words() []string {
+	var words []string
+	for _, w := range []struct{ name, value string }{
+		{"public", f.Public}, {"label", f.data.Label}, {"unit", f.data.Unit}, {"unit-name", f.UnitName}, {"labels", f.Labels}, {"units", f.Units},
+		{"public-labels", f.PublicLabels}, {"drop", f.columns.drop}, {"keep", f.columns.keep}, {"image-size", f.columns.size},
+		{"separator", f.data.Separator}, {"class-names", f.data.ClassNames}, {"other-labels", f.data.OtherLabels}, {"kind", f.data.Kind},
+	} {
+		if w.value != "" {
+			words = append(words, "--"+w.name, ShellWord(w.value))
+		}
+	}
+	if f.data.Header != "auto" {
+		words = append(words, "--header", f.data.Header)
+	}
+	if f.data.Classes != 0 {
+		words = append(words, fmt.Sprintf("--classes %d", f.data.Classes))
+	}
+	if f.accept {
+		words = append(words, "--accept-differences")
+	}
+	return words
+}
+
+// ColumnFlags say which columns become features.
+type ColumnFlags struct{ drop, keep, size string }
+
+// Add registers the flags.
+func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.drop, "drop", "", "columns of a table that are no features, with commas")
+	flags.StringVar(&f.keep, "keep", "", "columns of a table that become features though they look like ids or free text")
+	flags.StringVar(&f.size, "image-size", "", "size to which images of a folder are brought, as ROWSxCOLUMNS (default: that of the public ones)")
+}
+
+// parse returns the names of columns, and the size.
+func (f *ColumnFlags) parse() (drop, keep []string, size dataset.Shape, err error) {
+	if drop, err = commas("--drop", f.drop); err != nil {
+		return nil, nil, size, err
+	}
+	if keep, err = commas("--keep", f.keep); err != nil {
+		return nil, nil, size, err
+	}
+	if f.size != "" {
+		if n, err := fmt.Sscanf(f.size+" ", "%dx%d ", &size.Rows, &size.Cols); n != 2 || err != nil || size.Rows < 1 || size.Cols < 1 || size.Rows > 256 || size.Cols > 256 {
+			return nil, nil, size, UsageError("data", fmt.Errorf("--image-size %q: must be ROWSxCOLUMNS, each 1 to 256, such as 32x32", f.size))
+		}
+	}
+	return drop, keep, size, nil
+}
+
+// commas splits a list as a CSV row, so that names with commas can be quoted.
+func commas(flag, text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil {
+		return nil, UsageError("data", fmt.Errorf("%s: %w", flag, err))
+	}
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" }), nil
+}

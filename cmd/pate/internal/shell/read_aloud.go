@@ -1,0 +1,56 @@
+package shell
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// maxAloud is the number of columns of which each gets a line; of more, alike ones share one.
+const maxAloud = 40
+
+// ReadAloud says what the columns of a table are and what becomes of them, and warns where
+// one looks as if several rows were of one person. All of it comes from public rows.
+func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
+	if len(notes) > 0 {
+		g.Logf("columns, as the public rows show them:")
+	}
+	for _, line := range aloud(notes) {
+		g.Logf("  %s", line)
+	}
+	if len(repeated) > 0 {
+		g.Warn(fmt.Sprintf("ids repeat in column %s, and every row counts as a unit of its own; if a person has several rows, name the column with --unit",
+			table.Printable(strings.Join(repeated, ", "))))
+	}
+}
+
+func aloud(notes []dataset.ColumnNote) []string {
+	var lines []string
+	line := func(name string, n dataset.ColumnNote) {
+		lines = append(lines, fmt.Sprintf("%-20s %s -> %s", table.Printable(name), n.Is, n.Becomes))
+	}
+	if len(notes) <= maxAloud {
+		for _, n := range notes {
+			line(n.Name, n)
+		}
+		return lines
+	}
+	for from := 0; from < len(notes); {
+		to := from + 1
+		for to < len(notes) && notes[to].Is == notes[from].Is && notes[to].Becomes == notes[from].Becomes {
+			to++
+		}
+		name := notes[from].Name
+		if to-from > 1 {
+			name = fmt.Sprintf("%s to %s (%d)", name, notes[to-1].Name, to-from)
+		}
+		line(name, notes[from])
+		from = to
+	}
+	if len(lines) > maxAloud {
+		lines = append(lines[:maxAloud], fmt.Sprintf("... and %d more lines", len(lines)-maxAloud))
+	}
+	return lines
+}

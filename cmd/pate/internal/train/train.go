@@ -1,0 +1,185 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/training"
+)
+
+// trainFlags are the flags of `pate train`.
+type trainFlags struct {
+	shell.PairFlags
+	teachers int
+	size     int
+	learner  string
+	features string
+	shard    string
+	workers  int
+	out      string
+	private  string
+}
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
+		Short: "Train teachers on disjoint parts of private data; keep their votes",
+		Long: `Give every unit of the private data (a row, or a person with --unit) to one of
+many teachers by a keyed hash, train the teachers, let each vote on every public
+row, and keep the votes alone. What the program does with public rows, it says.
+
+PRIVATE and PUBLIC are CSV tables, NPY matrices of features (with --labels and
+--units beside the private one), idx files or folders of images. Columns, scales
+and categories come from the public rows; class names from labelled public rows
+or from --class-names, because they are released with every label. Both files are
+compared before anything is trained.
+
+The votes are as secret as the private data, and so is the folder OUT.private
+beside them. OUT.manifest.json says what pate label needs to know and is public.
+A training that was interrupted goes on when the same command is given again.`,
+		Example: `  pate train patients.csv --public survey.csv --label outcome --unit patient \
+      --class-names no,yes --size 20000 --out votes.npy
+  pate train x.npy --labels y.npy --public pool.npy --classes 10 --out votes.npy`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), g, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.Add(flags)
+	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
+	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	shell.ChoiceVar(flags, &f.features, "features", "", features.Names(), "what teachers see of images (default: by --kind)")
+	flags.StringVar(&f.shard, "shard", "", "train the I-th of N parts of the teachers, as I/N; the folder of secrets is shared")
+	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
+	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
+	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
+	return cmd
+}
+
+// job is what package training is asked for.
+func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error) {
+	var missing []string
+	if f.Public == "" {
+		missing = append(missing, "--public FILE: the rows that teachers vote on")
+	}
+	if f.out == "" {
+		missing = append(missing, "--out FILE: where the votes go")
+	}
+	if len(missing) > 0 {
+		return training.Job{}, shell.UsageError("train", errors.New("missing: "+strings.Join(missing, "; ")))
+	}
+	reading, err := f.Reading()
+	if err != nil {
+		return training.Job{}, err
+	}
+	j := training.Job{Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
+		Features: f.features, Unit: f.UnitWord(), Out: f.out, Secrets: f.private, Workers: f.workers}
+	if g.Seeded {
+		j.Key = aggregate.SeedKey(g.Seed)
+	}
+	if f.shard != "" {
+		index, of, ok := strings.Cut(f.shard, "/")
+		i, err := strconv.Atoi(index)
+		n, err2 := strconv.Atoi(of)
+		if !ok || errors.Join(err, err2) != nil || i < 1 || n < 1 || i > n {
+			return j, shell.UsageError("train", fmt.Errorf("--shard %q: must be I/N with I from 1 to N", f.shard))
+		}
+		j.Part, j.Parts = i-1, n
+	}
+	j.Command = f.command(private)
+	return j, nil
+}
+
+// command is the command line that repeats the training.
+func (f *trainFlags) command(private string) string {
+	words := []string{"pate train", shell.ShellWord(private)}
+	words = append(words, f.Words()...)
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"teachers", f.teachers}, {"size", f.size}} {
+		if n.value != 0 {
+			words = append(words, fmt.Sprintf("--%s %d", n.name, n.value))
+		}
+	}
+	for _, w := range []struct{ name, value string }{{"learner", f.learner}, {"features", f.features}, {"out", f.out}} {
+		if w.value != "" {
+			words = append(words, "--"+w.name+" "+shell.ShellWord(w.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (f *trainFlags) run(ctx context.Context, g *shell.Globals, private string) error {
+	j, err := f.job(g, private)
+	if err != nil {
+		return err
+	}
+	bar := shell.NewProgress(g)
+	defer bar.Clear()
+	j.Progress = bar.Update
+	j.Say = func(text string) {
+		bar.Clear()
+		g.Logf("%s", text)
+	}
+	j.Decided = func(r *training.Result) {
+		bar.Clear()
+		shell.ReadAloud(g, r.Columns, r.Repeated)
+	}
+	result, err := training.Run(ctx, j)
+	bar.Clear()
+	if err != nil {
+		return inWords(err)
+	}
+	return f.print(g, result)
+}
+
+// inWords adds what a person can do.
+func inWords(err error) error {
+	if _, found := fault.In(err); found {
+		return shell.FaultError(err, "data")
+	}
+	if errors.Is(err, teachers.ErrForeignCheckpoint) {
+		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
+	}
+	return err
+}
+
+// print writes the result: the JSON of the contract, or what to do next.
+func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
+	if format := g.ParsedFormat(); format == table.JSON {
+		return shell.WriteJSON(g.Stdout, r)
+	} else if format != table.Text {
+		t := table.Table{Header: []string{"teachers", "queries", "classes", "unit", "votes", "manifest"},
+			Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Queries), strconv.Itoa(len(r.Classes)), r.Unit, r.Votes, r.Manifest}}}
+		return t.Write(g.Stdout, format)
+	}
+	if r.Part != "" {
+		fmt.Fprintf(g.Stdout, "part %s of %d teachers is trained; when all parts are, the same command without --shard writes the votes\n", r.Part, r.Teachers)
+		return nil
+	}
+	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s to yourself: they are as secret as the private data\n",
+		r.Teachers, r.Queries, table.Printable(r.Votes), table.Printable(r.Manifest), table.Printable(f.folder()))
+	return nil
+}
+
+// folder is where the secrets are.
+func (f *trainFlags) folder() string {
+	if f.private != "" {
+		return f.private
+	}
+	return f.out + ".private"
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// trained is what a training shows, and its votes.
+type trained struct {
+	public map[string]string // stdout, stderr, manifest
+	votes  *votes.Matrix
+}
+
+var keyed = regexp.MustCompile(`[0-9a-f]{16,}`)
+
+// trainOn runs `pate train` on files in a folder of its own.
+func trainOn(t *testing.T, files map[string][]byte, classes int, args ...string) trained {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	args = slices.Concat([]string{"train"}, args, []string{"--out", "DIR/v.npy", "--seed", "5", "--format", "json"})
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(a, "DIR", dir)
+	}
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, shell.ExitDone, run(context.Background(), args, strings.NewReader(""), &stdout, &stderr), "%s\n%s", args, &stderr)
+	manifest, err := os.ReadFile(filepath.Join(dir, "v.npy.manifest.json"))
+	require.NoError(t, err)
+	out := trained{public: map[string]string{"stdout": stdout.String(), "stderr": stderr.String(), "manifest": keyed.ReplaceAllString(string(manifest), "#")}}
+	for name, text := range out.public {
+		out.public[name] = strings.ReplaceAll(text, dir, "DIR")
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		out.public["files"] += " " + e.Name()
+	}
+	out.votes, err = votes.Load(filepath.Join(dir, "v.npy"), classes)
+	require.NoError(t, err)
+	return out
+}
+
+// neighbours fails where more than one column of votes, or anything that is public, differs.
+func neighbours(t *testing.T, want, got trained, exact bool, name string) {
+	t.Helper()
+	require.Equal(t, want.public, got.public, name)
+	require.Equal(t, want.votes.Queries(), got.votes.Queries(), name)
+	require.Equal(t, want.votes.Teachers(), got.votes.Teachers(), name)
+	changed := map[int]bool{}
+	for q := range want.votes.Queries() {
+		for k := range want.votes.Teachers() {
+			if want.votes.At(q, k) != got.votes.At(q, k) {
+				changed[k] = true
+			}
+		}
+	}
+	if exact {
+		require.LessOrEqual(t, len(changed), 1, "%s: columns %v", name, changed)
+	}
+}
+
+// publicPeople are public rows without labels, other people than those of people.
+func publicPeople() []byte {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	text := "length,width,colour\n"
+	for range 30 {
+		text += fmt.Sprintf("%.2f,%.2f,%s\n", 10*rnd.Float64()-1, 6*rnd.Float64()-6, []string{"red", "blue"}[rnd.IntN(2)])
+	}
+	return []byte(text)
+}
+
+// Adding, removing or replacing one unit changes one column of votes and nothing public, for
+// every learner. Those of golearn decide ties by chance, and their columns are not compared.
+func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
+	const unit = "someone"
+	ordinary := "1.00,2.00,red," + unit + ",a"
+	for _, learner := range training.Learners() {
+		if learner == training.KNN { // needs cgo
+			continue
+		}
+		t.Run(learner, func(t *testing.T) {
+			exact := !slices.Contains([]string{training.BernoulliNB, training.BaggedID3}, learner)
+			args := []string{"DIR/private.csv", "--public", "DIR/public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
+				"--teachers", "6", "--learner", learner}
+			on := func(rows ...string) trained {
+				return trainOn(t, map[string][]byte{"private.csv": people(false, rows...), "public.csv": publicPeople()}, 4, args...)
+			}
+			want := on(ordinary)
+			neighbours(t, want, on(), exact, "removed")
+			others := units(unit)
+			if learner != training.Forest { // one learner sees all, the others some
+				others = map[string][]string{"new class": others["new class"], "beyond float64": others["beyond float64"], "forty rows": others["forty rows"]}
+			}
+			for name, rows := range others {
+				neighbours(t, want, on(rows...), exact, name)
+			}
+			if exact {
+				require.NotEqual(t, want.votes.Hash(), on(others["forty rows"]...).votes.Hash(), "and one column it does change")
+			}
+		})
+	}
+}
+
+// npyFile writes a matrix of float32 or, with one column, of int64.
+func npyFile(t *testing.T, rows, cols int, at func(i, j int) float64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	h := npy.Header{Type: "<f4", Shape: []int{rows, cols}}
+	if cols == 1 {
+		h = npy.Header{Type: "<i8", Shape: []int{rows}}
+	}
+	require.NoError(t, npy.WriteHeader(&b, h))
+	for i := range rows {
+		for j := range cols {
+			if cols == 1 {
+				b.Write(binary.LittleEndian.AppendUint64(nil, uint64(int64(at(i, j)))))
+			} else {
+				b.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(at(i, j)))))
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+// noise is a number in [0, 1) that depends on its place alone.
+func noise(i, j int) float64 { return rand.New(rand.NewPCG(uint64(i), uint64(j))).Float64() }
+
+// The same for every reader: NPY with units and without, idx, folders of images.
+func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
+	const rows, side = 60, 10
+	pixel := func(i, j int) byte { return byte(200*noise(i, j)) + byte(50*(i%2)) }
+	idx := func(n, from int, change func(i int, image []byte) []byte) []byte {
+		var images []byte
+		count := 0
+		for i := range n {
+			image := make([]byte, side*side)
+			for j := range image {
+				image[j] = pixel(from+i, j)
+			}
+			if image = change(i, image); image != nil {
+				images = append(images, image...)
+				count++
+			}
+		}
+		head := []byte{0, 0, 8, 3}
+		for _, d := range []int{count, side, side} {
+			head = binary.BigEndian.AppendUint32(head, uint32(d))
+		}
+		return append(head, images...)
+	}
+	idxLabels := func(skip int) []byte {
+		out := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, uint32(rows))
+		if skip >= 0 {
+			out = binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, rows-1)
+		}
+		for i := range rows {
+			if i != skip {
+				out = append(out, byte(i%2))
+			}
+		}
+		return out
+	}
+	same := func(_ int, image []byte) []byte { return image }
+	picture := func(i int, shade func(j int) byte) []byte {
+		img := image.NewGray(image.Rect(0, 0, side, side))
+		for j := range img.Pix {
+			img.Pix[j] = shade(j)
+		}
+		var b bytes.Buffer
+		require.NoError(t, png.Encode(&b, img))
+		return b.Bytes()
+	}
+	folder := func(change func(files map[string][]byte)) map[string][]byte {
+		files := map[string][]byte{}
+		for i := range rows {
+			files[fmt.Sprintf("private/%d/%d.png", i%2, i)] = picture(i, func(j int) byte { return pixel(i, j) })
+		}
+		change(files)
+		for i := range 20 {
+			files[fmt.Sprintf("public/%d.png", i)] = picture(i, func(j int) byte { return pixel(1000+i, j) })
+		}
+		return files
+	}
+	matrix := func(n int, last float64) map[string][]byte {
+		at := func(i, j int) float64 {
+			if i == rows-1 {
+				return last
+			}
+			return noise(i, j) + float64(i%2)
+		}
+		return map[string][]byte{"x.npy": npyFile(t, n, 3, at), "public.npy": npyFile(t, 20, 3, func(i, j int) float64 { return 2 * noise(1000+i, j) }),
+			"y.npy": npyFile(t, n, 1, func(i, _ int) float64 { return float64(i % 2) }), "u.npy": npyFile(t, n, 1, func(i, _ int) float64 { return float64(i / 2 * math.MaxInt32) })}
+	}
+	var coloured bytes.Buffer
+	rgba := image.NewRGBA(image.Rect(0, 0, 3, 5))
+	rgba.Set(1, 1, color.RGBA{255, 0, 0, 255})
+	require.NoError(t, png.Encode(&coloured, rgba))
+
+	for name, c := range map[string]struct {
+		args []string
+		want map[string][]byte
+		near map[string]map[string][]byte
+	}{
+		"npy": {[]string{"DIR/x.npy", "--labels", "DIR/y.npy", "--public", "DIR/public.npy"}, matrix(rows-1, 0), map[string]map[string][]byte{ // a row that is another is another unit
+			"added": matrix(rows, .5), "NaN": matrix(rows, math.NaN()), "infinite": matrix(rows, math.Inf(-1)), "huge": matrix(rows, 1e38)}},
+		"npy with units": {[]string{"DIR/x.npy", "--labels", "DIR/y.npy", "--units", "DIR/u.npy", "--public", "DIR/public.npy"}, matrix(rows, .5), map[string]map[string][]byte{
+			"removed": matrix(rows-2, 0), "NaN": matrix(rows, math.NaN())}},
+		"idx": {[]string{"DIR/x-images-idx3-ubyte", "--public", "DIR/public-images-idx3-ubyte"},
+			map[string][]byte{"x-images-idx3-ubyte": idx(rows, 0, same), "x-labels-idx1-ubyte": idxLabels(-1), "public-images-idx3-ubyte": idx(20, 1000, same)},
+			map[string]map[string][]byte{"removed": {"x-images-idx3-ubyte": idx(rows, 0, func(i int, image []byte) []byte {
+				if i == 7 {
+					return nil
+				}
+				return image
+			}), "x-labels-idx1-ubyte": idxLabels(7), "public-images-idx3-ubyte": idx(20, 1000, same)}}},
+		"folder": {[]string{"DIR/private", "--public", "DIR/public"}, folder(func(map[string][]byte) {}), map[string]map[string][]byte{
+			"removed":     folder(func(f map[string][]byte) { delete(f, "private/0/4.png") }),
+			"colour":      folder(func(f map[string][]byte) { f["private/0/4.png"] = coloured.Bytes() }),
+			"added":       folder(func(f map[string][]byte) { f["private/1/0.png"] = coloured.Bytes() }),
+			"other class": folder(func(f map[string][]byte) { f["private/rare/0.png"] = coloured.Bytes() })}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args := append(c.args, "--classes", "2", "--teachers", "5")
+			if name == "folder" {
+				args = append(args, "--other-labels", "drop")
+			}
+			want := trainOn(t, c.want, 2, args...)
+			for near, files := range c.near {
+				neighbours(t, want, trainOn(t, files, 2, args...), true, near)
+			}
+		})
+	}
+}
+
+// Killed at any moment, the same command goes on and ends with the same votes, and nothing
+// secret lies outside the folder of secrets.
+func TestTrainSurvivesKill(t *testing.T) {
+	dir := t.TempDir()
+	pate := filepath.Join(dir, "pate")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, pate))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(pate, slices.Concat([]string{"train", "private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+			"--teachers", "20", "--learner", "booster", "--workers", "1"}, args)...)
+		cmd.Dir = dir
+		return cmd
+	}
+	out, err := command("--seed", "3", "--out", "want.npy").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	want, err := votes.Load(filepath.Join(dir, "want.npy"), 3)
+	require.NoError(t, err)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for k := range 6 {
+		name := fmt.Sprintf("v%d.npy", k)
+		for range 3 {
+			cmd := command("--seed", "3", "--out", name)
+			require.NoError(t, cmd.Start())
+			time.Sleep(time.Duration(30+rnd.IntN(200)) * time.Millisecond)
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		out, err := command("--seed", "3", "--out", name).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		got, err := votes.Load(filepath.Join(dir, name), 3)
+		require.NoError(t, err)
+		require.Equal(t, want.Hash(), got.Hash())
+		secret, err := os.ReadDir(filepath.Join(dir, name+".private"))
+		require.NoError(t, err)
+		for _, e := range secret {
+			require.Contains(t, []string{"lock", "lock-key", "salt"}, e.Name())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.NotContains(t, e.Name(), ".tmp")
+	}
+}
+
+// Parts of the teachers, trained one by one, end as the whole; without a seed, too.
+func TestTrainInParts(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
+	args := []string{"train", filepath.Join(dir, "private.csv"), "--public", filepath.Join(dir, "public.csv"), "--label", "kind", "--class-names", "a,b,c", "--teachers", "7", "--format", "json"}
+	one, two := []string{"--seed", "3", "--out", filepath.Join(dir, "one.npy")}, []string{"--seed", "3", "--out", filepath.Join(dir, "two.npy")}
+	typed(t, shell.ExitDone, slices.Concat(args, one)...)
+	text, _ := typed(t, shell.ExitDone, slices.Concat(args, two, []string{"--shard", "2/3"})...)
+	var r training.Result
+	require.NoError(t, json.Unmarshal([]byte(text), &r))
+	require.Equal(t, "2/3", r.Part)
+	require.NoFileExists(t, filepath.Join(dir, "two.npy"))
+	typed(t, shell.ExitDone, slices.Concat(args, two, []string{"--shard", "1/3"})...)
+	typed(t, shell.ExitDone, slices.Concat(args, two)...)
+	a, err := os.ReadFile(filepath.Join(dir, "one.npy"))
+	require.NoError(t, err)
+	b, err := os.ReadFile(filepath.Join(dir, "two.npy"))
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+
+	// Other rows, other settings and a changed file are not taken for it.
+	_, errs := typed(t, shell.ExitInvalidInput, slices.Concat(args, two, []string{"--learner", "softmax"})...)
+	require.Contains(t, errs, "not made by this job")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false, "1,2,red,new,a"), 0o600))
+	_, errs = typed(t, shell.ExitInvalidInput, slices.Concat(args, two)...)
+	require.Contains(t, errs, "not made by this job")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
+	b[len(b)-1] ^= 1
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.npy"), b, 0o600))
+	_, errs = typed(t, shell.ExitCheckFailed, slices.Concat(args, two)...)
+	require.Contains(t, errs, "is not what its manifest was written for")
+}

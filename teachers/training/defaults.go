@@ -1,0 +1,66 @@
+package training
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+)
+
+// defaultTeachers is how many teachers there are where nothing is known in public of the
+// number of private units. For a few thousand units it leaves each teacher enough to learn
+// from, and for more it costs little: on MNIST 250, 500 and 1000 teachers end alike, on
+// optdigits 100 beat 50 and 150.
+const defaultTeachers = 100
+
+// TeachersFor returns the number of teachers for so many private units: about sqrt(n)
+// teachers of sqrt(n) units each, at least 100 where each still gets 15. More teachers give
+// larger gaps between vote counts, hence more answers for the same noise. Fewer have more to
+// learn from. The number of units must be public, or declared.
+func TeachersFor(units int) int {
+	root := 10 * int(math.Ceil(math.Sqrt(float64(units))/10))
+	return min(units, max(2, root, min(100, units/15)))
+}
+
+// teachers returns how many teachers there are, and why.
+func (j Job) teachers() (n int, reason string) {
+	switch {
+	case j.Teachers > 0:
+		return j.Teachers, "as given"
+	case j.Size > 0:
+		n = TeachersFor(j.Size)
+		return n, fmt.Sprintf("for about %d private units, as declared: %d for each", j.Size, j.Size/n)
+	}
+	return defaultTeachers, "the default: the number of private units is private and is not looked at; --size tells it in public"
+}
+
+// minHOG is the smallest image side that gives histograms of gradients two cells to block.
+const minHOG = 8
+
+// DefaultFeatures returns the features that teachers learn from, by the kind and shape of
+// rows and by the learner.
+func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) string {
+	switch {
+	case image.Rows > 0 && OfGolearn(learner) && image.Planes() == 1:
+		return features.NameDeskewed
+	case image.Rows < minHOG || image.Cols < minHOG:
+		return features.NamePixels
+	case kind == dataset.Handwriting:
+		return features.NameDeskewedHOG
+	default:
+		return features.NameHOG
+	}
+}
+
+// defaultLearner returns the learner for rows of a kind: the one whose votes were most often
+// right on development splits.
+func defaultLearner(s *dataset.Schema) (learner, reason string) {
+	switch {
+	case s.Encoder != nil:
+		return Forest, "for tables"
+	case s.Image != dataset.Shape{}:
+		return KernelRidge, "for images"
+	}
+	return KernelRidge, "for features"
+}

@@ -1,0 +1,100 @@
+package training
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Error says that a job cannot be done as it is.
+type Error = fault.Error[origin]
+
+type origin struct{}
+
+func (origin) Package() string { return "training" }
+
+// Job says which teachers are to be trained. Private, Public, Reading and Out are required.
+type Job struct {
+	Private, Public dataset.Source
+	Reading         dataset.Reading
+	Teachers        int    // 0: chosen from Size, or a default
+	Size            int    // about how many private units there are, as may be said in public; 0: not declared
+	Learner         string // one of [Learners]; "": by the kind of data
+	Features        string // one of features.Names(); "": by the kind of data
+	Unit            string // what a unit is, in a word; "": the unit column, or "record"
+	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
+	Out             string // file of the votes
+	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700.
+	// "": Out with ".private" at its end.
+	Secrets string
+	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
+	Key     Key
+	Command string // repeats the job; kept in the manifest
+	Workers int    // 0: GOMAXPROCS
+
+	Progress func(stage string, done, total int)
+	// Say is called with sentences for people. All of them are public.
+	Say func(text string)
+	// Decided is called when the public rows have been read, before a private row is.
+	Decided func(*Result)
+}
+
+// withDefaults fills in what was left out and checks the rest.
+func (j Job) withDefaults() (Job, error) {
+	switch {
+	case j.Private.Path == "" || j.Public.Path == "" || j.Out == "":
+		return j, errors.New("training: Job needs Private, Public and Out")
+	case j.Teachers < 0 || j.Teachers == 1 || j.Teachers > votes.MaxTeachers:
+		return j, fmt.Errorf("training: %d teachers, want 2 to %d", j.Teachers, votes.MaxTeachers)
+	case j.Size < 0 || j.Size == 1:
+		return j, fmt.Errorf("training: a declared size of %d private units", j.Size)
+	case j.Learner != "" && !slices.Contains(Learners(), j.Learner):
+		return j, fmt.Errorf("training: learner %q is not one of %s", j.Learner, strings.Join(Learners(), ", "))
+	case j.Features != "" && !slices.Contains(features.Names(), j.Features):
+		return j, fmt.Errorf("training: features %q are not one of %s", j.Features, strings.Join(features.Names(), ", "))
+	case j.Parts < 0 || j.Part < 0 || j.Part >= max(1, j.Parts):
+		return j, fmt.Errorf("training: part %d of %d", j.Part, j.Parts)
+	}
+	for _, in := range []string{j.Private.Path, j.Private.Labels, j.Private.Units, j.Public.Path, j.Public.Labels} {
+		if in == "" {
+			continue
+		}
+		if same, err := durable.Same(in, j.Out); err != nil {
+			return j, err
+		} else if same {
+			return j, &Error{File: j.Out, What: "is read and cannot be written", Fix: "choose another --out"}
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {
+		return j, &Error{File: j.Out, What: "cannot be made: its folder is not there", Fix: "make the folder, or choose another --out", Err: err}
+	}
+	if j.Secrets == "" {
+		j.Secrets = j.Out + ".private"
+	}
+	if j.Unit == "" {
+		j.Unit = "record"
+		if c := j.Reading.CSV.Unit; c != "" {
+			j.Unit = c
+		}
+	}
+	j.Parts = max(1, j.Parts)
+	if j.Progress == nil {
+		j.Progress = func(string, int, int) {}
+	}
+	if j.Say == nil {
+		j.Say = func(string) {}
+	}
+	if j.Decided == nil {
+		j.Decided = func(*Result) {}
+	}
+	return j, nil
+}
