@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/teachers/label"
@@ -41,7 +42,11 @@ func Label(ctx context.Context, v *votes.Source, o Options) (Labels, error) {
 	if err := o.check(ctx, v); err != nil {
 		return Labels{}, err
 	}
-	c := label.Config{Ledger: o.Ledger, Account: o.account(), Expect: o.expect(), Out: o.Out, Pool: o.Pool, Votes: v, Seed: o.Seed, Warn: o.Warn}
+	account := o.account()
+	if !o.Shared { // what is released is fixed in advance, and mechanisms on votes are held by both
+		account.Accountant = accountant.ByTightest
+	}
+	c := label.Config{Ledger: o.Ledger, Account: account, Expect: o.expect(), Out: o.Out, Pool: o.Pool, Votes: v, Seed: o.Seed, Warn: o.Warn}
 	public := plan.Public{Teachers: v.Teachers(), Classes: v.Classes()}
 	public.Accuracy = o.TeacherAccuracy
 	c, err = label.Plan(ctx, c, public, plan.Goal{MinAccuracy: o.MinAccuracy})

@@ -86,9 +86,6 @@ func (t training) run(ctx context.Context) (Trained, error) {
 	if err != nil {
 		return Trained{}, err
 	}
-	if account.Noise != t.account().Noise {
-		return Trained{}, &Error{What: fmt.Sprintf("the noise of %s is %s", t.Ledger, account.Noise), Why: "seeded and secret noise stand on ledgers of their own", Fix: "name another ledger"}
-	}
 	if fresh {
 		trial, err := release.Trial(account)
 		if err == nil {

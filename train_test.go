@@ -163,13 +163,13 @@ func TestTrainRefuses(t *testing.T) {
 	secret := o
 	secret.Seed, secret.Out = nil, o.Out+"2"
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
-	require.ErrorContains(t, err, "ledgers of their own")
+	require.ErrorContains(t, err, "noise is seeded, not secret")
 	secret = options(t)
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
 	require.NoError(t, err)
 	secret.Seed, secret.Out = &seed, secret.Out+"2"
 	_, err = pate.Train(t.Context(), softmax(t), records(500), config(), secret)
-	require.ErrorContains(t, err, "ledgers of their own")
+	require.ErrorContains(t, err, "noise is secret, not seeded")
 	twin := options(t)
 	twin.Seed = &seed
 	repeated := softmax(t)
