@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -166,6 +167,20 @@ func TestEveryEventIsRegistered(t *testing.T) {
 		}
 	}
 	assert.Equal(t, len(known), found)
+}
+
+// TestEveryEventIsDocumented checks the table of the documentation, and the list of types that
+// the help of the command prints.
+func TestEveryEventIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "accounting.md"))
+	require.NoError(t, err)
+	types := EventTypes()
+	for i, e := range allEvents() {
+		assert.Contains(t, string(page), "`"+typeName(e)+"`")
+		assert.True(t, types[i] == typeName(e) || strings.HasPrefix(types[i], typeName(e)+" ("), types[i])
+	}
+	assert.Contains(t, types, "gnmax (sigma, [discrete])")
+	assert.Contains(t, types, "non_private")
 }
 
 // news is an event of which only a dominating pair is known.

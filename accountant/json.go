@@ -79,6 +79,27 @@ func fieldKey(f reflect.StructField) (key string, optional bool) {
 	return strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
 }
 
+// EventTypes lists the JSON types of events, each with the names of its fields in brackets.
+// Those in square brackets may be left out.
+func EventTypes() []string {
+	var types []string
+	for _, e := range allEvents() {
+		text, fields := typeName(e), reflect.TypeOf(e)
+		for i := range fields.NumField() {
+			key, optional := fieldKey(fields.Field(i))
+			if optional {
+				key = "[" + key + "]"
+			}
+			text += []string{" (", ", "}[min(i, 1)] + key
+		}
+		if fields.NumField() > 0 {
+			text += ")"
+		}
+		types = append(types, text)
+	}
+	return types
+}
+
 func writeEvents(b *bytes.Buffer, events []Event) error {
 	b.WriteByte('[')
 	for i, e := range events {

@@ -64,18 +64,9 @@ FILE, or - for standard input, lists events in JSON:
     {"type":"repeated","count":500,"event":{"type":"gnmax","sigma":40}},
     {"type":"repeated","count":1000,"event":{"type":"threshold","sigma":150}}]}
 
-Types: gaussian, laplace (noise_multiplier); gnmax, threshold (sigma); lnmax
-(scale); discrete_gaussian (sigma, sensitivity); discrete_laplace (scale,
-sensitivity); gnss (beta, sigma, margin); exponential, pure, randomized_response (epsilon); zcdp (rho);
-k_randomized_response (epsilon, categories); m_stab (epsilon, threshold);
-above_threshold (epsilon1, epsilon2, answers); stable_svt (b1, b2, threshold,
-failures); poisson_sampled (probability, event);
-sampled_without_replacement (size, population, event); truncated_poisson
-(probability, max_batch, population, event); selection (eta, gamma, event) and
-poisson_selection (mean, event), the best of a random number of runs; group
-(size, event); repeated (count, event); composed (events); with_failure (delta,
-event); non_private. gnmax, threshold and lnmax take "discrete": true when the
-noise is integer noise, as all of this program's is.
+Types: ` + strings.Join(accountant.EventTypes(), "; ") + `.
+Selection and poisson_selection are the best of a random number of runs.
+"discrete": true says that the noise is integer noise, as all of this program's is.
 
 Accountants: rdp holds everything; pld is the tightest, and gives a lower bound
 too (epsilon_lower in JSON); moments, zcdp, basic, advanced and optimal
