@@ -21,7 +21,6 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
 	"github.com/pate-go/pate/internal/buildinfo"
-	"github.com/pate-go/pate/internal/table"
 )
 
 func newRootCommand(g *shell.Globals) *cobra.Command {
@@ -45,6 +44,9 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			g.Seeded = cmd.Flags().Changed("seed")
+			if err := shell.CheckValues(cmd); err != nil {
+				return err
+			}
 			if !(g.Delta > 0 && g.Delta < 1) {
 				return shell.UsageError("privacy", fmt.Errorf("--delta %v: must lie strictly between 0 and 1", g.Delta))
 			}
@@ -52,11 +54,6 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 			return nil
 		},
 	}
-	flags := root.PersistentFlags()
-	shell.ChoiceVar(flags, &g.Format, "format", "table", table.Formats(), "how results are printed")
-	flags.Uint64Var(&g.Seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
-	flags.Float64Var(&g.Delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
-	flags.BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
 	shell.UseOwnHelp(root)
 	shell.UseOwnHelpCommand(root)
 	root.SetFlagErrorFunc(shell.SuggestFlag)
@@ -72,6 +69,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))
 	root.AddCommand(helpTopics()...)
-	shell.CompleteChoices(root)
+	g.AddTo(root)
+	shell.CompleteAll(root)
 	return root
 }

@@ -21,7 +21,7 @@ func TestTyposAreAnsweredWithTheNearestWord(t *testing.T) {
 		"help vots":                      "did you mean votes?",
 		"account --format jsn x":         "did you mean json?",
 		"compare x":                      `pate compare takes no argument, and ["x"] was given`,
-		"statement a b c":                "usage: pate statement LEDGER",
+		"ledger show a b":                "usage: pate ledger show LEDGER",
 		"account":                        "usage: pate account",
 		"label":                          "pate label --help",
 		"analyze --mechanism gnmax --si": "pate analyze",

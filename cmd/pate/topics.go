@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
 // mechanismTable lists every mechanism, what it does and what a query costs.
@@ -14,7 +15,7 @@ func mechanismTable() string {
 	const does, costs = 33, 26 // columns
 	var b strings.Builder
 	for _, d := range mechanisms.All() {
-		left, right := folded(d.Short, does), folded(d.Cost, costs)
+		left, right := shell.Folded(d.Short, does), shell.Folded(d.Cost, costs)
 		for i := range max(len(left), len(right)) {
 			var name, short, cost string
 			if i == 0 {
@@ -30,19 +31,6 @@ func mechanismTable() string {
 		}
 	}
 	return b.String()
-}
-
-// folded breaks a text into lines of at most so many columns.
-func folded(text string, columns int) []string {
-	var lines []string
-	for _, word := range strings.Fields(text) {
-		if n := len(lines); n > 0 && len(lines[n-1])+1+len(word) <= columns {
-			lines[n-1] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return lines
 }
 
 // helpTopics are pages without a command: `pate help votes`.

@@ -11,7 +11,7 @@ import (
 )
 
 func newVersionCommand(g *shell.Globals) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "The version, commit and Go version of this program",
 		Long: `The version of this program, the commit it was built from where the build recorded
@@ -31,4 +31,6 @@ it, and the version of Go. Ledgers and statements carry the same version.`,
 			return err
 		},
 	}
+	shell.Without(cmd, "seed", "delta")
+	return cmd
 }

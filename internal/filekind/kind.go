@@ -139,7 +139,11 @@ func OfBytes(start []byte) Kind {
 
 // ofJSON tells JSON files of this program apart by the schema they name.
 func ofJSON(text string) Kind {
+	const ledgerStart = `{"line":1,"schema":"pate.ledger/`
 	compact := strings.NewReplacer(" ", "", "\n", "", "\t", "", "\r", "").Replace(text)
+	if strings.HasPrefix(ledgerStart, text) || strings.Contains(text, `"prev":"`) && strings.Contains(text, `"check":"`) {
+		return Ledger // damaged, but nothing else
+	}
 	for _, s := range []struct {
 		says string
 		kind Kind

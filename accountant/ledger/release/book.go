@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/rng"
 )
@@ -69,6 +70,9 @@ func (f File) Look() (account ledger.Config, fresh bool, err error) {
 	}
 	account, err = ledger.ReadConfig(bytes.NewReader(first))
 	if err != nil {
+		if is := filekind.OfBytes(first); is != filekind.Unknown && is != filekind.Ledger && is != filekind.Binary {
+			return account, false, &Error{What: fmt.Sprintf("%s is %s, not a ledger", f.Path, is), Why: "nothing was written or charged", Fix: "name the ledger, or a file that is not there yet to make one"}
+		}
 		return account, false, fmt.Errorf("%w (%s)", err, f.Path)
 	}
 	return account, false, f.agrees(account)

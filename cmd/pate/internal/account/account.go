@@ -86,7 +86,7 @@ finite bound is "inf" in tables and null in JSON.`,
   pate account events.json --accountant moments,strong --plot figure.svg
   echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
   pate account run/accounts/pate-gnmax.json --epsilon 2 --format json`,
-		Args: cobra.ExactArgs(1),
+		Args: shell.Wants(cobra.ExactArgs(1), nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])
 		},
@@ -100,6 +100,12 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
 	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
+	shell.Complete(cmd, map[string]shell.Values{
+		"accountant": shell.WordList(append(shell.AccountantNames(), "strong", "clt", "all")...), "orders": shell.Anything(),
+		"conversion": shell.Words("improved", "classic"), "from": shell.Words(scheduleFormats()...), "plot": shell.Files("svg", "png"),
+	})
+	shell.CompleteArgs(cmd, shell.Files("json", "txt", "py"))
+	shell.Without(cmd, "seed")
 	return cmd
 }
 

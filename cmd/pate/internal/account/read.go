@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/imports"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/filekind"
 )
 
 // maxEventsFile bounds what is read; the accountant refuses as much.
@@ -31,6 +32,16 @@ func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, erro
 	schedule, err := parseScheduleFrom(in, from)
 	if err == nil {
 		return schedule, nil
+	}
+	switch is := filekind.Of(path); {
+	case path == "-":
+	case is == filekind.Ledger:
+		return accountant.Schedule{}, shell.InputError(fmt.Errorf("%s is a ledger, not a list of events", path), "it says itself what was charged, and what that costs",
+			"what it spent: pate ledger show "+shell.ShellWord(path)+"; its events alone: pate statement "+shell.ShellWord(path)+" --format json, in the field events", "account")
+	default:
+		if wrong := shell.WrongKind(path, "a list of events", "account", filekind.Events, filekind.JSON); wrong != nil {
+			return accountant.Schedule{}, wrong
+		}
 	}
 	why, fix := "every field of every event must be there, known, and in range", "see the list of event types"
 	switch {

@@ -56,7 +56,9 @@ what was answered, which is no bound either.`,
   pate analyze votes.npy --classes 10 --mechanism confident --threshold 200 \
       --sigma1 150 --sigma2 40 --queries 0:640
   pate analyze counts.csv --counts --mechanism lnmax --scale 20 --format json`,
-		Args: cobra.MinimumNArgs(1),
+		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			return append(f.Missing(cmd), shell.Unset(cmd, "mechanism")...)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyze(cmd, g, f, args) },
 	}
 	f.Add(cmd)
@@ -65,6 +67,10 @@ what was answered, which is no bound either.`,
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to choose from, as 1.5,2:64 (default: those of the published analysis)")
 	flags.StringVar(&f.noise, "noise", "continuous", "noise of the exact divergences: continuous, as in the papers, or discrete, as pate label draws it")
 	flags.StringVar(&f.answers, "answers", "", "confident: what was answered, a CSV file of query,label as pate label writes it")
+	shell.Complete(cmd, map[string]shell.Values{
+		"orders": shell.Anything(), "noise": shell.Words("continuous", "discrete"), "answers": shell.Files("csv"),
+	})
+	shell.Without(cmd, "seed")
 	cmd.AddCommand(newAnalyzeReleaseCommand(g))
 	return cmd
 }

@@ -59,7 +59,10 @@ is charged like the first.`,
   pate analyze release votes.npy --classes 10 --mechanism gnmax --sigma 40 \
       --order 13 --beta 0.026 --sigma-ss 8.4 --margin 2 \
       --ledger run.jsonl --out released.json`,
-		Args: cobra.MinimumNArgs(1),
+		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			missing := append(f.Missing(cmd), shell.Unset(cmd, "mechanism", "ledger", "out")...)
+			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error { return runAnalyzeRelease(cmd, g, f, args) },
 	}
 	f.Add(cmd)
@@ -74,6 +77,9 @@ is charged like the first.`,
 	flags.StringVar(&f.name, "name", "release", "names this release on the ledger")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	shell.Complete(cmd, map[string]shell.Values{
+		"ledger": shell.Files("jsonl"), "out": shell.Files("json"), "name": shell.Anything(), "unit": shell.Suggested("record", "patient", "user"),
+	})
 	return cmd
 }
 
@@ -90,10 +96,6 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.Mechanism == "lnmax":
 		return shell.UsageError("mechanisms", errors.New("--mechanism lnmax: its smooth sensitivity is not known; gnmax and confident can be released"))
-	case f.ledger == "":
-		return shell.UsageError("ledger", errors.New("--ledger is required: a release is charged to a file"))
-	case f.out == "":
-		return shell.UsageError("votes", errors.New("--out is required: what is released is written there"))
 	case f.name == "":
 		return shell.UsageError("ledger", errors.New("--name is empty: it names the release on the ledger"))
 	}

@@ -101,6 +101,10 @@ and by --broken trained:
 	flags.IntVar(&f.samples, "samples", 0, "runs on each of two inputs; 0: as many as each target needs")
 	flags.Float64Var(&f.alpha, "alpha", 1e-4, "chance that any claim is refuted although all are true")
 	flags.BoolVar(&f.list, "list", false, "list what would be audited, and audit nothing")
+	shell.Complete(cmd, map[string]shell.Values{
+		"suite":  shell.WordList(append([]string{"default", "trained"}, controls.Names(slices.Concat(controls.Default(), controls.Trained()))...)...),
+		"broken": shell.WordList(append([]string{"all", "trained"}, controls.Names(slices.Concat(controls.Broken(), controls.BrokenTrained()))...)...),
+	})
 	return cmd
 }
 

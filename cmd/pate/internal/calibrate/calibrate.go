@@ -50,7 +50,7 @@ records added or removed.`,
 		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
   pate calibrate gnmax --noise 40 --epsilon 2 --delta 1e-5
   pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
-		Args: cobra.NoArgs,
+		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("calibrate", fmt.Errorf("calibrate what? gaussian, %s", strings.Join(names, ", ")))
 		},
@@ -146,6 +146,8 @@ func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
+	cmd.Args = shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "epsilon") })
+	shell.Without(cmd, "seed")
 	return cmd
 }
 
@@ -158,8 +160,15 @@ type parameters struct {
 func (m calibration) command(g *shell.Globals) *cobra.Command {
 	var f budgetFlags
 	var p parameters
+	missing := func(cmd *cobra.Command, _ []string) []string {
+		absent := shell.Unset(cmd, "epsilon")
+		if left := shell.Unset(cmd, m.searched()...); len(absent) > 0 && len(left) > 1 {
+			absent = append(absent, "all but one of "+strings.Join(left, ", "))
+		}
+		return absent
+	}
 	cmd := &cobra.Command{
-		Use: m.name, Short: m.short, Example: m.example, Args: cobra.NoArgs,
+		Use: m.name, Short: m.short, Example: m.example, Args: shell.Wants(cobra.NoArgs, missing),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			missing, err := m.missing(cmd, p)
 			if err != nil {
@@ -171,6 +180,8 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
 	flags.StringVar(&f.accountant, "accountant", "rdp", strings.Join(shell.AccountantNames(), "|"))
+	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(shell.AccountantNames()...)})
+	shell.Without(cmd, "seed")
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "how often it runs")
 	if m.sampled {
@@ -179,12 +190,18 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	return cmd
 }
 
-// missing returns the one parameter that was left out.
-func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
+// searched lists the parameters of which one is left out.
+func (m calibration) searched() []string {
 	names := []string{"noise", m.count}
 	if m.sampled {
 		names = append(names, "probability")
 	}
+	return names
+}
+
+// missing returns the one parameter that was left out.
+func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
+	names := m.searched()
 	var left []string
 	for _, name := range names {
 		if !cmd.Flags().Changed(name) {

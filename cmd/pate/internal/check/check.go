@@ -54,6 +54,8 @@ nowhere, the report included: from one a small file of votes can be guessed.`,
 	cmd.Flags().StringArrayVar(&f.manifests, "manifest", nil, "manifest of record-id hashes, a file or a pattern; may be given more than once")
 	cmd.Flags().StringVar(&f.join, "join", "", "if nothing fails, write the manifests as one, bound to these votes")
 	cmd.Flags().StringVar(&f.salt, "salt", "", "the salt of the manifests, to bind them to votes by hash, or to see that they are")
+	shell.Complete(cmd, map[string]shell.Values{"manifest": shell.Files("json"), "join": shell.Files("json"), "salt": shell.Files()})
+	shell.Without(cmd, "seed", "delta")
 	cmd.AddCommand(newHashIDsCommand(g))
 	return cmd
 }

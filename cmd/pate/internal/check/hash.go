@@ -36,7 +36,7 @@ silos, away from whoever collects the manifests, and destroy it afterwards. All
 silos must write an id the same way.`,
 		Example: `  pate check hash-ids --salt salt.key --new-salt
   pate check hash-ids ids.txt --salt salt.key --silo a --unit id --out a.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: shell.Wants(cobra.MaximumNArgs(1), f.missing),
 		RunE: func(cmd *cobra.Command, args []string) error { return runHashIDs(cmd, g, f, args) },
 	}
 	flags := cmd.Flags()
@@ -47,18 +47,27 @@ silos must write an id the same way.`,
 	flags.IntVar(&f.teachers, "teachers", 0, "number of all teachers, if the manifest is to state it")
 	flags.IntVar(&f.classes, "classes", 0, "number of classes, if the manifest is to state it")
 	flags.StringVar(&f.out, "out", "", "the manifest; default stdout")
+	shell.Complete(cmd, map[string]shell.Values{
+		"salt": shell.Files(), "silo": shell.Anything(), "unit": shell.Suggested("record", "patient", "user"), "out": shell.Files("json"),
+	})
+	shell.CompleteArgs(cmd, shell.Files("txt", "csv"))
+	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
 
-func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []string) error {
-	switch {
-	case f.salt == "":
-		return shell.UsageError("votes", errors.New("--salt is required: the file of the salt that all silos share"))
-	case len(args) == 0 && !f.newSalt:
-		return shell.UsageError("votes", errors.New("a file of ids is required, or --new-salt"))
-	case len(args) > 0 && f.silo == "":
-		return shell.UsageError("votes", errors.New("--silo is required: the name of this silo"))
+// missing lists what a manifest, or a new salt, cannot be made without.
+func (f *hashIDsFlags) missing(cmd *cobra.Command, args []string) []string {
+	missing := shell.Unset(cmd, "salt")
+	if len(args) == 0 && !f.newSalt {
+		missing = append(missing, "IDS (or --new-salt)")
 	}
+	if !f.newSalt || len(args) > 0 {
+		missing = append(missing, shell.Unset(cmd, "silo")...)
+	}
+	return missing
+}
+
+func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []string) error {
 	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
 	if f.out != "" {
 		if err := cmp.Or(out.CheckDistinct("the salt", f.salt), out.CheckDistinct("the file of ids", args...), out.CheckWritable()); err != nil {

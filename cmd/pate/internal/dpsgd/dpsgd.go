@@ -98,6 +98,13 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
+	f.data.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{
+		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
+		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
+		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
+		"schedule": shell.Suggested("constant", "linear", "cosine"),
+	})
 	cmd.AddCommand(newPredictCommand(g))
 	return cmd
 }

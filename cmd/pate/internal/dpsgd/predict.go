@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -57,7 +58,7 @@ public. A model's accuracy on the rows that it was trained on is not releasable.
   pate dpsgd predict a.model --data DIR --probability --out labels.csv
   pate dpsgd predict a.model --data new-patients.csv --out labels.csv
   pate dpsgd predict a.model --data patients.csv --label outcome --scored`,
-		Args: cobra.ExactArgs(1),
+		Args: shell.Wants(cobra.ExactArgs(1), nil),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -70,6 +71,10 @@ public. A model's accuracy on the rows that it was trained on is not releasable.
 	flags.BoolVar(&f.public, "public-rows", false, "the rows of FILE.csv are public and no private row of the training is among them: answers about them are as releasable as the model")
 	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
 	flags.StringVar(&f.out, "out", "", "write the labels into this file")
+	f.data.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv")})
+	shell.CompleteArgs(cmd, shell.Files("model"))
+	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
@@ -82,6 +87,9 @@ func (f *predictFlags) run(cmd *cobra.Command, g *shell.Globals, path string) er
 	}
 	m, err := recipe.OpenModel(path)
 	if err != nil {
+		if wrong := shell.WrongKind(path, "a model", "dpsgd", filekind.Model); wrong != nil && errors.Is(err, recipe.ErrModelFile) {
+			return wrong
+		}
 		return predictError(err)
 	}
 	set, public, err := f.rows(m)

@@ -30,7 +30,7 @@ private data and noise and is never releasable. --format md and latex give lectu
 notes; a course of eight short pages is in docs/lecture.`,
 		Example: `  pate explain noisy-argmax --seed 7
   pate explain stability --counts 45,12,3 --format md`,
-		Args: cobra.NoArgs,
+		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
 		},
@@ -67,6 +67,7 @@ func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 	}
 	for i, in := range m.Inputs {
 		cmd.Flags().StringVar(&values[i], in.Name, in.Default, in.Usage)
+		shell.Complete(cmd, map[string]shell.Values{in.Name: shell.Anything()})
 	}
 	return cmd
 }

@@ -95,7 +95,10 @@ charged later, and what this run costs is what holds.`,
       --ledger run.jsonl --out labels.csv
   pate label votes.npy --classes 10 --mechanism stable-svt --failures 20 \
       --mode reserved --epsilon 4 --ledger run.jsonl --out labels.csv`,
-		Args: cobra.MinimumNArgs(1),
+		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			missing := append(f.Missing(cmd), shell.Unset(cmd, "ledger", "out")...)
+			return append(missing, shell.UnsetBudget(cmd, f.ledger)...)
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error { return runLabel(cmd, g, f, args) },
 	}
 	f.Add(cmd)
@@ -111,6 +114,10 @@ charged later, and what this run costs is what holds.`,
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
 	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
+	shell.Complete(cmd, map[string]shell.Values{
+		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv"), "pool": shell.Anything(),
+		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove", "replace_one"), "mode": shell.Words("filter", "reserved"),
+	})
 	return cmd
 }
 
@@ -142,10 +149,6 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
-	case f.ledger == "":
-		return s, usage("ledger", "--ledger is required: a release is charged to a file")
-	case f.out == "":
-		return s, usage("votes", "--out is required: the labels are written there")
 	case f.pool == "":
 		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):

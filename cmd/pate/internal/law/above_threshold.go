@@ -1,7 +1,6 @@
 package law
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -43,13 +42,10 @@ first above, and that none is. By quadrature, to 1e-9 of itself unless it is tin
       --epsilon2 0.5
   pate law above-threshold --queries 0,0,0,9 --threshold 6 --epsilon1 1 \
       --epsilon2 2 --format json`,
-		Args: cobra.NoArgs,
+		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
+			return shell.Unset(cmd, "queries", "threshold", "epsilon1", "epsilon2")
+		}),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range []string{"queries", "threshold", "epsilon1", "epsilon2"} {
-				if !cmd.Flags().Changed(name) {
-					return shell.UsageError("mechanisms", errors.New("--queries, --threshold, --epsilon1 and --epsilon2 are required"))
-				}
-			}
 			for name, e := range map[string]float64{"epsilon1": epsilon1, "epsilon2": epsilon2} {
 				if !(e > 0 && e <= math.MaxFloat64) {
 					return shell.InputError(fmt.Errorf("--%s %v: must be a finite number above 0", name, e), "", "see pate law above-threshold --help", "mechanisms")

@@ -1,7 +1,6 @@
 package law
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -49,7 +48,7 @@ A law is a function of the private votes. It is for teaching, planning and tests
 and is not a private release.`,
 		Example: `  pate law gnmax --counts 60,40,3 --sigma 20
   pate law confident --counts 180,30,10 --threshold 150 --sigma1 50 --sigma2 20`,
-		Args: cobra.NoArgs,
+		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("mechanisms", fmt.Errorf("law of what? one of %s", strings.Join(names, ", ")))
 		},
@@ -70,19 +69,19 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 		Short:   m.Short,
 		Long:    m.Long,
 		Example: m.Examples,
-		Args:    cobra.NoArgs,
+		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
+			needed := []string{"counts"}
+			if m.d.Predicts {
+				needed = append(needed, "prediction")
+			}
+			for _, p := range m.Parameters {
+				needed = append(needed, p.Name)
+			}
+			return shell.Unset(cmd, needed...)
+		}),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(counts) == 0 {
-				return shell.UsageError("mechanisms", errors.New("--counts: the votes of each class are required, as 60,40,3"))
-			}
-			if m.d.Predicts && prediction == nil {
-				return shell.UsageError("mechanisms", errors.New("--prediction: the student's probability of each class is required, as 0.7,0.2,0.1"))
-			}
 			value := make(map[string]float64, len(values))
 			for i, p := range m.Parameters {
-				if !cmd.Flags().Changed(p.Name) {
-					return shell.UsageError("mechanisms", fmt.Errorf("--%s is required: %s", p.Name, shell.DescribeParameter(p)))
-				}
 				value[p.Name] = values[i]
 			}
 			h, err := aggregate.NewHistogram(counts)
@@ -108,6 +107,7 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 	for i, p := range m.Parameters {
 		cmd.Flags().Float64Var(&values[i], p.Name, 0, shell.DescribeParameter(p)+" (required)")
 	}
+	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 func newLedgerAdopt(g *shell.Globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "adopt FILE",
+	cmd := &cobra.Command{
+		Use:   "adopt LEDGER",
 		Short: "Take a ledger without a head for its newest copy",
 		Long: `Take a ledger without a head for its newest copy, on your word.
 
@@ -36,4 +36,7 @@ of which a later head is known is refused, with exit code 5.`,
 			return nil
 		},
 	}
+	takesLedger(cmd)
+	shell.Without(cmd, "seed", "delta", "format")
+	return cmd
 }

@@ -32,7 +32,7 @@ released under it, and every outcome before it leaves. Each line holds the hash
 of the one before.`,
 		Example: `  pate ledger show run.jsonl
   pate ledger verify run.jsonl --format json`,
-		Args: cobra.NoArgs,
+		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return shell.UsageError("ledger", errors.New("ledger what? show, verify, sign or adopt"))
 		},
@@ -94,8 +94,8 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 }
 
 func newLedgerShow(g *shell.Globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show FILE",
+	cmd := &cobra.Command{
+		Use:   "show LEDGER",
 		Short: "Every reservation: what was charged, the cost so far, what is left",
 		Long: `Every reservation: what was charged, the cost so far, what is left.
 
@@ -107,6 +107,15 @@ more than the difference of two epsilons. The file is verified first.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return showLedger(g, args[0]) },
 	}
+	takesLedger(cmd)
+	return cmd
+}
+
+// takesLedger says that the argument of a command is a ledger, which says all by itself.
+func takesLedger(cmd *cobra.Command) {
+	cmd.Args = shell.Wants(cobra.ExactArgs(1), nil)
+	shell.CompleteArgs(cmd, shell.Files("jsonl"))
+	shell.Without(cmd, "seed", "delta")
 }
 
 func showLedger(g *shell.Globals, path string) error {
@@ -151,6 +160,9 @@ func showLedger(g *shell.Globals, path string) error {
 // entryTable has a row for each part of each entry. Where it stands alone a column says
 // whether anything may leave; for people that stands below.
 func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) table.Table {
+	if format == table.Text {
+		return entryLines(entries)
+	}
 	exact, alone := format == table.CSV, format != table.Text
 	t := table.Table{
 		Header: []string{"entry", "mechanism", "parameters", "times", "epsilon", "left", "out"},
@@ -192,6 +204,34 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 	return t
 }
 
+// entryLines is the table for a terminal: parameters and runs stand below the mechanism, so
+// that 80 columns hold it. What is left stands below the table, since it does not add up
+// with what was spent.
+func entryLines(entries []ledgerEntry) table.Table {
+	t := table.Table{Header: []string{"entry", "mechanism", "times", "epsilon so far", "out"}, Left: []bool{false, true, false, false, true}}
+	for _, e := range entries {
+		committed := "no"
+		if e.Committed {
+			committed = "yes"
+		}
+		entry, epsilon := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, false)
+		for _, p := range e.Parts {
+			t.Rows = append(t.Rows, []string{entry, p.Mechanism, strconv.FormatInt(p.Count, 10), epsilon, committed})
+			entry, epsilon, committed = "", "", "" // an entry says once what holds of all its parts
+			for _, line := range shell.Folded(p.Parameters, mechanismColumns-2) {
+				t.Rows = append(t.Rows, []string{"", "  " + line, "", "", ""})
+			}
+		}
+		if e.Run != "" {
+			t.Rows = append(t.Rows, []string{"", "  run " + shorten(statement.Plain(e.Run)), "", "", ""})
+		}
+	}
+	return t
+}
+
+// mechanismColumns is the width of the column for mechanisms.
+const mechanismColumns = 40
+
 // shorten cuts the name of a run for a column, in the middle: runs of one program
 // begin alike.
 func shorten(name string) string {
@@ -226,7 +266,10 @@ func ledgerFooting(r ledgerReport) string {
 	case r.Sealed:
 		b.WriteString("; sealed: everything was reserved before the first use\n")
 	default:
-		fmt.Fprintf(&b, "; a release of epsilon %s still fits\n", shell.FormatDown(r.Left))
+		fmt.Fprintf(&b, "; spent %s of %g\na release of epsilon %s still fits\n", shell.FormatUp(r.Spent, false), r.Budget, shell.FormatDown(r.Left))
+		if r.Left > (r.Budget-r.Spent)*1.001 && r.Spent > 0 {
+			b.WriteString("(epsilons do not add up: two releases cost less together than their sum)\n")
+		}
 	}
 	if r.Torn != "" {
 		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
@@ -307,6 +350,11 @@ Get the public key from the signer: one that came with the ledger proves nothing
 	cmd.Flags().StringVar(&head, "head", "", "LINES:HASH that the ledger once had")
 	cmd.Flags().StringVar(&signature, "signature", "", "file that pate ledger sign wrote")
 	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")
+	takesLedger(cmd)
+	shell.Complete(cmd, map[string]shell.Values{
+		"labels": shell.Files("csv", "json"), "model": shell.Files("model"), "statement": shell.Files("html", "md", "json"), "head": shell.Anything(),
+		"signature": shell.Files("sig"), "public-key": shell.Files("pem", "pub"),
+	})
 	return cmd
 }
 

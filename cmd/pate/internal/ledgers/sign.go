@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/filekind"
 )
 
 func newLedgerSign(g *shell.Globals) *cobra.Command {
@@ -37,9 +38,6 @@ read. The signature is a file of JSON; nothing that is there is overwritten.`,
   pate ledger verify run.jsonl --signature run.jsonl.sig --public-key public.pem`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if key == "" {
-				return shell.UsageError("ledger", errors.New("--key is required: the file of the private key"))
-			}
 			if out == "" {
 				out = args[0] + ".sig"
 			}
@@ -48,6 +46,10 @@ read. The signature is a file of JSON; nothing that is there is overwritten.`,
 	}
 	cmd.Flags().StringVar(&key, "key", "", "PEM file of the private key")
 	cmd.Flags().StringVar(&out, "out", "", "file to write (default LEDGER.sig)")
+	takesLedger(cmd)
+	cmd.Args = shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "key") })
+	shell.Complete(cmd, map[string]shell.Values{"key": shell.Files("pem", "key"), "out": shell.Files("sig")})
+	shell.Without(cmd, "seed", "delta", "format")
 	return cmd
 }
 
@@ -138,6 +140,9 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 		}
 	}
 	if err != nil {
+		if wrong := shell.WrongKind(path, "a signature", "ledger", filekind.Signature, filekind.JSON); wrong != nil {
+			return nil, wrong
+		}
 		return nil, shell.InputError(fmt.Errorf("--signature %s: %w", path, err), "it must be a file that pate ledger sign wrote", "check its name", "ledger")
 	}
 	text, err = readSmall(keyPath)

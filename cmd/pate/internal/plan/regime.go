@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -65,13 +64,10 @@ accounting allows; stable-svt is the one with one-sided noise.`,
       --gap 190
   pate plan regime --teachers 1000 --classes 2 --queries 100000 --epsilon 4 \
       --unstable 20 --gap 900`,
-		Args: cobra.NoArgs,
+		Args: shell.Wants(cobra.NoArgs, func(cmd *cobra.Command, _ []string) []string {
+			return shell.Unset(cmd, "teachers", "classes", "queries", "epsilon")
+		}),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range []string{"teachers", "classes", "queries", "epsilon"} {
-				if !cmd.Flags().Changed(name) {
-					return shell.UsageError("mechanisms", errors.New("--teachers, --classes, --queries and --epsilon are required"))
-				}
-			}
 			r.Delta = g.Delta
 			return runRegime(cmd, g, r)
 		},
@@ -84,6 +80,7 @@ accounting allows; stable-svt is the one with one-sided noise.`,
 	flags.IntVar(&r.Gap, "gap", 0, "votes you expect between the two largest counts")
 	flags.IntVar(&r.Unstable, "unstable", 0, "failures a stability method survives (default 5 % of the queries)")
 	flags.Float64Var(&r.Success, "success", 0.95, "how likely a query must be answered right")
+	shell.Without(cmd, "seed")
 	return cmd
 }
 

@@ -85,6 +85,7 @@ pays for each and they for none. pate plan regime says the same without votes.`,
 	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "noisy argmax asks as few as it must for labels that are right this often")
 	flags.StringVar(&f.labels, "labels", "", "with VOTES: the right class of each query, CSV or NPY with one column")
+	shell.Complete(cmd, map[string]shell.Values{"labels": shell.Files("csv", "npy")})
 	return cmd
 }
 

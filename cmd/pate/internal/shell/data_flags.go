@@ -10,9 +10,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/filekind"
 )
 
 // DataFlags say which data a command reads, and how.
@@ -47,6 +49,15 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Classes, "classes", 0, "of FILE.csv or DIR: there are N classes, 0 to N-1")
 	flags.StringVar(&f.ClassNames, "class-names", "", "of FILE.csv or DIR: all classes, with commas (default: the labels of public rows)")
 	flags.StringVar(&f.OtherLabels, "other-labels", "", "what becomes of rows whose label is no class: drop, or NAME of a class (default: they are refused)")
+}
+
+// Complete says what the flags of Add, or of AddReading, take.
+func (f *DataFlags) Complete(cmd *cobra.Command) {
+	Complete(cmd, map[string]Values{
+		"data": Suggested(dataset.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
+		"kind": Words(dataset.Kinds()...), "split": Words(string(dataset.Literature), string(dataset.Development)),
+		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
+	})
 }
 
 // Names are the flags of add, in the order in which a command is repeated.
@@ -134,6 +145,9 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 	}
 	data, err := dataset.Open(f.Data, opt)
 	if err != nil {
+		if wrong := f.wrongKind(); wrong != nil {
+			return dataset.Task{}, wrong
+		}
 		return dataset.Task{}, FaultError(err, "data")
 	}
 	task, err := data.Task(dataset.Protocol(f.Split))
@@ -146,6 +160,11 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 		}
 	}
 	return task, nil
+}
+
+// wrongKind says what --data is, if it is nothing that data are read from.
+func (f *DataFlags) wrongKind() error {
+	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.IDX, filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
 // Where names the data for an identity: a known set, or the path from the root.

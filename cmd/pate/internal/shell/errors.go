@@ -33,6 +33,7 @@ type CommandError struct {
 	Why   string // optional
 	Fix   string // optional
 	Topic string // optional, of `pate help TOPIC`
+	Cause error  // optional, what What came from
 }
 
 func (e *CommandError) Error() string { return e.What.Error() }
@@ -60,7 +61,7 @@ func FaultError(err error, topic string) error {
 	if words.Check {
 		code = ExitCheckFailed
 	}
-	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic}
+	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
 // Explain turns an error of a command into its exit code and the lines for stderr.
@@ -98,9 +99,10 @@ func Explain(command string, err error) (int, string) {
 	default:
 		ce = &CommandError{Code: ExitFailure, What: err}
 	}
-	lines := []string{"pate: " + ce.What.Error()}
+	ce.advise()
+	lines := []string{"pate: " + plain(ce.What.Error())}
 	if ce.Why != "" {
-		lines = append(lines, ce.Why)
+		lines = append(lines, plain(ce.Why))
 	}
 	if ce.Fix != "" {
 		lines = append(lines, ce.Fix)

@@ -3,8 +3,13 @@ package shell
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -16,7 +21,7 @@ func (g *Globals) Noise() ledger.Noise {
 	return ledger.SecretNoise
 }
 
-// Globals are the flags every command takes.
+// Globals are the flags that most commands take; see AddTo.
 type Globals struct {
 	Stdout, Stderr io.Writer
 
@@ -28,6 +33,45 @@ type Globals struct {
 	Started bool // flags and arguments were understood; a later error is not a usage error
 }
 
+// without is the annotation of a command that names flags of Globals it does not use.
+const without = "pate_without"
+
+// Without says that a command does not use these flags of Globals: it refuses them.
+func Without(cmd *cobra.Command, names ...string) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[without] = strings.Join(names, " ")
+}
+
+// AddTo gives --format, --seed and --delta to every command below root that does not
+// say that it is Without, and --quiet to all.
+func (g *Globals) AddTo(root *cobra.Command) {
+	root.PersistentFlags().BoolVarP(&g.Quiet, "quiet", "q", false, "no messages and no progress")
+	var add func(cmd *cobra.Command)
+	add = func(cmd *cobra.Command) {
+		for _, child := range cmd.Commands() {
+			add(child)
+		}
+		if cmd == root || !cmd.Runnable() {
+			return
+		}
+		unused := strings.Fields(cmd.Annotations[without])
+		own := func(name string) bool { return slices.Contains(unused, name) || cmd.Flags().Lookup(name) != nil }
+		if !own("format") {
+			ChoiceVar(cmd.Flags(), &g.Format, "format", "table", table.Formats(), "how results are printed")
+		}
+		if !own("seed") {
+			cmd.Flags().Uint64Var(&g.Seed, "seed", 0, "a seeded, reproducible experiment: its outputs are not releasable; without it noise is cryptographic")
+		}
+		if !own("delta") {
+			cmd.Flags().Float64Var(&g.Delta, "delta", 1e-5, "the delta of every (epsilon, delta) statement; refused if >= 1/n where n is known")
+		}
+	}
+	g.Format, g.Delta = "table", 1e-5
+	add(root)
+}
+
 // Logf writes one message line to stderr unless --quiet.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
@@ -37,6 +81,14 @@ func (g *Globals) Logf(format string, args ...any) {
 
 // Warn says, also with --quiet, what may be unsafe.
 func (g *Globals) Warn(text string) { fmt.Fprintf(g.Stderr, "pate: warning: %s\n", text) }
+
+// WarnBudget warns, also with --quiet, of a claim that protects next to nothing. Every
+// command that states a claim calls it; JSON has the text too, of statement.Warning.
+func (g *Globals) WarnBudget(epsilon float64) {
+	if text := statement.Warning(epsilon); text != "" {
+		g.Warn(text)
+	}
+}
 
 // ParsedFormat returns the validated --format.
 func (g *Globals) ParsedFormat() table.Format {

@@ -26,7 +26,7 @@ func LedgerConfig(file release.File) (account ledger.Config, fresh bool, err err
 // OpenLedgerFile opens a ledger to read, and returns what is known of it; a ledger that
 // is being written may be read as well.
 func OpenLedgerFile(path string) (*os.File, *release.Known, error) {
-	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder); err != nil {
+	if err := WrongKind(path, "a ledger", "ledger", filekind.Ledger, filekind.Folder, filekind.Empty); err != nil {
 		return nil, nil, err
 	}
 	known, err := release.Know(path)

@@ -59,8 +59,7 @@ func (f *ParameterFlags) AddParameters(cmd *cobra.Command, usage string, wanted 
 		}
 	}
 	cmd.Flags().StringVar(&f.Mechanism, "mechanism", "", usage+": "+strings.Join(names, ", "))
-	// The one error is a flag that has a completion already.
-	_ = cmd.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+	Complete(cmd, map[string]Values{"mechanism": Words(names...)})
 	for _, d := range f.known {
 		for _, p := range d.Parameters {
 			if f.Values[p.Name] == nil && !(f.Uncapped && p.Kind == "cap") {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,11 @@ const farthest = 2
 // didYouMean returns "; did you mean X?" for the nearest of the words, nothing where
 // none is near.
 func didYouMean(typed string, words []string) string {
-	best, found := farthest+1, ""
+	limit := farthest
+	if len([]rune(typed)) <= 5 { // of a short word two letters are too much
+		limit = 1
+	}
+	best, found := limit+1, ""
 	for _, w := range words {
 		d := editDistance(typed, w)
 		if len(typed) > 1 && strings.HasPrefix(w, typed) {
@@ -58,16 +63,31 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// SuggestFlag adds the nearest flag of cmd to the error about one it does not have.
+// SuggestFlag rewrites what the flag parser says of a command line for people: with the
+// nearest flag, and what a value must be.
 func SuggestFlag(cmd *cobra.Command, err error) error {
-	typed, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	if !unknown {
-		return err
+	text := err.Error()
+	if typed, unknown := strings.CutPrefix(text, "unknown flag: --"); unknown {
+		if typed == "format" || typed == "seed" || typed == "delta" {
+			return fmt.Errorf("%s takes no --%s: it would change nothing there", cmd.CommandPath(), typed)
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		return fmt.Errorf("unknown flag --%s of %s%s", typed, cmd.CommandPath(), didYouMean("--"+typed, names))
 	}
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return fmt.Errorf("unknown flag --%s of %s%s", typed, cmd.CommandPath(), didYouMean("--"+typed, names))
+	if name, empty := strings.CutPrefix(text, "flag needs an argument: "); empty {
+		return fmt.Errorf("%s needs a value", name)
+	}
+	var wrong *pflag.InvalidValueError
+	if errors.As(err, &wrong) {
+		flag := wrong.GetFlag()
+		if must := wanted(flag); must != "" {
+			return fmt.Errorf("--%s %q: must be %s", flag.Name, wrong.GetValue(), must)
+		}
+		return fmt.Errorf("--%s %q: %w", flag.Name, wrong.GetValue(), wrong.Unwrap())
+	}
+	return err
 }
 
 // SuggestCommand refuses a word that is no command below cmd.

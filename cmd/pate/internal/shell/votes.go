@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/internal/filekind"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -41,6 +42,7 @@ const maxStdin = 4 << 30
 func (f *VotesFlags) Add(cmd *cobra.Command) {
 	f.AddShape(cmd)
 	cmd.Flags().StringVar(&f.Queries, "queries", "", "the queries to use, as FROM:TO, counted from 0, without TO; default all")
+	Complete(cmd, map[string]Values{"queries": Anything()})
 }
 
 // AddShape is add for commands that take whole files.
@@ -54,6 +56,16 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
+	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
+	CompleteArgs(cmd, Files("npy", "csv", "tsv", "txt", "gz"))
+}
+
+// Missing lists what votes cannot be read without: the number of classes.
+func (f *VotesFlags) Missing(cmd *cobra.Command) []string {
+	if f.counts || f.names != "" {
+		return nil
+	}
+	return Unset(cmd, "classes")
 }
 
 // Options turns the flags into what package teachers asks for.
@@ -120,9 +132,19 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	}
 	s, err := votes.Open(ctx, paths, opt)
 	if err != nil {
-		return nil, FaultError(err, "votes")
+		return nil, toldVotes(err, paths)
 	}
 	return s, nil
+}
+
+// toldVotes says why votes cannot be read: first of all where a file is none.
+func toldVotes(err error, paths []string) error {
+	for _, path := range paths {
+		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
+			return wrong
+		}
+	}
+	return FaultError(err, "votes")
 }
 
 // Check checks the votes that the arguments name, all queries of them.
@@ -134,7 +156,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	opt.From, opt.To = 0, 0
 	r, err := votes.Check(ctx, paths, opt)
 	if err != nil {
-		return nil, FaultError(err, "votes")
+		return nil, toldVotes(err, paths)
 	}
 	return r, nil
 }

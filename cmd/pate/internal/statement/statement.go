@@ -54,7 +54,7 @@ digest of itself; pate ledger verify --statement says whether it still holds.`,
   pate statement run.jsonl --out statement.html --labels labels.csv \
       --about about.json
   pate statement a.jsonl b.jsonl --out both.html`,
-		Args: cobra.MinimumNArgs(1),
+		Args: shell.Wants(cobra.MinimumNArgs(1), nil),
 		RunE: func(_ *cobra.Command, args []string) error { return f.run(g, args) },
 	}
 	flags := cmd.Flags()
@@ -62,6 +62,11 @@ digest of itself; pate ledger verify --statement says whether it still holds.`,
 	flags.StringVar(&f.about, "about", "", "JSON file that says whose data they are and what for")
 	flags.StringArrayVar(&f.labels, "labels", nil, "labels that were released, to be named on the page; may be given more than once")
 	flags.StringArrayVar(&f.models, "model", nil, "model that was released, to be named on the page; may be given more than once")
+	shell.Complete(cmd, map[string]shell.Values{
+		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "json"), "model": shell.Files("model"),
+	})
+	shell.CompleteArgs(cmd, shell.Files("jsonl"))
+	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
