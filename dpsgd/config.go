@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd/optim"
@@ -75,6 +76,8 @@ type Config struct {
 	// Observe, if set, is called after every step, from Train's goroutine. The model holds
 	// that step's iterate. The caller may read it and must not change it.
 	Observe func(Metrics)
+	// Distances, if its Observe is set, are measured at every step. They are private.
+	Distances Distances // the last field: see text
 }
 
 // Phase is a run of steps that are charged alike.
@@ -163,7 +166,7 @@ func (c Config) Validate() error {
 	if err := c.validatePhases(); err != nil {
 		return err
 	}
-	if err := c.validateClipping(); err != nil {
+	if err := firstError(c.validateClipping(), c.validateDistances()); err != nil {
 		return err
 	}
 	steps := c.TotalSteps()
@@ -239,8 +242,10 @@ func firstError(errs ...error) error {
 // text returns everything in the Config that shapes the result.
 func (c Config) text() string {
 	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
-	c.Public, c.PublicEvery, c.Observe = Data{}, 0, nil
-	return fmt.Sprintf("dpsgd 5 %+v", c)
+	c.Public, c.PublicEvery, c.Observe, c.Distances = Data{}, 0, nil, Distances{}
+	// Without the last field, which runs of earlier versions did not have.
+	without, _ := strings.CutSuffix(fmt.Sprintf("dpsgd 5 %+v", c), fmt.Sprintf(" Distances:%+v}", c.Distances))
+	return without + "}"
 }
 
 // every returns n, or a twentieth of all steps if n is not positive: the number of steps

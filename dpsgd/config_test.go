@@ -3,6 +3,7 @@ package dpsgd
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,7 +132,7 @@ func TestGroupsAreTheModels(t *testing.T) {
 // TestEveryFieldThatShapesTheResultCounts checks that every field that shapes the result is
 // in the text that noise derives from.
 func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
-	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true}
+	ignored := map[string]bool{"Workers": true, "Checkpoint": true, "CheckpointEvery": true, "Public": true, "PublicEvery": true, "Observe": true, "Distances": true}
 	base := Config{}.text()
 	var visit func(v reflect.Value, path string, whole func() string)
 	visit = func(v reflect.Value, path string, whole func() string) {
@@ -164,7 +165,9 @@ func TestEveryFieldThatShapesTheResultCounts(t *testing.T) {
 	var cfg Config
 	visit(reflect.ValueOf(&cfg).Elem(), "", func() string { return cfg.text() })
 	cfg.Workers, cfg.Checkpoint, cfg.Observe = 3, "x", func(Metrics) {}
+	cfg.Distances = Distances{Observe: func(StepDistances) {}, Between: Records, Most: 3}
 	require.Equal(t, base, cfg.text())
+	require.True(t, strings.HasSuffix(base, " PublicEvery:0 Observe:<nil>}"), "as in earlier versions, whose checkpoints are still read")
 	near := Config{ClipNorm: 0.1}
 	further := Config{ClipNorm: math.Nextafter(0.1, 1)}
 	require.NotEqual(t, near.text(), further.text(), "the last bit of a number")

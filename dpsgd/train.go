@@ -99,6 +99,7 @@ type trainer struct {
 	clip      Clip      // of the next step
 	done      int       // steps
 	counts    Diagnostics
+	meter     *meter // once Config.Distances asks for it
 }
 
 func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
@@ -162,6 +163,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 	if err != nil {
 		return Metrics{}, err
 	}
+	t.observeDistances(phase)
 	m := Metrics{
 		Step: t.done + 1, Steps: t.cfg.TotalSteps(), LearningRate: t.cfg.rate(t.done),
 		ClipNorm: t.clip.Norm(), Unclipped: math.NaN(),

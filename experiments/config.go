@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
@@ -80,6 +81,9 @@ type Config struct {
 	// Curves asks for accuracy as the budget is spent, [Row.Curve]: three more
 	// students for each ensemble method of the first seed.
 	Curves bool
+
+	// Bayes, if not nil, asks for figures of a typical record beside the epsilon of DP-SGD.
+	Bayes *recipe.Bayes
 
 	// Key is the secret all randomness derives from.
 	Key aggregate.Key

@@ -37,7 +37,8 @@ type Identity struct {
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
 	Quick    bool     `json:"quick,omitempty"`
-	Command  string   `json:"command"` // repeats the run
+	Bayes    string   `json:"bayes,omitempty"` // what was asked for beside
+	Command  string   `json:"command"`         // repeats the run
 }
 
 // Name is a short name for the identity, usable as a file name.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/bayes"
 )
 
 // Schema names the JSON form of a Result.
@@ -47,13 +48,26 @@ type Result struct {
 	Diagnostics *Diagnostics `json:"diagnostics,omitempty"`
 }
 
-// WithoutTimes returns a copy without running times: how long work on private rows took
-// may depend on them.
+// Figures returns the Bayesian figures of every row, or nil if there are none.
+func (r *Result) Figures() [][]bayes.Figure {
+	var all [][]bayes.Figure
+	some := false
+	for _, row := range r.Rows {
+		all, some = append(all, row.Bayes), some || len(row.Bayes) > 0
+	}
+	if !some {
+		return nil
+	}
+	return all
+}
+
+// WithoutTimes returns a copy without running times, as how long work on private rows took
+// may depend on them, and without Bayesian figures, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
 	for i := range out.Rows {
-		out.Rows[i].Seconds = 0
+		out.Rows[i].Seconds, out.Rows[i].Bayes = 0, nil
 	}
 	return &out
 }
@@ -92,6 +106,9 @@ type Row struct {
 	Charged []Charge `json:"charged,omitempty"`
 	// Curve is accuracy as the budget is spent, first seed; empty unless asked for.
 	Curve []Point `json:"curve,omitempty"`
+	// Bayes are figures of a typical record, of the first seed: private, charged nowhere, and
+	// no epsilon.
+	Bayes []bayes.Figure `json:"bayes,omitempty"`
 }
 
 // Charge is one kind of release within a method.

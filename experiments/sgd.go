@@ -35,7 +35,7 @@ func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
 		plans = append(plans, recipe.Plan{Recipe: recipe.Default(shape, c.named, recipe.Linear, math.Inf(1)), NonPrivate: true})
 	}
 	result, err := recipe.Run(ctx, recipe.Config{
-		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache,
+		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache, Bayes: c.Bayes,
 		Progress: func(p recipe.Progress) {
 			c.Progress(Progress{Stage: "dpsgd: " + p.Stage, Done: p.Done, Total: p.Total})
 		},
@@ -56,7 +56,7 @@ func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
 func (c Config) modelRow(method string, m recipe.Row) (Row, error) {
 	row := Row{
 		Method: method, Epsilon: m.Epsilon, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Steps: m.Steps,
-		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features,
+		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Bayes: m.Bayes,
 	}
 	if method == NonPrivate {
 		row.Note = "the model of " + DPSGD + " without clipping and noise"

@@ -92,7 +92,7 @@ func TestTheJSONOfAFigureIsNoEpsilon(t *testing.T) {
 }
 
 func TestAReportSaysWhatItIs(t *testing.T) {
-	report := figure(t).Report()
+	report := bayes.Report(figure(t))
 	for _, words := range []string{"not differential privacy", "private", "outliers", "confidence", "at least 3 a step", "moments accountant", "exchangeable", "release"} {
 		require.Contains(t, report, words)
 	}

@@ -66,5 +66,5 @@
 //
 //	a, err := bayes.New(bayes.Config{Steps: 1000, Delta: 1e-10, Bound: 1})
 //	err = a.Add(bayes.Step{SamplingProbability: 0.017, Noise: 1.1}, distances) // for every step
-//	fmt.Print(a.Figure().Report())
+//	fmt.Print(bayes.Report(a.Figure()))
 package bayes

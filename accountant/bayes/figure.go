@@ -112,28 +112,36 @@ func Caveats() []string {
 	}
 }
 
-// Report returns the section of a report that is about a figure: some lines of plain text.
-func (f Figure) Report() string {
+// Report returns the section of a report that is about figures of one run: some lines of
+// plain text.
+func Report(figures ...Figure) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Bayesian accounting (private; not differential privacy)")
-	line("  %s = %s at δ_µ = %s, the lesser of", Column, text(f.mu), number.Exact(f.Delta))
-	line("    estimate    %s  %v, order %d, confidence 1 - %s", text(f.estimate), f.Estimator, f.Order, number.Exact(f.FailureDelta))
-	if w := opaque.Open(f.worst); mathx.IsFinite(w) {
-		line("    worst case  %s  moments accountant, every record at the clip norm", text(f.worst))
-	}
-	line("  steps %d (%d without distances), distances %d, at least %d a step", f.Steps, f.Unseen, f.Distances, f.Fewest)
-	line("  the best test finds a typical record with probability at most %.4f", math.Ceil(AttackSuccess(f)*1e4)/1e4)
-	if share, err := f.ShareOutside(1e-5); err == nil {
-		line("  at δ = 1e-5 it may fail for a share %s of records", number.Exact(share))
-	}
-	if f.Estimator == StudentT {
-		line("  Student's t interval is the published one. It misses its confidence under heavy tails.")
+	for _, f := range figures {
+		f.report(line)
 	}
 	for _, c := range Caveats() {
 		line("  %s", c)
 	}
 	return b.String()
+}
+
+// report writes the lines about one figure.
+func (f Figure) report(line func(format string, args ...any)) {
+	line("  %s = %s at δ_µ = %.3g, the lesser of", Column, text(f.mu), f.Delta)
+	line("    estimate    %s  %v, order %d, confidence 1 - %.2g", text(f.estimate), f.Estimator, f.Order, f.FailureDelta)
+	if w := opaque.Open(f.worst); mathx.IsFinite(w) {
+		line("    worst case  %s  moments accountant, every distance at its bound", text(f.worst))
+	}
+	line("    from %d distances, at least %d a step, of %d steps; %d more steps count as the worst case", f.Distances, f.Fewest, f.Steps-f.Unseen, f.Unseen)
+	line("    the best test finds a typical record with probability at most %.4f", math.Ceil(AttackSuccess(f)*1e4)/1e4)
+	if share, err := f.ShareOutside(1e-5); err == nil && f.Delta < 1e-5 {
+		line("    at δ = 1e-5 it may fail for a share %.2g of records", share)
+	}
+	if f.Estimator == StudentT {
+		line("    Student's t interval is the published one. It misses its confidence under heavy tails.")
+	}
 }
 
 // form is the JSON of a Figure. No field is named epsilon.

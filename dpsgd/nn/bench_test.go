@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,4 +97,55 @@ func timeSteps(b *testing.B, build func(*rand.Rand) (*nn.Model, error), data dps
 	_, err = dpsgd.Train(context.Background(), model, data, cfg, reservation, dpsgd.SeedKey(1))
 	require.NoError(b, err)
 	return last.Sub(first)
+}
+
+// BenchmarkDistances compares steps that measure distances with steps that do not, one by
+// one within one run. The unit %more is the median of extra processor time. Batches have 1,024
+// records on average.
+func BenchmarkDistances(b *testing.B) {
+	for _, m := range benchModels {
+		data := benchData(8192, m.cols)
+		for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
+			b.Run(m.name+"/"+between.String(), func(b *testing.B) {
+				var extra []float64
+				for b.Loop() {
+					var times [2]time.Duration
+					for i := range times {
+						model, err := m.build(rand.New(rand.NewPCG(1, 1)))
+						if err != nil {
+							b.Fatal(err)
+						}
+						cfg := dpsgd.Config{SamplingProbability: 0.125, NoiseMultiplier: 1, ClipNorm: 1, Steps: 30, LearningRate: 1e-3, Workers: 1}
+						if i == 1 {
+							cfg.Distances = dpsgd.Distances{Observe: func(dpsgd.StepDistances) {}, Between: between}
+						}
+						var start time.Duration
+						cfg.Observe = func(m dpsgd.Metrics) {
+							switch m.Step {
+							case 2:
+								start = processorTime()
+							case m.Steps:
+								times[i] = processorTime() - start
+							}
+						}
+						book, err := ledger.Open(fmt.Sprintf("%s/%d.jsonl", b.TempDir(), i), ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 100, Delta: 1e-5})
+						if err != nil {
+							b.Fatal(err)
+						}
+						r, err := book.Reserve(cfg.Event())
+						if err != nil {
+							b.Fatal(err)
+						}
+						if _, err := dpsgd.Train(context.Background(), model, data, cfg, r, dpsgd.SeedKey(1)); err != nil {
+							b.Fatal(err)
+						}
+						book.Close()
+					}
+					extra = append(extra, 100*(times[1].Seconds()/times[0].Seconds()-1))
+				}
+				slices.Sort(extra)
+				b.ReportMetric(extra[len(extra)/2], "%more")
+			})
+		}
+	}
 }

@@ -126,6 +126,11 @@ func (w *modelWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, cli
 	return w.worker.AddClipped(sum, batchOf(data), rows, clip)
 }
 
+// AppendNorms implements [dpsgd.Normer].
+func (w *modelWorker) AppendNorms(dst []float64, data dpsgd.Data, rows []int, clip dpsgd.Clip) []float64 {
+	return w.worker.AppendNorms(dst, batchOf(data), rows, clip)
+}
+
 func batchOf(data dpsgd.Data) Batch[float32] {
 	return Batch[float32]{
 		X: data.X.Data, Stride: data.X.Stride, Y: data.Y,

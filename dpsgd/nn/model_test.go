@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // nets returns small networks. Among them every kind of layer follows every other kind that
@@ -184,6 +185,11 @@ func TestObligationsOfAWorker(t *testing.T) {
 					}
 					require.LessOrEqual(t, math.Sqrt(square), clip.Norm()*(1+0x1p-20), "row %d", i)
 					total += math.Sqrt(square)
+				}
+				for i, norm := range w.AppendNorms(nil, batch, upTo(rows), clip) {
+					want := math.Sqrt(kernel.SquaredNorm(alone[i]))
+					require.InDelta(t, want, norm, 1e-5*want+1e-30, "norm of row %d", i)
+					require.LessOrEqual(t, norm, clip.Norm()*(1+0x1p-20))
 				}
 				sum := make([]float32, len(p))
 				w.AddClipped(sum, batch, upTo(rows), clip)

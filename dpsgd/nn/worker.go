@@ -188,6 +188,36 @@ func (w *Worker[T]) addGroup(sum []T, batch Batch[T], rows []int, clip dpsgd.Cli
 	}
 }
 
+// AppendNorms appends the norms of what AddClipped would add for each row. It leaves out the
+// last product of AddClipped, and the rows' sum. A row whose gradient is not finite has
+// norm 0.
+func (w *Worker[T]) AppendNorms(dst []float64, batch Batch[T], rows []int, clip dpsgd.Clip) []float64 {
+	group := w.whole
+	if len(clip.Norms) > 1 {
+		group = w.layers
+	}
+	for len(rows) > 0 {
+		n := min(w.rows, len(rows))
+		w.forward(batch, rows[:n])
+		w.lossOf(batch, rows[:n])
+		w.backward(n, w.squares)
+		group.scale(w.squares, n, clip)
+		for i := range n {
+			square := 0.0
+			for tensor, s := range w.squares {
+				scale := float64(group.scales[tensor][i])
+				square += scale * scale * s[i]
+			}
+			if !mathx.IsFinite(w.losses[i]) || !mathx.IsFinite(square) {
+				square = 0
+			}
+			dst = append(dst, math.Sqrt(square))
+		}
+		rows = rows[n:]
+	}
+	return dst
+}
+
 // forward computes the outputs of rows.
 func (w *Worker[T]) forward(batch Batch[T], rows []int) {
 	size := w.arch.Input().Size()

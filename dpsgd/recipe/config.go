@@ -25,6 +25,9 @@ type Config struct {
 	// that fits what is left.
 	Shared *Shared
 
+	// Bayes, if not nil, asks for figures of a typical record beside epsilon.
+	Bayes *Bayes
+
 	// Key is the secret all randomness derives from.
 	Key dpsgd.Key
 	// Dir keeps ledgers and checkpoints, so that an interrupted run goes on where it
@@ -85,9 +88,16 @@ func (c Config) complete() (Config, error) {
 	if c.Shared != nil && c.Shared.Account.Relation != relation {
 		return c, fmt.Errorf("the ledger is for relation %v; DP-SGD is accounted for %v only", c.Shared.Account.Relation, relation)
 	}
+	if err := c.Bayes.validate(); err != nil {
+		return c, err
+	}
 	var names []string
 	for _, p := range c.Plans {
 		if err := p.validate(shape, c.Shared != nil); err != nil {
+			return c, err
+		}
+		trial := p.train(1)
+		if _, err := c.Bayes.newTypical(&trial); err != nil {
 			return c, err
 		}
 		if slices.Contains(names, p.name()) {

@@ -5,15 +5,16 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
 // Schema names the JSON form of a Result.
 const Schema = "pate.dpsgd/1"
 
-// Result is what a run made, one row a plan. Its JSON form is a contract of the
-// command line. Nothing in it but running times is a function of the private data that
-// was not charged; [Result.WithoutTimes] is what may be published.
+// Result is what a run made, one row a plan. Its JSON form is a contract of the command
+// line. Nothing in it but running times and Bayesian figures is a function of the private
+// data that was not charged; [Result.WithoutTimes] is what may be published.
 type Result struct {
 	Schema     string  `json:"schema"`
 	Data       string  `json:"data"`
@@ -38,15 +39,28 @@ type Result struct {
 	Note       string       `json:"note,omitempty"`
 }
 
-// WithoutTimes returns a copy without running times: how long work on private rows took
-// may depend on them.
+// WithoutTimes returns a copy without running times, as how long work on private rows took
+// may depend on them, and without Bayesian figures, which do.
 func (r *Result) WithoutTimes() *Result {
 	out := *r
 	out.Seconds, out.Rows = 0, slices.Clone(r.Rows)
 	for i := range out.Rows {
-		out.Rows[i].Seconds = 0
+		out.Rows[i].Seconds, out.Rows[i].Bayes = 0, nil
 	}
 	return &out
+}
+
+// Figures returns the Bayesian figures of every row, or nil if there are none.
+func (r *Result) Figures() [][]bayes.Figure {
+	var all [][]bayes.Figure
+	some := false
+	for _, row := range r.Rows {
+		all, some = append(all, row.Bayes), some || len(row.Bayes) > 0
+	}
+	if !some {
+		return nil
+	}
+	return all
 }
 
 // LedgerState is a shared ledger as a whole, after the run.
@@ -87,6 +101,9 @@ type Row struct {
 	Curve []Point `json:"curve,omitempty"`
 	// Name is that of the row in file names.
 	Name string `json:"name"`
+	// Bayes are figures of a typical record, of the first seed and the training alone:
+	// private, charged nowhere, and no epsilon.
+	Bayes []bayes.Figure `json:"bayes,omitempty"`
 }
 
 // Point is a stage of a training.

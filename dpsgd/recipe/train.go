@@ -201,6 +201,10 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step
+	typical, err := j.Bayes.newTypical(&cfg)
+	if err != nil {
+		return Row{}, nil, err
+	}
 	result, err := dpsgd.Train(ctx, trained, p.train, cfg, training, key)
 	switch {
 	case err != nil:
@@ -213,6 +217,9 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	}
 	row, err := j.row(ctx, m, p, cfg, result)
 	if err != nil {
+		return Row{}, nil, err
+	}
+	if row.Bayes, err = typical.figures(); err != nil {
 		return Row{}, nil, err
 	}
 	if j.seed == 0 {

@@ -28,6 +28,9 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 	if err := WriteTimes(dir, times); err != nil {
 		return err
 	}
+	if err := WriteFigures(dir, r.Figures()); err != nil {
+		return err
+	}
 	r = r.WithoutTimes()
 	public, private, err := figures(r)
 	if err != nil {
@@ -94,7 +97,11 @@ func Read(dir string) (*experiments.Result, error) {
 			r.Rows[i].Seconds = times[i+1]
 		}
 	}
-	return &r, nil
+	private, err := ReadFigures(dir, len(r.Rows))
+	for i := range private {
+		r.Rows[i].Bayes = private[i]
+	}
+	return &r, err
 }
 
 func writeAccounts(dir string, r *experiments.Result) error {

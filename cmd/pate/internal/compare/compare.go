@@ -30,6 +30,7 @@ type compareFlags struct {
 	teachers int
 	features string
 	noCache  bool
+	bayes    shell.BayesFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -53,13 +54,15 @@ where it stopped when the same command is given again.
 
 Every run is a budget of its own: three runs on the same records cost what three
 budgets compose to. With --out the ledgers stay, and nothing is spent twice on
-the same command; without it nothing is kept, the ledgers included.`,
+the same command; without it nothing is kept, the ledgers included.
+
+` + shell.BayesHelp,
 		Example: `  pate compare                                  # MNIST, about two minutes
   pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
   pate compare --data fashion-mnist             # Debian: dataset-fashion-mnist
   pate compare --data patients.csv --label outcome --unit patient_id`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd.Context(), g, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return compare(cmd, g, f) },
 	}
 	flags := cmd.Flags()
 	f.DataFlags.Add(flags)
@@ -76,10 +79,11 @@ the same command; without it nothing is kept, the ledgers included.`,
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...),
 	})
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
+	f.bayes.Add(flags)
 	return cmd
 }
 
-func compare(ctx context.Context, g *shell.Globals, f compareFlags) error {
+func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	task, err := f.Task()
 	if err != nil {
 		return err
@@ -93,13 +97,16 @@ func compare(ctx context.Context, g *shell.Globals, f compareFlags) error {
 		Task: task, Epsilon: f.epsilon, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
 		Features: f.features, Teachers: f.teachers, Unit: f.unitName(),
 	}
+	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
+		return shell.UsageError("bayes", err)
+	}
 	if !f.noCache {
 		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
 	}
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("", err)
 	}
-	result, err := f.runIn(ctx, g, cfg)
+	result, err := f.runIn(cmd.Context(), g, cfg)
 	if errors.Is(err, recipe.ErrBudget) {
 		return shell.TrainingError(err)
 	}
@@ -150,20 +157,29 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 
 // printResult writes the table, or the JSON of the contract, to stdout.
 func printResult(g *shell.Globals, r *experiments.Result) error {
+	figures := r.Figures()
+	if figures != nil { // what is shown is private
+		shown := *r
+		shown.Releasable, r = false, &shown
+	}
 	switch format := g.ParsedFormat(); format {
 	case table.JSON:
 		return report.WriteJSON(g.Stdout, r)
 	case table.CSV:
-		return report.Records(r).Write(g.Stdout, format)
+		records := report.Records(r)
+		report.AddFigureRecords(&records, figures)
+		return records.Write(g.Stdout, format)
 	case table.Text:
 		fmt.Fprint(g.Stdout, report.Heading(r))
 		if err := report.Table(r).Write(g.Stdout, format); err != nil {
 			return err
 		}
-		fmt.Fprint(g.Stdout, report.Footnotes(r))
+		fmt.Fprint(g.Stdout, report.Footnotes(r)+report.Figures(methodNames(r), figures))
 		return nil
 	default:
-		if err := report.Table(r).Write(g.Stdout, format); err != nil {
+		people := report.Table(r)
+		report.AddFigures(&people, figures)
+		if err := people.Write(g.Stdout, format); err != nil {
 			return err
 		}
 		comment := ""
@@ -175,6 +191,15 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 	}
 }
 
+// methodNames returns the methods of rows.
+func methodNames(r *experiments.Result) []string {
+	var names []string
+	for _, row := range r.Rows {
+		names = append(names, row.Method)
+	}
+	return names
+}
+
 // Identity says what the run is a function of.
 func (f compareFlags) identity(g *shell.Globals) (experiments.Identity, error) {
 	data, err := f.DataFlags.Identity()
@@ -184,7 +209,7 @@ func (f compareFlags) identity(g *shell.Globals) (experiments.Identity, error) {
 	id := experiments.Identity{
 		Schema: "pate.run/1", Data: data, Split: f.Split,
 		Epsilon: f.epsilon, Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
-		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick,
+		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Bayes: strings.Join(f.bayes.Words(), " "),
 	}
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
@@ -218,6 +243,7 @@ func (f compareFlags) command(g *shell.Globals) string {
 	add(f.features != "", "--features %s", f.features)
 	add(f.Split != string(dataset.Literature), "--split %s", f.Split)
 	add(f.Quick, "--quick")
+	words = append(words, f.bayes.Words()...)
 	add(g.Seeded, "--seed %d", g.Seed)
 	return strings.Join(words, " ")
 }

@@ -37,6 +37,7 @@ type dpsgdFlags struct {
 	ledger   string
 	mode     string
 	spend    float64
+	bayes    shell.BayesFlags
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -73,7 +74,9 @@ may be deleted any time.
 With --ledger the model is charged to a ledger that pate label and others charge
 too. --epsilon is then the budget of a new ledger, and noise that is left out is the
 least that fits what is left of it, or what --spend allows. Such a ledger is for
-relation add_remove: DP-SGD is accounted for that alone.`,
+relation add_remove: DP-SGD is accounted for that alone.
+
+` + shell.BayesHelp,
 		Example: `  pate dpsgd --data mnist --epsilon 2
   pate dpsgd --data mnist --epsilon 0.5,1,2,8 --seeds 3 --format md
   pate dpsgd --data patients.csv --label outcome --epsilon 1 --out run
@@ -98,12 +101,13 @@ relation add_remove: DP-SGD is accounted for that alone.`,
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
+	f.bayes.Add(flags)
 	f.data.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
 		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
 		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
-		"schedule": shell.Suggested("constant", "linear", "cosine"),
+		"schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
 	})
 	cmd.AddCommand(newPredictCommand(g))
 	return cmd
@@ -201,6 +205,9 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	shape := recipe.ShapeOf(task)
 	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
+	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
+		return shell.UsageError("bayes", err)
+	}
 	if !f.noCache {
 		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
 	}
@@ -295,7 +302,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 // flagNames are the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"epsilon", "noise-multiplier",
-		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend", "seed"})
+		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.BayesNames(), []string{"seed"})
 }
 
 // identifying are those that were given.

@@ -19,20 +19,30 @@ import (
 
 // printDPSGD writes the table, or the JSON of the contract, to stdout.
 func printDPSGD(g *shell.Globals, r *recipe.Result) error {
+	figures := r.Figures()
+	if figures != nil { // what is shown is private, whatever the model is
+		shown := *r
+		shown.Releasable, r = false, &shown
+	}
 	switch format := g.ParsedFormat(); format {
 	case table.JSON:
 		return shell.WriteJSON(g.Stdout, r)
 	case table.CSV:
-		return dpsgdRecords(r).Write(g.Stdout, format)
+		records := dpsgdRecords(r)
+		report.AddFigureRecords(&records, figures)
+		return records.Write(g.Stdout, format)
 	case table.Text:
 		fmt.Fprint(g.Stdout, dpsgdHeading(r))
 		if err := dpsgdTable(r).Write(g.Stdout, format); err != nil {
 			return err
 		}
 		fmt.Fprint(g.Stdout, "\n"+dpsgdFootnotes(r))
+		fmt.Fprint(g.Stdout, report.Figures(rowNames(r), figures))
 		return nil
 	default:
-		if err := dpsgdTable(r).Write(g.Stdout, format); err != nil {
+		t := dpsgdTable(r)
+		report.AddFigures(&t, figures)
+		if err := t.Write(g.Stdout, format); err != nil {
 			return err
 		}
 		comment := ""
@@ -156,6 +166,8 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	switch {
 	case r.Seeded:
 		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
+	case r.Figures() != nil:
+		b.WriteString("Not releasable as shown: ε_µ is a function of private gradients that nobody was charged for.\n")
 	case !r.Releasable:
 		b.WriteString("Not releasable: without privacy nothing is protected.\n")
 	default:
@@ -173,6 +185,9 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 		times = append(times, row.Seconds)
 	}
 	if err := report.WriteTimes(dir, times); err != nil {
+		return err
+	}
+	if err := report.WriteFigures(dir, r.Figures()); err != nil {
 		return err
 	}
 	r = r.WithoutTimes()
@@ -232,5 +247,18 @@ func readDPSGD(dir string) (*recipe.Result, error) {
 			r.Rows[i].Seconds = times[i+1]
 		}
 	}
-	return &r, nil
+	figures, err := report.ReadFigures(dir, len(r.Rows))
+	for i := range figures {
+		r.Rows[i].Bayes = figures[i]
+	}
+	return &r, err
+}
+
+// rowNames returns the names of rows.
+func rowNames(r *recipe.Result) []string {
+	var names []string
+	for _, row := range r.Rows {
+		names = append(names, row.Name)
+	}
+	return names
 }

@@ -1,0 +1,211 @@
+package dpsgd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+
+	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// Between says what a distance is between.
+type Between int
+
+const (
+	// Batches is between the sum of a batch with one record and the sum without it: the norm
+	// of what the record contributes. It is at most the clip norm. It follows the sampling
+	// law of a step, in which a record comes or stays away by itself.
+	Batches Between = iota
+	// Records is between what two records contribute, as in the published Bayesian
+	// accountant, where one record takes the place of another. It is at most twice the clip
+	// norm.
+	Records
+)
+
+// String returns the name used in JSON.
+func (b Between) String() string {
+	switch b {
+	case Batches:
+		return "batches"
+	case Records:
+		return "records"
+	}
+	return fmt.Sprintf("Between(%d)", int(b))
+}
+
+// Distances asks Train to measure distances at every step, for package accountant/bayes.
+// They change nothing about the training. They are exact functions of the private data,
+// protected by nothing and charged nowhere.
+type Distances struct {
+	// Observe is called with the distances of each step, before the parameters move. It is
+	// not called for the steps before a checkpoint from which a run goes on. Nil measures
+	// nothing.
+	Observe func(StepDistances)
+	Between Between
+	// Most bounds the number of distances of a step. The default keeps their time below a
+	// tenth of a usual step: a tenth of the expected batch between batches, at most 128, and a
+	// 256th of it between records, at most 16. It is at least 2.
+	Most int
+}
+
+// StepDistances are the distances of one step. They are private, and print redacted.
+type StepDistances struct {
+	Step        int     // from 1
+	Probability float64 // of a record to be in the batch
+	Noise       float64 // standard deviation, in the unit of the distances
+	Bound       float64 // no distance is above it, but by the rounding of single precision
+	// Values are the distances. No record of the batch is in two of them. The receiver may
+	// keep the slice.
+	Values []float64
+}
+
+// String returns a redacted word.
+func (StepDistances) String() string { return "dpsgd.StepDistances(redacted)" }
+
+// GoString returns a redacted word.
+func (d StepDistances) GoString() string { return d.String() }
+
+// LogValue returns a redacted word.
+func (d StepDistances) LogValue() slog.Value { return slog.StringValue(d.String()) }
+
+// MarshalJSON always fails.
+func (StepDistances) MarshalJSON() ([]byte, error) {
+	return nil, errors.New("dpsgd: StepDistances are private and have no JSON form; read the fields on purpose")
+}
+
+// Normer is a [Worker] that computes norms without adding gradients up.
+type Normer interface {
+	Worker
+	// AppendNorms appends, for every row, the norm of what AddClipped would add for it. A
+	// gradient that is not finite has norm 0. There are at most [MaxRows] rows, and the clip
+	// norm is finite.
+	AppendNorms(dst []float64, data Data, rows []int, clip Clip) []float64
+}
+
+func (c Config) validateDistances() error {
+	d := c.Distances
+	if d.Observe == nil {
+		return nil
+	}
+	if d.Between != Batches && d.Between != Records {
+		return fmt.Errorf("dpsgd: Config.Distances.Between is %v", d.Between)
+	}
+	if c.NonPrivate || c.Laplace || c.Clipping.Adaptive.on() {
+		return errors.New("dpsgd: Config.Distances needs Gaussian noise and a fixed clip norm: not with NonPrivate, Laplace or Clipping.Adaptive")
+	}
+	return within("Config.Distances.Most", float64(d.Most), 0, math.MaxInt32)
+}
+
+// most returns how many distances to measure in a batch of the expected size.
+func (d Distances) most(expected float64) int {
+	switch {
+	case d.Most > 0:
+		return d.Most
+	case d.Between == Records:
+		return int(math.Min(16, math.Max(2, expected/256)))
+	}
+	return int(math.Min(128, math.Max(2, expected/10)))
+}
+
+// meter measures distances.
+type meter struct {
+	worker  Worker
+	one     []float32 // what a record contributes
+	another []float32
+}
+
+func newMeter(model Model) *meter {
+	n := len(model.Parameters())
+	return &meter{worker: model.Worker(), one: make([]float32, n), another: make([]float32, n)}
+}
+
+// measure returns the distances of rows, in their order: one for each, or one for every
+// two. A row that is left over has none.
+func (m *meter) measure(data Data, rows []int, clip Clip, between Between) []float64 {
+	m.worker.Start()
+	var values []float64
+	if between == Records {
+		for ; len(rows) >= 2; rows = rows[2:] {
+			m.add(m.one, data, rows[:1], clip)
+			m.add(m.another, data, rows[1:2], clip)
+			for i, v := range m.another {
+				m.one[i] -= v
+			}
+			values = append(values, math.Sqrt(kernel.SquaredNorm(m.one)))
+		}
+		return values
+	}
+	if fast, ok := m.worker.(Normer); ok {
+		for len(rows) > 0 {
+			n := min(len(rows), MaxRows)
+			values = fast.AppendNorms(values, data, rows[:n], clip)
+			rows = rows[n:]
+		}
+		return values
+	}
+	for i := range rows {
+		m.add(m.one, data, rows[i:i+1], clip)
+		values = append(values, math.Sqrt(kernel.SquaredNorm(m.one)))
+	}
+	return values
+}
+
+func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
+	clear(sum)
+	m.worker.AddClipped(sum, data, rows, clip)
+}
+
+// MeasureDistances returns distances of rows of data at the model's parameters, as a step
+// that has them in its batch would: one for each row between batches, one for every two
+// consecutive rows between records. Clip norms must be finite. The distances are as private
+// as the rows.
+func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
+	if err := firstError(data.validate(), model.Check(data), allFinite(data.X)); err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		if r < 0 || r >= data.X.Rows {
+			return nil, fmt.Errorf("dpsgd: row %d is not one of %d", r, data.X.Rows)
+		}
+	}
+	if norm := clip.Norm(); !(norm > 0) || math.IsInf(norm, 1) {
+		return nil, fmt.Errorf("dpsgd: clip norm %g must be finite and above 0", norm)
+	}
+	return newMeter(model).measure(data, rows, clip, between), nil
+}
+
+// observeDistances measures a sample of the batch that was just summed up. It is drawn from a
+// key of its own, so that no row's place in the data decides.
+func (t *trainer) observeDistances(phase Phase) {
+	d := t.cfg.Distances
+	if d.Observe == nil {
+		return
+	}
+	if t.meter == nil {
+		t.meter = newMeter(t.model)
+	}
+	n := d.most(phase.SamplingProbability * float64(t.release.records))
+	step := StepDistances{
+		Step: t.done + 1, Probability: phase.SamplingProbability,
+		Noise: phase.NoiseMultiplier * t.clip.Norm(), Bound: t.clip.Norm(),
+	}
+	if d.Between == Records {
+		n, step.Bound = 2*n, 2*step.Bound
+	}
+	rows := chosen(t.release.batch.rows, n, t.release.key.Derive("distances", uint64(t.done)).Stream())
+	step.Values = t.meter.measure(t.data, rows, t.clip, d.Between)
+	d.Observe(step)
+}
+
+// chosen returns n of the rows, or all, in random order.
+func chosen(rows []int, n int, s *rng.Stream) []int {
+	out := append([]int(nil), rows...)
+	n = min(n, len(out))
+	for i := range n {
+		j := i + int(s.Uint64N(uint64(len(out)-i)))
+		out[i], out[j] = out[j], out[i]
+	}
+	return out[:n]
+}

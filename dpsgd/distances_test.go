@@ -1,0 +1,137 @@
+package dpsgd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// observed trains with distances, and returns them with the model.
+func observed(t *testing.T, d Data, cfg Config) (*Softmax, []StepDistances) {
+	var steps []StepDistances
+	cfg.Distances.Observe = func(s StepDistances) { steps = append(steps, s) }
+	m, _ := trained(t, d, cfg, SeedKey(1))
+	return m, steps
+}
+
+func TestDistancesChangeNothing(t *testing.T) {
+	d := clouds(600, 5)
+	plain, _ := trained(t, d, usual, SeedKey(1))
+	for _, between := range []Between{Batches, Records} {
+		cfg := usual
+		cfg.Distances.Between = between
+		m, steps := observed(t, d, cfg)
+		require.Equal(t, plain.Parameters(), m.Parameters())
+		require.Len(t, steps, cfg.Steps)
+		cfg.Workers = 3
+		_, again := observed(t, d, cfg)
+		require.Equal(t, steps, again, "the number of goroutines does not matter")
+	}
+}
+
+func TestDistancesAreThoseOfAStep(t *testing.T) {
+	d := clouds(600, 5)
+	for _, between := range []Between{Batches, Records} {
+		cfg := usual
+		cfg.SamplingProbability, cfg.Distances = 1, Distances{Between: between, Most: 1000}
+		_, steps := observed(t, d, cfg)
+		fresh, err := NewSoftmax(5, 3) // the parameters of the first step
+		require.NoError(t, err)
+		rows := make([]int, 600)
+		for i := range rows {
+			rows[i] = i
+		}
+		first := steps[0]
+		require.Equal(t, 1, first.Step)
+		require.Equal(t, 1.0, first.Probability)
+		require.Equal(t, cfg.NoiseMultiplier*cfg.ClipNorm, first.Noise)
+		if between == Records {
+			require.Equal(t, 2*cfg.ClipNorm, first.Bound)
+			require.Len(t, first.Values, 300)
+			require.Greater(t, slices.Max(first.Values), cfg.ClipNorm)
+		} else {
+			require.Equal(t, cfg.ClipNorm, first.Bound)
+			want, err := MeasureDistances(fresh, d, rows, FlatClip(cfg.ClipNorm), Batches)
+			require.NoError(t, err)
+			slices.Sort(want)
+			got := slices.Clone(first.Values)
+			slices.Sort(got)
+			require.Equal(t, want, got)
+		}
+		for _, s := range steps {
+			require.LessOrEqual(t, slices.Max(s.Values), s.Bound*(1+0x1p-16))
+		}
+	}
+}
+
+// TestRowsOfDistancesAreDrawnFromTheBatch: a row is in no two distances of a step.
+func TestRowsOfDistancesAreDrawnFromTheBatch(t *testing.T) {
+	rows := []int{3, 5, 8, 13, 21, 34}
+	for seed := range uint64(20) {
+		got := chosen(rows, 4, SeedKey(seed).Stream())
+		require.Len(t, got, 4)
+		require.Subset(t, rows, got)
+		slices.Sort(got)
+		require.Len(t, slices.Compact(got), 4)
+	}
+	require.Equal(t, []int{3, 5, 8, 13, 21, 34}, rows)
+	require.Len(t, chosen(rows, 100, SeedKey(1).Stream()), 6)
+}
+
+func TestDistancesAfterACheckpoint(t *testing.T) {
+	d := clouds(300, 4)
+	_, all := observed(t, d, usual)
+	cfg := usual
+	cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(t.TempDir(), "run"), 10
+	var steps []StepDistances
+	for range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps = nil
+		cfg.Distances.Observe = func(s StepDistances) {
+			if steps = append(steps, s); len(steps) == 16 {
+				cancel()
+			}
+		}
+		m, err := NewSoftmax(4, 3)
+		require.NoError(t, err)
+		_, _ = Train(ctx, m, d, cfg, reserve(t, cfg), SeedKey(1))
+		cancel()
+	}
+	require.NotEmpty(t, steps)
+	require.Greater(t, steps[0].Step, 1, "steps before the checkpoint are not told again")
+	require.Equal(t, all[steps[0].Step-1:steps[len(steps)-1].Step], steps)
+}
+
+func TestDistancesRedactAndRefuse(t *testing.T) {
+	s := StepDistances{Values: []float64{0.123}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		require.NotContains(t, fmt.Sprintf(verb, s), "123")
+	}
+	_, err := json.Marshal(s)
+	require.Error(t, err)
+	see := Distances{Observe: func(StepDistances) {}}
+	for name, change := range map[string]func(*Config){
+		"adaptive":    func(c *Config) { c.Clipping.Adaptive = Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 10} },
+		"non-private": func(c *Config) { c.NonPrivate, c.NoiseMultiplier = true, 0 },
+		"between":     func(c *Config) { c.Distances.Between = 7 },
+		"most":        func(c *Config) { c.Distances.Most = -1 },
+	} {
+		cfg := usual
+		cfg.Distances = see
+		require.NoError(t, cfg.Validate())
+		change(&cfg)
+		require.ErrorContains(t, cfg.Validate(), "Distances", name)
+	}
+	m, err := NewSoftmax(4, 3)
+	require.NoError(t, err)
+	_, err = MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)
+	require.ErrorContains(t, err, "row 10")
+	_, err = MeasureDistances(m, clouds(10, 4), []int{1}, FlatClip(math.Inf(1)), Batches)
+	require.ErrorContains(t, err, "clip norm")
+}

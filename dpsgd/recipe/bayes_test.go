@@ -1,0 +1,102 @@
+package recipe
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/bayes"
+	"github.com/pate-go/pate/dpsgd"
+)
+
+func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
+	task := strokes(t, 240, 80)
+	plan := Plan{Recipe: Default(ShapeOf(task), "raw", Linear, 2), Epsilon: 2}
+	plan.Recipe.Train.Steps = 12
+	plain := config(t, task, plan)
+	without, err := Run(t.Context(), plain)
+	require.NoError(t, err)
+	require.Nil(t, without.Figures())
+	for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
+		cfg := config(t, task, plan)
+		cfg.Bayes = &Bayes{Between: between}
+		r, err := Run(t.Context(), cfg)
+		require.NoError(t, err)
+		row := r.Rows[0]
+		require.Equal(t, *without.Rows[0].Epsilon, *row.Epsilon)
+		require.Equal(t, without.Rows[0].Accuracy, row.Accuracy)
+		require.Equal(t, fileIn(t, plain.Dir), fileIn(t, cfg.Dir), "the same model")
+		require.Len(t, row.Bayes, 2)
+		for i, e := range []bayes.Estimator{bayes.Bernstein, bayes.StudentT} {
+			f := row.Bayes[i]
+			require.Equal(t, e, f.Estimator)
+			require.Equal(t, DefaultDeltaMu, f.Delta)
+			require.Equal(t, 12, f.Steps)
+			require.Zero(t, f.Unseen)
+		}
+		// What may be published has no trace of it, nor has any file outside private.
+		public, err := json.Marshal(r.WithoutTimes())
+		require.NoError(t, err)
+		require.NotContains(t, strings.ToLower(string(public)), "bayes")
+		require.NoError(t, filepath.WalkDir(cfg.Dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.Contains(path, string(filepath.Separator)+"private"+string(filepath.Separator)) {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			require.NotContains(t, strings.ToLower(string(data)), "bayes", path)
+			return err
+		}))
+		again, err := Run(t.Context(), cfg)
+		require.NoError(t, err)
+		require.Equal(t, row.Bayes, again.Rows[0].Bayes, "kept with the run")
+	}
+}
+
+// fileIn returns the model below dir.
+func fileIn(t *testing.T, dir string) []byte {
+	files, err := filepath.Glob(filepath.Join(dir, "models", "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	data, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	return data
+}
+
+// TestUnseenStepsAreWorstCases: what was not seen after an interruption costs no less.
+func TestUnseenStepsAreWorstCases(t *testing.T) {
+	train := dpsgd.Config{SamplingProbability: 0.1, NoiseMultiplier: 2, ClipNorm: 1, Steps: 10, LearningRate: 1}
+	count := func(from int) []bayes.Figure {
+		cfg := train
+		f, err := (&Bayes{}).newTypical(&cfg)
+		require.NoError(t, err)
+		for step := from; step <= 10; step++ {
+			cfg.Distances.Observe(dpsgd.StepDistances{Step: step, Values: []float64{0.1, 0.2, 0.1, 0.15}})
+		}
+		figures, err := f.figures()
+		require.NoError(t, err)
+		return figures
+	}
+	require.Equal(t, 0, count(1)[1].Unseen)
+	require.Equal(t, 6, count(7)[1].Unseen)
+	require.Equal(t, 10, count(7)[1].Steps)
+	require.Equal(t, 10, count(11)[1].Unseen)
+}
+
+func TestBayesIsRefusedWhereItDoesNotFit(t *testing.T) {
+	task := strokes(t, 240, 80)
+	plan := Plan{Recipe: Default(ShapeOf(task), "raw", Linear, 2), Epsilon: 2}
+	for name, b := range map[string]*Bayes{"delta": {Delta: 1}, "nan": {Delta: math.NaN()}, "most": {Most: -1}} {
+		cfg := config(t, task, plan)
+		cfg.Bayes = b
+		require.ErrorIs(t, cfg.Validate(), ErrConfig, name)
+	}
+	plan.Recipe.Train.Clipping.Adaptive = dpsgd.Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: 20}
+	cfg := config(t, task, plan)
+	cfg.Bayes = &Bayes{}
+	require.ErrorContains(t, cfg.Validate(), "fixed clip norm")
+}
