@@ -223,6 +223,7 @@ func TestOrdinaryInputs(t *testing.T) {
 		"runs": {"1", "3000"}, "probability": {"0.001", "0.3", "1"}, "noise": {"0.5", "0.7", "30"}, "steps": {"1", "5", "1000"},
 		"clip": {"0.01", "100"}, "rate": {"0.01", "3"}, "distances": {"0", "0,0,0,0,0,0,0,0", "100,2"}, "failures": {"1", "7"}, "refusal": {"0.001", "0.6"},
 		"threshold": {"0", "-4", "1e4"}, "answers": {"1", "3"}, "sigma1": {"1", "500"}, "sigma2": {"1", "500"}, "confidence": {"0.5"},
+		"sample": {"2", "900"}, "shape": {"0.5", "5"}, "scale": {"0.001", "3"}, "delta-mu": {"1e-12", "0.01"},
 		"prediction": {"0.5,0.5", "0.1,0.2,0.7"},
 	}
 	draw := rand.New(rand.NewPCG(1, 2))

@@ -39,7 +39,7 @@ func Mechanisms() []Mechanism {
 		noisyArgmax(), confident(), interactive(),
 		composition(), moments(),
 		stable(), subsample(), sparseVector(), stableSVT(),
-		gradient(),
+		gradient(), bayesian(),
 	}
 }
 

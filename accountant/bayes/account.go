@@ -66,12 +66,18 @@ const slack = 1 + 0x1p-16
 // without one record drawn from the law of the data. With Config.Bound a distance above it
 // is an error, and less than two distances count as [Account.AddUnseen]. Nothing is
 // added if there is an error.
-func (a *Account) Add(s Step, distances []float64) error {
+func (a *Account) Add(s Step, distances []float64) error { return a.AddRepeated(s, distances, 1) }
+
+// AddRepeated adds several equal steps, for which one sample of distances stands.
+func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
+	if times < 1 {
+		return fmt.Errorf("bayes: %d steps; must be at least 1", times)
+	}
 	if len(distances) < 2 && a.cfg.Bound > 0 {
-		return a.AddUnseen(s)
+		return a.addUnseen(s, times)
 	}
 	if len(distances) < 2 {
 		return fmt.Errorf("bayes: %d distances; a step needs 2, or Config.Bound", len(distances))
@@ -92,7 +98,7 @@ func (a *Account) Add(s Step, distances []float64) error {
 		squares[i] = x * x
 		largest = math.Max(largest, squares[i])
 	}
-	if err := a.count(math.Max(largest, over*over), len(distances)); err != nil {
+	if err := a.count(math.Max(largest, over*over), len(distances), times); err != nil {
 		return err
 	}
 	a.prepare(s)
@@ -104,9 +110,9 @@ func (a *Account) Add(s Step, distances []float64) error {
 		c := f.logMean(a.cfg.Estimator.surcharge(f, a.price(len(squares))), a.cfg.Steps)
 		if a.bound != nil {
 			c = math.Min(c, a.bound.costs[i]) // what no record exceeds, their mean does not
-			a.worst[i] += a.bound.costs[i]
+			a.worst[i] += float64(times) * a.bound.costs[i]
 		}
-		a.costs[i] += math.Max(c, 0)
+		a.costs[i] += float64(times) * math.Max(c, 0)
 	}
 	return nil
 }
@@ -134,7 +140,9 @@ func (a *Account) prepare(s Step) {
 
 // AddUnseen adds a step of which no distances are known, at the cost of a record at
 // Config.Bound, which it needs.
-func (a *Account) AddUnseen(s Step) error {
+func (a *Account) AddUnseen(s Step) error { return a.addUnseen(s, 1) }
+
+func (a *Account) addUnseen(s Step, times int) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
@@ -142,29 +150,29 @@ func (a *Account) AddUnseen(s Step) error {
 		return errors.New("bayes: a step without distances needs Config.Bound")
 	}
 	x := a.cfg.Bound / s.Noise
-	if err := a.count(x*x, 0); err != nil {
+	if err := a.count(x*x, 0, times); err != nil {
 		return err
 	}
 	a.prepare(s)
 	for i, c := range a.bound.costs {
-		a.costs[i] += c
-		a.worst[i] += c
+		a.costs[i] += float64(times) * c
+		a.worst[i] += float64(times) * c
 	}
 	return nil
 }
 
-// count takes in a step with squared distances up to largest. It refuses more steps than
-// were planned.
-func (a *Account) count(largest float64, distances int) error {
+// count takes in steps with squared distances up to largest. It refuses more steps than were
+// planned.
+func (a *Account) count(largest float64, distances, times int) error {
 	if !(largest*MaxOrder*MaxOrder < 1e300) {
 		return errors.New("bayes: distances are too large for the noise")
 	}
-	if a.state.steps == a.cfg.Steps {
+	if times > a.cfg.Steps-a.state.steps {
 		return fmt.Errorf("bayes: more than the %d planned steps: their number is in the cost of each", a.cfg.Steps)
 	}
-	a.state.steps++
+	a.state.steps += times
 	if distances == 0 {
-		a.state.unseen++
+		a.state.unseen += times
 		return nil
 	}
 	if a.state.fewest == 0 || distances < a.state.fewest {

@@ -38,7 +38,7 @@ func TestEqualDistancesGiveTheMomentsAccountant(t *testing.T) {
 				want := 100 * one * float64(lambda)
 				// What package accountant adds to composed divergences is 2e-12 of them.
 				require.InDelta(t, 1, a.costs[i]*(1+2e-12)/want, 1e-12, "%v, %v, order %d", c, e, lambda)
-				require.InDelta(t, 1, a.costs[i]/(100*logMoment(lambda, c.q, 1/c.noise/c.noise)), 1e-12)
+				require.InDelta(t, 1, a.costs[i]/(100*LogMoment(lambda, c.q, 1/c.noise/c.noise)), 1e-12)
 			}
 		}
 	}
@@ -169,6 +169,23 @@ func TestShareOutside(t *testing.T) {
 
 func TestPrintedReverseDestroysAmplification(t *testing.T) {
 	// The exact value at q = 0.01, distance = sigma, lambda = 8 is 0.0051.
-	require.InDelta(t, 0.596, printedReverse(8, 0.01, 1), 5e-4)
-	require.InDelta(t, 0.0143, logMoment(8, 0.01, 1), 5e-5)
+	require.InDelta(t, 0.596, PrintedReverse(8, 0.01, 1), 5e-4)
+	require.InDelta(t, 0.0143, LogMoment(8, 0.01, 1), 5e-5)
+}
+
+func TestRepeatedStepsAreSteps(t *testing.T) {
+	sample := []float64{0.1, 0.5, 0.2}
+	var figures []Figure
+	for _, times := range []int{1, 5} {
+		a, err := New(Config{Steps: 10, Delta: 1e-8, Estimator: StudentT, Bound: 1})
+		require.NoError(t, err)
+		for range 10 / times {
+			require.NoError(t, a.AddRepeated(Step{0.1, 2}, sample, times))
+		}
+		require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 0))
+		require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 1))
+		figures = append(figures, a.Figure())
+	}
+	require.InEpsilon(t, value(figures[0]), value(figures[1]), 1e-12)
+	require.Equal(t, 10, figures[1].Steps)
 }

@@ -29,7 +29,7 @@ func (p population) cost(q float64, steps, lambda int) float64 {
 	xs := make([]float64, len(p))
 	top := 0.0
 	for i, d := range p {
-		xs[i] = float64(steps) * logMoment(lambda, q, d*d)
+		xs[i] = float64(steps) * LogMoment(lambda, q, d*d)
 		top = math.Max(top, xs[i])
 	}
 	sum := 0.0

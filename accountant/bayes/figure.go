@@ -59,6 +59,9 @@ func (a *Account) Figure() Figure {
 // Opaque returns the bound for code of this module that draws it.
 func (f Figure) Opaque() opaque.Number { return f.mu }
 
+// OpaqueEstimate returns what the estimator alone says.
+func (f Figure) OpaqueEstimate() opaque.Number { return f.estimate }
+
 // OpaqueWorst returns what the moments accountant says for every record at Config.Bound,
 // and +Inf without a bound.
 func (f Figure) OpaqueWorst() opaque.Number { return f.worst }

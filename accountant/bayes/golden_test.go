@@ -88,8 +88,8 @@ func TestMomentsAgreeWithTheReference(t *testing.T) {
 	for _, e := range g.PerSample {
 		r := e.Distance * e.Distance
 		// The reference is the log of a double near one.
-		require.LessOrEqual(t, math.Abs(e.CL-logMoment(e.Lam, e.Q, r)), 1e-9*e.CL+0x1p-52, e)
-		near(t, e.CR, printedReverse(e.Lam, e.Q, r), e)
+		require.LessOrEqual(t, math.Abs(e.CL-LogMoment(e.Lam, e.Q, r)), 1e-9*e.CL+0x1p-52, e)
+		near(t, e.CR, PrintedReverse(e.Lam, e.Q, r), e)
 		require.LessOrEqual(t, e.Reverse, e.CL*(1+1e-9), "the forward direction dominates")
 	}
 }
@@ -191,7 +191,7 @@ func TestCostsInFiftyDigits(t *testing.T) {
 	read(t, "digits.json", &g)
 	worst := 0.0
 	for _, e := range g.Moments {
-		got := logMoment(e.Lam, e.Q, e.Distance*e.Distance)
+		got := LogMoment(e.Lam, e.Q, e.Distance*e.Distance)
 		worst = math.Max(worst, math.Abs(got-e.Cost)/e.Cost)
 	}
 	require.Less(t, worst, 1e-13, "moments")

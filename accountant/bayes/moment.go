@@ -6,7 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// logMoment returns lambda D_{lambda+1} of the step's law with one more record over the law
+// LogMoment returns lambda D_{lambda+1} of the step's law with one more record over the law
 // without it, for a record of squared distance r over the squared standard deviation of
 // the noise:
 //
@@ -18,7 +18,7 @@ import (
 //
 // The sum is that of expm1, whose terms are all positive, and is taken in logs. So K has a
 // relative error of some 1e-14 for any size, from 1e-300 to 1e300.
-func logMoment(lambda int, q, r float64) float64 {
+func LogMoment(lambda int, q, r float64) float64 {
 	return logOnePlus(logExcess(binomials(lambda+1, q), r))
 }
 
@@ -59,12 +59,12 @@ func logOnePlus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// printedReverse returns the cost of the other direction as the paper prints it. It is a
+// PrintedReverse returns the cost of the other direction as the paper prints it. It is a
 // valid bound that destroys the amplification by sampling: it is of first order in q where
 // the exact value is of second. It is here to be compared with, and nothing adds it up.
 //
 //	log E_{k ~ Bin(lambda, q)} exp((k^2 + k) r/2)
-func printedReverse(lambda int, q, r float64) float64 {
+func PrintedReverse(lambda int, q, r float64) float64 {
 	logs := binomials(lambda, q)
 	for k := range logs {
 		logs[k] += logExpm1(exponent(k+1, r))
