@@ -114,6 +114,29 @@ queries keep their numbers.
 Votes are as secret as the data they were learned from. One teacher must be one
 share of the private data, disjoint from all others: pate check tests that from
 hashes of record ids, made where the records are with pate check hash-ids.`),
+		topic("bayes", "the Bayesian accountant, which is no differential privacy", `pate dpsgd --bayes and pate compare --bayes account for the same run by Bayesian
+differential privacy too (Triastcyn and Faltings 2020). The figure is called ε_µ. It is
+no epsilon of differential privacy:
+
+  it protects typical records of one distribution. It says nothing of outliers, whom
+  attacks aim at. Differential privacy protects every record.
+  it needs records that are exchangeable, and distances of gradients that have the same
+  law for rows that were used and rows that were not.
+  it is computed from private gradients and nobody is charged for it. So it is private
+  itself: it is printed, kept in the folder private of --out, and marked as not
+  releasable. No ledger, statement or account has it.
+  settings that were chosen by looking at it are not covered by the next one.
+
+Two limits are printed. Bernstein's holds for clipped gradients of every law. Student's
+t is the published one; it misses its confidence under heavy tails, which gradients
+have. Each is capped by what the moments accountant says for a record at the clip norm.
+The authors' published notebook clips the gradient of the batch and not those of the
+examples, so its noise bounds nothing; here examples are clipped.
+
+--bayes-distances says what distances are between. With batches, the default, it is the
+sum with a record and without it, which is how these batches are drawn. With records
+it is one record in place of another, as published; these distances go to twice the
+clip norm. pate explain bayes shows the account step by step.`),
 		topic("mechanisms", "noisy argmax and what it costs, side by side", `For one query the teachers' votes are counted; a mechanism adds noise, or
 chooses at random by the counts, and releases one class or declines. One changed
 record moves at most one vote. Cost of one query:
