@@ -14,7 +14,18 @@ import (
 // for add/remove.
 const relation = accountant.AddRemove
 
-// epsilonOf returns the cost of an event at delta.
+// claimOf returns what votes cost at delta, by the tightest accountant: all of them were
+// reserved before the first was drawn.
+func claimOf(ctx context.Context, e accountant.Event, delta float64) (accountant.Claim, error) {
+	claim, err := accountant.Tightest(ctx, accountant.ByTightest, relation, delta, e)
+	if err != nil {
+		return accountant.Claim{}, fmt.Errorf("experiments: %w", err)
+	}
+	return claim, nil
+}
+
+// epsilonOf returns the cost of an event at delta by Rényi divergences, which hold for the
+// integer noise of DP-SGD as they are.
 func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	b, err := accountant.Epsilon(relation, delta, e)
 	if err != nil {
@@ -26,18 +37,22 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 // calibrate returns the least noise whose event meets the target.
 func calibrate(ctx context.Context, c Config, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: relation}.NewAccount, target, event)
+	noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, event)
 	return noise, err
 }
 
 // charge fills the privacy columns of a row from what was reserved.
-func (r *Row) charge(e accountant.Event, c Config) error {
+func (r *Row) charge(ctx context.Context, e accountant.Event, c Config) error {
+	claim, err := claimOf(ctx, e, c.Delta)
+	if err != nil {
+		return err
+	}
 	bound, err := epsilonOf(e, c.Delta)
 	if err != nil {
 		return err
 	}
-	epsilon := bound.Upper
-	r.Epsilon, r.Releasable = &epsilon, c.Key.Releasable()
+	epsilon := claim.Upper
+	r.Epsilon, r.Accountant, r.Releasable = &epsilon, claim.By, c.Key.Releasable()
 	parts := []accountant.Event{e}
 	if c, ok := e.(accountant.Composed); ok {
 		parts = c.Events

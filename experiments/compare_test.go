@@ -165,14 +165,13 @@ func recompute(t *testing.T, row Row, delta float64) float64 {
 	require.NoError(t, err)
 	schedule, err := accountant.ParseSchedule(data)
 	require.NoError(t, err)
-	account, err := accountant.NewRDP(accountant.Config{Relation: schedule.Relation})
-	require.NoError(t, err)
-	for _, e := range schedule.Events {
-		require.NoError(t, account.Compose(e, 1))
+	method := row.Accountant
+	if method == "" {
+		method = accountant.ByRDP
 	}
-	b, err := account.Epsilon(delta)
+	claim, err := accountant.Tightest(t.Context(), method, schedule.Relation, delta, schedule.Events...)
 	require.NoError(t, err)
-	return b.Upper
+	return claim.Upper
 }
 
 // timeless drops what may differ between two runs of one key.

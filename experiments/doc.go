@@ -20,8 +20,9 @@
 // relation, certified epsilons that do not depend on the data, and hyper-parameters that
 // are constants (plan.go and package recipe say where they come from). DP-SGD is trained
 // by the recipe of `pate dpsgd`. Each side gets the features that serve it best; --features
-// gives both the same. Votes are accounted in Rényi divergences, DP-SGD by privacy loss
-// distributions, which are a few percent tighter. Where the accounting assumes Poisson
+// gives both the same. Votes and DP-SGD are accounted by privacy loss distributions, as all
+// of either is fixed before its first release, and by Rényi divergences where those have no
+// pair. Where the accounting assumes Poisson
 // sampling, the code really samples that way.
 //
 // # Caveats

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 )
@@ -25,7 +26,7 @@ func (c Config) openLedger(ctx context.Context, method string, seed int, bound [
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise}
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise, Accountant: accountant.ByTightest}
 	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", name)}.Open(ctx, made)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)

@@ -84,7 +84,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	if err != nil {
 		return row, err
 	}
-	if err := row.charge(mechanism.Event(), c); err != nil {
+	if err := row.charge(ctx, mechanism.Event(), c); err != nil {
 		return row, err
 	}
 	answers, err := c.release(ctx, mechanism, v, method, seed)
@@ -216,7 +216,7 @@ func (c Config) voteCurve(ctx context.Context, p prepared, m voting, v poll, ans
 		if err != nil {
 			return nil, fmt.Errorf("experiments: %s: %w", row.Method, err)
 		}
-		b, err := epsilonOf(spent, c.Delta)
+		b, err := claimOf(ctx, spent, c.Delta)
 		if err != nil {
 			return nil, err
 		}

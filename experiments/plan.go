@@ -50,7 +50,7 @@ const (
 func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
 	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
-	affordable, _, err := accountant.CalibrateCount(ctx, accountant.Config{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+	affordable, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
 	})
 	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {

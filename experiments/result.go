@@ -84,22 +84,24 @@ func (r *Result) AllDeclined() bool {
 // Row is one method. Accuracy is on the test rows, mean and standard deviation
 // over seeds; Epsilon is absent where nothing was protected.
 type Row struct {
-	Method          string   `json:"method"`
-	Epsilon         *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
-	Releasable      bool     `json:"releasable"`        // charged, with cryptographic noise
-	Accuracy        float64  `json:"accuracy"`
-	SD              *float64 `json:"sd,omitempty"` // absent for one seed
-	Answered        int      `json:"answered,omitempty"`
-	Asked           int      `json:"asked,omitempty"`
-	LabelAccuracy   float64  `json:"label_accuracy,omitempty"` // of the released labels
-	Sigma           float64  `json:"sigma,omitempty"`          // vote noise, per count
-	Threshold       float64  `json:"threshold,omitempty"`
-	SigmaThreshold  float64  `json:"sigma_threshold,omitempty"`
-	Steps           int      `json:"steps,omitempty"`
-	Probability     float64  `json:"sampling_probability,omitempty"`
-	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	Seconds         float64  `json:"seconds,omitempty"` // whole, rounded up
-	Note            string   `json:"note,omitempty"`
+	Method  string   `json:"method"`
+	Epsilon *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
+	// Accountant proved Epsilon, of votes: pld or rdp.
+	Accountant      accountant.Method `json:"accountant,omitempty"`
+	Releasable      bool              `json:"releasable"` // charged, with cryptographic noise
+	Accuracy        float64           `json:"accuracy"`
+	SD              *float64          `json:"sd,omitempty"` // absent for one seed
+	Answered        int               `json:"answered,omitempty"`
+	Asked           int               `json:"asked,omitempty"`
+	LabelAccuracy   float64           `json:"label_accuracy,omitempty"` // of the released labels
+	Sigma           float64           `json:"sigma,omitempty"`          // vote noise, per count
+	Threshold       float64           `json:"threshold,omitempty"`
+	SigmaThreshold  float64           `json:"sigma_threshold,omitempty"`
+	Steps           int               `json:"steps,omitempty"`
+	Probability     float64           `json:"sampling_probability,omitempty"`
+	NoiseMultiplier float64           `json:"noise_multiplier,omitempty"`
+	Seconds         float64           `json:"seconds,omitempty"` // whole, rounded up
+	Note            string            `json:"note,omitempty"`
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases made.
@@ -115,7 +117,7 @@ type Row struct {
 type Charge struct {
 	Event string  `json:"event"` // such as "noisy argmax of votes, discrete Gaussian, σ 52.1"
 	Count int64   `json:"count"`
-	Share float64 `json:"share"` // of the RDP at the order that gives epsilon, in [0, 1]
+	Share float64 `json:"share"` // of the Rényi divergence at the order that is best for it, in [0, 1]
 }
 
 // Point is the accuracy reached when epsilon has been spent.

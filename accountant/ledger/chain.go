@@ -228,7 +228,7 @@ func (c *chain) charge(l line, more *charge) error {
 
 // sameEpsilon checks the total that a reservation says it makes.
 func (c *chain) sameEpsilon(says float64, more *charge) error {
-	rdp := c.balance.cfg.method() == accountant.ByRDP
+	rdp := c.balance.cfg.Method() == accountant.ByRDP
 	if rdp && says > c.balance.cfg.Epsilon {
 		return fmt.Errorf("it brings epsilon to %v, above the budget of %v", says, c.balance.cfg.Epsilon)
 	}
@@ -237,7 +237,7 @@ func (c *chain) sameEpsilon(says float64, more *charge) error {
 		return err
 	}
 	if near(says, is) {
-		c.above = says > c.balance.cfg.Epsilon || c.balance.cfg.method() == accountant.ByPLD
+		c.above = says > c.balance.cfg.Epsilon || c.balance.cfg.Method() == accountant.ByPLD
 		return nil
 	}
 	if rdp && c.balance.refine {
@@ -294,7 +294,7 @@ func (c *chain) commit(entry int64) error {
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:
-		return Claim{Epsilon: c.balance.cfg.Epsilon, By: c.balance.cfg.method()}, nil
+		return Claim{Epsilon: c.balance.cfg.Epsilon, By: c.balance.cfg.Method()}, nil
 	case c.claimed != nil:
 		return *c.claimed, nil
 	}

@@ -75,7 +75,7 @@ func (b *balance) total() (Claim, error) {
 	claim := Claim{Epsilon: onOrders, By: accountant.ByRDP}
 	if err == nil && b.cfg.Mode == Reserved && len(b.kinds) > 0 {
 		var best accountant.Claim
-		best, err = b.claim(b.cfg.method(), b.cfg.Delta)
+		best, err = b.claim(b.cfg.Method(), b.cfg.Delta)
 		claim.Lack = best.Lack
 		if best.Upper < claim.Epsilon {
 			claim.Epsilon, claim.By = best.Upper, best.By
@@ -116,10 +116,10 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 // alone is what events would cost on a ledger of their own.
 func (b *balance) alone(charges ...*charge) float64 {
 	other := &balance{cfg: b.cfg, refine: b.refine}
-	if b.cfg.Mode == Filter || b.cfg.method() == accountant.ByRDP {
+	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {
 		return b.aloneOnOrders(charges[0])
 	}
-	claim, err := other.claim(b.cfg.method(), b.cfg.Delta, charges...)
+	claim, err := other.claim(b.cfg.Method(), b.cfg.Delta, charges...)
 	if err != nil {
 		return math.Inf(1)
 	}
@@ -145,8 +145,8 @@ func (c *chain) within() error {
 // version to come may close it further, so that what this one wrote is still a bound.
 func (c *chain) sameClaim(says float64, by accountant.Method) error {
 	cfg := c.balance.cfg
-	if (by == "") != (cfg.method() == accountant.ByRDP) {
-		return fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.method())
+	if (by == "") != (cfg.Method() == accountant.ByRDP) {
+		return fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.Method())
 	}
 	if err := c.within(); err != nil {
 		return err

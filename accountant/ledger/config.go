@@ -118,8 +118,8 @@ const maxText = 4096
 // maxOrders bounds Config.Orders.
 const maxOrders = 4096
 
-// method is the accountant, filled in.
-func (c Config) method() accountant.Method {
+// Method is the accountant that claims, filled in.
+func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP
 	}
@@ -127,7 +127,7 @@ func (c Config) method() accountant.Method {
 }
 
 func (c Config) validate() error {
-	if _, err := accountant.ParseMethod(string(c.method())); err != nil {
+	if _, err := accountant.ParseMethod(string(c.Method())); err != nil {
 		return fmt.Errorf("ledger: Config.Accountant: %w", err)
 	}
 	switch {
@@ -203,8 +203,8 @@ func sameConfig(made, opened Config) error {
 			differ = append(differ, fmt.Sprintf("%s is %v, opened with %v", field.name, quoted(field.made), quoted(field.opened)))
 		}
 	}
-	if opened.Accountant != "" && made.method() != opened.method() {
-		differ = append(differ, fmt.Sprintf("Accountant is %v, opened with %v", made.method(), opened.method()))
+	if opened.Accountant != "" && made.Method() != opened.Method() {
+		differ = append(differ, fmt.Sprintf("Accountant is %v, opened with %v", made.Method(), opened.Method()))
 	}
 	if !slices.Equal(made.Orders, opened.Orders) {
 		differ = append(differ, fmt.Sprintf("Orders are %v, opened with %v", made.Orders, opened.Orders))

@@ -79,7 +79,7 @@ func (o *order) UnmarshalJSON(text []byte) error {
 func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
-		Accountant: c.method(), Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
+		Accountant: c.Method(), Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
 		Run: c.Run, Data: c.Data, Noise: c.Noise, Library: library(),
 	}
 	orders := c.Orders

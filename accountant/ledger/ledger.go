@@ -248,7 +248,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 		before = b.snapshot()
 	}
 	// Loss distributions are asked once, of the whole batch.
-	together := len(events) > 1 && b.cfg.method() != accountant.ByRDP
+	together := len(events) > 1 && b.cfg.Method() != accountant.ByRDP
 	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
 	for i, e := range events {
 		text, err := accountant.MarshalEvent(e)
@@ -281,7 +281,7 @@ func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) 
 // affordAll checks that a batch that was counted fits, or takes it back.
 func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
 	b := l.chain.balance
-	if line <= b.cfg.Epsilon && b.cfg.method() != accountant.ByPLD {
+	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
 		return nil
 	}
 	total, err := b.total()
@@ -334,7 +334,7 @@ func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 		line, err := b.onOrders(more)
 		return more, line, err
 	}
-	line, total, err := b.price(b.cfg.method(), more)
+	line, total, err := b.price(b.cfg.Method(), more)
 	if err != nil {
 		return nil, 0, err
 	}

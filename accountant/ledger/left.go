@@ -126,7 +126,7 @@ func (l *Ledger) target() accountant.Target {
 
 func (l *Ledger) trial() (accountant.Accountant, error) {
 	b := l.chain.balance
-	return &trial{balance: b, method: b.cfg.method()}, nil
+	return &trial{balance: b, method: b.cfg.Method()}, nil
 }
 
 // trial is an accountant that answers what one event would bring a balance to.

@@ -60,7 +60,7 @@ func (c *chain) mend(fragment []byte) (repair, error) {
 		}
 		whole := c.next(reserveLine)
 		whole.run, whole.entry, whole.text = l.run, l.entry, l.text
-		if whole.epsilon, _, err = c.balance.price(c.balance.cfg.method(), more); err != nil {
+		if whole.epsilon, _, err = c.balance.price(c.balance.cfg.Method(), more); err != nil {
 			return repair{}, err
 		}
 		return repair{append(whole.encode(nil), '\n'), "a reservation, cut off after its event: charged"}, nil

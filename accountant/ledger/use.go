@@ -33,7 +33,7 @@ func (u Use) fits(c Config) error {
 	switch {
 	case u.Relation != 0 && u.Relation != c.Relation:
 		return fmt.Errorf("%w: its cost holds for relation %v only, and the ledger's is %v", ErrUnfit, u.Relation, c.Relation)
-	case u.Renyi && c.method() != accountant.ByRDP:
+	case u.Renyi && c.Method() != accountant.ByRDP:
 		return fmt.Errorf("%w: its event bounds Rényi divergences only, and the ledger's accountant is %s: make the ledger with accountant rdp", ErrUnfit, c.Accountant)
 	case !u.Secret && c.Noise == SecretNoise:
 		return fmt.Errorf("%w: its noise comes from a seed, and the ledger says that noise is secret and outcomes may be released", ErrUnfit)

@@ -170,7 +170,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	case b.cfg.Mode == Reserved && delta == b.cfg.Delta:
 		return s.Epsilon, nil
 	case b.cfg.Mode == Reserved:
-		bound, err := b.claim(b.cfg.method(), delta)
+		bound, err := b.claim(b.cfg.Method(), delta)
 		return bound.Upper, err
 	case b.cfg.Mode == Filter && delta == b.cfg.Delta:
 		return b.cfg.Epsilon, nil

@@ -216,7 +216,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	cfg := sum.Config
 	s := &Statement{
 		Schema: Schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
-		Accountant: "rdp", Conversion: accountant.Improved.String(), Library: sum.Library,
+		Accountant: string(sum.Claimed.By), Conversion: accountant.Improved.String(), Library: sum.Library,
 		Entries: sum.Entries, Committed: sum.Commits, Complete: sum.Sealed || sum.Exhausted, Torn: sum.Torn,
 		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Head: sum.Head,
 		ID: sum.ID, Released: out.released(), More: out.more, Program: opt.Program, sum: sum,

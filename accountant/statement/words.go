@@ -176,6 +176,8 @@ func (s *Statement) mechanisms() section {
 		if len(s.Orders) > 1 {
 			account += ", with δ split among the orders"
 		}
+	} else if s.Accountant == string(accountant.ByPLD) {
+		account = "All charges were composed as privacy loss distributions, each replaced by one that dominates it on a grid, with truncation and rounding added (docs/accounting.md)"
 	} else {
 		account += ", at the best order over the whole"
 	}

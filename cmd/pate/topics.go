@@ -169,7 +169,7 @@ costs nothing.
 
 All of it is charged before a private row is looked at, to a ledger in --out or to
 the --ledger given. The epsilon of a row is a certified bound from privacy loss
-distributions; ledgers add Rényi divergences and may say some percent more. The model
+distributions; its ledger adds Rényi divergences and may say some percent more. The model
 is the last iterate: nothing is chosen by looking at private rows. Hyper-parameters
 that are tuned on private rows are not covered by epsilon; use --split development
 and public data like it.`),

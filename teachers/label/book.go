@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 )
@@ -15,6 +16,9 @@ func (c Config) file() release.File {
 	made.Run, made.Data, made.Noise = "", "", ledger.SecretNoise
 	if c.Seed != nil {
 		made.Noise = ledger.SeededNoise
+	}
+	if made.Mode == ledger.Reserved && made.Accountant == "" {
+		made.Accountant = accountant.ByTightest
 	}
 	if c.mayFail() && made.Mode == ledger.Filter && made.FailureDelta == 0 {
 		made.FailureDelta = made.Delta / 2

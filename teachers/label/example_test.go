@@ -37,7 +37,7 @@ func Example() {
 	check(err)
 	fmt.Printf("%d of %d answered with sigma %.3f\n%s", result.Answered, result.Asked, result.Setting.Values["sigma"], labels)
 	// Output:
-	// 3 of 3 answered with sigma 0.549
+	// 3 of 3 answered with sigma 0.516
 	// query,label_seeded_not_releasable
 	// 0,0
 	// 1,1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -69,7 +68,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	if err != nil {
 		return Result{}, sealed(err)
 	}
-	result, err := j.result(s, count)
+	result, err := j.result(ctx, s, count)
 	result.Resumed, result.Complete = done.Recorded, done.Complete
 	if err != nil || found != nil {
 		return result, err
@@ -107,7 +106,7 @@ func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservatio
 }
 
 // result says what there is.
-func (j job) result(s setting, count counts) (Result, error) {
+func (j job) result(ctx context.Context, s setting, count counts) (Result, error) {
 	result := Result{
 		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.s.Queries - count.asked,
 		Setting: s.s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
@@ -117,30 +116,27 @@ func (j job) result(s setting, count counts) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if result.Epsilon, err = alone(e, j.account); err != nil {
+	own, err := alone(ctx, e, j.account)
+	if err != nil {
 		return Result{}, err
 	}
-	result.Claim = j.account.Epsilon
+	result.Epsilon, result.Lack = own.Upper, own.Lack
+	result.Claim, result.By = j.account.Epsilon, accountant.ByRDP
 	if j.account.Mode == ledger.Reserved {
-		if result.Claim, err = j.book.Ledger.Epsilon(); err != nil {
+		claim, err := j.book.Ledger.Claim()
+		if err != nil {
 			return Result{}, fmt.Errorf("label: %w", err)
 		}
+		result.Claim, result.By = claim.Epsilon, claim.By
 	}
 	return result, nil
 }
 
 // alone is the cost of one event by itself.
-func alone(e accountant.Event, account ledger.Config) (float64, error) {
-	rdp, err := accountant.NewRDP(accountant.Config{Relation: account.Relation})
+func alone(ctx context.Context, e accountant.Event, account ledger.Config) (accountant.Claim, error) {
+	claim, err := accountant.Tightest(ctx, account.Method(), account.Relation, account.Delta, e)
 	if err != nil {
-		return math.NaN(), fmt.Errorf("label: %w", err)
+		return claim, fmt.Errorf("label: %w", err)
 	}
-	if err := rdp.Compose(e, 1); err != nil {
-		return math.NaN(), fmt.Errorf("label: %w", err)
-	}
-	bound, err := rdp.Epsilon(account.Delta)
-	if err != nil {
-		return math.NaN(), fmt.Errorf("label: %w", err)
-	}
-	return bound.Upper, nil
+	return claim, nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
@@ -19,7 +20,7 @@ import (
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not
-	// taken. In mode Filter half of Delta becomes FailureDelta if that is 0 and the
+	// taken. In mode Reserved the tightest accountant claims unless one is named. In mode Filter half of Delta becomes FailureDelta if that is 0 and the
 	// mechanism is one of package stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
@@ -61,7 +62,9 @@ type Result struct {
 	Complete                  bool // and was complete: nothing was drawn
 	// Of the ledger as a whole.
 	Account ledger.Config
-	Claim   float64 // epsilon at Delta of everything released under it
+	Claim   float64           // epsilon at Delta of everything released under it
+	Lack    error             // why loss distributions did not claim, where they were asked
+	By      accountant.Method // who proved Claim; in mode Filter the budget is by Rényi divergences
 	Left    ledger.Left
 }
 

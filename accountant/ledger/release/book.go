@@ -36,6 +36,8 @@ type Expect struct {
 	Epsilon  float64
 	Delta    float64
 	Mode     *ledger.Mode
+	// Accountant is who claims on it.
+	Accountant accountant.Method
 }
 
 func (f File) warn(format string, args ...any) {
@@ -97,6 +99,9 @@ func (f File) agrees(is ledger.Config) error {
 	field("relation", is.Relation, want.Relation, want.Relation != 0)
 	if want.Mode != nil {
 		field("mode", is.Mode, *want.Mode, true)
+	}
+	if want.Accountant != "" {
+		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
 	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != ledger.UnknownNoise)
 	if differ == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
@@ -31,6 +32,7 @@ type labelFlags struct {
 	relation    string
 	mode        string
 	failure     float64
+	accountant  string
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -87,7 +89,10 @@ order that a filter fixes in advance it costs more.
 "epsilon" is that of these labels by themselves. Other runs may charge the same
 ledger, each by what the earlier ones left; then the whole budget is what holds
 for all of them together (--mode filter). With --mode reserved nothing can be
-charged later, and what this run costs is what holds.`,
+charged later, and what this run costs is what holds. That is 10 to 20 % less, or
+13 to 19 % more labels for the same epsilon: where all is charged before the first
+answer, loss distributions may claim (--accountant auto takes the least claim that
+is proved). They are no filter; one goes by Rényi divergences.`,
 		Example: `  pate label votes.npy --classes 10 --epsilon 2 --ledger run.jsonl \
       --out labels.csv
   pate label votes.npy --classes 10 --mechanism confident --threshold 200 \
@@ -112,11 +117,12 @@ charged later, and what this run costs is what holds.`,
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all, and has 13 to 19 % more labels")
+	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
 	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
 	shell.Complete(cmd, map[string]shell.Values{
 		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv"), "pool": shell.Anything(),
-		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove", "replace_one"), "mode": shell.Words("filter", "reserved"),
+		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove", "replace_one"), "mode": shell.Words("filter", "reserved"), "accountant": shell.Words("auto", "pld", "rdp"),
 	})
 	return cmd
 }
@@ -149,6 +155,8 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
+	case f.mode == "filter" && f.accountant == "pld":
+		return s, usage("privacy", "--accountant pld: loss distributions are no filter; they claim with --mode reserved")
 	case f.pool == "":
 		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
 	case given("epsilon") && !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
@@ -167,6 +175,14 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	}
 	if err := c.Account.Mode.UnmarshalText([]byte(f.mode)); err != nil {
 		return c, shell.UsageError("privacy", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+	}
+	method, err := accountant.ParseMethod(f.accountant)
+	if err != nil {
+		return c, shell.UsageError("privacy", fmt.Errorf("--accountant %q: must be auto, pld or rdp", f.accountant))
+	}
+	c.Account.Accountant = method
+	if given("accountant") {
+		c.Expect.Accountant = method
 	}
 	if given("unit") {
 		c.Expect.Unit = f.unit
@@ -264,6 +280,12 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	}
 	if !r.Releasable {
 		g.Logf("NOT releasable: the noise comes from a seed")
+	}
+	switch {
+	case r.Account.Mode == ledger.Reserved && r.By == accountant.ByPLD:
+		g.Logf("the claim is that of loss distributions, for all that was reserved: pate help privacy")
+	case r.Lack != nil:
+		g.Logf("the claim is by Rényi divergences: %v", r.Lack)
 	}
 	if r.Account.Mode == ledger.Filter {
 		g.Logf("together with all else that %s charges: at most epsilon %g, its budget", filepath.Base(f.ledger), r.Claim)

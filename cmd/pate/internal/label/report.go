@@ -38,7 +38,8 @@ type labelReport struct {
 	Failures   int                `json:"failures,omitempty"` // cap
 	Calibrated bool               `json:"calibrated"`
 	Resumed    bool               `json:"resumed"`
-	Complete   bool               `json:"complete"` // before this command
+	Complete   bool               `json:"complete"`   // before this command
+	Accountant accountant.Method  `json:"accountant"` // who proved the claim of the ledger
 	Ledger     labelLedger        `json:"ledger"`
 }
 
@@ -61,6 +62,7 @@ func newLabelReport(r label.Result) labelReport {
 		Sigma: v["sigma"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Scale: v["scale"], Lambda: v["lambda"], B1: v["b1"], B2: v["b2"],
 		Answers: int(v["answers"]), Failures: int(v["failures"]),
 		Calibrated: r.Calibrated, Resumed: r.Resumed, Complete: r.Complete,
+		Accountant: r.By,
 		Ledger: labelLedger{
 			Unit: r.Account.Unit, Relation: r.Account.Relation, Mode: r.Account.Mode,
 			Budget: r.Account.Epsilon, Claim: r.Claim, LeftRho: r.Left.Rho,

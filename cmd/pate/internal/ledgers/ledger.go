@@ -43,33 +43,34 @@ of the one before.`,
 
 // ledgerReport is what both commands say of a whole ledger.
 type ledgerReport struct {
-	Schema    string              `json:"schema"`
-	Ledger    string              `json:"ledger"`
-	Unit      string              `json:"unit"`
-	Relation  accountant.Relation `json:"relation"`
-	Mode      ledger.Mode         `json:"mode"`
-	Budget    float64             `json:"budget"`
-	Delta     float64             `json:"delta"`
-	Spent     float64             `json:"spent"` // in mode filter what the filter let through, which is no bound
-	Left      float64             `json:"left"`  // epsilon of the largest Gaussian release that still fits
-	Claim     shell.Number        `json:"claim"` // epsilon at delta of everything released
-	Lines     int64               `json:"lines"`
-	Entries   int64               `json:"entries_total"`
-	Committed int64               `json:"committed_total"`
-	Sealed    bool                `json:"sealed"`
-	Exhausted bool                `json:"exhausted"`
-	Torn      string              `json:"torn,omitempty"`
-	Data      string              `json:"data,omitempty"`
-	Noise     string              `json:"noise,omitempty"`
-	Library   string              `json:"library"`
-	ID        string              `json:"id,omitempty"`
-	Adopted   int64               `json:"adopted,omitempty"` // line at which the head began to be kept
-	Head      ledger.Head         `json:"head"`
-	Checked   []string            `json:"head_checked"` // What the file was compared with
-	Signature *signatureReport    `json:"signature,omitempty"`
-	Whole     *bool               `json:"whole,omitempty"` // with Files
-	Files     []*fileReport       `json:"files,omitempty"`
-	Shown     []ledgerEntry       `json:"entries,omitempty"`
+	Schema     string              `json:"schema"`
+	Ledger     string              `json:"ledger"`
+	Unit       string              `json:"unit"`
+	Relation   accountant.Relation `json:"relation"`
+	Mode       ledger.Mode         `json:"mode"`
+	Budget     float64             `json:"budget"`
+	Delta      float64             `json:"delta"`
+	Spent      float64             `json:"spent"`      // in mode filter what the filter let through, which is no bound
+	Left       float64             `json:"left"`       // epsilon of the largest Gaussian release that still fits
+	Claim      shell.Number        `json:"claim"`      // epsilon at delta of everything released
+	Accountant accountant.Method   `json:"accountant"` // who proved the claim: rdp or pld
+	Lines      int64               `json:"lines"`
+	Entries    int64               `json:"entries_total"`
+	Committed  int64               `json:"committed_total"`
+	Sealed     bool                `json:"sealed"`
+	Exhausted  bool                `json:"exhausted"`
+	Torn       string              `json:"torn,omitempty"`
+	Data       string              `json:"data,omitempty"`
+	Noise      string              `json:"noise,omitempty"`
+	Library    string              `json:"library"`
+	ID         string              `json:"id,omitempty"`
+	Adopted    int64               `json:"adopted,omitempty"` // line at which the head began to be kept
+	Head       ledger.Head         `json:"head"`
+	Checked    []string            `json:"head_checked"` // What the file was compared with
+	Signature  *signatureReport    `json:"signature,omitempty"`
+	Whole      *bool               `json:"whole,omitempty"` // with Files
+	Files      []*fileReport       `json:"files,omitempty"`
+	Shown      []ledgerEntry       `json:"entries,omitempty"`
 }
 
 // ledgerEntry is one reservation.
@@ -87,7 +88,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	claim, err := s.Claim(s.Config.Delta)
 	return ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
-		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim),
+		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
 		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{},
 	}, err
@@ -99,7 +100,8 @@ func newLedgerShow(g *shell.Globals) *cobra.Command {
 		Short: "Every reservation: what was charged, the cost so far, what is left",
 		Long: `Every reservation: what was charged, the cost so far, what is left.
 
-"epsilon" is that of everything up to the line, recomputed. "left" is what
+"epsilon" is that of everything up to the line, recomputed, by Rényi divergences where
+those are within the budget; the last line says what holds of the whole. "left" is what
 composition leaves: the epsilon that one Gaussian release may still have, which is
 more than the difference of two epsilons. The file is verified first.`,
 		Example: `  pate ledger show run.jsonl
@@ -277,7 +279,7 @@ func ledgerFooting(r ledgerReport) string {
 	if ledger.Noise(r.Noise) == ledger.SeededNoise {
 		fmt.Fprintf(&b, "NOT releasable: the noise comes from a seed; with secret noise it would be covered by epsilon %s at delta %g\n", shell.FormatUp(float64(r.Claim), false), r.Delta)
 	} else {
-		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g\n", shell.FormatUp(float64(r.Claim), false), r.Delta)
+		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g%s\n", shell.FormatUp(float64(r.Claim), false), r.Delta, r.provedBy())
 	}
 	if len(r.Checked) > 0 {
 		fmt.Fprintf(&b, "it holds the head that was %s\n", strings.Join(r.Checked, ", and the one "))
@@ -288,6 +290,14 @@ func ledgerFooting(r ledgerReport) string {
 		fmt.Fprintf(&b, "line %d says that it was taken for the newest copy: before, no head was kept\n", r.Adopted)
 	}
 	return b.String()
+}
+
+// provedBy says which accountant the claim rests on, where it is not the usual one.
+func (r ledgerReport) provedBy() string {
+	if r.Accountant != accountant.ByPLD {
+		return ""
+	}
+	return ", as loss distributions prove"
 }
 
 func newLedgerVerify(g *shell.Globals) *cobra.Command {
