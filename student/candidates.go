@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/trees"
 )
@@ -13,32 +15,22 @@ const (
 	LogisticRegression = "logistic regression"
 	RandomForest       = "random forest"
 	RandomisedTrees    = "extremely randomised trees"
+	KernelRidge        = "kernel ridge"
 	LabelSpreading     = "label spreading"
 )
 
-// TableCandidates are the students worth comparing on a table: logistic
-// regression, whose ridge is 1 over all labels together, and two forests; and if pool is not nil, the student of [Pool.Fit]. x must then be the
-// rows that pool was learnt from. Trees want columns of different kinds; spreading
-// wants near rows to share a class.
+// TableCandidates are the students worth comparing on a table: logistic regression, whose
+// ridge is 1 over all labels together, two forests and a kernel ridge; and if pool is not
+// nil, the student of [Pool.Fit]. x must then be the rows that pool was learnt from. Trees
+// want columns of different kinds; spreading wants near rows to share a class.
 func TableCandidates(pool *Pool) []Candidate {
-	supervised := func(name string, learner func(labels int) teachers.Learner) Candidate {
-		fit := func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-			n := 0
-			for _, y := range labels {
-				if y != Unlabelled {
-					n++
-				}
-			}
-			return Supervised(ctx, learner(n), x, labels, classes, rnd)
-		}
-		return Candidate{Name: name, Fit: fit}
-	}
 	out := []Candidate{
-		supervised(LogisticRegression, func(labels int) teachers.Learner {
-			return teachers.Softmax{L2: 1 / float64(max(1, labels))}
+		supervised(LogisticRegression, func(data teachers.Dataset) teachers.Learner {
+			return teachers.Softmax{L2: 1 / float64(max(1, len(data.Y)))}
 		}),
-		supervised(RandomForest, func(int) teachers.Learner { return trees.Forest{} }),
-		supervised(RandomisedTrees, func(int) teachers.Learner { return trees.Forest{Thresholds: trees.RandomThresholds} }),
+		supervised(RandomForest, func(teachers.Dataset) teachers.Learner { return trees.Forest{} }),
+		supervised(RandomisedTrees, func(teachers.Dataset) teachers.Learner { return trees.Forest{Thresholds: trees.RandomThresholds} }),
+		{Name: KernelRidge, Fit: fitKernelRidge},
 	}
 	if pool != nil {
 		rough := pool.rough()
@@ -48,6 +40,83 @@ func TableCandidates(pool *Pool) []Candidate {
 	}
 	return out
 }
+
+// supervised is a learner on the labelled rows alone.
+func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Candidate {
+	fit := func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+		labelled, err := check(x, labels, classes)
+		if err != nil {
+			return nil, err
+		}
+		data := gather(x, labels, labelled, classes)
+		return learner(data).Fit(ctx, data, rnd)
+	}
+	return Candidate{Name: name, Fit: fit}
+}
+
+const (
+	// kernelRidgeLambda is in units of the kernel, whose diagonal is 1.
+	kernelRidgeLambda = .1
+	// kernelRidgeRows bounds the labels of a kernel ridge, whose time grows with their cube.
+	kernelRidgeRows = 3000
+)
+
+// fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled
+// rows. Of very many labels it takes a random part.
+func fitKernelRidge(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+	labelled, err := check(x, labels, classes)
+	if err != nil {
+		return nil, err
+	}
+	if len(labelled) > kernelRidgeRows {
+		rnd.Shuffle(len(labelled), func(i, j int) { labelled[i], labelled[j] = labelled[j], labelled[i] })
+		labelled = labelled[:kernelRidgeRows]
+	}
+	data := gather(x, labels, labelled, classes)
+	m, err := teachers.KernelRidge{Gamma: 1 / meanSquaredDistance(data.X), Lambda: kernelRidgeLambda}.Fit(ctx, data, rnd)
+	if err != nil {
+		return nil, err
+	}
+	return indicators{m.(member)}, nil
+}
+
+// meanSquaredDistance returns that of two rows of x, 1 if all are equal.
+func meanSquaredDistance(x Matrix) float64 {
+	sum := 0.
+	for j := range x.Cols {
+		var mean, square float64
+		for i := range x.Rows {
+			v := float64(x.Data[i*x.Stride+j])
+			mean += v / float64(x.Rows)
+			square += v * v / float64(x.Rows)
+		}
+		sum += 2 * max(0, square-mean*mean)
+	}
+	if sum < 1e-30 || sum > 1e30 {
+		return 1
+	}
+	return sum
+}
+
+// indicators is a model trained on -1 and +1, with scores for 0 and 1.
+type indicators struct{ member }
+
+// Scores writes about 1 for the right class and 0 for others. See teachers.Scorer.
+func (m indicators) Scores(dst, x Matrix) error {
+	if err := m.member.Scores(dst, x); err != nil {
+		return err
+	}
+	for i := range dst.Rows {
+		scores := dense.Row(dst, i)
+		for c, v := range scores {
+			scores[c] = (v + 1) / 2
+		}
+	}
+	return nil
+}
+
+// Plain returns the model as data.
+func (m indicators) Plain() *plain.Model { return m.member.(plain.Describer).Plain() }
 
 // roughLandmarks span the classifier of a table's label spreading. With more it
 // follows the errors of spread labels: what is right for images is not for tables.

@@ -15,9 +15,9 @@ import (
 )
 
 // CrossValidation trains several kinds of student on parts of the released labels
-// and scores each on the labels held back. It keeps the mean of all that are not
+// and scores each on the labels held back. It keeps a mean of all that are not
 // clearly worse than the best, each made as sure as it was right on labels held
-// back; or the best alone, where that is clearly better than the mean. It reads released labels and public rows only, so the choice costs no privacy.
+// back, with weights under which these labels are probable; or the best alone, where that is clearly better than the mean. It reads released labels and public rows only, so the choice costs no privacy.
 //
 // Few labels tell two students apart only roughly: of 200 labels the standard
 // error of a difference is 3 points. To keep whichever was right most often then
@@ -42,7 +42,7 @@ type Candidate struct {
 // Choice is the student that cross-validation kept.
 type Choice struct {
 	Model  teachers.Classifier // implements teachers.Scorer
-	Kept   []string            // names of the candidates; of several, Model is the mean
+	Kept   []string            // names of the candidates, of whose probabilities Model is the mean
 	Labels int                 // released labels, each predicted once by every candidate
 	// Right is how many of these labels each candidate predicted, in their order,
 	// and Mean how many the mean of those that are not clearly worse did. Divided by Labels they estimate how often a
@@ -51,6 +51,17 @@ type Choice struct {
 	// Right is empty and the first candidate is kept.
 	Right []int
 	Mean  int
+
+	kept int // place of the first candidate that was kept
+}
+
+// RightOfKept returns how many labels what was kept predicted: the mean, or the candidate
+// that was kept alone; 0 without a comparison.
+func (c *Choice) RightOfKept() int {
+	if len(c.Right) > 0 && len(c.Kept) == 1 {
+		return c.Right[c.kept]
+	}
+	return c.Mean
 }
 
 const (
@@ -61,7 +72,7 @@ const (
 	// Dropping candidates at 2 errors costs about 1 point there, keeping the best alone 2
 	// to 4.
 	memberErrors = 3
-	meanErrors   = 1
+	meanErrors   = 2
 )
 
 // Fit compares the candidates and trains what it keeps. See [Supervised] for x and
@@ -72,14 +83,15 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		return nil, err
 	}
 	choice := &Choice{Labels: len(labelled)}
-	kept, powers := []int{0}, []float64{1}
+	kept, powers, weights := []int{0}, []float64{1}, []float64{1}
 	if folds := min(c.Folds, len(labelled)); folds > 1 {
 		held, err := c.holdBack(ctx, x, labels, labelled, classes, folds, rnd)
 		if err != nil {
 			return nil, err
 		}
-		kept, powers = held.keep(choice)
+		kept, powers, weights = held.keep(choice)
 	}
+	choice.kept = kept[0]
 	var members []member
 	for _, k := range kept {
 		model, err := c.Candidates[k].fit(ctx, x, labels, classes, rnd)
@@ -89,9 +101,7 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		members = append(members, model)
 		choice.Kept = append(choice.Kept, c.Candidates[k].Name)
 	}
-	if choice.Model = members[0]; len(members) > 1 {
-		choice.Model = &mixture{members: members, powers: powers, features: x.Cols, classes: classes}
-	}
+	choice.Model = &mixture{members: members, names: choice.Kept, powers: powers, weights: weights, features: x.Cols, classes: classes}
 	return choice, nil
 }
 
@@ -193,9 +203,9 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 	return probabilities(dense.Rows(h.scores[k], from, to), model, rows)
 }
 
-// keep returns the candidates to be kept with their powers, and fills in the
+// keep returns the candidates to be kept with their powers and weights, and fills in the
 // comparison.
-func (h *heldBack) keep(choice *Choice) ([]int, []float64) {
+func (h *heldBack) keep(choice *Choice) (kept []int, powers, weights []float64) {
 	best := 0
 	for k, right := range h.right {
 		choice.Right = append(choice.Right, count(right))
@@ -203,27 +213,59 @@ func (h *heldBack) keep(choice *Choice) ([]int, []float64) {
 			best = k
 		}
 	}
-	var members []int
-	var powers []float64
-	sum := dense.New(len(h.labels), h.scores[0].Cols)
+	alone := 1.
 	for k, right := range h.right {
 		if !ahead(h.right[best], right, memberErrors) {
 			power := bestPower(h.scores[k], h.labels)
 			temper(h.scores[k], power)
-			add(sum, h.scores[k])
-			members = append(members, k)
-			powers = append(powers, power)
+			kept, powers = append(kept, k), append(powers, power)
+			if k == best {
+				alone = power
+			}
 		}
 	}
-	mean := make([]bool, len(h.labels))
+	weights = h.weigh(kept)
+	mean, sum := make([]bool, len(h.labels)), make([]float32, h.scores[0].Cols)
 	for i, y := range h.labels {
-		mean[i] = dense.Argmax(dense.Row(sum, i)) == y
+		clear(sum)
+		for j, k := range kept {
+			for c, p := range dense.Row(h.scores[k], i) {
+				sum[c] += float32(weights[j]) * p
+			}
+		}
+		mean[i] = dense.Argmax(sum) == y
 	}
 	choice.Mean = count(mean)
 	if ahead(h.right[best], mean, meanErrors) {
-		return []int{best}, []float64{1}
+		return []int{best}, []float64{alone}, []float64{1}
 	}
-	return members, powers
+	return kept, powers, weights
+}
+
+// weighSteps is how far weights go from equal ones to the most probable, which follow
+// chance where labels are few.
+const weighSteps = 200
+
+// weigh returns the weights of a mean under which the labels held back are more probable
+// than under equal ones, by steps of expectation and maximisation.
+func (h *heldBack) weigh(kept []int) []float64 {
+	weights := slices.Repeat([]float64{1 / float64(len(kept))}, len(kept))
+	of, next := make([]float64, len(kept)), make([]float64, len(kept))
+	for range weighSteps {
+		clear(next)
+		for i, y := range h.labels {
+			sum := 0.
+			for j, k := range kept {
+				of[j] = weights[j] * float64(dense.Row(h.scores[k], i)[y])
+				sum += of[j]
+			}
+			for j := range kept {
+				next[j] += of[j] / sum / float64(len(h.labels))
+			}
+		}
+		copy(weights, next)
+	}
+	return weights
 }
 
 // ahead reports whether a is right more often than b by more than so many standard

@@ -203,7 +203,7 @@ func TestMixtureIsTheMean(t *testing.T) {
 	candidates := student.TableCandidates(nil)
 	choice, err := student.CrossValidation{Candidates: candidates[1:]}.Fit(t.Context(), x, y, 2, stream(1))
 	require.NoError(t, err)
-	require.Len(t, choice.Kept, 2)
+	require.Len(t, choice.Kept, 3)
 	scores := matrix(300, 2, func(int, int) float64 { return 0 })
 	require.NoError(t, choice.Model.(teachers.Scorer).Scores(scores, x))
 	answers := make([]int, 300)

@@ -7,10 +7,12 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// mixture is the mean of its members' probabilities.
+// mixture is a mean of its members' probabilities.
 type mixture struct {
 	members           []member
+	names             []string
 	powers            []float64 // of each one, see temper
+	weights           []float64 // of each one; their sum is 1
 	features, classes int
 }
 
@@ -45,12 +47,12 @@ func (m *mixture) Scores(dst, x Matrix) error {
 			return err
 		}
 		temper(one, m.powers[k])
-		add(sum, one)
+		for i, v := range one.Data {
+			sum.Data[i] += float32(m.weights[k]) * v
+		}
 	}
 	for i := range sum.Rows {
-		for c, v := range dense.Row(sum, i) {
-			dense.Row(dst, i)[c] = v / float32(len(m.members))
-		}
+		copy(dense.Row(dst, i), dense.Row(sum, i))
 	}
 	return nil
 }
@@ -75,11 +77,4 @@ func probabilities(dst Matrix, model member, x Matrix) error {
 		}
 	}
 	return nil
-}
-
-// add adds b to a. Neither has gaps between rows.
-func add(a, b Matrix) {
-	for i, v := range b.Data {
-		a.Data[i] += v
-	}
 }

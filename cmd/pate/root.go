@@ -19,6 +19,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
+	"github.com/pate-go/pate/cmd/pate/internal/student"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
 	"github.com/pate-go/pate/internal/buildinfo"
 )
@@ -66,6 +67,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))
 	root.AddCommand(dpsgd.New(g))
+	root.AddCommand(student.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))
 	root.AddCommand(helpTopics()...)

@@ -20,6 +20,7 @@ var rank = map[string]int{
 	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "dpsgd/charged": 8, "dpsgd/recipe": 9,
 	"teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
 	"student": 7, "learn": 8,
+	"internal/plain": 2, "student/published": 9,
 	"experiments": 10, "experiments/controls": 11, "experiments/peers": 11, "experiments/report": 11,
 	".": 10, "cmd/pate/internal/shell": 12, "cmd/pate": 14,
 }

@@ -112,6 +112,9 @@ func Numbers[F float32 | float64](r *Reader, n int) []F {
 	return values
 }
 
+// Left returns the number of bytes that were not read.
+func (r *Reader) Left() uint64 { return uint64(len(r.rest)) }
+
 // Err returns what was wrong with a field, or nil.
 func (r *Reader) Err() error { return r.err }
 

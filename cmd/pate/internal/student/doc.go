@@ -1,0 +1,2 @@
+// Package student is `pate student`: a model from released labels, and its predictions.
+package student

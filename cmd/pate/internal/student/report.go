@@ -1,0 +1,74 @@
+package student
+
+import (
+	"strconv"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/student/published"
+)
+
+// report is what is said of a model that was made.
+type report struct {
+	Schema  string              `json:"schema"`
+	Labels  int                 `json:"labels"` // it learned from
+	Pool    int                 `json:"pool"`   // rows
+	Kind    string              `json:"kind"`
+	Classes []string            `json:"classes"`
+	Held    *published.HeldBack `json:"held_back,omitempty"`
+	Entry   int64               `json:"ledger_entry,omitempty"`
+	Epsilon *float64            `json:"epsilon,omitempty"`
+	Delta   float64             `json:"delta,omitempty"`
+	Unit    string              `json:"unit,omitempty"`
+	SHA256  string              `json:"labels_sha256"`
+	// Releasable says whether the model may leave.
+	Releasable bool `json:"releasable"`
+}
+
+func newReport(m *published.Model, pool dataset.Pool) report {
+	r := report{
+		Schema: schemaStudent, Labels: m.Labels.Released, Pool: pool.Len(), Kind: m.Card.String(), Classes: m.Classes, Entry: m.Labels.Entry,
+		Delta: m.Labels.Delta, Unit: m.Labels.Unit, SHA256: m.Labels.SHA256, Releasable: m.Labels.Releasable,
+	}
+	if m.HeldBack.Labels > 0 {
+		r.Held = &m.HeldBack
+	}
+	if m.Labels.Entry > 0 {
+		r.Epsilon = &m.Labels.Epsilon
+	}
+	return r
+}
+
+func (r report) table(f table.Format) table.Table {
+	held, epsilon := "", ""
+	if r.Held != nil {
+		held = strconv.FormatFloat(100*float64(r.Held.Right)/float64(r.Held.Labels), 'f', 1, 64)
+	}
+	if r.Epsilon != nil {
+		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
+	}
+	return table.Table{
+		Header: []string{"labels", "pool", "student", "predicts % of labels held back", "epsilon", "releasable"},
+		Left:   []bool{false, false, true, false, false, true},
+		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Kind, held, epsilon, yesNo(r.Releasable)}},
+	}
+}
+
+func yesNo(v bool) string {
+	if v {
+		return "yes"
+	}
+	return "no"
+}
+
+// warning says whether a model may leave, and if not, why.
+func warning(c published.Card) string {
+	switch {
+	case c.Labels.Releasable:
+		return "the model has the guarantee of its labels and may be published"
+	case c.Labels.Entry > 0:
+		return "NOT releasable: the noise of the labels comes from a seed"
+	}
+	return "not marked as releasable: --ledger shows that the labels were released"
+}

@@ -1,0 +1,186 @@
+package student
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/student/published"
+)
+
+const schemaStudent = "pate.student/1"
+
+// studentFlags are the flags of `pate student`.
+type studentFlags struct {
+	data   shell.DataFlags
+	drop   []string
+	labels string
+	ledger string
+	out    string
+	export string
+}
+
+// New returns `pate student` and `pate student predict`.
+func New(g *shell.Globals) *cobra.Command {
+	var f studentFlags
+	cmd := &cobra.Command{
+		Use:   "student PUBLIC",
+		Short: "A model from released labels and the public rows",
+		Long: `A model from released labels and the public rows: the part of PATE that is published.
+
+PUBLIC is the file whose rows the teachers voted on: a table as CSV, a matrix of features
+as NPY, images. --labels is what pate label wrote for them. The student learns from the
+rows that got a label, and from how all rows lie to each other. Several kinds are
+compared by cross-validation on the released labels alone: logistic regression, two
+forests, a kernel ridge, and labels spread over the neighbours in the pool. It is the
+mean of those that are not clearly worse than the best. All of it is a function of what was
+released and of public rows, and costs no privacy.
+
+Classes have the numbers of the votes, from 0. --class-names names them, or the labels that
+PUBLIC itself has. A column of
+PUBLIC that holds a label of its own, such as a truth that is known for public rows, is
+named with --label-column: no student may learn from it.
+
+With --ledger the labels are looked up in the ledger that paid for them, and the model
+says which entry that was and what it cost; labels that the ledger did not commit are
+refused. Without it nothing says that the labels may leave, and the model is not marked
+as releasable.
+
+The file has all that is needed to ask it: pate student predict. --export writes the same
+as JSON, from which a few lines of Python predict; see docs/own-data.md.`,
+		Example: `  pate student public.csv --labels labels.csv --ledger run.jsonl \
+      --class-names no,yes --out student.model
+  pate student predict student.model new.csv --out predictions.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.labels, "labels", "", "the labels that pate label wrote (required)")
+	flags.StringVar(&f.out, "out", "", "the model (required)")
+	flags.StringVar(&f.ledger, "ledger", "", "the ledger that paid for the labels")
+	flags.StringVar(&f.export, "export", "", "write the model as JSON, too")
+	flags.StringVar(&f.data.Label, "label-column", "", "column of PUBLIC that holds a label, and is no feature")
+	flags.StringVar(&f.data.Unit, "unit", "", "column of PUBLIC that names a person, and is no feature")
+	flags.StringSliceVar(&f.drop, "drop", nil, "columns of PUBLIC that are no features")
+	f.data.AddReading(flags)
+	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")
+	cmd.AddCommand(newPredict(g))
+	return cmd
+}
+
+func (f *studentFlags) check(public string) error {
+	switch {
+	case f.labels == "":
+		return shell.UsageError("data", errors.New("--labels is required: the student learns from what was released"))
+	case f.out == "":
+		return shell.UsageError("data", errors.New("--out is required: the model is written there"))
+	}
+	inputs := []string{public, f.labels}
+	if f.ledger != "" {
+		inputs = append(inputs, f.ledger)
+	}
+	if err := (shell.Target{Flag: "--out", Path: f.out, Topic: "data"}).CheckReplaceable(inputs...); err != nil {
+		return err
+	}
+	if f.export == "" {
+		return nil
+	}
+	if filepath.Ext(f.export) != ".json" {
+		return shell.UsageError("data", fmt.Errorf("--export %s: must end in .json", f.export))
+	}
+	return shell.Target{Flag: "--export", Path: f.export, Topic: "data"}.CheckReplaceable(append(inputs, f.out)...)
+}
+
+// reading says how public rows are read.
+func (f *studentFlags) reading() (dataset.Reading, error) {
+	opt, err := f.data.Options()
+	if err != nil {
+		return dataset.Reading{}, err
+	}
+	opt.CSV.Drop = f.drop
+	return dataset.Reading{CSV: opt.CSV, Rule: opt.Rule, Kind: opt.Kind}, nil
+}
+
+func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) error {
+	if err := f.check(public); err != nil {
+		return err
+	}
+	r, err := f.reading()
+	if err != nil {
+		return err
+	}
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: public}, r)
+	if err != nil {
+		return shell.FaultError(err, "data")
+	}
+	labels, err := f.readLabels(pool.Len(), schema.Classes)
+	if err != nil {
+		return shell.FaultError(err, "data")
+	}
+	var provenance published.Provenance
+	if f.ledger != "" {
+		if provenance, err = published.Charged(f.ledger, labels.SHA256); err != nil {
+			return shell.FaultError(err, "ledger")
+		}
+	}
+	bar := shell.NewProgress(g)
+	m, err := published.Train(cmd.Context(), published.Config{
+		Schema: schema, Pool: pool, Labels: labels, Provenance: provenance,
+		Progress: func(p student.Progress) { bar.Update("student: "+p.Stage, p.Done, p.Total) },
+	})
+	bar.Clear()
+	if err != nil {
+		return trainError(err)
+	}
+	if err := f.write(m); err != nil {
+		return err
+	}
+	report := newReport(m, pool)
+	if g.ParsedFormat() == table.JSON {
+		return shell.WriteJSON(g.Stdout, report)
+	}
+	g.Logf("%s", warning(m.Card))
+	return report.table(g.ParsedFormat()).Write(g.Stdout, g.ParsedFormat())
+}
+
+func (f *studentFlags) readLabels(pool int, names []string) (published.Labels, error) {
+	file, err := durable.OpenRegular(f.labels)
+	if err != nil {
+		return published.Labels{}, shell.InputError(fmt.Errorf("--labels: %w", err), "", "give the file that pate label wrote", "data")
+	}
+	defer file.Close()
+	return published.ReadLabels(file, pool, nil, names)
+}
+
+// write writes the model, and its JSON.
+func (f *studentFlags) write(m *published.Model) error {
+	mode := os.FileMode(0o600)
+	if m.Labels.Releasable {
+		mode = 0o644
+	}
+	if err := m.Save(f.out, mode); err != nil {
+		return err
+	}
+	if f.export == "" {
+		return nil
+	}
+	return durable.WriteFile(f.export, mode, func(w io.Writer) error { return m.Export(w) })
+}
+
+// trainError adds what a person can do.
+func trainError(err error) error {
+	if errors.Is(err, student.ErrNoLabels) {
+		return shell.InputError(errors.New("no label was released: every query was declined"), "a student has nothing to learn from",
+			"release labels under a larger budget, or ask other queries", "mechanisms")
+	}
+	return shell.FaultError(err, "data")
+}

@@ -1,0 +1,141 @@
+"""Ask a student that pate exported as JSON about new rows, with numpy alone.
+
+    pate student public.csv --labels labels.csv --out student.model --export student.json
+    python3 docs/predict.py student.json new.csv > predictions.csv
+
+The file says all that is needed: how cells become features ("rows"), and the model, a mean
+of softmax regression, trees and kernels. Images need the features of pate itself, and a
+column of dates the layout of Go.
+"""
+import csv
+import json
+import sys
+
+import numpy as np
+
+MISSING = {"", "?", "NA"}
+
+
+def missing(cell):
+    return cell in MISSING or cell.lower() == "nan"
+
+
+def table(rows, lines):
+    """Encodes the columns of a table as the public rows were."""
+    out = []
+    for column in rows["encoder"]:
+        if "date" in column:
+            raise ValueError("column %s holds dates" % column["name"])
+        cells = [line.get(column["name"], "").strip() for line in lines]
+        if "sd" in column:
+            feature = np.zeros(len(cells))
+            for i, cell in enumerate(cells):
+                try:
+                    value = float(cell.replace(",", ".") if column.get("decimal_comma") else cell)
+                except ValueError:
+                    continue
+                if not np.isnan(value):
+                    feature[i] = np.clip((value - column.get("mean", 0)) / column["sd"], -3, 3)
+            out.append(feature)
+        for category in column.get("categories", []):
+            out.append(np.array([float(cell == category) for cell in cells]))
+        if column.get("missing"):
+            out.append(np.array([float(missing(cell)) for cell in cells]))
+    return np.array(out).T
+
+
+def matrix(rows, x):
+    """Scales a matrix of numbers as the public rows were."""
+    mean, sd = np.array(rows["scale"]["mean"]), np.array(rows["scale"]["sd"])
+    z = np.clip((x - mean) / np.where(sd > 0, sd, 1), -6, 6)
+    return np.where((sd > 0) & ~np.isnan(z), z, 0)
+
+
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def squared(x):
+    return (x * x).sum(axis=1)
+
+
+def linear(m, x):
+    return softmax(x @ np.array(m["weights"]).T + np.array(m["bias"]))
+
+
+def kernel(m, x):
+    if "centre" in m:
+        z = np.clip((x - np.array(m["centre"])) * m["scale"], -m["limit"], m["limit"]) @ np.array(m["directions"])
+    else:
+        z = x
+    landmarks = np.array(m["landmarks"])
+    distance = np.maximum(0, squared(z)[:, None] + squared(landmarks)[None, :] - 2 * z @ landmarks.T)
+    return np.exp(-m["gamma"] * distance) @ np.array(m["coefficients"]) + np.array(m["intercept"])
+
+
+def trees(m, x):
+    column, threshold, right = (np.array(m[k]) for k in ("column", "threshold", "right"))
+    prior = m.get("prior", [])
+    scores = np.tile(np.array(prior) if prior else np.zeros(len(m["classes"])), (len(x), 1))
+    ends = np.concatenate([[0], m.get("ends", [])]).astype(int)
+    for t, root in enumerate(m["roots"]):
+        node = np.full(len(x), root)
+        while True:
+            inner = np.flatnonzero(column[node] >= 0)
+            if len(inner) == 0:
+                break
+            at = node[inner]
+            node[inner] = np.where(x[inner, column[at]] <= threshold[at], at + 1, right[at])
+        if prior:
+            scores[:, t % len(prior)] += threshold[node]
+            continue
+        for i, leaf in enumerate(right[node]):
+            for e in range(ends[leaf], ends[leaf + 1]):
+                scores[i, m["leaf_class"][e]] += m["share"][e] / len(m["roots"])
+    if len(prior) == 1:
+        scores = np.column_stack([np.zeros(len(x)), scores])
+    return softmax(scores) if prior else scores
+
+
+def score(model, x, classes):
+    """Returns a score for each row and class."""
+    (kind, m), = model.items()
+    out = np.zeros((len(x), classes))
+    if kind == "constant":
+        out[:, m["class"]] = 1
+    elif kind == "mean":
+        for member in m["members"]:
+            p = np.clip(score(member["model"], x, classes), 0, 1)
+            total = p.sum(axis=1, keepdims=True)
+            p = np.where(total > 0, p / np.where(total > 0, total, 1), p)
+            p = (p + m["doubt"]) ** member["power"]
+            out += member["weight"] * p / p.sum(axis=1, keepdims=True)
+    else:
+        out[:, m["classes"]] = {"linear": linear, "kernel": kernel, "trees": trees}[kind](m, x)
+    return out
+
+
+def predict(document, path):
+    """Returns the probabilities of all classes for each row of a CSV or NPY file."""
+    rows = document["rows"]
+    if document["features"] != "raw":
+        raise ValueError("features %s are made by pate" % document["features"])
+    if path.endswith(".npy"):
+        x = matrix(rows, np.load(path))
+    else:
+        with open(path, newline="") as f:
+            x = table(rows, list(csv.DictReader(f)))
+    # Features are float32, as trees compare them; the arithmetic is float64.
+    x = x.astype(np.float32).astype(np.float64)
+    return score(document["model"], x, len(document["classes"]))
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as f:
+        document = json.load(f)
+    probabilities = predict(document, sys.argv[2])
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["row", "label"] + ["p(%s)" % c for c in document["classes"]])
+    for i, p in enumerate(probabilities):
+        out.writerow([i, document["classes"][int(p.argmax())]] + ["%.6f" % v for v in p])

@@ -1,0 +1,267 @@
+package plain
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// blockRows is how many rows are scored at a time, which bounds the memory.
+const blockRows = 256
+
+// Scores returns the scores of every row of x, x.Rows x classes without gaps. The model
+// must have passed Check, and x has its number of features. It uses all processors, until
+// ctx is done.
+func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
+	out := make([]float64, x.Rows*classes)
+	ready := m.prepare()
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 1+x.Rows/blockRows) {
+		group.Go(func() {
+			for from := range next {
+				to := min(from+blockRows, x.Rows)
+				ready(out[from*classes:to*classes], dense.Rows(x, from, to), classes)
+			}
+		})
+	}
+	for from := 0; from < x.Rows && ctx.Err() == nil; from += blockRows {
+		next <- from
+	}
+	close(next)
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("plain: %w", err)
+	}
+	return out, nil
+}
+
+// scorer fills dst, which is zero, with the scores of a few rows.
+type scorer func(dst []float64, x dense.Matrix, classes int)
+
+// prepare returns the scorer of a model. Several goroutines may call it.
+func (m *Model) prepare() scorer {
+	switch {
+	case m.Constant != nil:
+		return m.Constant.score
+	case m.Linear != nil:
+		return m.Linear.prepare()
+	case m.Kernel != nil:
+		return m.Kernel.prepare()
+	case m.Trees != nil:
+		return m.Trees.score
+	}
+	return m.Mean.prepare()
+}
+
+func (c *Constant) score(dst []float64, x dense.Matrix, classes int) {
+	for i := range x.Rows {
+		dst[i*classes+c.Class] = 1
+	}
+}
+
+func (l *Linear) prepare() scorer {
+	weights := packed(l.Weights)
+	return func(dst []float64, x dense.Matrix, classes int) {
+		scores := general(x.Rows, len(l.Classes))
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, wide(x), weights, 0, scores)
+		for i := range x.Rows {
+			logits := scores.Data[i*scores.Stride : i*scores.Stride+scores.Cols]
+			for c, b := range l.Bias {
+				logits[c] += b
+			}
+			softmax(logits)
+			spread(dst[i*classes:], logits, l.Classes)
+		}
+	}
+}
+
+func (k *Kernel) prepare() scorer {
+	landmarks, coefficients := packed(k.Landmarks), packed(k.Coefficients)
+	var directions blas64.General
+	if k.Directions != nil {
+		directions = packed(k.Directions)
+	}
+	norms := squaredNorms(landmarks)
+	return func(dst []float64, x dense.Matrix, classes int) {
+		z := wide(x)
+		if k.Directions != nil {
+			k.centre(z)
+			projected := general(z.Rows, directions.Cols)
+			blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, z, directions, 0, projected)
+			z = projected
+		}
+		near := general(z.Rows, landmarks.Rows)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, z, landmarks, 0, near)
+		own := squaredNorms(z)
+		for i := range near.Rows {
+			row := near.Data[i*near.Stride : i*near.Stride+near.Cols]
+			for j, dot := range row {
+				row[j] = math.Exp(-k.Gamma * max(0, own[i]+norms[j]-2*dot))
+			}
+		}
+		scores := general(z.Rows, coefficients.Cols)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, near, coefficients, 0, scores)
+		for i := range scores.Rows {
+			row := scores.Data[i*scores.Stride : i*scores.Stride+scores.Cols]
+			for c, b := range k.Intercept {
+				row[c] += b
+			}
+			spread(dst[i*classes:], row, k.Classes)
+		}
+	}
+}
+
+func (k *Kernel) centre(z blas64.General) {
+	for i := range z.Rows {
+		row := z.Data[i*z.Stride : i*z.Stride+z.Cols]
+		for j, v := range row {
+			row[j] = min(k.Limit, max(-k.Limit, (v-k.Centre[j])*k.Scale))
+		}
+	}
+}
+
+func (t *Trees) score(dst []float64, x dense.Matrix, classes int) {
+	scores := make([]float64, max(len(t.Classes), len(t.Prior)))
+	for i := range x.Rows {
+		row := dense.Row(x, i)
+		clear(scores)
+		copy(scores, t.Prior)
+		for tree, root := range t.Roots {
+			leaf := t.walk(root, row)
+			if len(t.Prior) > 0 {
+				scores[tree%len(t.Prior)] += t.Threshold[leaf]
+				continue
+			}
+			place, from := t.Right[leaf], 0
+			if place > 0 {
+				from = t.Ends[place-1]
+			}
+			for e := from; e < t.Ends[place]; e++ {
+				scores[t.LeafClass[e]] += t.Share[e] / float64(len(t.Roots))
+			}
+		}
+		if len(t.Prior) > 0 {
+			if len(t.Prior) == 1 {
+				scores[0], scores[1] = 0, scores[0]
+			}
+			softmax(scores)
+		}
+		spread(dst[i*classes:], scores, t.Classes)
+	}
+}
+
+// walk returns the leaf that a row falls into.
+func (t *Trees) walk(i int, row []float32) int {
+	for t.Column[i] != -1 {
+		if float64(row[t.Column[i]]) <= t.Threshold[i] {
+			i++
+		} else {
+			i = t.Right[i]
+		}
+	}
+	return i
+}
+
+func (m *Mean) prepare() scorer {
+	members := make([]scorer, len(m.Members))
+	for k := range members {
+		members[k] = m.Members[k].Model.prepare()
+	}
+	return func(dst []float64, x dense.Matrix, classes int) {
+		one := make([]float64, x.Rows*classes)
+		for k, score := range members {
+			clear(one)
+			score(one, x, classes)
+			for i := range x.Rows {
+				p := one[i*classes : (i+1)*classes]
+				m.temper(p, m.Members[k].Power)
+				for c, v := range p {
+					dst[i*classes+c] += m.Members[k].Weight * v
+				}
+			}
+		}
+	}
+}
+
+// temper turns scores into probabilities, as [Mean] says.
+func (m *Mean) temper(p []float64, power float64) {
+	for c, v := range p {
+		p[c] = max(0, min(1, v))
+	}
+	normalise(p)
+	for c, v := range p {
+		p[c] = math.Pow(v+m.Doubt, power)
+	}
+	normalise(p)
+}
+
+func normalise(p []float64) {
+	var sum float64
+	for _, v := range p {
+		sum += v
+	}
+	if sum > 0 {
+		for c := range p {
+			p[c] /= sum
+		}
+	}
+}
+
+func softmax(v []float64) {
+	top := v[0]
+	for _, x := range v {
+		top = max(top, x)
+	}
+	for i, x := range v {
+		v[i] = math.Exp(x - top)
+	}
+	normalise(v)
+}
+
+// spread writes the scores of some classes to their places.
+func spread(dst, scores []float64, of []int) {
+	for k, c := range of {
+		dst[c] = scores[k]
+	}
+}
+
+func general(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
+}
+
+// packed copies the rows of a matrix that has some.
+func packed(m [][]float64) blas64.General {
+	out := general(len(m), len(m[0]))
+	for i, row := range m {
+		copy(out.Data[i*out.Stride:], row)
+	}
+	return out
+}
+
+func wide(x dense.Matrix) blas64.General {
+	out := general(x.Rows, x.Cols)
+	for i := range x.Rows {
+		for j, v := range dense.Row(x, i) {
+			out.Data[i*out.Stride+j] = float64(v)
+		}
+	}
+	return out
+}
+
+func squaredNorms(m blas64.General) []float64 {
+	out := make([]float64, m.Rows)
+	for i := range out {
+		for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
+			out[i] += v * v
+		}
+	}
+	return out
+}

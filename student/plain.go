@@ -1,0 +1,46 @@
+package student
+
+import (
+	"slices"
+
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
+)
+
+// Plain returns the model as data: projection and metric become one map.
+func (m *model) Plain() *plain.Model {
+	p, r := m.projection, m.ridge
+	k := &plain.Kernel{
+		Classes: slices.Clone(m.present), Centre: slices.Clone(p.mean), Scale: p.scale, Limit: far,
+		Directions: plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride),
+		Gamma:      float64(r.gamma), Coefficients: plain.Widen(r.coef.Data, r.coef.Rows, r.coef.Cols, r.coef.Stride),
+		Intercept: plain.Wide(r.mean),
+	}
+	if m.metric.Rows > 0 {
+		for i, row := range k.Directions {
+			mapped := make([]float64, m.metric.Cols)
+			for a, v := range row {
+				for b, w := range dense.Row(m.metric, a) {
+					mapped[b] += v * float64(w)
+				}
+			}
+			k.Directions[i] = mapped
+		}
+	}
+	centres := transposed(r.landmarks)
+	k.Landmarks = plain.Widen(centres.Data, centres.Rows, centres.Cols, centres.Stride)
+	return &plain.Model{Kernel: k}
+}
+
+// Plain returns the mean as data; nil if a member cannot be.
+func (m *mixture) Plain() *plain.Model {
+	mean := &plain.Mean{Doubt: doubt}
+	for k, member := range m.members {
+		d, ok := member.(plain.Describer)
+		if !ok {
+			return nil
+		}
+		mean.Members = append(mean.Members, plain.Member{Name: m.names[k], Power: m.powers[k], Weight: m.weights[k], Model: *d.Plain()})
+	}
+	return &plain.Model{Mean: mean}
+}

@@ -1,0 +1,29 @@
+// Package published holds the student that leaves: trained on released labels and public
+// rows, with all that is needed to ask it about new rows, and where it came from.
+//
+//	schema, pool, err := dataset.ReadPublic(source, reading)
+//	labels, err := published.ReadLabels(file, pool.Len(), classes)
+//	model, err := published.Train(ctx, published.Config{Schema: schema, Pool: pool, Labels: labels})
+//	err = model.Save("student.model")
+//
+//	model, err := published.Open("student.model")
+//	rows, err := model.Rows.ReadNew(dataset.Source{Path: "new.csv"})
+//	predictions, err := model.Predict(ctx, rows)
+//
+// A file is sealed by a hash, and JSON inside: [Model.Export] writes the same JSON by itself,
+// from which a few lines of any language predict. The file holds how rows become features
+// ([dataset.Schema]), numbers of the model, names of classes, and the provenance of the
+// labels ([Provenance]): their hash, the entry of the ledger, epsilon and delta.
+//
+// # Guarantee
+//
+// A student is a function of released labels, public rows and random numbers that follow
+// from the labels' hash. It has the (epsilon, delta) of the labels and costs nothing more;
+// see package student. The same labels and public rows give the same file.
+//
+// # Caveats
+//
+// The file holds public rows, or features made of them: landmarks of kernels. A hash finds
+// damage; it does not tell who made a file. Whether the labels were released is for
+// `pate ledger verify` to say: the file repeats what it was told.
+package published

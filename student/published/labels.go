@@ -1,0 +1,142 @@
+package published
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Error says what is wrong with labels or a model, to a person.
+type Error = fault.Error[origin]
+
+type origin struct{}
+
+func (origin) Package() string { return "published" }
+
+// Labels are what was released for the rows of a pool.
+type Labels struct {
+	Of       []int    // class of each row of the pool, or student.Unlabelled
+	Classes  []string // names of all classes
+	Released int      // rows with a label
+	Asked    int      // lines of the file
+	Seeded   bool     // the noise came from a seed: nothing of it may be published
+	SHA256   string   // of the file, hexadecimal
+}
+
+const (
+	// maxLabels bounds the file of labels, in bytes.
+	maxLabels = 1 << 28
+	// seededLabel heads labels that must not be released; see package teachers/label.
+	seededLabel = "label_seeded_not_releasable"
+)
+
+// ReadLabels reads what `pate label` wrote: a line "query,label" for each query, a row of
+// the pool from 0, where an empty label means that the mechanism declined. Rows has the
+// queries if they are not the rows themselves: Rows[q] is the row of query q. A label is the
+// number of a class from 0, or its name if classes has names. Without names classes are
+// called by their numbers, as many as occur and at least 2. What is wrong is an [*Error].
+func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, error) {
+	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
+	sum := sha256.New()
+	counted := &io.LimitedReader{R: io.TeeReader(r, sum), N: maxLabels + 1}
+	lines := bufio.NewScanner(counted)
+	lines.Buffer(make([]byte, 1<<12), 1<<16)
+	p := labelParser{Labels: &l, rows: rows, seen: make([]bool, pool), number: map[string]int{}}
+	for i, name := range classes {
+		p.number[name] = i
+	}
+	for line := 1; lines.Scan(); line++ {
+		if err := p.line(line, lines.Text()); err != nil {
+			return Labels{}, err
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong), counted.N <= 0:
+		return Labels{}, &Error{What: "the labels are no file of labels: a line or the file is too long"}
+	case err != nil:
+		return Labels{}, &Error{What: "the labels cannot be read", Err: err}
+	case !p.heading:
+		return Labels{}, &Error{What: "the labels are empty", Why: "they begin with the line query,label", Fix: "give the file that pate label wrote"}
+	}
+	if classes == nil {
+		l.Classes = names(max(2, p.most+1))
+	}
+	l.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return l, nil
+}
+
+// labelParser takes a file of labels line by line.
+type labelParser struct {
+	*Labels
+	rows    []int
+	seen    []bool
+	number  map[string]int
+	heading bool
+	most    int
+}
+
+func (p *labelParser) line(n int, text string) error {
+	text = strings.TrimSuffix(text, "\r")
+	refuse := func(format string, args ...any) error {
+		return &Error{What: fmt.Sprintf("line %d of the labels %s", n, fmt.Sprintf(format, args...)), Why: "every line is query,label: a row of the pool from 0, and a class or nothing",
+			Fix: "give the file that pate label wrote, and the public rows that its votes were on"}
+	}
+	query, label, found := strings.Cut(text, ",")
+	label = strings.Trim(strings.TrimSpace(label), `"`)
+	switch {
+	case !found || !utf8.ValidString(text):
+		return refuse("is not two cells")
+	case !p.heading:
+		p.heading, p.Seeded = true, label == seededLabel
+		if query != "query" && query != "\ufeffquery" || label != "label" && !p.Seeded {
+			return refuse("is not the heading query,label")
+		}
+		return nil
+	}
+	row, err := strconv.Atoi(strings.TrimSpace(query))
+	if err == nil && p.rows != nil && row >= 0 && row < len(p.rows) {
+		row = p.rows[row]
+	} else if p.rows != nil {
+		return refuse("has query %.20q, and %d were asked", query, len(p.rows))
+	}
+	switch {
+	case err != nil || row < 0 || row >= len(p.Of):
+		return refuse("has query %.20q, and the pool has %d rows", query, len(p.Of))
+	case p.seen[row]:
+		return refuse("has query %d a second time", row)
+	}
+	p.seen[row] = true
+	p.Asked++
+	if label == "" {
+		return nil
+	}
+	class, named := p.number[label]
+	if !named {
+		if class, err = strconv.Atoi(label); err != nil || class < 0 || p.Classes != nil && class >= len(p.Classes) || class >= votes.MaxClasses {
+			return refuse("has label %.40q, which is no class", label)
+		}
+	}
+	p.most = max(p.most, class)
+	p.Of[row] = class
+	p.Released++
+	return nil
+}
+
+func names(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = strconv.Itoa(i)
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package published
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// Charged returns what a ledger says of labels: the entry that was committed for the file
+// with this hash, and the guarantee of all that the ledger covers. The ledger is verified
+// whole, and compared with the head that is kept of it. Labels that it did not commit are an
+// [*Error].
+func Charged(path, sha256 string) (Provenance, error) {
+	raw, err := hex.DecodeString(sha256)
+	if err != nil || len(raw) != 32 {
+		return Provenance{}, fmt.Errorf("published: %q is no hash", sha256)
+	}
+	known, err := release.Know(path)
+	if err != nil {
+		return Provenance{}, fmt.Errorf("published: %w", err)
+	}
+	f, err := durable.OpenRegular(path)
+	if err != nil {
+		return Provenance{}, &Error{File: path, What: "is no ledger that can be read", Err: err, Fix: "give the ledger that paid for the labels"}
+	}
+	defer f.Close()
+	forms := ledger.FileOutcomes([32]byte(raw))
+	var entry int64
+	kept := known.Kept(ledger.Head{})
+	kept.Outcome = func(of int64, hash [32]byte) {
+		if entry == 0 && (hash == forms[0] || hash == forms[1]) {
+			entry = of
+		}
+	}
+	sum, err := ledger.VerifyKept(f, kept, nil)
+	if err != nil {
+		return Provenance{}, fmt.Errorf("published: %s: %w", path, err)
+	}
+	if entry == 0 {
+		return Provenance{}, &Error{File: path, What: "did not release these labels", Why: "no entry was committed with their hash: the file was changed, or comes from elsewhere",
+			Fix: "give the labels as pate label wrote them, and the ledger that paid for them", Check: true}
+	}
+	epsilon, err := sum.Claim(sum.Config.Delta)
+	if err != nil {
+		return Provenance{}, fmt.Errorf("published: %w", err)
+	}
+	return Provenance{
+		Ledger: filepath.Base(path), Entry: entry, Epsilon: epsilon, Delta: sum.Config.Delta, Unit: sum.Config.Unit, Relation: sum.Config.Relation.String(),
+		Releasable: sum.Config.Noise == ledger.SecretNoise,
+	}, nil
+}

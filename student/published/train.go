@@ -1,0 +1,94 @@
+package published
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/plain"
+	"github.com/pate-go/pate/student"
+)
+
+// Config says what a student is trained on. Nothing of it is private.
+type Config struct {
+	Schema *dataset.Schema // how the pool was read
+	Pool   dataset.Pool    // public rows
+	Labels Labels          // of its rows
+	// Provenance adds what is known of the labels' cost. Asked, Released and SHA256 are
+	// those of Labels; a seed makes it not releasable.
+	Provenance Provenance
+	Progress   func(student.Progress) // nil is fine
+}
+
+// minSide is the smallest image side for gradient features.
+const minSide = 8
+
+// featuresOf names the features of rows: those that `pate compare` takes.
+func featuresOf(s *dataset.Schema) string {
+	switch {
+	case s.Image.Rows < minSide || s.Image.Cols < minSide || s.Image.Channels > 1:
+		return features.NamePixels
+	case s.Kind == dataset.Handwriting:
+		return features.NameDeskewedHOG
+	}
+	return features.NameHOG
+}
+
+// Train trains the student that cross-validation on the released labels keeps. Without any
+// label the error matches [student.ErrNoLabels]. The same configuration gives the same
+// model.
+func Train(ctx context.Context, c Config) (*Model, error) {
+	if c.Schema == nil || len(c.Labels.Of) != c.Pool.Len() {
+		return nil, errors.New("published: Config.Schema is nil, or Labels are of another pool")
+	}
+	m := &Model{Card: Card{Schema: SchemaModel, Classes: c.Labels.Classes, Rows: c.Schema, Features: featuresOf(c.Schema), Labels: c.Provenance}}
+	m.Labels.Asked, m.Labels.Released, m.Labels.SHA256 = c.Labels.Asked, c.Labels.Released, c.Labels.SHA256
+	m.Labels.Releasable = m.Labels.Releasable && !c.Labels.Seeded
+	extractor, err := features.Named(m.Features, c.Schema.Image)
+	if err != nil {
+		return nil, fmt.Errorf("published: %w", err)
+	}
+	m.Extractor, m.Columns = extractor.Name(), columns(extractor, c.Schema)
+	x, err := features.Apply(ctx, dataset.Set{Name: c.Pool.Name, X: c.Pool.X, Image: c.Pool.Image}, extractor, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, fmt.Errorf("published: %w", err)
+	}
+	progress := c.Progress
+	if progress == nil {
+		progress = func(student.Progress) {}
+	}
+	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), progress, stream(c.Labels))
+	if err != nil {
+		return nil, fmt.Errorf("published: %w", err)
+	}
+	m.Kind = choice.Kept
+	if len(choice.Right) > 0 {
+		m.HeldBack = HeldBack{Labels: choice.Labels, Right: choice.RightOfKept()}
+	}
+	described, ok := choice.Model.(plain.Describer)
+	if !ok {
+		return nil, errors.New("published: the student cannot be written down")
+	}
+	m.model = *described.Plain()
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("published: %w", err)
+	}
+	return m, nil
+}
+
+// stream returns the random numbers of a training, which follow from the labels.
+func stream(l Labels) *rand.Rand {
+	h := sha256.New()
+	h.Write([]byte("pate student 1"))
+	for _, class := range l.Of {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(class)))
+	}
+	sum := h.Sum(nil)
+	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])))
+}
