@@ -120,7 +120,7 @@ func (t training) run(ctx context.Context) (Trained, error) {
 	return out, nil
 }
 
-// release is what is to be carried out: a new run, or the one that the ledger recorded.
+// release returns what is to be carried out: a new run, or the one that the ledger recorded.
 func (t training) release(ctx context.Context, book *release.Book) (trainedRun, release.Release, error) {
 	fail := func(err error) (trainedRun, release.Release, error) { return trainedRun{}, release.Release{}, err }
 	recorded, err := trainedRuns(book.Ledger)

@@ -87,7 +87,7 @@ func (e *UnsupportedEventError) Error() string {
 	return fmt.Sprintf("accountant: %s is unsupported: %s", e.Type(), e.Reason)
 }
 
-// Type is the event's type in JSON.
+// Type returns the event's type in JSON.
 func (e *UnsupportedEventError) Type() string { return typeName(e.Event) }
 
 // Is makes errors.Is(err, ErrUnsupportedEvent) hold.

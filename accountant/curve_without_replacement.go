@@ -110,7 +110,7 @@ func (m *ratioMoments) moment(half int) float64 {
 	return m.even[half]
 }
 
-// quadrature is the trapezoid rule in z = x/sigma for E |e^u - 1|^l with
+// quadrature returns the trapezoid rule in z = x/sigma for E |e^u - 1|^l with
 // u = z/sigma - 1/(2 sigma^2). The integrand is entire, and on a line at
 // height y no larger than e^{y^2} times its size here, so the error at this
 // step is below 1e-60. It peaks at |z| near sqrt(l), at z near l/sigma, or

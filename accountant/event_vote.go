@@ -129,7 +129,7 @@ func (v gaussianVotes) pair(s *schedule, n int64) error {
 	return v.counts().row().pair(s, n)
 }
 
-// groupRho is for integer noise: a shift by n is not a shift by one at sigma/n, but
+// groupRho returns the group of integer noise: a shift by n is not a shift by one at sigma/n, but
 // the curve is the same.
 func (v gaussianVotes) groupRho(n int64) Event {
 	g := float64(n)

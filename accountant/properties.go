@@ -43,7 +43,7 @@ type guarantee struct{ epsilon, delta float64 }
 // guaranteeOf returns the (epsilon, delta) of a single mechanism that has one.
 func guaranteeOf(e Event) (guarantee, bool) { return e.row().guarantee() }
 
-// guaranteeAnywhere is guaranteeOf for an event that is inside another, where nobody
+// guaranteeAnywhere does what guaranteeOf does for an event inside another, where nobody
 // asks about the relation any more.
 func guaranteeAnywhere(e Event) (guarantee, bool) {
 	if e.row().relation() != 0 {

@@ -116,7 +116,7 @@ func (g *sampledGaussian) binomial(n int) float64 {
 	return mathx.LogAddExp(0, mathx.LogSumExp(logs))
 }
 
-// quadrature is the moment at any real order, with full relative accuracy of
+// quadrature returns the moment at any real order, with full relative accuracy of
 // E - 1: E[r] = 0, so E - 1 = E[(1+r)^a - 1 - a r], whose integrand is never
 // negative.
 func (g *sampledGaussian) quadrature(a float64) float64 {
@@ -185,7 +185,7 @@ func (g *sampledGaussian) scale(logSum float64) float64 {
 	return logSum + math.Log(g.step) - 0.5*math.Log(2*math.Pi)
 }
 
-// sum is the trapezoid rule over nodes left..right in one window.
+// sum returns the trapezoid rule over nodes left..right in one window.
 func (g *sampledGaussian) sum(left, right int, a float64) float64 {
 	g.grow(left, right)
 	nodes := g.table[left-g.first : right-g.first+1]

@@ -140,7 +140,7 @@ func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
 	return c, nil
 }
 
-// EpsilonContext is the bound of Claim.
+// EpsilonContext returns the bound of Claim.
 func (t *Tight) EpsilonContext(ctx context.Context, delta float64) (Bound, error) {
 	c, err := t.Claim(ctx, delta)
 	return c.Bound, err

@@ -18,7 +18,7 @@ import (
 // most distance below the largest.
 func turn(noise []int64, class, distance int64) []int64 { return append(noise, class, distance) }
 
-// firstAccepted is the class of the first turn that is accepted. It looks at
+// firstAccepted returns the class of the first turn that is accepted. It looks at
 // every turn, from the last to the first, wherever the accepted ones are.
 func firstAccepted(counts, turns []int64) Answer {
 	high := slices.Max(counts)
@@ -31,7 +31,7 @@ func firstAccepted(counts, turns []int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// twiceOver is 2/scale, or the next number above where that is not a float64.
+// twiceOver returns 2/scale, or the next number above where that is not a float64.
 func twiceOver(scale float64) float64 {
 	eps := 2 / scale
 	if math.FMA(eps, scale, -2) < 0 {

@@ -90,7 +90,7 @@ func (m *ConfidentGNMax) answer(counts, noise []int64, statistic int64) Answer {
 	return Answer{Label: label, Answered: true}
 }
 
-// testedParameters are those of mechanisms with a threshold test before the answer.
+// testedParameters returns those of mechanisms with a threshold test before the answer.
 // Where both noises are chosen they stand as 150 to 40, as in the literature.
 func testedParameters(threshold string) []Parameter {
 	test := noiseParameter("sigma1", "noise of the threshold test")

@@ -81,7 +81,7 @@ func CountVotes(votes []int, classes int) (Histogram, error) {
 	return h, nil
 }
 
-// Classes is the number of classes, which is public; 0 for the zero Histogram.
+// Classes returns the number of classes, which is public; 0 for the zero Histogram.
 func (h Histogram) Classes() int { return len(h.counts()) }
 
 // Reveal returns a copy of the counts. This is not a private release; it is for

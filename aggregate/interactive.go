@@ -50,7 +50,7 @@ func NewInteractiveGNMax(cfg InteractiveGNMaxConfig) (*InteractiveGNMax, error) 
 	return &InteractiveGNMax{cfg: cfg, teachers: teachers}, nil
 }
 
-// Event is the worst case of a whole session: the threshold test of every
+// Event returns the worst case of a whole session: the threshold test of every
 // question, and the noisy argmax of every answer of the teachers. A prediction is
 // public and rounded to integers before it meets the votes, so the statistic
 // changes by at most one when a vote moves.
@@ -131,7 +131,7 @@ type InteractiveSession struct {
 // Releasable reports whether the noise is secret, so that answers may leave.
 func (s *InteractiveSession) Releasable() bool { return s.session.Releasable() }
 
-// Ask is [Session].Ask for a query whose classes the student predicts with the
+// Ask does what [Session].Ask does for a query whose classes the student predicts with the
 // given probabilities. They must be a function of public data and of answers
 // released before, and add up to one within a thousandth. The noise is a function
 // of the rounded prediction too: in a resumed session the same query with another
@@ -144,7 +144,7 @@ func (s *InteractiveSession) Ask(query uint64, h Histogram, probabilities []floa
 	return s.session.ask(query, h, q)
 }
 
-// AskBatch is [Session].AskBatch for queries with one prediction each.
+// AskBatch does what [Session].AskBatch does for queries with one prediction each.
 func (s *InteractiveSession) AskBatch(first uint64, votes []Histogram, probabilities [][]float64) ([]Answer, error) {
 	if len(probabilities) != len(votes) {
 		return nil, fmt.Errorf("aggregate: %d predictions for %d queries", len(probabilities), len(votes))
@@ -218,7 +218,7 @@ func (m *InteractiveGNMax) predict(h Histogram, probabilities []float64) (predic
 	return p, nil
 }
 
-// lead is the largest count beyond the prediction, which changes by at most one
+// lead returns the largest count beyond the prediction, which changes by at most one
 // when a vote moves.
 func (p prediction) lead(counts []int64) int64 {
 	lead := counts[0] - p.votes[0]

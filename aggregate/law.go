@@ -57,7 +57,7 @@ func (s *logSum) add(term float64) {
 
 func (s *logSum) log() float64 { return s.top + math.Log(s.sum) }
 
-// always is the law of a mechanism that always answers, by the law of its
+// always returns the law of a mechanism that always answers, by the law of its
 // labels on valid counts.
 func always(h Histogram, labels func(counts []int64) ([]float64, error)) (Law, error) {
 	if err := h.check(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Law is the law of one query of this mechanism, P[j] proportional to
+// Law returns the law of one query of this mechanism, P[j] proportional to
 // exp(n_j/Scale).
 func (m *Exponential) Law(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
@@ -22,7 +22,7 @@ func (m *Exponential) Law(h Histogram) (Law, error) {
 	})
 }
 
-// Law is the law of one query of this mechanism. With p_j = exp((n_j-max)/Scale),
+// Law returns the law of one query of this mechanism. With p_j = exp((n_j-max)/Scale),
 // the probability that class j is accepted when its turn comes,
 //
 //	P[r] = p_r integral_0^1 prod_{j != r} (1 - u p_j) du:
@@ -57,7 +57,7 @@ func (m *PermuteAndFlip) Law(h Histogram) (Law, error) {
 	})
 }
 
-// logAcceptances is (n_j - max)/scale for each class.
+// logAcceptances returns (n_j - max)/scale for each class.
 func logAcceptances(counts []int64, scale float64) []float64 {
 	high := slices.Max(counts)
 	logs := make([]float64, len(counts))

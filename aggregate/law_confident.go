@@ -6,7 +6,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-// Law is the law of one query of this mechanism, like GNMax.Law.
+// Law returns the law of one query of this mechanism, like GNMax.Law.
 func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -14,7 +14,7 @@ func (m *ConfidentGNMax) Law(h Histogram) (Law, error) {
 	return m.lawOf(h.counts(), slices.Max(h.counts()))
 }
 
-// ContinuousLaw is the law with continuous Gaussian noise, as in the paper.
+// ContinuousLaw returns the law with continuous Gaussian noise, as in the paper.
 func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	if err := h.check(); err != nil {
 		return Law{}, err
@@ -22,7 +22,7 @@ func (m *ConfidentGNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return m.continuousLawOf(h.counts(), float64(slices.Max(h.counts())))
 }
 
-// lawOf is the law when the threshold is held against statistic.
+// lawOf returns the law when the threshold is held against statistic.
 func (m *ConfidentGNMax) lawOf(counts []int64, statistic int64) (Law, error) {
 	if points := gaussianReach * m.largest.Sigma(); points > maxLawPoints {
 		return Law{}, errLawTooWide(points)
@@ -44,13 +44,13 @@ func (m *ConfidentGNMax) continuousLawOf(counts []int64, statistic float64) (Law
 	return gate(labels, pass, fail), nil
 }
 
-// continuousTest is log P[statistic + N(0, Sigma1^2) >= Threshold], and of less.
+// continuousTest returns log P[statistic + N(0, Sigma1^2) >= Threshold], and of less.
 func (m *ConfidentGNMax) continuousTest(statistic float64) (pass, fail float64) {
 	z := (statistic - m.cfg.Threshold) / m.largest.Sigma()
 	return mathx.LogNormalCDF(z), mathx.LogNormalCDF(-z)
 }
 
-// gate is the law of an argmax behind an independent test.
+// gate returns the law of an argmax behind an independent test.
 func gate(labels []float64, logPass, logFail float64) Law {
 	for i := range labels {
 		labels[i] += logPass

@@ -80,7 +80,7 @@ func discreteArgmax(counts []int64, noise integerNoise, ties Ties) ([]float64, e
 	return logs, nil
 }
 
-// legendre is the Gauss-Legendre rule on [0, 1] that is exact for products of
+// legendre returns the Gauss-Legendre rule on [0, 1] that is exact for products of
 // up to k linear factors.
 func legendre(k int) (nodes, weights []float64) {
 	nodes, weights = make([]float64, k/2+1), make([]float64, k/2+1)

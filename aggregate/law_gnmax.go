@@ -14,19 +14,19 @@ import (
 // to 2^22 classes). Ten sigmas away from the maximum it has lost a factor e^50.
 const gaussianReach = 16
 
-// Law is the law of one query of this mechanism: discrete Gaussian noise, ties
+// Law returns the law of one query of this mechanism: discrete Gaussian noise, ties
 // to the lowest index. It needs time and memory in proportion to Sigma plus the
 // spread of the counts, and refuses where that is beyond 2^22.
 func (m *GNMax) Law(h Histogram) (Law, error) { return m.LawWithTies(h, LowestIndex) }
 
-// LawWithTies is Law under another rule for ties.
+// LawWithTies returns the Law under another rule for ties.
 func (m *GNMax) LawWithTies(h Histogram, ties Ties) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, gaussianNoise{m.counts}, ties)
 	})
 }
 
-// ContinuousLaw is the law with continuous Gaussian noise, as in the paper.
+// ContinuousLaw returns the law with continuous Gaussian noise, as in the paper.
 func (m *GNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return gaussianArgmax(counts, m.counts.Sigma())
@@ -97,7 +97,7 @@ func (noise gaussianNoise) cdf(reach int64) latticeCDF {
 	return c
 }
 
-// logAtLeast is log P[Z >= m]. The ratio of the sum's terms to its first,
+// logAtLeast returns log P[Z >= m]. The ratio of the sum's terms to its first,
 // exp(-(i^2 + 2 i m)/(2 sigma^2)), falls below the last bit within 9 sigma.
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {

@@ -1,6 +1,6 @@
 package aggregate
 
-// Law is the law of one query of this mechanism when the student predicts
+// Law returns the law of one query of this mechanism when the student predicts
 // probabilities, like GNMax.Law. LogDeclined is of the teachers giving no answer;
 // whether the student's label is used then follows from the prediction.
 func (m *InteractiveGNMax) Law(h Histogram, probabilities []float64) (Law, error) {
@@ -11,7 +11,7 @@ func (m *InteractiveGNMax) Law(h Histogram, probabilities []float64) (Law, error
 	return m.teachers.lawOf(h.counts(), p.lead(h.counts()))
 }
 
-// ContinuousLaw is the law with continuous Gaussian noise and a prediction that
+// ContinuousLaw returns the law with continuous Gaussian noise and a prediction that
 // is not rounded to votes, as in the paper.
 func (m *InteractiveGNMax) ContinuousLaw(h Histogram, probabilities []float64) (Law, error) {
 	if _, err := m.predict(h, probabilities); err != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Law is the law of one query of this mechanism: discrete Laplace noise, ties to
+// Law returns the law of one query of this mechanism: discrete Laplace noise, ties to
 // the lowest index. It needs time and memory in proportion to Scale plus the
 // spread of the counts, and refuses where that is beyond 2^22.
 func (m *LNMax) Law(h Histogram) (Law, error) { return m.LawWithTies(h, LowestIndex) }
 
-// LawWithTies is Law under another rule for ties.
+// LawWithTies returns the Law under another rule for ties.
 func (m *LNMax) LawWithTies(h Histogram, ties Ties) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return discreteArgmax(counts, laplaceNoise{m.counts}, ties)
 	})
 }
 
-// ContinuousLaw is the law with continuous Laplace noise, as in the paper.
+// ContinuousLaw returns the law with continuous Laplace noise, as in the paper.
 func (m *LNMax) ContinuousLaw(h Histogram) (Law, error) {
 	return always(h, func(counts []int64) ([]float64, error) {
 		return laplaceArgmax(counts, m.counts.Scale())
@@ -117,7 +117,7 @@ func laplaceArgmax(counts []int64, b float64) ([]float64, error) {
 	return logs, nil
 }
 
-// logLaplaceCDF is log P[Z <= x] for continuous Laplace noise of scale 1.
+// logLaplaceCDF returns log P[Z <= x] for continuous Laplace noise of scale 1.
 func logLaplaceCDF(x float64) float64 {
 	if x < 0 {
 		return x - math.Ln2

@@ -175,7 +175,7 @@ func separator(b *bufio.Reader) rune {
 	return ','
 }
 
-// next is the next row, or io.EOF and none.
+// next returns the next row, or io.EOF and none.
 func (r *rowReader) next() (row, error) {
 	cells, err := r.csv.Read()
 	if errors.Is(err, io.EOF) {

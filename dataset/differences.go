@@ -144,7 +144,7 @@ func unlikeNumbers(x blas32.General, public []usual) []string {
 	return unlike
 }
 
-// differences is the error about columns in which private and public rows are unlike.
+// differences returns the error about columns in which private and public rows are unlike.
 func (s *Schema) differences(name string, columns []string) error {
 	if len(columns) == 0 {
 		return nil

@@ -176,7 +176,7 @@ func (n numberForm) finite(text string) (float64, error) {
 	return v, nil
 }
 
-// frequent is the most frequent values, sorted; of equally frequent ones those
+// frequent returns the most frequent values, sorted; of equally frequent ones those
 // that sort first are kept.
 func frequent(count map[string]int, most int) []string {
 	values := make([]string, 0, len(count))
@@ -209,7 +209,7 @@ func (e *Encoder) Equal(other *Encoder) bool {
 	return e.dim == other.dim && reflect.DeepEqual(e.columns, other.columns)
 }
 
-// Dim is the number of features.
+// Dim returns the number of features.
 func (e *Encoder) Dim() int { return e.dim }
 
 // Columns returns the names of the columns that the encoder was fitted on.
@@ -238,7 +238,7 @@ func (e *Encoder) Names() []string {
 	return names
 }
 
-// Encode is one row of Dim features for each row of t, whose columns must be
+// Encode returns one row of Dim features for each row of t, whose columns must be
 // those the encoder was fitted on.
 func (e *Encoder) Encode(t *Table) (blas32.General, error) {
 	if len(t.Columns) != len(e.columns) {

@@ -56,7 +56,7 @@ func (c *cell) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(c))
 }
 
-// MarshalJSON is everything that encoding depends on. It holds means, deviations and
+// MarshalJSON returns everything that encoding depends on. It holds means, deviations and
 // frequent values of public rows, and nothing of private ones.
 func (e *Encoder) MarshalJSON() ([]byte, error) {
 	columns := make([]columnJSON, len(e.columns))
@@ -131,8 +131,9 @@ func (c columnJSON) column() (encodedColumn, error) {
 	return f, nil
 }
 
-// EncodeByName is [Encoder.Encode] of a table in which the columns that the encoder was
-// fitted on stand in any order, among others. What does not fit is an [*InputError].
+// EncodeByName does what [Encoder.Encode] does of a table in which the columns that the
+// encoder was fitted on stand in any order, among others. What does not fit is an
+// [*InputError].
 func (e *Encoder) EncodeByName(t *Table) (blas32.General, error) {
 	picked := *t
 	picked.Columns = make([]Column, len(e.columns))

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Hash is SHA-256 over features, labels, units, class names and image shape. It
+// Hash returns SHA-256 over features, labels, units, class names and image shape. It
 // does not depend on Name, Provenance or the stride of X, so equal data have
 // equal hashes however they were loaded. It keys what is resumed from disk; it is
 // a digest of private rows and must not be published.
@@ -18,7 +18,7 @@ func (s Set) Hash() [32]byte {
 	return w.sum()
 }
 
-// Hash is SHA-256 over the three sets of the task, in the sense of [Set.Hash].
+// Hash returns SHA-256 over the three sets of the task, in the sense of [Set.Hash].
 func (t Task) Hash() [32]byte {
 	w := newHashWriter("pate dataset task 1")
 	w.set(t.Private)
@@ -85,7 +85,7 @@ func (w *hashWriter) set(s Set) {
 	}
 }
 
-// Hash is SHA-256 over features, ids and image shape. It is public, as the rows are.
+// Hash returns SHA-256 over features, ids and image shape. It is public, as the rows are.
 func (p Pool) Hash() [32]byte {
 	w := hashWriter{h: sha256.New(), buf: make([]byte, 0, 1<<16)}
 	w.text("pate dataset pool 1")

@@ -16,7 +16,7 @@ import (
 //go:embed mnist/*.gz
 var embedded embed.FS
 
-// MNIST is the embedded MNIST database: 60,000 training and 10,000 test images
+// MNIST returns the embedded MNIST database: 60,000 training and 10,000 test images
 // of 28x28 pixels, ten digits. Units are "train/0".."train/59999" and
 // "test/0".."test/9999": one image is one unit, for lack of published writers.
 func MNIST() (train, test Set, err error) {

@@ -89,7 +89,7 @@ func Open(where string, opt Options) (Data, error) {
 	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
 }
 
-// Names is the data sets that [Named] knows.
+// Names returns the data sets that [Named] knows.
 func Names() []string { return []string{"mnist", "fashion-mnist", "adult", "abalone"} }
 
 // Named opens a data set by its name. MNIST is embedded; the others are looked
@@ -130,7 +130,7 @@ func fashionMNIST() (Data, error) {
 	return Data{Name: "fashion-mnist", Kind: Pictures, Train: train, Test: test}, err
 }
 
-// adult is Adult / Census Income (Becker and Kohavi 1996, UCI 2), training file.
+// adult returns Adult / Census Income (Becker and Kohavi 1996, UCI 2), training file.
 // fnlwgt is a sampling weight, no property of a person, and is dropped.
 func adult() (Data, error) {
 	return localTable("adult", "adult/adult.data", "Adult (Becker, Kohavi 1996, UCI Machine Learning Repository id 2)", CSVOptions{
@@ -143,7 +143,7 @@ func adult() (Data, error) {
 	})
 }
 
-// abalone is Abalone (Nash et al. 1994, UCI 1) as the usual task of three
+// abalone returns Abalone (Nash et al. 1994, UCI 1) as the usual task of three
 // classes: up to 8 rings, 9 and 10, 11 and more.
 func abalone() (Data, error) {
 	d, err := localTable("abalone", "abalone/abalone.data", "Abalone (Nash et al. 1994, UCI Machine Learning Repository id 1), rings in three classes", CSVOptions{

@@ -18,7 +18,7 @@ type Shape struct {
 // Planes returns the number of colour planes, 1 for grey images.
 func (s Shape) Planes() int { return max(1, s.Channels) }
 
-// Pixels is Rows times Cols times the planes: the numbers of one image.
+// Pixels returns Rows times Cols times the planes: the numbers of one image.
 func (s Shape) Pixels() int { return s.Rows * s.Cols * s.Planes() }
 
 // Set is labelled data, one row per example.
@@ -33,10 +33,10 @@ type Set struct {
 	Provenance string         // where the bytes come from, one line
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (s Set) Len() int { return len(s.Y) }
 
-// Slice is the rows from <= i < to. It shares memory with s.
+// Slice returns the rows from <= i < to. It shares memory with s.
 func (s Set) Slice(from, to int) (Set, error) {
 	if from < 0 || to < from || to > s.Len() {
 		return Set{}, fmt.Errorf("dataset: rows [%d, %d) of %q, which has %d", from, to, s.Name, s.Len())
@@ -55,7 +55,7 @@ func (s Set) Slice(from, to int) (Set, error) {
 	return out, nil
 }
 
-// Sample is the rows of about this fraction of the units, in (0, 1]: those whose
+// Sample returns the rows of about this fraction of the units, in (0, 1]: those whose
 // name a hash with a public constant, another one than that of [SplitTable],
 // sends below it. Whether a unit stays does not depend on the other rows, so
 // removing one pulls no other in; the sample of a small set may be empty. It
@@ -84,7 +84,7 @@ func (s Set) UnitCount() int {
 	return len(seen)
 }
 
-// OnePerUnit is the first row of every unit, for methods whose guarantee is for one
+// OnePerUnit returns the first row of every unit, for methods whose guarantee is for one
 // row. Which row a unit gives depends on that unit alone, so adding or removing a
 // unit adds or removes one row. Where every row is a unit of its own it is s itself,
 // and otherwise shares no rows with s.
@@ -122,7 +122,7 @@ func (s *Set) appendRow(from Set, i int) {
 	s.IDs = append(s.IDs, from.IDs[i])
 }
 
-// numbered is the names part/0, part/1 to part/n-1.
+// numbered returns the names part/0, part/1 to part/n-1.
 func numbered(part string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -167,7 +167,7 @@ func (s Set) Validate() error {
 	return nil
 }
 
-// firstNotFinite is the index of the first NaN or infinity, or -1. One exponent of
+// firstNotFinite returns the index of the first NaN or infinity, or -1. One exponent of
 // all ones marks both, and testing bits is several times faster than converting.
 func firstNotFinite(row []float32) int {
 	const exponent = 0x7f800000

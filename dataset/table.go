@@ -33,7 +33,7 @@ type Table struct {
 	path   string   // for messages; the name stands for it
 }
 
-// splitKeys is what [SplitTable] splits rows by.
+// splitKeys returns what [SplitTable] splits rows by.
 func (t *Table) splitKeys() []string {
 	if t.groups != nil {
 		return t.groups
@@ -50,10 +50,10 @@ type Column struct {
 // file names the table in a message.
 func (t *Table) file() string { return cmp.Or(t.path, t.Name) }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.Y) }
 
-// Rows is a new table of the rows with these indices, in this order.
+// Rows returns a new table of the rows with these indices, in this order.
 func (t *Table) Rows(indices []int) *Table {
 	out := &Table{
 		Name:       t.Name,

@@ -67,7 +67,7 @@ func DevelopmentSplit(train Set) (Task, error) {
 	return newTask(Development, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
 }
 
-// WithoutPool is the task for a method that asks nothing of public data: the rows of
+// WithoutPool returns the task for a method that asks nothing of public data: the rows of
 // the pool score too, before those of Test, and the pool is empty. MNIST then has
 // 60,000 private and 10,000 test rows, under Development 50,000 and 10,000.
 func (t Task) WithoutPool() Task {

@@ -103,7 +103,7 @@ func together(ctx context.Context, rows []Row, all accountant.Event, delta float
 	return claim.Upper, err
 }
 
-// compareOnce is one run of every method with teachers.
+// compareOnce runs every method with teachers once.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
 	var out []Row
 	var diagnostics *Diagnostics

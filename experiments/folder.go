@@ -41,7 +41,7 @@ type Identity struct {
 	Command  string   `json:"command"`         // repeats the run
 }
 
-// Name is a short name for the identity, usable as a file name.
+// Name returns a short name for the identity, usable as a file name.
 func (id Identity) Name() string {
 	id.Command = ""
 	data, err := json.Marshal(id)

@@ -23,7 +23,7 @@ import (
 // everywhere in the literature, epsilon does not cover the tuning
 // (`pate compare --split development` repeats it).
 
-// teachers is the number of teachers: as given, or by the number of units.
+// teachers returns the number of teachers: as given, or by the number of units.
 func (c Config) teachers() int {
 	if c.Teachers != 0 {
 		return c.Teachers

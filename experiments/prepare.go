@@ -55,7 +55,7 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	return p, err
 }
 
-// accuracy is the share of predictions that equal the labels.
+// accuracy returns the share of predictions that equal the labels.
 func accuracy(predicted, labels []int) float64 {
 	right := 0
 	for i, y := range labels {
@@ -66,7 +66,7 @@ func accuracy(predicted, labels []int) float64 {
 	return float64(right) / float64(len(labels))
 }
 
-// score is the accuracy of what predicts the classes of rows.
+// score returns the accuracy of what predicts the classes of rows.
 func score(predict func(dst []int, x teachers.Matrix) error, x teachers.Matrix, labels []int) (float64, error) {
 	predicted := make([]int, x.Rows)
 	if err := predict(predicted, x); err != nil {

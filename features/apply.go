@@ -32,7 +32,7 @@ func Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas
 	return out, nil
 }
 
-// shapeOf is the shape of what rows of a set are extracted from.
+// shapeOf returns the shape of what rows of a set are extracted from.
 func shapeOf(set dataset.Set) dataset.Shape {
 	if set.Image == (dataset.Shape{}) {
 		return dataset.Shape{Rows: 1, Cols: set.X.Cols}
@@ -52,7 +52,7 @@ func dimOf(set dataset.Set, e Extractor) (int, error) {
 	return dim, nil
 }
 
-// ApplyTo is [Apply] to a matrix at hand, whose rows may lie apart. After an
+// ApplyTo does what [Apply] does to a matrix at hand, whose rows may lie apart. After an
 // error its contents are undefined.
 func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
 	if err := checkArguments(ctx, out, set, e, workers); err != nil {
@@ -107,7 +107,7 @@ func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e 
 	return ended(ctx, e)
 }
 
-// ended is the error of a context that has ended.
+// ended returns the error of a context that has ended.
 func ended(ctx context.Context, e Extractor) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("features: %s: %w", e.Name(), err)

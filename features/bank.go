@@ -58,7 +58,7 @@ func newSpectrum(rows, cols, scale int) spectrum {
 	return s
 }
 
-// parts are Pee, Poo, Peo and Poe of a filter at frequency (k, l).
+// parts returns Pee, Poo, Peo and Poe of a filter at frequency (k, l).
 func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	at := func(k, l int) float64 {
 		return s.hat[angle][(k+s.rows)%s.rows*s.cols+(l+s.cols)%s.cols]
@@ -67,7 +67,7 @@ func (s spectrum) parts(angle, k, l int) (ee, oo, eo, oe float64) {
 	return (pp + pm + mp + mm) / 4, (pp - pm - mp + mm) / 4, (pp - pm + mp - mm) / 4, (pp + pm - mp - mm) / 4
 }
 
-// coefficient is the weight of input coefficient (a, b) in output coefficient
+// coefficient returns the weight of input coefficient (a, b) in output coefficient
 // (sineRow, sineCol, part) of the same frequency: the table of [bank]. The part
 // of the filter is odd where the kinds of input and output differ, in the
 // imaginary part where they agree.

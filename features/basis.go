@@ -48,7 +48,7 @@ func newBasis(n int) basis {
 	return b
 }
 
-// at is the value of a function at point x of n.
+// at returns the value of a function at point x of n.
 func (w wave) at(x, n int) float64 {
 	s, c := math.Sincos(2 * math.Pi * float64(w.k*x%n) / float64(n))
 	if w.sine {
@@ -57,7 +57,7 @@ func (w wave) at(x, n int) float64 {
 	return c
 }
 
-// waves is the functions in order.
+// waves returns the functions in order.
 func (b basis) waves() []wave {
 	var all []wave
 	for _, c := range b.cells {
@@ -74,7 +74,7 @@ func (w wave) weight(n int) float64 {
 	return 2 / float64(n)
 }
 
-// coarse is the basis of every other point, in the order of the cells it comes
+// coarse returns the basis of every other point, in the order of the cells it comes
 // from.
 func (b basis) coarse() []wave {
 	var all []wave
@@ -87,7 +87,7 @@ func (b basis) coarse() []wave {
 	return all
 }
 
-// values is the matrix of functions by points.
+// values returns the matrix of functions by points.
 func values(waves []wave, n int) []float64 {
 	out := make([]float64, len(waves)*n)
 	for i, w := range waves {

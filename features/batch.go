@@ -24,7 +24,7 @@ func extractBatch(e Extractor, dst, x blas32.General, shape dataset.Shape) {
 	}
 }
 
-// colsOf is the columns from <= j < to; it shares memory with x.
+// colsOf returns the columns from <= j < to; it shares memory with x.
 func colsOf(x blas32.General, from, to int) blas32.General {
 	return blas32.General{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
 }

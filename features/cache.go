@@ -57,7 +57,7 @@ const extension = ".features"
 // written.
 var ErrDamaged = errors.New("features: damaged file in the cache")
 
-// Apply is [Apply] through the cache.
+// Apply does what [Apply] does through the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
 	dim, err := dimOf(set, e)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers 
 	return out, nil
 }
 
-// ApplyTo is [ApplyTo] through the cache.
+// ApplyTo does what [ApplyTo] does through the cache.
 func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
 	if err := checkArguments(ctx, out, set, e, workers); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c Cache) warn(err error) {
 	}
 }
 
-// dir is the folder, which it makes.
+// dir returns the folder, which it makes.
 func (c Cache) dir() (string, error) {
 	dir := c.Dir
 	if dir == "" {
@@ -160,7 +160,7 @@ func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [
 // probes is how many test images there are.
 const probes = 3
 
-// probe is the features of the test images: one that is empty, one that is flat
+// probe returns the features of the test images: one that is empty, one that is flat
 // and negative, and one in which neighbouring pixels differ, for extractors treat
 // images without mass, variance or gradients by themselves.
 func probe(e Extractor, shape dataset.Shape, dim int) []float32 {
@@ -189,7 +189,7 @@ func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extensi
 
 func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
 
-// fileSize is the size of the file of x.
+// fileSize returns the size of the file of x.
 func fileSize(x blas32.General) int64 {
 	return int64(x.Rows)*int64(x.Cols)*4 + int64(pieces(x.Rows))*sha256.Size
 }

@@ -13,7 +13,7 @@ const colourCells = 4
 
 func (c Colour) Name() string { return "colour(" + c.Of.Name() + ")" }
 
-// Dim is that of Of on grey images, and for colour the cells of three planes more.
+// Dim returns that of Of on grey images, and for colour the cells of three planes more.
 func (c Colour) Dim(shape dataset.Shape) int {
 	grey := dataset.Shape{Rows: shape.Rows, Cols: shape.Cols}
 	dim := c.Of.Dim(grey)

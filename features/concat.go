@@ -18,7 +18,7 @@ func (c Concat) Name() string {
 	return "concat(" + strings.Join(names, ",") + ")"
 }
 
-// Dim is the sum of theirs, if all can be computed.
+// Dim returns the sum of theirs, if all can be computed.
 func (c Concat) Dim(shape dataset.Shape) int {
 	sum := 0
 	for _, e := range c {

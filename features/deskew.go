@@ -114,7 +114,7 @@ func deskew(dst, img []float32, shape dataset.Shape) {
 	}
 }
 
-// split is v as a whole number and a fraction in [0, 1).
+// split returns v as a whole number and a fraction in [0, 1).
 func split(v float64) (int, float64) {
 	whole := math.Floor(v)
 	return int(whole), v - whole

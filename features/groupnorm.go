@@ -24,7 +24,7 @@ const groupFloor = 1e-5
 
 func (g GroupNorm) Name() string { return fmt.Sprintf("groupnorm%d(%s)", g.Groups, g.Of.Name()) }
 
-// Dim is that of Of, if it divides by Groups.
+// Dim returns that of Of, if it divides by Groups.
 func (g GroupNorm) Dim(shape dataset.Shape) int {
 	dim := g.Of.Dim(shape)
 	if g.Groups < 1 || dim%g.Groups != 0 {

@@ -36,7 +36,7 @@ func (h HOG) Name() string {
 	return fmt.Sprintf("hog(bins=%d,cell=%d,block=%d,clip=%g)", h.Bins, h.Cell, h.Block, h.Clip)
 }
 
-// cells is how many whole cells fit; 0, 0 if parameters are out of range.
+// cells returns how many whole cells fit; 0, 0 if parameters are out of range.
 func (h HOG) cells(shape dataset.Shape) (down, across int) {
 	if h.Bins < 2 || h.Cell < 1 || h.Block < 1 || !(h.Clip > 0 && h.Clip <= 1) {
 		return 0, 0
@@ -129,7 +129,7 @@ func (h HOG) accumulate(hist, img []float32, shape dataset.Shape, down, across i
 	}
 }
 
-// nearestCells is the lower of the two cells whose centres enclose pixel p, in
+// nearestCells returns the lower of the two cells whose centres enclose pixel p, in
 // coordinates with one cell of margin, and the weight of the upper one.
 func (h HOG) nearestCells(p int) (lower int, upperWeight float32) {
 	whole, part := split((float64(p)+0.5)/float64(h.Cell) + 0.5)

@@ -17,7 +17,7 @@ const (
 	circle = 2 * 3.1415
 )
 
-// morlet is the Fourier transform, which is real, of psi on a grid of rows x cols,
+// morlet returns the Fourier transform, which is real, of psi on a grid of rows x cols,
 // row-major.
 func morlet(rows, cols, scale, angle int) []float64 {
 	sigma := 0.8 * float64(int(1)<<scale)
@@ -52,7 +52,7 @@ func morlet(rows, cols, scale, angle int) []float64 {
 	return realTransform(re, im, rows, cols)
 }
 
-// realTransform is the real part of the 2-D discrete Fourier transform, one
+// realTransform returns the real part of the 2-D discrete Fourier transform, one
 // dimension after the other.
 func realTransform(re, im []float64, rows, cols int) []float64 {
 	lineRe, lineIm := make([]float64, rows*cols), make([]float64, rows*cols)
@@ -78,7 +78,7 @@ func realTransform(re, im []float64, rows, cols int) []float64 {
 	return out
 }
 
-// lowPass is the low pass along one dimension of n points at resolution
+// lowPass returns the low pass along one dimension of n points at resolution
 // 2^-level (n is the number of points there), one point in 2^(2-level) kept and
 // the first and the last of those dropped: n 2^level/4 - 2 rows of n. The low
 // pass in two dimensions is this one along either.

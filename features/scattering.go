@@ -46,13 +46,13 @@ func NewScattering(shape dataset.Shape) (*Scattering, error) {
 	return &Scattering{shape: shape, plan: newScatteringPlan(shape)}, nil
 }
 
-// Name is "scattering(J=2,L=8)"; the shape is the images'.
+// Name returns "scattering(J=2,L=8)"; the shape is the images'.
 func (s *Scattering) Name() string { return "scattering(J=2,L=8)" }
 
-// Positions is the number of values in a channel.
+// Positions returns the number of values in a channel.
 func (s *Scattering) Positions() int { return s.plan.outRows * s.plan.outCols }
 
-// Dim is Channels times Positions for images of the prepared shape.
+// Dim returns Channels times Positions for images of the prepared shape.
 func (s *Scattering) Dim(shape dataset.Shape) int {
 	if shape != s.shape {
 		return 0

@@ -66,7 +66,7 @@ func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	return p
 }
 
-// times is the product a b, computed in double precision.
+// times returns the product a b, computed in double precision.
 func times(a, b []float64, m, n, k int) []float64 {
 	out := make([]float64, m*n)
 	kernel.MulAB(out, n, a, k, b, n, m, n, k)

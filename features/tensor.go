@@ -27,7 +27,7 @@ func spread(distance int) int {
 	return distance
 }
 
-// at is what begins with the given point.
+// at returns what begins with the given point.
 func (t tensor) at(row, col int) []float32 { return t.data[row*t.row+col*t.point:] }
 
 // matrix is a small dense matrix by which a dimension is transformed.

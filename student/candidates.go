@@ -19,7 +19,7 @@ const (
 	LabelSpreading     = "label spreading"
 )
 
-// TableCandidates are the students worth comparing on a table: logistic regression, whose
+// TableCandidates returns the students worth comparing on a table: logistic regression, whose
 // ridge is 1 over all labels together, two forests and a kernel ridge; and if pool is not
 // nil, the student of [Pool.Fit]. x must then be the rows that pool was learnt from. Trees
 // want columns of different kinds; spreading wants near rows to share a class.
@@ -41,7 +41,7 @@ func TableCandidates(pool *Pool) []Candidate {
 	return out
 }
 
-// supervised is a learner on the labelled rows alone.
+// supervised returns a learner on the labelled rows alone.
 func supervised(name string, learner func(teachers.Dataset) teachers.Learner) Candidate {
 	fit := func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 		labelled, err := check(x, labels, classes)

@@ -74,8 +74,8 @@ func BlackBox[O comparable](ctx context.Context, one, two Run[O], cfg Config) (F
 	return finding, err
 }
 
-// Test is BlackBox for an event known in advance to be likelier on input one: all
-// runs go into the test.
+// Test does what BlackBox does, for an event known in advance to be likelier on input one:
+// all runs go into the test.
 func Test[O comparable](ctx context.Context, event func(O) bool, one, two Run[O], cfg Config) (Finding, error) {
 	if err := cfg.validate(); err != nil {
 		return Finding{}, err
@@ -174,7 +174,7 @@ func learn[O comparable](all []*outcome[O], runs int, cfg Config) (event map[O]b
 	return event, swapped
 }
 
-// wilson are the limits of a probability by Wilson's score interval.
+// wilson returns the limits of a probability by Wilson's score interval.
 func wilson(hits, runs int, z float64) (lower, upper float64) {
 	n, p := float64(runs), float64(hits)/float64(runs)
 	centre := p + z*z/(2*n)

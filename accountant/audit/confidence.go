@@ -17,7 +17,7 @@ func (c Count) validate() error {
 	return nil
 }
 
-// Limits are the Clopper-Pearson limits of the probability of the event: each is on
+// Limits returns the Clopper-Pearson limits of the probability of the event: each is on
 // the wrong side of it with probability at most alpha/2, whatever it is.
 // They are rounded outwards.
 func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
@@ -36,7 +36,7 @@ func (c Count) Limits(alpha float64) (lower, upper float64, err error) {
 
 func (c Count) complement() Count { return Count{c.Runs - c.Hits, c.Runs} }
 
-// lowerLimit is the p at which P[Bin(n, p) >= k] = I_p(k, n-k+1) is alpha/2.
+// lowerLimit returns the p at which P[Bin(n, p) >= k] = I_p(k, n-k+1) is alpha/2.
 func (c Count) lowerLimit(alpha float64) float64 {
 	if c.Hits == 0 {
 		return 0
@@ -55,7 +55,7 @@ func validateAlpha(alpha float64) error {
 	return nil
 }
 
-// leastAbove is the p in (0, high) where an increasing condition begins to hold.
+// leastAbove returns the p in (0, high) where an increasing condition begins to hold.
 func leastAbove(high float64, holds func(p float64) bool) float64 {
 	low := 0.0
 	for range 200 {
@@ -72,7 +72,7 @@ func leastAbove(high float64, holds func(p float64) bool) float64 {
 	return low
 }
 
-// LowerBound is the bound on epsilon at delta that an event chosen in advance gives,
+// LowerBound returns the bound on epsilon at delta that an event chosen in advance gives,
 // which happened on one input and beside it so often: the logarithm of (L - delta)/U,
 // L and U the Clopper-Pearson limits below the one and above the other. It exceeds
 // the true epsilon with probability at most alpha; it is 0 if the event shows nothing.

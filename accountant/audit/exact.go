@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Exact is the largest loss over pairs of neighbours whose output laws are known. A
+// Exact returns the largest loss over pairs of neighbours whose output laws are known. A
 // pair is the natural logarithms of the probabilities of all outcomes, in one order,
 // on two neighbouring inputs; each is looked at in both directions. Probabilities have
 // the given relative accuracy, in [0, 1e-3]: no claim that is true is refuted then.

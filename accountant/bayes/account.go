@@ -117,7 +117,7 @@ func (a *Account) AddRepeated(s Step, distances []float64, times int) error {
 	return nil
 }
 
-// price is that of an estimate from m distances.
+// price returns the price of an estimate from m distances.
 func (a *Account) price(m int) float64 {
 	p, ok := a.prices[m]
 	if !ok {

@@ -63,7 +63,7 @@ func (e *Estimator) UnmarshalText(text []byte) error {
 	return fmt.Errorf("bayes: estimator %q is neither %v nor %v", text, Bernstein, StudentT)
 }
 
-// price is what a failure probability costs an estimate from m distances: the quantile of
+// price returns what a failure probability costs an estimate from m distances: the quantile of
 // Student's law, or log(2/f).
 func (e Estimator) price(failure float64, m int) float64 {
 	if e == StudentT {

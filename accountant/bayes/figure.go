@@ -105,7 +105,7 @@ func (f Figure) ShareOutside(delta float64) (float64, error) {
 	return f.Delta / delta, nil
 }
 
-// Caveats are the sentences that stand beside every figure.
+// Caveats returns the sentences that stand beside every figure.
 func Caveats() []string {
 	return []string{
 		"This is not differential privacy. It speaks of a typical record of one distribution and says nothing of outliers, whom attacks aim at.",

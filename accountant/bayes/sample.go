@@ -130,7 +130,7 @@ func power(z *[lanes]float64, t int, cost float64) {
 	}
 }
 
-// complements is power by
+// complements computes a power by
 //
 //	1 - (1-w)^2 = w (2-w)    1 - (1-w)(1-z) = w + z (1-w)
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// nothing is the event that costs nothing.
+// nothing returns the event that costs nothing.
 func nothing() accountant.Event { return accountant.Composed{Events: []accountant.Event{}} }
 
 // gaussian returns Gaussian noise of a multiplier relative to the clipping

@@ -67,7 +67,7 @@ func newBalance(h header) (*balance, error) {
 	return b, nil
 }
 
-// share is the part of delta that each finite order of a filter gets. The
+// share returns the part of delta that each finite order of a filter gets. The
 // outcomes of a run fall into sets, one per order that stayed within its budget;
 // on each set the run is the one stopped by that order alone, so the sum of the
 // shares bounds the whole. Without the split, "some order is still in budget" is
@@ -139,7 +139,7 @@ func (b *balance) curveOf(e accountant.Event) ([]float64, float64, error) {
 	return curve, failure, nil
 }
 
-// curve is c's, computed again if it is not kept.
+// curve returns c's, computed again if it is not kept.
 func (b *balance) curve(c *charge) ([]float64, error) {
 	if c.curve != nil {
 		return c.curve, nil
@@ -179,12 +179,12 @@ func (b *balance) add(c *charge) error {
 // sumSlack covers the rounding of a sum that carries what it rounds.
 const sumSlack = 1e-14
 
-// divergence is the total at the i-th order with more on top, rounded up.
+// divergence returns the total at the i-th order with more on top, rounded up.
 func (b *balance) divergence(i int, more float64) float64 {
 	return (b.sum[i] + b.carry[i] + more) * (1 + sumSlack)
 }
 
-// onOrders is the least epsilon over the orders of everything and, if it is not
+// onOrders returns the least epsilon over the orders of everything and, if it is not
 // nil, one run of more. In mode Filter that number is what the filter decides on,
 // not a bound of what has been released.
 func (b *balance) onOrders(more *charge) (float64, error) {
@@ -227,7 +227,7 @@ func (b *balance) onOrders(more *charge) (float64, error) {
 	return math.Max(0, mathx.Up(least+sumSlack*(total+math.Abs(b.penalty[at])+atOrder(shift, b.cfg.Orders[at])))), nil
 }
 
-// shift is what failures take from log delta in mode Reserved; in mode Filter
+// shift returns what failures take from log delta in mode Reserved; in mode Filter
 // they have their own part of delta.
 func (b *balance) shift(failure float64) float64 {
 	if b.cfg.Mode == Filter || failure == 0 {
@@ -240,7 +240,7 @@ func (b *balance) shift(failure float64) float64 {
 	return b.log - math.Log(left) + 4e-16*math.Abs(b.log)
 }
 
-// atOrder is what a shift of log delta adds to the penalty of order a, as every
+// atOrder returns what a shift of log delta adds to the penalty of order a, as every
 // conversion divides it by a-1. No delta is needed at order +Inf, unless none is
 // left.
 func atOrder(shift, a float64) float64 {
@@ -253,7 +253,7 @@ func atOrder(shift, a float64) float64 {
 	return shift / (a - 1)
 }
 
-// aloneOnOrders is what one run of c would cost on a ledger of its own, over the orders.
+// aloneOnOrders returns what one run of c would cost on a ledger of its own, over the orders.
 func (b *balance) aloneOnOrders(c *charge) float64 {
 	curve, err := b.curve(c)
 	if err != nil || b.cfg.Mode == Filter && c.failure > b.cfg.FailureDelta {
@@ -301,7 +301,7 @@ func (b *balance) restore(s snapshot) {
 	b.kinds = b.kinds[:len(s.counts)]
 }
 
-// schedule is what was reserved, equal events together.
+// schedule returns what was reserved, equal events together.
 func (b *balance) schedule() accountant.Schedule {
 	s := accountant.Schedule{Relation: b.cfg.Relation, Events: make([]accountant.Event, len(b.kinds))}
 	for i, c := range b.kinds {

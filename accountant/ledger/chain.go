@@ -62,7 +62,7 @@ type run struct {
 
 func newChain() *chain { return &chain{byID: map[string]int64{}} }
 
-// next is a line that follows all before.
+// next returns a line that follows all before.
 func (c *chain) next(k kind) line { return line{number: c.lines + 1, kind: k, prev: c.prev} }
 
 // start begins a chain with its header.
@@ -177,7 +177,7 @@ func (c *chain) declare(number int64, id string) error {
 	return nil
 }
 
-// named is how many entries belong to named runs.
+// named returns how many entries belong to named runs.
 func (c *chain) named() int64 {
 	n := int64(0)
 	for _, r := range c.runs {
@@ -289,7 +289,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total is epsilon of everything; see balance.total. Of a sealed ledger it is what the seal
+// total returns epsilon of everything; see balance.total. Of a sealed ledger it is what the seal
 // says, which was found right.
 func (c *chain) total() (Claim, error) {
 	switch {

@@ -38,7 +38,7 @@ type Claim struct {
 	Lack error
 }
 
-// claim is what everything and, if it is given, more cost together at delta.
+// claim returns what everything and, if it is given, more cost together at delta.
 func (b *balance) claim(method accountant.Method, delta float64, more ...*charge) (accountant.Claim, error) {
 	cfg := accountant.TightConfig{Relation: b.cfg.Relation, Method: method}
 	if !b.refine {
@@ -65,7 +65,7 @@ func (b *balance) claim(method accountant.Method, delta float64, more ...*charge
 	return claim, nil
 }
 
-// total is epsilon of everything reserved: in mode Reserved a bound, by the accountant of
+// total returns epsilon of everything reserved: in mode Reserved a bound, by the accountant of
 // the ledger; in mode Filter what the filter has let through.
 func (b *balance) total() (Claim, error) {
 	if b.memo != nil {
@@ -88,7 +88,7 @@ func (b *balance) total() (Claim, error) {
 	return claim, nil
 }
 
-// price is what a reservation of one run of more says, and the total that has to fit the
+// price returns what a reservation of one run of more says, and the total that has to fit the
 // budget. A line holds the least over the orders, which costs the same however much came
 // before. Where only that exceeds the budget the total is the least that the ledger's
 // accountant proves; if that is RDP it is what the line says.
@@ -113,7 +113,7 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	return line, total, nil
 }
 
-// alone is what events would cost on a ledger of their own.
+// alone returns what events would cost on a ledger of their own.
 func (b *balance) alone(charges ...*charge) float64 {
 	other := &balance{cfg: b.cfg, refine: b.refine}
 	if b.cfg.Mode == Filter || b.cfg.Method() == accountant.ByRDP {

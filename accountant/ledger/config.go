@@ -118,7 +118,7 @@ const maxText = 4096
 // maxOrders bounds Config.Orders.
 const maxOrders = 4096
 
-// Method is the accountant that claims, filled in.
+// Method returns the accountant that claims, filled in.
 func (c Config) Method() accountant.Method {
 	if c.Accountant == "" || c.Mode == Filter {
 		return accountant.ByRDP

@@ -104,7 +104,7 @@ func (h header) encode() ([]byte, error) {
 	return text, nil
 }
 
-// config is the Config that the ledger was made with.
+// config returns the Config that the ledger was made with.
 func (h header) config() Config {
 	c := Config{
 		Unit: h.Unit, Relation: h.Relation, Epsilon: h.Epsilon, Delta: h.Delta, Mode: h.Mode,
@@ -127,7 +127,7 @@ func (h header) orders() []float64 {
 	return orders
 }
 
-// defaultOrders are the orders of a ledger that names none.
+// defaultOrders returns the orders of a ledger that names none.
 func defaultOrders(c Config) ([]float64, error) {
 	if c.Mode == Reserved {
 		return accountant.DefaultOrders(), nil

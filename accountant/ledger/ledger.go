@@ -96,13 +96,13 @@ func open(path string, cfg Config, kept Kept) (*Ledger, error) {
 	return l, nil
 }
 
-// OpenContext is [Open], except that it waits for another holder of the file no
+// OpenContext opens a ledger as [Open] does, but waits for another holder of the file no
 // longer than ctx: then it returns the error of ctx.
 func OpenContext(ctx context.Context, path string, cfg Config) (*Ledger, error) {
 	return OpenKept(ctx, path, cfg, Kept{})
 }
 
-// OpenKept is [OpenContext] that refuses a file that is not what was kept of it. Both
+// OpenKept opens as [OpenContext] does, and refuses a file that is not what was kept of it. Both
 // functions of kept are called while the file is locked, and before anything is written
 // to it.
 func OpenKept(ctx context.Context, path string, cfg Config, kept Kept) (*Ledger, error) {
@@ -188,8 +188,8 @@ func (l *Ledger) Reserve(e accountant.Event) (*Reservation, error) {
 	return l.own.Reserve(e)
 }
 
-// ReserveBatch is Reserve for several events at the cost of one sync: all of
-// them, in order, or an error and none.
+// ReserveBatch reserves several events at the cost of one sync: all of them, in order, or
+// none and an error.
 func (l *Ledger) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	return l.own.ReserveBatch(events)
 }
@@ -344,7 +344,7 @@ func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
 	return more, line, nil
 }
 
-// begin is told of the first use of a reservation, which seals mode Reserved.
+// begin notes the first use of a reservation, which seals mode Reserved.
 func (l *Ledger) begin() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -405,8 +405,8 @@ func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
 	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
 }
 
-// CommitBatch is Commit for several outcomes at the cost of one sync. On an error
-// none of them may leave.
+// CommitBatch commits several outcomes at the cost of one sync. On an error none of them
+// may leave.
 func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -455,7 +455,7 @@ func (l *Ledger) CommitBatch(outcomes []Outcome) error {
 	return nil
 }
 
-// outcome is the committed outcome of a reservation.
+// outcome returns the committed outcome of a reservation.
 func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
 	if r.committed || l.find == nil {
 		return r.outcome, nil
@@ -522,7 +522,7 @@ func (l *Ledger) Adopt() error {
 	return nil
 }
 
-// Epsilon is the total of everything reserved, at the ledger's delta. In mode
+// Epsilon returns the total of everything reserved, at the ledger's delta. In mode
 // Reserved it bounds what was and will be released. In mode Filter it says how
 // far the filter has let the total go, and is no bound of anything: what has been
 // released is covered by the budget as a whole.
@@ -531,17 +531,17 @@ func (l *Ledger) Epsilon() (float64, error) {
 	return claim.Epsilon, err
 }
 
-// Claim is Epsilon with the accountant that proved it.
+// Claim returns Epsilon with the accountant that proved it.
 func (l *Ledger) Claim() (Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.chain.total()
 }
 
-// Config is the configuration the ledger was made with.
+// Config returns the configuration the ledger was made with.
 func (l *Ledger) Config() Config { return l.chain.header.config() }
 
-// Schedule is everything reserved, equal events together, in order of their
+// Schedule returns everything reserved, equal events together, in order of their
 // first appearance.
 func (l *Ledger) Schedule() accountant.Schedule {
 	l.mu.Lock()
@@ -557,7 +557,7 @@ type Head struct {
 	Hash  string `json:"hash"` // SHA-256 of the last line, in hexadecimal
 }
 
-// Head is that of the file now; zero in memory.
+// Head returns the head of the file now; zero in memory.
 func (l *Ledger) Head() Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,7 @@ func (b *balance) left() Left {
 	return out
 }
 
-// gaussian is the epsilon of a Gaussian release alone, at the ledger's delta. The
+// gaussian returns the epsilon of a Gaussian release alone, at the ledger's delta. The
 // orders of the ledger do not matter: at the one order of a filter next to nothing
 // costs its whole penalty.
 func (b *balance) gaussian(rho float64) float64 {
@@ -66,7 +66,7 @@ func (b *balance) gaussian(rho float64) float64 {
 	return math.Min(math.Max(0, least), b.cfg.Epsilon)
 }
 
-// Left is what composition leaves of the budget; zero once nothing more can be
+// Left returns what composition leaves of the budget; zero once nothing more can be
 // reserved.
 func (l *Ledger) Left() Left {
 	l.mu.Lock()
@@ -81,7 +81,7 @@ func (c *chain) left() Left {
 	return c.balance.left()
 }
 
-// Fits is how often, at most, e could be reserved now, as one
+// Fits returns how often, at most, e could be reserved now, as one
 // accountant.Repeated: 0 if not once. Nothing is reserved.
 func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	l.mu.Lock()

@@ -29,13 +29,13 @@ type Reservation struct {
 	outcome   [sha256.Size]byte
 }
 
-// Event is what was charged.
+// Event returns what was charged.
 func (r *Reservation) Event() accountant.Event { return r.charge.event }
 
-// Entry is the number of the reservation in its ledger, from 1.
+// Entry returns the number of the reservation in its ledger, from 1.
 func (r *Reservation) Entry() int64 { return r.index }
 
-// Relation is that of the ledger.
+// Relation returns that of the ledger.
 func (r *Reservation) Relation() accountant.Relation { return r.ledger.chain.header.Relation }
 
 // Begin marks the reservation as used by a mechanism whose worst case is e and

@@ -57,7 +57,7 @@ func (r *Run) resume(entries int64) {
 	r.replay = newLineReader(io.NewSectionReader(f.store, 0, f.size))
 }
 
-// Reserve is Ledger.Reserve for this run.
+// Reserve reserves an event for this run.
 func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	reservations, err := r.ReserveBatch([]accountant.Event{e})
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Run) Reserve(e accountant.Event) (*Reservation, error) {
 	return reservations[0], nil
 }
 
-// ReserveBatch is Ledger.ReserveBatch for this run. Of a resumed run the first
+// ReserveBatch reserves events for this run. Of a resumed run the first
 // events may be recorded and the rest new.
 func (r *Run) ReserveBatch(events []accountant.Event) ([]*Reservation, error) {
 	l := r.ledger
@@ -104,7 +104,7 @@ func (r *Run) putBack(reservations []*Reservation) {
 	r.left += int64(len(reservations))
 }
 
-// Recorded is how many entries of the run are in the file and have not been
+// Recorded returns how many entries of the run are in the file and have not been
 // asked for again.
 func (r *Run) Recorded() int64 {
 	r.ledger.mu.Lock()
@@ -112,7 +112,7 @@ func (r *Run) Recorded() int64 {
 	return r.left
 }
 
-// next is the next recorded entry. The lines were checked when the file was
+// next returns the next recorded entry. The lines were checked when the file was
 // opened, and nobody else has written to it since.
 func (r *Run) next() (*Reservation, error) {
 	if len(r.back) > 0 {

@@ -48,7 +48,7 @@ func Sign(id string, head Head, key ed25519.PrivateKey) (Signature, error) {
 	return s, nil
 }
 
-// VerifySigned is VerifyKept for a ledger with a signature, which must be by the holder of
+// VerifySigned does what VerifyKept does for a ledger with a signature, which must be by the holder of
 // the public key. The key has to come from the signer, not from the signature. A signature
 // by somebody else, and one of another ledger, are ErrSignature. A ledger that does not
 // hold the signed line any more is a *CorruptError.

@@ -52,14 +52,14 @@ func Verify(r io.Reader, visit func(Entry) error) (Summary, error) {
 	return VerifyHead(r, Head{}, visit)
 }
 
-// VerifyHead is Verify for a ledger that once ended in head: if the file does
+// VerifyHead verifies a ledger that once ended in head: if the file does
 // not contain that line any more, lines were cut off at its end, and the error is a
 // *CorruptError.
 func VerifyHead(r io.Reader, head Head, visit func(Entry) error) (Summary, error) {
 	return VerifyKept(r, Kept{Heads: func(string) ([]Head, error) { return []Head{head}, nil }}, visit)
 }
 
-// VerifyKept is Verify for a ledger of which more is known than its file tells.
+// VerifyKept verifies a ledger of which more is known than its file tells.
 func VerifyKept(r io.Reader, kept Kept, visit func(Entry) error) (Summary, error) {
 	c, w := newChain(), watch{kept: kept}
 	fragment, err := c.read(r, func(l line) error {
@@ -151,7 +151,7 @@ func (c *chain) summary() (Summary, error) {
 // Committed reports whether the outcome of a reservation was committed.
 func (s Summary) Committed(entry int64) bool { return s.commits.has(entry) }
 
-// Claim is the epsilon that holds, at any delta in (0, 1), for everything
+// Claim returns the epsilon that holds, at any delta in (0, 1), for everything
 // released under the ledger; +Inf if none is known. In mode Reserved it is that of
 // everything reserved, used or not. In mode Filter it is that of the whole budget,
 // used or not, since a total that was reached by choice is no bound.
@@ -192,7 +192,7 @@ func (s Summary) Claim(delta float64) (float64, error) {
 	return most * (1 + 1e-14), nil
 }
 
-// ReadConfig is the Config in the first line of a ledger, with which it can be
+// ReadConfig returns the Config in the first line of a ledger, with which it can be
 // opened; the rest is not read.
 func ReadConfig(r io.Reader) (Config, error) {
 	text, err := newLineReader(r).next()

@@ -43,7 +43,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// printed is the statement with the words of others made plain. JSON has them as
+// printed returns the statement with the words of others made plain. JSON has them as
 // they are.
 func (s *Statement) printed() *Statement {
 	p := *s
@@ -60,7 +60,7 @@ func (s *Statement) printed() *Statement {
 	return &p
 }
 
-// quoted is one word of a shell, which is no option.
+// quoted returns one word of a shell, which is no option.
 func quoted(word string) string {
 	if strings.HasPrefix(word, "-") {
 		word = "./" + word

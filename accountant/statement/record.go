@@ -61,7 +61,7 @@ func (s *Statement) record() record {
 	return r
 }
 
-// comment is the record as a line of Markdown or HTML that nobody sees. JSON writes < and >
+// comment returns the record as a line of Markdown or HTML that nobody sees. JSON writes < and >
 // as escapes, so nothing ends it early.
 func (s *Statement) comment() (string, error) {
 	text, err := json.Marshal(s.record())

@@ -136,7 +136,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// Right is the largest chance to guess right which of two neighbours the data
+// Right returns the largest chance to guess right which of two neighbours the data
 // were, when either is as likely: (e^epsilon + delta)/(1 + e^epsilon).
 func Right(epsilon, delta float64) float64 {
 	if math.IsInf(epsilon, 1) {
@@ -146,7 +146,7 @@ func Right(epsilon, delta float64) float64 {
 	return math.Min(1, (1+delta*r)/(1+r)*(1+1e-15))
 }
 
-// TPR is the largest true positive rate of a membership test at a false positive
+// TPR returns the largest true positive rate of a membership test at a false positive
 // rate, min(e^epsilon fpr + delta, 1 - e^-epsilon (1 - delta - fpr)) (Kairouz, Oh,
 // Viswanath 2015, Theorem 2.1).
 func TPR(epsilon, delta, fpr float64) float64 {
@@ -264,7 +264,7 @@ func (s *Statement) attack() {
 	}
 }
 
-// short is a number near x that has few digits, where x only lacks them by rounding.
+// short returns a number near x that has few digits, where x only lacks them by rounding.
 func short(x float64) float64 {
 	near, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64)
 	if err != nil || !(near > 0) {

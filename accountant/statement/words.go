@@ -23,14 +23,14 @@ type section struct {
 	Code   []string // commands
 }
 
-// title is the headline: the guarantee in one line.
+// title returns the headline: the guarantee in one line.
 func (s *Statement) title() string {
 	return fmt.Sprintf("Privacy statement: ε = %s at δ = %s for one %s", up(s.epsilon()), exact(s.Budget.Delta), s.Unit)
 }
 
 func (s *Statement) epsilon() float64 { return float64(*s.Claims[0].Epsilon) }
 
-// verdict is the first thing to know.
+// verdict returns the first thing to know.
 func (s *Statement) verdict() (text string, alarm bool) {
 	switch {
 	case s.Release == nil:
@@ -49,7 +49,7 @@ func (s *Statement) verdict() (text string, alarm bool) {
 	return text, false
 }
 
-// about is who, what and when, as a table of two columns.
+// about returns who, what and when, as a table of two columns.
 func (s *Statement) about() [][2]string {
 	var rows [][2]string
 	if s.About != nil {
@@ -222,7 +222,7 @@ func (s *Statement) releasedRows() [][]string {
 	return rows
 }
 
-// notCharged is what a ledger cannot know about.
+// notCharged returns what a ledger cannot know about.
 func notCharged(c ledger.Config) []string {
 	return []string{
 		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data",

@@ -49,7 +49,7 @@ func NewAdvanced(rel accountant.Relation, t Theorem) (*Advanced, error) {
 	return &Advanced{c}, err
 }
 
-// advancedEpsilon is the smallest of all forms.
+// advancedEpsilon returns the smallest of all forms.
 func advancedEpsilon(rs []runs, slack float64) float64 {
 	m := momentsOf(rs)
 	return math.Min(basicEpsilon(rs), math.Min(m.dworkRoth(slack), m.kairouzOhViswanath(slack)))

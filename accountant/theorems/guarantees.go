@@ -250,7 +250,7 @@ func tradeoffEpsilon(e accountant.Event, delta float64) float64 {
 	return math.Inf(1)
 }
 
-// gaussianEpsilonAbove is GaussianEpsilon rounded up by at most 1e-9
+// gaussianEpsilonAbove returns GaussianEpsilon rounded up by at most 1e-9
 // relatively, by regula falsi (Illinois) in a few evaluations.
 func gaussianEpsilonAbove(sigma, delta float64) float64 {
 	target, mu := mathx.Log(delta), 1/sigma

@@ -112,7 +112,7 @@ func (z *Concentrated) Delta(epsilon float64) (accountant.Bound, error) {
 	return b, nil
 }
 
-// zcdpEpsilon is the improved conversion.
+// zcdpEpsilon returns the improved conversion.
 func zcdpEpsilon(rho, delta float64) float64 {
 	if rho == 0 {
 		return 0

@@ -95,7 +95,7 @@ func renyi(laws []outcome, a float64) float64 {
 	return w.divergences()[0]
 }
 
-// smallExcess is e^{a u} - 1 - a (e^u - 1) for a > 1 and |a u| < 0.1, by its series,
+// smallExcess returns e^{a u} - 1 - a (e^u - 1) for a > 1 and |a u| < 0.1, by its series,
 // the sum over k >= 2 of (a^k - a) u^k / k!.
 func smallExcess(a, u float64) float64 {
 	total, au, uu, factorial := 0.0, a*u, u, 1.0
@@ -106,7 +106,7 @@ func smallExcess(a, u float64) float64 {
 	return total
 }
 
-// renyiLarge is D_a(P||Q) where the sum may overflow; it is far from zero then.
+// renyiLarge returns D_a(P||Q) where the sum may overflow; it is far from zero then.
 func renyiLarge(laws []outcome, a float64) float64 {
 	top := math.Inf(-1)
 	for _, o := range laws {

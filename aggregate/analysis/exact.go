@@ -26,7 +26,7 @@ func (g gaussianNoise) log(x float64) (cdf, density float64) {
 	return mathx.LogNormalCDF(z), mathx.LogNormalPDF(z) - math.Log(g.sigma)
 }
 
-// nodes is the trapezoid rule. The integrand is entire and log-concave with a
+// nodes returns the trapezoid rule. The integrand is entire and log-concave with a
 // width w of sigma/sqrt(k) at least; with steps of w/2.5 the rule errs by
 // 2 exp(-2 pi^2 2.5^2), and 12 sigma beyond where its maximum can lie it has
 // lost a factor e^-72.
@@ -52,7 +52,7 @@ func (l laplaceNoise) log(x float64) (cdf, density float64) {
 	return math.Log1p(-math.Exp(-t) / 2), density
 }
 
-// nodes is Gauss-Legendre on panels between whole numbers, where the integrand
+// nodes returns Gauss-Legendre nodes on panels between whole numbers, where the integrand
 // has kinks, short enough for e^{k x/scale} to be a polynomial of low degree.
 func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 	ends := []float64{float64(low) - 40/float64(k)*l.scale} // below, all k fall together
@@ -176,7 +176,7 @@ func complement(law []float64) []float64 {
 	return law
 }
 
-// logProbability is that of the class of column c, total being the sum of log F.
+// logProbability returns the log of the probability of the class of column c.
 func (e *instance) logProbability(c column) float64 {
 	top := math.Inf(-1)
 	for i, t := range e.total {
@@ -251,12 +251,12 @@ func (*instance) threshold(largest int, threshold, sigma float64) (logPass, logF
 	return thresholdLaw(float64(largest), threshold, sigma)
 }
 
-// argmaxDivergences are those of one noisy argmax.
+// argmaxDivergences returns those of one noisy argmax.
 func argmaxDivergences(e laws, counts []int, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, _ []int) []float64 { return law })
 }
 
-// gatedDivergences are those of an argmax behind a test of the largest count
+// gatedDivergences returns those of an argmax behind a test of the largest count
 // against the threshold: the pair (answered?, label) is released.
 func gatedDivergences(e laws, counts []int, threshold, sigma float64, orders []float64) (divergences, error) {
 	return compare(e, counts, orders, func(law []float64, counts []int) []float64 {

@@ -23,7 +23,7 @@ func gnmaxWorst(sigma, a float64) float64 { return a / sigma / sigma }
 // thresholdWorst bounds that of one test of the largest count.
 func thresholdWorst(sigma, a float64) float64 { return gnmaxWorst(math.Sqrt2*sigma, a) }
 
-// flipBound is Theorem 6 of Papernot et al. 2018 at the orders mu1 = mu2 + 1 and
+// flipBound returns Theorem 6 of Papernot et al. 2018 at the orders mu1 = mu2 + 1 and
 // mu2 = sigma sqrt(log 1/q) of their Proposition 10, for a mechanism that is
 // a/sigma^2-RDP and deviates from its likeliest answer with probability q at most:
 //
@@ -60,7 +60,7 @@ func flipBound(logQ, sigma, a float64) (float64, bool) {
 	return math.Log1p(math.Expm1(likely)+math.Exp(flipped)) / (a - 1), true
 }
 
-// thresholdRDP is the same bound for a comparison of the largest count plus
+// thresholdRDP returns that bound for a comparison of the largest count plus
 // N(0, sigma^2) with a threshold, given the logarithms of the probabilities of
 // passing and failing: the count has sensitivity 1 where an argmax has sqrt(2),
 // so noise of sigma counts as sqrt(2) sigma.

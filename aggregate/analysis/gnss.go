@@ -7,7 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// releaseCost is the divergence of order a of a release, as the accountant charges
+// releaseCost returns the divergence of order a of a release, as the accountant charges
 // it; +Inf where that is not bounded.
 func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	cost, _, err := accountant.Divergence(accountant.AddRemove, a, e)
@@ -17,7 +17,7 @@ func releaseCost(e accountant.GNSS, a float64) (float64, error) {
 	return cost, nil
 }
 
-// printedGNSS is the cost of a release as published, Theorem 23 of Papernot et al.
+// printedGNSS returns the cost of a release as published, Theorem 23 of Papernot et al.
 // 2018, kept to reproduce published numbers and for nothing else:
 //
 //	a e^{2 beta}/sigma^2 + (beta a - log(1-2 a beta)/2)/(a-1),   1 < a < 1/(2 beta)
@@ -29,7 +29,7 @@ func printedGNSS(beta, sigma, a float64) float64 {
 	return a*math.Exp(2*beta)/(sigma*sigma) + (beta*a-math.Log1p(-2*a*beta)/2)/(a-1)
 }
 
-// discounted is the beta-smooth sensitivity of a profile of local sensitivities.
+// discounted returns the beta-smooth sensitivity of a profile of local sensitivities.
 func discounted(profile []float64, beta float64) float64 {
 	worst := 0.0
 	for d, change := range profile {

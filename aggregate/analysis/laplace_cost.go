@@ -10,7 +10,7 @@ func lnmaxWorst(scale, a float64) float64 {
 	return math.Min(2/scale, 2*a/scale/scale)
 }
 
-// lnmaxRDP is the least of [lnmaxWorst] and [lnmaxFlipBound].
+// lnmaxRDP returns the least of [lnmaxWorst] and [lnmaxFlipBound].
 func lnmaxRDP(logQ, scale, a float64) float64 {
 	worst := lnmaxWorst(scale, a)
 	if bound, ok := lnmaxFlipBound(logQ, scale, a); ok {
@@ -19,7 +19,7 @@ func lnmaxRDP(logQ, scale, a float64) float64 {
 	return worst
 }
 
-// lnmaxFlipBound is Theorem 3 of Papernot et al. 2017 for a mechanism that is
+// lnmaxFlipBound returns Theorem 3 of Papernot et al. 2017 for a mechanism that is
 // eps-differentially private, eps = 2/scale, and deviates from its likeliest
 // answer with probability q at most:
 //

@@ -78,7 +78,7 @@ func (e *lattice) check(counts []int) error {
 	return nil
 }
 
-// margin is how far beyond the counts the largest noisy count may lie.
+// margin returns how far beyond the counts the largest noisy count may lie.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
 // prepare makes tables for |k| <= reach. The lower tail is summed upwards from
@@ -207,7 +207,7 @@ func (e *lattice) threshold(largest int, threshold, _ float64) (logPass, logFail
 	return logAtLeast(e.test, short), logAtLeast(e.test, 1-short)
 }
 
-// logAtLeast is log P[Z >= m].
+// logAtLeast returns log P[Z >= m].
 func logAtLeast(noise *rng.DiscreteGaussian, m int64) float64 {
 	if m <= 0 {
 		return mathx.Log1mExp(-logAtLeast(noise, 1-m))

@@ -199,7 +199,7 @@ func (l *localCost) publishedProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cellProfile is the same bound, a little larger, whether those conditions hold or
+// cellProfile writes the same bound, a little larger, whether those conditions hold or
 // not: the largest change over all q within reach of d votes of the len(dst)-1
 // teachers. From q0 on the change falls with q; cell -1 stands for all of that. What
 // is within reach of d votes here is within reach of d+1 from every neighbour, which
@@ -242,7 +242,7 @@ func (l *localCost) cellProfile(dst []float64, t tally, weight float64) {
 	}
 }
 
-// cell is where q falls, -1 from q0 on.
+// cell returns where q falls, -1 from q0 on.
 func (l *localCost) cell(logQ float64) int {
 	if logQ >= l.logQ0 {
 		return -1

@@ -140,7 +140,7 @@ func NewSanitizer(cfg SanitizerConfig) (*Sanitizer, error) {
 	return s, err
 }
 
-// OrderLimit is the order below which, and not from which on, a release of smoothness
+// OrderLimit returns the order below which, and not from which on, a release of smoothness
 // beta has a finite cost: 1/(1-e^{-2 beta}).
 func OrderLimit(beta float64) float64 { return -1 / math.Expm1(-2*beta) }
 
@@ -187,7 +187,7 @@ func (s *Sanitizer) choose() error {
 	return nil
 }
 
-// worstCase is the cost of all queries on any votes.
+// worstCase returns the cost of all queries on any votes.
 func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	var each float64
 	switch m := s.cfg.Mechanism.(type) {
@@ -201,14 +201,14 @@ func (s *Sanitizer) worstCase(order float64) (float64, error) {
 	return float64(s.cfg.Queries) * each, nil
 }
 
-// Config is the configuration with its defaults filled in.
+// Config returns the configuration with its defaults filled in.
 func (s *Sanitizer) Config() SanitizerConfig { return s.cfg }
 
 func (s *Sanitizer) event() accountant.GNSS {
 	return accountant.GNSS{Beta: s.cfg.Beta, Sigma: s.cfg.Sigma, Margin: s.cfg.Margin}
 }
 
-// Event is what the release costs.
+// Event returns what the release costs.
 func (s *Sanitizer) Event() accountant.Event { return s.event() }
 
 // Released is a sanitised cost: the one number of this package that is not
@@ -324,7 +324,7 @@ func (s *Sanitizer) key(key aggregate.Key, groups []group) aggregate.Key {
 	return key.Derive("gnss", ids...).DeriveBytes("votes", hash.Sum(nil))
 }
 
-// released is what follows from the number that was drawn.
+// released returns what follows from the number that was drawn.
 func (s *Sanitizer) released(drawn float64, releasable bool) (Released, error) {
 	out := Released{
 		Order: s.cfg.Order, ReleaseCost: s.cost, Delta: s.cfg.Delta, TooLow: math.Exp(mathx.LogNormalCDF(-s.cfg.Margin)),

@@ -206,7 +206,7 @@ func collect(ctx context.Context, votes iter.Seq2[aggregate.Histogram, error], o
 	return groups, queries, nil
 }
 
-// countTeachers is the number given, or else the most votes on any query.
+// countTeachers returns the number given, or else the most votes on any query.
 func countTeachers(groups []group, given int) (int, error) {
 	most := 0
 	for _, g := range groups {

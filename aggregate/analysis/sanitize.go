@@ -95,7 +95,7 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 	return &sensitivity{m, l}, err
 }
 
-// profile is the local sensitivity at every distance of the cost of all queries,
+// profile returns the local sensitivity at every distance of the cost of all queries,
 // that of an argmax being what argmax adds. A record at distance d moves at most d
 // votes of each query, so the profiles of the queries add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
@@ -117,7 +117,7 @@ func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int,
 	return profile, nil
 }
 
-// worst is the profile with every query answered.
+// worst returns the profile with every query answered.
 func (l *sensitivity) worst(ctx context.Context, groups []group, teachers int) ([]float64, error) {
 	return l.profile(ctx, groups, teachers, func(dst []float64, _ int, g group) {
 		l.argmax.cellProfile(dst, g.tally, float64(g.queries))

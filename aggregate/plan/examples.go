@@ -21,7 +21,7 @@ type Example struct {
 	Label int
 }
 
-// PluralityExamples are examples on votes without known labels: right is what the
+// PluralityExamples returns examples on votes without known labels: right is what the
 // plurality says, the lowest index if it is tied. They are private.
 func PluralityExamples(votes []aggregate.Histogram) []Example {
 	examples := make([]Example, len(votes))
@@ -71,7 +71,7 @@ const (
 	maxTeachers = 1 << 20
 )
 
-// MaxExamples is how many examples of so many classes there can be.
+// MaxExamples returns how many examples of so many classes there can be.
 func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
 
 func (s Simulation) withDefaults() Simulation {

@@ -50,7 +50,7 @@ type Advice struct {
 	Methods []Method
 }
 
-// Winner is the method that needs the smallest gap.
+// Winner returns the method that needs the smallest gap.
 func (a Advice) Winner() Method { return a.Methods[0] }
 
 // StabilityLoses reports whether every stability method needs a larger gap than
@@ -186,7 +186,7 @@ func aheadByLaw(d aggregate.Description) func(x float64, rivals int) float64 {
 	}
 }
 
-// leastAbove is the least x >= 0 that is enough, by bisection; enough is monotone.
+// leastAbove returns the least x >= 0 that is enough, by bisection; enough is monotone.
 func leastAbove(enough func(x float64) bool) float64 {
 	lo, hi := 0.0, 1.0
 	for !enough(hi) && hi < 1e6 {
@@ -206,7 +206,7 @@ func leastAbove(enough func(x float64) bool) float64 {
 	return hi
 }
 
-// StabilityWinsFrom is the least number of queries, in steps of a fifth, from which
+// StabilityWinsFrom returns the least number of queries, in steps of a fifth, from which
 // stable-svt needs a smaller gap than noisy argmax if no more than Unstable answers
 // are unstable; 0 if it does not up to 2^40.
 func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {

@@ -20,7 +20,7 @@ func gapOf(distance int64) float64 { return 2*float64(distance) + 1 }
 
 func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
-// stableMethod is what a mechanism of package stable, which the laws and charges are
+// stableMethod returns what a mechanism of package stable, which the laws and charges are
 // from, does in a regime. success is what its distance is judged by.
 func (r Regime) stableMethod(account accountant.Config, name string, noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
@@ -46,7 +46,7 @@ func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.Config
 	return r.stableMethod(account, MStabLaplace, cfg.Scale, r.Success, cfg)
 }
 
-// mstabGaussianRegime is the same with Gaussian noise, and the share of delta for
+// mstabGaussianRegime does the same with Gaussian noise, and the share of delta for
 // releases at d = 0 that needs the smallest distance, by the quantiles of continuous
 // noise.
 func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
@@ -71,7 +71,7 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Confi
 	return r.stableMethod(account, MStabGaussian, cfg.Sigma, r.Success, cfg)
 }
 
-// svtPrintedRegime is the sparse vector over stable queries as lecture notes calibrate
+// svtPrintedRegime returns the sparse vector over stable queries as lecture notes calibrate
 // it, svtCalibratedRegime the same mechanism at the noise that it needs.
 func svtPrintedRegime(_ context.Context, r Regime, account accountant.Config) (Method, error) {
 	c, err := svt.PrintedMSvec(r.Epsilon, r.Delta, r.Queries, r.Unstable)
@@ -90,7 +90,7 @@ func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Confi
 	return r.stableMethod(account, SVTCalibrated, cfg.Lambda, r.Success, cfg)
 }
 
-// stableSVTRegime is the stable sparse vector with one-sided noise, at pure epsilon
+// stableSVTRegime returns the stable sparse vector with one-sided noise, at pure epsilon
 // with all of delta for releases at d = 0. A stable query is refused with probability
 // beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
 func stableSVTRegime(_ context.Context, r Regime, account accountant.Config) (Method, error) {
@@ -142,5 +142,5 @@ func (r Regime) fit(ctx context.Context, account accountant.Config, t stable.Tas
 	return cfg, err
 }
 
-// noBracket is the error of a method that cannot be had in a regime.
+// noBracket returns the error of a method that cannot be had in a regime.
 func noBracket(err error) error { return fmt.Errorf("plan: %w: %w", accountant.ErrNoBracket, err) }

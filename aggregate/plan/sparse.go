@@ -146,7 +146,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 	return nil
 }
 
-// renewals is sum_{q < n} law^q as power series up to the length of law, by doubling.
+// renewals returns sum_{q < n} law^q as power series up to the length of law, by doubling.
 func renewals(law []float64, n int) []float64 {
 	size := 1
 	for size < 2*len(law) {

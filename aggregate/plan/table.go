@@ -29,7 +29,7 @@ type Outcome struct {
 	Approximate bool
 }
 
-// Accuracy is the expected share of right labels among those released, 0 if there are
+// Accuracy returns the expected share of right labels among those released, 0 if there are
 // none.
 func (o Outcome) Accuracy() float64 {
 	if o.Released == 0 {

@@ -182,7 +182,7 @@ func (t Task) msvec(lambda float64) (Config, error) {
 	return Config{Mechanism: MSvec, Lambda: lambda, Threshold: mathx.Least(within), Failures: t.Failures}, nil
 }
 
-// svt is at epsilon 1/noise for a run. Package svt balances threshold and query noise
+// svt returns at epsilon 1/noise for a run. Package svt balances threshold and query noise
 // for one chance of refusal; tilt asks for the balance of another.
 func (t Task) svt(noise, tilt float64) (Config, error) {
 	refusal := math.Pow(1-t.success(), tilt)

@@ -33,7 +33,7 @@ func mechanismTable() string {
 	return b.String()
 }
 
-// helpTopics are pages without a command: `pate help votes`.
+// helpTopics returns pages without a command: `pate help votes`.
 func helpTopics() []*cobra.Command {
 	topic := func(name, short, long string) *cobra.Command {
 		return &cobra.Command{Use: name, Short: short, Long: long}

@@ -82,7 +82,7 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 // would be all noise.
 const leastLeft = 1e-3
 
-// settle is the noise of a plan: given, chosen for its epsilon, or chosen for what is
+// settle returns the noise of a plan: given, chosen for its epsilon, or chosen for what is
 // left of a shared ledger.
 func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	switch {

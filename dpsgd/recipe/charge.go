@@ -32,7 +32,7 @@ type claim struct {
 
 const latticeShare = 1e-3 // of delta
 
-// claim is that of a plan.
+// claim returns what a plan may cost.
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	columns, err := p.Recipe.columns(s)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta
 }
 
-// calibrate is the least noise for which the plan's charges, all in one composition,
+// calibrate returns the least noise for which the plan's charges, all in one composition,
 // meet its epsilon.
 func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	account, delta := accountant.PLDConfig{Relation: relation}.NewAccount, c.delta*(1-latticeShare)
@@ -72,7 +72,7 @@ func (c claim) calibrate(ctx context.Context, p Plan) (float64, error) {
 	return noise, nil
 }
 
-// epsilonOf is the certified cost of an event: by the privacy loss distribution, and by
+// epsilonOf returns the certified cost of an event: by the privacy loss distribution, and by
 // Rényi divergences, which hold for discrete noise as it is, where epsilon is so
 // large that the share of delta is not enough.
 func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bound, error) {
@@ -97,7 +97,7 @@ func (c claim) epsilonOf(ctx context.Context, e accountant.Event) (accountant.Bo
 	return bound, nil
 }
 
-// ledgerBudget is the budget of a ledger that holds these charges and no more: the
+// ledgerBudget returns the budget of a ledger that holds these charges and no more: the
 // ledger's own total, with room for its rounding.
 func ledgerBudget(events []accountant.Event, delta float64) (float64, error) {
 	b, err := accountant.Epsilon(relation, delta, events...)

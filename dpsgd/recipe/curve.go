@@ -14,10 +14,10 @@ import (
 // curvePoints is how many models a curve shows, the last one included.
 const curvePoints = 8
 
-// checkpointEvery is the number of steps between two checkpoints.
+// checkpointEvery returns the number of steps between two checkpoints.
 func checkpointEvery(total int) int { return max(2, total/20) }
 
-// onCurve is whether a step is shown on the curve, which the last one is apart from
+// onCurve reports whether a step is shown on the curve, which the last one is apart from
 // this. No such step ends with a checkpoint: one is written before a step is
 // observed, and a run that goes on from there would not see it again.
 func onCurve(step, total int) bool {
@@ -80,7 +80,7 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	return w.save(state{Noise: w.noise, Curve: w.curve})
 }
 
-// epsilonAfter is the cost of the statistics and of a training so far.
+// epsilonAfter returns the cost of the statistics and of a training so far.
 func (w *watcher) epsilonAfter(training accountant.Event) (float64, error) {
 	events := w.plan.events(w.noise)
 	events[len(events)-1] = training

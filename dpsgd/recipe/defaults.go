@@ -16,7 +16,7 @@ import (
 // touch a row that scores; docs/dpsgd.md says what was tried. For these public
 // benchmarks epsilon does not cover that choice, as everywhere in the literature.
 
-// Default is the recipe for a task at a target epsilon, +Inf without privacy. Empty
+// Default returns the recipe for a task at a target epsilon, +Inf without privacy. Empty
 // names mean the best known ones.
 func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 	if model == "" {
@@ -75,8 +75,8 @@ const batch = 8192
 
 func samplingProbability(records int) float64 { return math.Min(1, batch/float64(records)) }
 
-// protected is for rows whose norm is the root of their length, or pixels. The latter
-// take more steps the more records there are.
+// protected returns the private training of rows whose norm is the root of their length, or
+// of pixels. Pixels take more steps the more records there are.
 //
 // Gradients of long rows are long, and at a clip norm this small every record
 // contributes a unit vector, however well it is classified. The weights then grow as
@@ -110,7 +110,7 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// unprotected is for columns of standard deviation 1.
+// unprotected returns the training without privacy for columns of standard deviation 1.
 func unprotected(s Shape, columns int) dpsgd.Config {
 	return dpsgd.Config{
 		SamplingProbability: samplingProbability(s.Records),

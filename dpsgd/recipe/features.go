@@ -32,7 +32,7 @@ func FeatureSets() []string {
 		deskewed + CentredHOG, deskewed + Scattering, deskewed + ScatteringHOG}
 }
 
-// learned is how features that learn from private rows are made.
+// learned returns how features that learn from private rows are made.
 func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	c := r.Statistics
 	name, straight := strings.CutPrefix(r.Features, deskewed)
@@ -49,7 +49,7 @@ func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	return c, c.Scattering || c.HOG
 }
 
-// columns is the number of features.
+// columns returns the number of features.
 func (r Recipe) columns(s Shape) (int, error) {
 	if !slices.Contains(FeatureSets(), r.Features) {
 		return 0, fmt.Errorf("features %q are not one of %s", r.Features, strings.Join(FeatureSets(), ", "))

@@ -32,7 +32,7 @@ const maxModelFile = 1<<32 + 1<<28
 // version writes it.
 var ErrModelFile = errors.New("recipe: not a model file")
 
-// bytes is the model's file.
+// bytes returns the model's file.
 func (m *Model) bytes() ([]byte, error) {
 	card, err := json.Marshal(m.Card)
 	if err != nil {
@@ -199,7 +199,7 @@ func (m *Model) restoreNetwork(saved []byte) error {
 	return nil
 }
 
-// leastParameters is a lower bound of the number of parameters, exact but for the
+// leastParameters returns a lower bound of the number of parameters, exact but for the
 // convolutional network.
 func (r Recipe) leastParameters(s Shape, columns int) (int64, error) {
 	widths, err := r.widths()

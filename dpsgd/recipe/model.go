@@ -47,7 +47,7 @@ func (r Recipe) newModel(s Shape, columns int, key dpsgd.Key) (*nn.Model, error)
 	return nn.NewMLP(columns, widths, s.Classes, rnd)
 }
 
-// widths are those of the hidden layers of a perceptron; of other models there are none.
+// widths returns those of the hidden layers of a perceptron; of other models there are none.
 func (r Recipe) widths() ([]int, error) {
 	if r.Model == Linear || r.Model == CNN {
 		return nil, nil
@@ -66,7 +66,7 @@ func (r Recipe) widths() ([]int, error) {
 // shift is by how many pixels a view is moved at most.
 const shift = 2
 
-// trained is the model as it is trained: on views, if the recipe has them.
+// trained returns the model as it is trained: on views, if the recipe has them.
 func (r Recipe) trained(m *nn.Model, s Shape, key dpsgd.Key) (dpsgd.Model, error) {
 	switch {
 	case r.Views < 0:
@@ -95,7 +95,7 @@ func hidden(words string) ([]int, error) {
 	return widths, nil
 }
 
-// score is the accuracy of a model on rows.
+// score returns the accuracy of a model on rows.
 func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int) (float64, error) {
 	predicted := make([]int, x.Rows)
 	if err := m.Predict(ctx, predicted, x); err != nil {

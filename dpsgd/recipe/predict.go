@@ -59,7 +59,7 @@ type Prediction struct {
 // ErrRows is matched by errors about rows that do not fit a model.
 var ErrRows = errors.New("recipe: the rows do not fit the model")
 
-// Predict is the class of every row of set, of which X and Image are used: images as
+// Predict returns the class of every row of set, of which X and Image are used: images as
 // large as those of the training, in rows of pixels in [0, 1], or what [Model.Rows]
 // makes of a table. Rows of another length, images of another size and values that
 // are not finite match [ErrRows]. It uses all processors; each class depends on its own
@@ -101,7 +101,7 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 // predictRows is how many rows have their features in memory at a time.
 const predictRows = 2048
 
-// Predictions is [Model.Predict] with probabilities.
+// Predictions does what [Model.Predict] does with probabilities.
 func (m *Model) Predictions(ctx context.Context, set dataset.Set) ([]Prediction, error) {
 	if err := m.fit(set); err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func predict(outputs []float32) (Prediction, error) {
 	return Prediction{Class: best, Probability: 1 / sum}, nil
 }
 
-// Accuracy is the share of rows of set whose class was predicted. Classes are compared
+// Accuracy returns the share of rows of set whose class was predicted. Classes are compared
 // by name, so the set may have some of the model's or others, which count as wrong;
 // known is false where it shares none with the model, or has no rows or labels.
 func (m *Model) Accuracy(classes []int, set dataset.Set) (accuracy float64, known bool) {

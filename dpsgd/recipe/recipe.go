@@ -38,7 +38,7 @@ type Shape struct {
 	Image   dataset.Shape // zero if the rows are not images
 }
 
-// ShapeOf is the shape of a task.
+// ShapeOf returns the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
 	return Shape{Kind: t.Kind, Records: t.Private.OnePerUnit().Len(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
 }
@@ -109,14 +109,14 @@ func (p Plan) validate(s Shape, shared bool) error {
 	return nil
 }
 
-// train is the configuration with noise.
+// train returns the configuration with noise.
 func (p Plan) train(noise float64) dpsgd.Config {
 	c := p.Recipe.Train
 	c.NoiseMultiplier, c.NonPrivate = noise, p.NonPrivate
 	return c
 }
 
-// events are all charges of the plan: statistics, then the training.
+// events returns all charges of the plan: statistics, then the training.
 func (p Plan) events(noise float64) []accountant.Event {
 	var events []accountant.Event
 	if learned, ok := p.Recipe.learned(Shape{Records: 1}); ok && !p.NonPrivate {
@@ -125,7 +125,7 @@ func (p Plan) events(noise float64) []accountant.Event {
 	return append(events, p.train(noise).Event())
 }
 
-// whole is the composition of events.
+// whole returns the composition of events.
 func whole(events []accountant.Event) accountant.Event {
 	if len(events) == 1 {
 		return events[0]
@@ -133,7 +133,7 @@ func whole(events []accountant.Event) accountant.Event {
 	return accountant.Composed{Events: events}
 }
 
-// name is a plan's short name in files.
+// name returns a plan's short name in files.
 func (p Plan) name() string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	switch {

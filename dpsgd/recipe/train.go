@@ -175,7 +175,7 @@ func (j *job) forget() error {
 	return err
 }
 
-// train is the training, charged. It returns the file of the model.
+// train returns the training, charged. It returns the file of the model.
 func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, noise float64) (Row, []byte, error) {
 	start := time.Now()
 	j.noise = noise
@@ -256,7 +256,7 @@ func (j *job) removeCheckpoint() error {
 	return nil
 }
 
-// card is what the model's file says of it.
+// card returns what the model's file says of it.
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,

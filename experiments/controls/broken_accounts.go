@@ -10,7 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant/audit"
 )
 
-// brokenAccounts are right mechanisms with a wrong price: answers of accountants that
+// brokenAccounts returns right mechanisms with a wrong price: answers of accountants that
 // were in use, and rules that look plausible. All are refuted by exact laws.
 func brokenAccounts() []Target {
 	return []Target{
@@ -34,7 +34,7 @@ func priced(name, mistake, on string, claim claimer, laws func() (p, q []float64
 		}}
 }
 
-// binomial is the law of the number of ones among n, each of the given log odds.
+// binomial returns the law of the number of ones among n, each of the given log odds.
 func binomial(n int, logOdds float64) []float64 {
 	hit, miss := -math.Log1p(math.Exp(-logOdds)), -math.Log1p(math.Exp(logOdds))
 	law := make([]float64, n+1)
@@ -47,18 +47,18 @@ func binomial(n int, logOdds float64) []float64 {
 	return law
 }
 
-// responses are n randomised responses about one secret: their number of ones is all
+// responses returns n randomised responses about one secret: their number of ones is all
 // there is to know.
 func responses(n int, logOdds float64) func() (p, q []float64) {
 	return selections(n, logOdds, -logOdds)
 }
 
-// selections are n selections between two, of the log odds given on two inputs.
+// selections returns n selections between two, of the log odds given on two inputs.
 func selections(n int, one, two float64) func() (p, q []float64) {
 	return func() (p, q []float64) { return binomial(n, one), binomial(n, two) }
 }
 
-// halfLines is what is told by whether a real number exceeds one of 400 others.
+// halfLines returns what is told by whether a real number exceeds one of 400 others.
 func halfLines(one, two func(float64) float64) func() (p, q []float64) {
 	law := func(survival func(float64) float64) []float64 {
 		var law []float64
@@ -73,7 +73,7 @@ func halfLines(one, two func(float64) float64) func() (p, q []float64) {
 	return func() (p, q []float64) { return law(one), law(two) }
 }
 
-// flipped is many queries of permute-and-flip charged as so many of the exponential
+// flipped returns many queries of permute-and-flip charged as so many of the exponential
 // mechanism: both are 2/Scale-private, but only the latter has log-ratios in an interval
 // of that length.
 func flipped() Target {
@@ -91,7 +91,7 @@ func flipped() Target {
 		}}
 }
 
-// anyOrder is a mechanism of two steps that goes on while some Rényi order, of 6 and
+// anyOrder returns a mechanism of two steps that goes on while some Rényi order, of 6 and
 // 32, is still in a budget of (2, 0.01): every path stays within it, and its delta is 1.37
 // times that (Whitehouse et al. 2023 have filters that are valid).
 func anyOrder() Target {

@@ -66,7 +66,7 @@ func brokenSparse() []Target {
 	return append(all, noisyValue())
 }
 
-// exactPair is the finding about one pair of laws.
+// exactPair returns the finding about one pair of laws.
 func exactPair(e effort, claim claimer, p, q []float64) (audit.Finding, error) {
 	c, err := claim(e.delta)
 	if err != nil {

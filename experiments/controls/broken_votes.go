@@ -14,7 +14,7 @@ func brokenVotes() []Target {
 	return []Target{halfNoise(), gapMinusOne(), floatingPoint()}
 }
 
-// halfNoise is noisy argmax with Laplace noise of scale 1/epsilon sold as
+// halfNoise returns noisy argmax with Laplace noise of scale 1/epsilon sold as
 // epsilon-private, as printed in lecture notes: a moved vote changes two counts.
 func halfNoise() Target {
 	one, two := []int{8, 2}, []int{9, 1}
@@ -41,7 +41,7 @@ func gapMinusOne() Target {
 
 const gapEpsilon, gapDelta = 1, 0.01
 
-// gapRelease is whether an answer at this distance is released, by the printed test.
+// gapRelease reports whether an answer at this distance is released, by the printed test.
 func gapRelease(distance float64) side[bool] {
 	return func(key rng.Key, _ int) (audit.Run[bool], error) {
 		rnd := rand.New(key.Stream())
@@ -51,7 +51,7 @@ func gapRelease(distance float64) side[bool] {
 	}
 }
 
-// floatingPoint is textbook Laplace noise: b log u for a uniform u of 53 bits, added in
+// floatingPoint returns textbook Laplace noise: b log u for a uniform u of 53 bits, added in
 // doubles (Mironov 2012). The sums that can occur have gaps, and the gaps around one true
 // value are not those around another. What the auditor asks of a released number is which of the
 // two can have led to it.

@@ -8,7 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant/audit"
 )
 
-// claimAt is what an event costs at delta, by the better of two accountants.
+// claimAt returns what an event costs at delta, by the better of two accountants.
 func claimAt(event accountant.Event, relation accountant.Relation, delta float64) (audit.Claim, error) {
 	best := math.Inf(1)
 	for _, open := range []func() (accountant.Accountant, error){
@@ -32,7 +32,7 @@ func claimAt(event accountant.Event, relation accountant.Relation, delta float64
 	return audit.Claim{Epsilon: best, Delta: delta}, nil
 }
 
-// pureClaim is the largest loss of an event, and the failure probability beside it.
+// pureClaim returns the largest loss of an event, and the failure probability beside it.
 func pureClaim(event accountant.Event, relation accountant.Relation) (audit.Claim, error) {
 	loss, failure, err := accountant.Divergence(relation, math.Inf(1), event)
 	if err != nil {

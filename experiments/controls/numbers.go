@@ -51,12 +51,12 @@ func meanByRuns(name string, cfg stability.MeanConfig, pure bool) Target {
 	return runs(name, "[9 .5 -.5 0] and [-9 .5 -.5 0]", 50_000, claim, release(9), release(-9))
 }
 
-// aroundMedian are nine values close together, the middle one of which moves.
+// aroundMedian returns nine values close together, the middle one of which moves.
 func aroundMedian(middle float64) []float64 {
 	return []float64{0.46, 0.47, 0.48, 0.49, middle, 0.56, 0.57, 0.58, 0.59}
 }
 
-// proposed is the median of values close together, for a local sensitivity that holds
+// proposed returns the median of values close together, for a local sensitivity that holds
 // around them.
 func proposed() Target {
 	cfg := stability.PTRConfig{Bound: 0.1, Epsilon: 0.5, TestEpsilon: 1, Delta: 0.05}

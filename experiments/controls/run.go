@@ -116,7 +116,7 @@ func (t Target) run(ctx context.Context, opt Options, byChance int, report func(
 	return Result{Target: t, Finding: f, Seconds: time.Since(started).Seconds()}, err
 }
 
-// delta is where a method sees most of a privacy profile: runs do not see what is rare, and
+// delta returns where a method sees most of a privacy profile: runs do not see what is rare, and
 // canaries give away twice their number times delta.
 func (m Method) delta() float64 {
 	switch m {
@@ -135,7 +135,7 @@ func (t Target) runs(asked int) int {
 	return t.Runs
 }
 
-// weight is the work a target is counted as, in runs.
+// weight returns the work a target is counted as, in runs.
 func weight(t Target, asked int) int {
 	if t.Method == ByRuns {
 		return 2 * t.runs(asked)

@@ -13,14 +13,14 @@ import (
 	"github.com/pate-go/pate/dpsgd/nn"
 )
 
-// sgdTargets is DP-SGD as shipped.
+// sgdTargets returns DP-SGD as shipped.
 func sgdTargets() []Target {
 	return []Target{canaries("dpsgd", canaryConfig(), unchanged, canaryConfig().NoiseMultiplier)}
 }
 
 func unchanged(m dpsgd.Model) dpsgd.Model { return m }
 
-// canaryConfig is a short run with an epsilon of 2.3 at delta 1e-8, small enough for
+// canaryConfig returns a short run with an epsilon of 2.3 at delta 1e-8, small enough for
 // four times as much to be seen: a quarter of the noise is refuted in 9999 of 10,000
 // audits, going by the spread of their bounds.
 func canaryConfig() dpsgd.Config {
@@ -33,7 +33,7 @@ const (
 	canaryRate   = 1e-4 // how far one clipped gradient moves a weight: the model stays what it was
 )
 
-// canaries is one run of DP-SGD on softmax regression with two classes. A canary is a
+// canaries returns one run of DP-SGD on softmax regression with two classes. A canary is a
 // record with one feature that no other record has, so that all its weights tell is
 // whether it was there; a fair coin puts it into the data, which hold nothing else.
 // The auditor sees every iterate, as the claim allows. cfg is what is claimed, noise the

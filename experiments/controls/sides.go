@@ -14,7 +14,7 @@ import (
 // side makes the runs of a mechanism on one of two inputs.
 type side[O comparable] func(key rng.Key, runs int) (audit.Run[O], error)
 
-// runs is a target that is run on two inputs.
+// runs returns a target that is run on two inputs.
 func runs[O comparable](name, on string, n int, claim claimer, one, two side[O]) Target {
 	return Target{Name: name, Method: ByRuns, On: on, Runs: n,
 		audit: func(ctx context.Context, e effort) (audit.Finding, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// sparseTargets are the sparse vector mechanisms.
+// sparseTargets returns the sparse vector mechanisms.
 func sparseTargets() []Target {
 	one := svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1}
 	three := svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 3, Sensitivity: 1}
@@ -106,7 +106,7 @@ func sparseByLaw(name string, cfg svt.SparseVectorConfig) Target {
 		}}
 }
 
-// transcripts is the law of all transcripts, in one order for as many values.
+// transcripts returns the law of all transcripts, in one order for as many values.
 func transcripts(law svt.Law, values []float64) ([]float64, error) {
 	outcomes, err := law.Outcomes(values)
 	if err != nil {
@@ -217,7 +217,7 @@ func stableSparseByLaw(name string, mechanism func() (svt.StableMechanism, error
 		}}
 }
 
-// stableLaws are the laws of a run on two inputs. A release where the answers differ is
+// stableLaws returns the laws of a run on two inputs. A release where the answers differ is
 // possible on one of them only.
 func stableLaws(law svt.Law, queries []stableQuery) (p, q []float64, err error) {
 	var one, two []float64

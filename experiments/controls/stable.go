@@ -11,7 +11,7 @@ import (
 	"github.com/pate-go/pate/stability"
 )
 
-// stableTargets are releases of stable answers.
+// stableTargets returns releases of stable answers.
 func stableTargets() []Target {
 	laplace := stability.MStabConfig{Noise: stability.Laplace, Epsilon: 1, Delta: 1e-3, Questions: 1}
 	gaussian := stability.MStabConfig{Noise: stability.Gaussian, Sigma: 1.5, Delta: 1e-3, Questions: 1}
@@ -24,7 +24,7 @@ func stableTargets() []Target {
 	}
 }
 
-// stableClaim is (epsilon, probability of failure), or for Gaussian noise a point of
+// stableClaim returns (epsilon, probability of failure), or for Gaussian noise a point of
 // its profile beyond that.
 func stableClaim(cfg stability.MStabConfig) claimer {
 	return func(delta float64) (audit.Claim, error) {

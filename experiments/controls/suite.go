@@ -40,17 +40,17 @@ type effort struct {
 	progress func(done int)
 }
 
-// Default are the mechanisms as shipped.
+// Default returns the mechanisms as shipped.
 func Default() []Target {
 	return slices.Concat(mechanismTargets(), stableTargets(), sparseTargets(), numberTargets(), sgdTargets())
 }
 
-// Broken are the positive controls.
+// Broken returns the positive controls.
 func Broken() []Target {
 	return slices.Concat(brokenSparse(), brokenVotes(), brokenSGD(), brokenAccounts())
 }
 
-// Names are the names of targets, each once, in order.
+// Names returns the names of targets, each once, in order.
 func Names(targets []Target) []string {
 	var names []string
 	for _, t := range targets {

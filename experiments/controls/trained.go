@@ -21,11 +21,11 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
-// Trained are models as users train them, with canaries among the real records. They
+// Trained returns models as users train them, with canaries among the real records. They
 // take a minute each and stand beside Default.
 func Trained() []Target { return []Target{mnist().target()} }
 
-// BrokenTrained are the positive controls of Trained.
+// BrokenTrained returns the positive controls of Trained.
 func BrokenTrained() []Target {
 	t := mnist()
 	t.name, t.noise = "dpsgd-mnist-quarter-noise", 0.25
@@ -105,7 +105,7 @@ func (t trained) audit(ctx context.Context, e effort) (audit.Finding, error) {
 	return audit.OneRun(g, claim, e.alpha)
 }
 
-// config is the recipe with the noise that its epsilon asks for.
+// config returns the recipe with the noise that its epsilon asks for.
 func (t trained) config(ctx context.Context, images labelled) (dpsgd.Config, error) {
 	cfg := t.train(recipe.Shape{Kind: dataset.Handwriting, Records: images.x.Rows, Columns: images.x.Cols, Classes: images.classes, Image: images.shape})
 	target := accountant.Target{Epsilon: t.epsilon, Delta: t.delta}
@@ -180,7 +180,7 @@ func withCanaries(images labelled, in []bool) dpsgd.Data {
 	return data
 }
 
-// canarySize is the norm of a standardised image.
+// canarySize returns the norm of a standardised image.
 func canarySize(images labelled) float32 { return float32(math.Sqrt(float64(images.x.Cols))) }
 
 // trainInMemory trains on a ledger of its own, without a budget to speak of.

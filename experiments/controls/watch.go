@@ -64,7 +64,7 @@ func (w *weightWatch) look(rate float64) {
 	}
 }
 
-// gradient is that of canary i's loss by the logits, of class 0, before the step.
+// gradient returns the gradient of canary i's loss by the logits, of class 0, before the step.
 func (w *weightWatch) gradient(p []float64, i int) []float64 {
 	total := 0.0
 	for k := range p {

@@ -56,7 +56,7 @@ func ReadFigures(dir string, rows int) ([][]bayes.Figure, error) {
 	return figures, nil
 }
 
-// Figures is the section about Bayesian figures, of rows of these names. It is empty if
+// Figures returns the section about Bayesian figures, of rows of these names. It is empty if
 // there are none.
 func Figures(names []string, figures [][]bayes.Figure) string {
 	var b strings.Builder

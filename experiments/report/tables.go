@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table is the comparison for people: one line a method.
+// Table returns the comparison for people: one line a method.
 func Table(r *experiments.Result) table.Table {
 	t := table.Table{
 		Header: []string{"method", "ε", "test %", "sd", "labels", "right %", "noise", "s"},
@@ -24,7 +24,7 @@ func Table(r *experiments.Result) table.Table {
 	return t
 }
 
-// Records is the comparison for programs: full precision, one column a field.
+// Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "sd", "answered", "asked", "label_accuracy",
 		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds", "releasable"}}
@@ -51,7 +51,7 @@ func Records(r *experiments.Result) table.Table {
 	return t
 }
 
-// percent is a share in percent, without the sign.
+// percent returns a share in percent, without the sign.
 func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 2, 64) }
 
 func epsilonCell(row experiments.Row) string {
@@ -64,7 +64,7 @@ func epsilonCell(row experiments.Row) string {
 // claim prints an epsilon with four decimals, rounded up.
 func claim(x float64) string { return number.DecimalsUp(x, 4) }
 
-// secondsCell is empty in files, which keep no running times.
+// secondsCell returns the running time; it is empty in files, which keep no running times.
 func secondsCell(row experiments.Row) string {
 	if row.Seconds == 0 {
 		return ""

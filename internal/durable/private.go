@@ -65,8 +65,8 @@ func PrivateFolder(path string) error {
 	return nil
 }
 
-// MkdirAll is os.MkdirAll that returns when the names of the folders it made are on
-// disk.
+// MkdirAll does what os.MkdirAll does, and returns when the names of the folders it made are
+// on disk.
 func MkdirAll(path string, mode os.FileMode) error {
 	var made []string // innermost first
 	for dir := filepath.Clean(path); ; dir = filepath.Dir(dir) {

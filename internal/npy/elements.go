@@ -75,7 +75,7 @@ func SwapBytes(raw []byte, size int) {
 	}
 }
 
-// halfFloat is the number that 16 bits stand for by IEEE 754.
+// halfFloat returns the number that 16 bits stand for by IEEE 754.
 func halfFloat(b uint16) float64 {
 	exp, frac := int(b>>10&0x1f), float64(b&0x3ff)
 	var v float64

@@ -144,7 +144,7 @@ func (m *Model) check() error {
 	return m.model.Check(m.Columns, len(m.Classes))
 }
 
-// columns is the number of features made of a row.
+// columns returns the number of features made of a row.
 func columns(e features.Extractor, rows *dataset.Schema) int {
 	shape := rows.Image
 	if shape == (dataset.Shape{}) {

@@ -132,7 +132,7 @@ func (j job) result(ctx context.Context, s setting, count counts) (Result, error
 	return result, nil
 }
 
-// alone is the cost of one event by itself.
+// alone returns the cost of one event by itself.
 func alone(ctx context.Context, e accountant.Event, account ledger.Config) (accountant.Claim, error) {
 	claim, err := accountant.Tightest(ctx, account.Method(), account.Relation, account.Delta, e)
 	if err != nil {

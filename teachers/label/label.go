@@ -168,7 +168,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// identity is the run as far as it is given, without what identifies the votes.
+// identity returns the run as far as it is given, without what identifies the votes.
 func (c Config) identity() (identity, error) {
 	s, err := c.setting()
 	if err != nil {

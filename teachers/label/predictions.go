@@ -80,7 +80,7 @@ func openPredictions(path string, classes int) (*predictionReader, error) {
 
 func (r *predictionReader) close() { r.file.Close() } // was only read
 
-// of is the prediction of a query; queries are asked for in ascending order.
+// of returns the prediction of a query; queries are asked for in ascending order.
 func (r *predictionReader) of(query int) ([]float64, error) {
 	for {
 		text, err := r.lines.ReadSlice('\n')

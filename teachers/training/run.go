@@ -231,7 +231,7 @@ func (t *task) keep(matrix *votes.Matrix) error {
 	return matrix.Save(t.Out)
 }
 
-// foreign is the error about a file where the votes belong.
+// foreign returns the error about a file where the votes belong.
 func (t *task) foreign() error {
 	return &Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
 		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}

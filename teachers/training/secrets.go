@@ -60,7 +60,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 
 func (s *secrets) close() { s.unlock() }
 
-// votes is the folder of the votes of each teacher.
+// votes returns the folder of the votes of each teacher.
 func (s *secrets) votes() string { return filepath.Join(s.dir, "teachers") }
 
 // runKey returns the key of the folder, and makes it where there is none.

@@ -26,7 +26,7 @@ type binnedColumn struct {
 	low, high []float32 // smallest and largest value in each bin
 }
 
-// bins is the number of bins, at least 2.
+// bins returns the number of bins, at least 2.
 func (c *binnedColumn) bins() int { return len(c.low) }
 
 // threshold returns a value between bins a and b, a < b: rows up to bin a are

@@ -202,7 +202,7 @@ func (g *giniGrower) move(h *halves, class, weight int32) {
 	g.left[class] += weight
 }
 
-// quality is Σ left²/|left| + Σ right²/|right| over the classes: it is largest
+// quality returns Σ left²/|left| + Σ right²/|right| over the classes: it is largest
 // where the weighted Gini impurity is smallest. It is -1 for leaves too small.
 func (g *giniGrower) quality(h halves) float64 {
 	if min(h.leftWeight, h.rightWeight) < int64(g.minLeaf) {

@@ -41,7 +41,7 @@ func (s sums) minus(o sums) sums {
 	return sums{s.slope - o.slope, s.curve - o.curve, s.rows - o.rows}
 }
 
-// strength is twice what the best leaf value for these rows takes off the loss.
+// strength returns twice what the best leaf value for these rows takes off the loss.
 func (s sums) strength(l2 float64) float64 { return s.slope * s.slope / (s.curve + l2) }
 
 func newGradientGrower(out *ensemble, data *binned, l Booster) *gradientGrower {

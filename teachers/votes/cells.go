@@ -35,7 +35,7 @@ func appendCells[C cell](buf []byte, cells []C) []byte {
 	return buf
 }
 
-// signed is the number that a cell stands for.
+// signed returns the number that a cell stands for.
 func signed[C cell](v C) int {
 	if b, ok := any(v).(byte); ok {
 		return int(int8(b))
@@ -58,7 +58,7 @@ func countWide(dst []int, votes []int16) {
 // wait for its own last sum at each vote; four take turns.
 type tally [4][256]uint32
 
-// count is countWide for votes of one byte; the tally is empty before and after
+// count does what countWide does for votes of one byte; the tally is empty before and after
 // but for the abstentions.
 func (t *tally) count(dst []int, votes []byte) {
 	for len(votes) >= 8 {

@@ -62,7 +62,7 @@ func check(ctx context.Context, files []*input, perTeacher bool, opt Options) (*
 	return s.check(ctx, perTeacher)
 }
 
-// Check is [Check] for votes that were opened. It covers all queries of the file.
+// Check checks votes that were opened, as the function [Check] does. It covers all queries of the file.
 func (s *Source) Check(ctx context.Context) (*Report, error) {
 	return s.check(ctx, len(s.files) > 1)
 }
@@ -173,7 +173,7 @@ func labelBlock[C cell](c *checker, first int, cells []C) {
 	}
 }
 
-// logAgree is the logarithm of the chance that two of the teachers of one query
+// logAgree returns the logarithm of the chance that two of the teachers of one query
 // answered alike.
 func logAgree(counts []int, missing int) float64 {
 	n, alike := float64(missing), float64(missing)*float64(missing-1)

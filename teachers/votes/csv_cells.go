@@ -106,7 +106,7 @@ func (f csvForm) noun(n int) string {
 	return "labels"
 }
 
-// ragged is the error for a line with another number of cells.
+// ragged returns the error for a line with another number of cells.
 func (f csvForm) ragged(in *input, line, cells int) error {
 	e := &Error{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
 		Why: "each row is a query, each column a teacher; a missing vote is an empty cell", Fix: "fix the row"}
@@ -121,7 +121,7 @@ func (f csvForm) ragged(in *input, line, cells int) error {
 	return e
 }
 
-// blankLine is the error for a blank line between lines of several cells.
+// blankLine returns the error for a blank line between lines of several cells.
 func blankLine(in *input, line int) error {
 	return &Error{File: in.name, What: fmt.Sprintf("row %d is blank", line), Why: "a query on which all votes are missing has its separators, or -1 for each teacher",
 		Fix: "take blank lines out, in Python: " + fmt.Sprintf(`open(%q, "w").writelines(line for line in open(%q) if line.strip())`, beside(in.name, ".csv"), in.name)}

@@ -146,7 +146,7 @@ func (r *reader) at(in *input, offset int64, want int) ([]byte, error) {
 	return r.buf[:want], nil
 }
 
-// close is for the end of use, when all inputs are checked once more by recheck.
+// close ends the use of a file, when all inputs are checked once more by recheck.
 func (r *reader) close() {
 	if r.file != nil {
 		r.file.Close() // was only read

@@ -63,13 +63,13 @@ func checkShape(queries, teachers, classes int) error {
 	return nil
 }
 
-// Queries is the number of rows.
+// Queries returns the number of rows.
 func (v Matrix) Queries() int { return v.queries }
 
-// Teachers is the number of columns.
+// Teachers returns the number of columns.
 func (v Matrix) Teachers() int { return v.teachers }
 
-// Classes is the number of classes that votes may name.
+// Classes returns the number of classes that votes may name.
 func (v Matrix) Classes() int { return v.classes }
 
 // At returns one vote. Like a slice it panics outside its range.

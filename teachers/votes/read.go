@@ -180,7 +180,7 @@ func skip[C cell](r *reader, cur *cursor, n int, dom domain, scratch []C) error 
 	return nil
 }
 
-// badCell is the error for a cell that is no vote.
+// badCell returns the error for a cell that is no vote.
 func (s *Source) badCell(row, col, code int) *Error {
 	e := &Error{File: s.files[0].name, What: s.place(row, col) + " holds " + s.badWord(code), Fix: "fix the vote"}
 	if s.shape.columns && len(s.files) > 1 {

@@ -70,7 +70,7 @@ func (s *Source) remedy(f survey) string {
 	return "state how many classes there are with --classes, or fix the vote"
 }
 
-// withoutIndex is the line of Python that takes column 1 out.
+// withoutIndex returns the line of Python that takes column 1 out.
 func (s *Source) withoutIndex() string {
 	form := s.shape.cursors[0]
 	name := s.files[0].name
@@ -85,7 +85,7 @@ func (s *Source) withoutIndex() string {
 	return inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False%s)", name, header+separator(form.csv.form.sep), beside(name, ".csv"), written))
 }
 
-// python is the line of Python that saves what is made of the file anew.
+// python returns the line of Python that saves what is made of the file anew.
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
@@ -99,7 +99,7 @@ func (s *Source) python(made string) string {
 	return line
 }
 
-// separator is how pandas is told a separator.
+// separator returns how pandas is told a separator.
 func separator(sep byte) string {
 	if sep == ',' {
 		return ""
@@ -117,7 +117,7 @@ func saveLine(name, made string) string {
 	return fmt.Sprintf("np.save(%q, %s)", beside(name, ".npy"), made)
 }
 
-// stackLine is the line of Python that saves the votes of trained models.
+// stackLine returns the line of Python that saves the votes of trained models.
 func stackLine(name string) string {
 	return inPython(saveLine(name, "np.stack([t.predict(rows) for t in teachers], axis=1)"))
 }

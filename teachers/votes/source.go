@@ -196,22 +196,22 @@ func (s *Source) Part(from, to int) (*Source, error) {
 	return &part, nil
 }
 
-// Queries is how many queries were chosen.
+// Queries returns how many queries were chosen.
 func (s *Source) Queries() int { return s.to - s.from }
 
-// Range is the queries chosen: from <= q < to, counted from the start of the file.
+// Range returns the queries chosen: from <= q < to, counted from the start of the file.
 func (s *Source) Range() (from, to int) { return s.from, s.to }
 
-// Total is how many queries the file has.
+// Total returns how many queries the file has.
 func (s *Source) Total() int { return s.shape.rows }
 
-// Teachers is their number, 0 if the votes are counts and it was not stated.
+// Teachers returns their number, 0 if the votes are counts and it was not stated.
 func (s *Source) Teachers() int { return s.teachers }
 
-// Classes is the number of classes that votes may name.
+// Classes returns the number of classes that votes may name.
 func (s *Source) Classes() int { return s.classes }
 
-// ClassNames are what classes are called in what is released: Options.ClassNames, the
+// ClassNames returns what classes are called in what is released: Options.ClassNames, the
 // numbers that the file has for them if it does not count from 0, and else nil. They are
 // public.
 func (s *Source) ClassNames() []string {
@@ -342,7 +342,7 @@ func (s *Source) read(ctx context.Context) error {
 	return err
 }
 
-// newHash is a hash that has taken in the shape.
+// newHash returns a hash that has taken in the shape.
 func (s *Source) newHash() hash.Hash {
 	if s.opt.Counts {
 		return newHash("pate counts 1\x00", s.shape.rows, s.classes)

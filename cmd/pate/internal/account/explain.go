@@ -81,7 +81,7 @@ func explainVariants() []explainVariant {
 	}
 }
 
-// explanation is what differs without a number to show it.
+// explanation returns what differs without a number to show it.
 func explanation(schedule accountant.Schedule) string {
 	text := `
 relation   under ` + schedule.Relation.String() + `. Noise multipliers are relative to the sensitivity under that

@@ -15,7 +15,7 @@ import (
 // maxEventsFile bounds what is read; the accountant refuses as much.
 const maxEventsFile = 16 << 20
 
-// scheduleFormats are the values of --from, the default first.
+// scheduleFormats returns the values of --from, the default first.
 func scheduleFormats() []string { return []string{"pate", "dp_accounting", "opacus"} }
 
 // readSchedule reads the events in path, or in stdin when that is "-".

@@ -102,12 +102,12 @@ func (f *releaseFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Target is the file of what is released.
+// target returns the file of what is released.
 func (f *releaseFlags) target() shell.Target {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "ledger"}
 }
 
-// keyPath is the key of the release until it is complete.
+// keyPath returns the key of the release until it is complete.
 func (f *releaseFlags) keyPath() string {
 	name := sha256.Sum256([]byte("analyze release " + f.name))
 	return f.ledger + "." + hex.EncodeToString(name[:6]) + ".key"

@@ -115,7 +115,7 @@ func auditKey(g *shell.Globals) (aggregate.Key, error) {
 	return aggregate.NewKey()
 }
 
-// auditTargets are those named; --broken stands alone unless --suite is there too.
+// auditTargets returns those named; --broken stands alone unless --suite is there too.
 func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	var targets []controls.Target
 	if len(f.broken) == 0 || suiteGiven {
@@ -138,7 +138,7 @@ func auditTargets(f auditFlags, suiteGiven bool) ([]controls.Target, error) {
 	return targets, nil
 }
 
-// namedTargets are those of two groups that names, or the name of a group, ask for.
+// namedTargets returns those of two groups that names, or the name of a group, ask for.
 func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSlow string) ([]controls.Target, error) {
 	known := slices.Concat(quick, slow)
 	names = slices.Clone(names)
@@ -155,7 +155,7 @@ func namedTargets(quick, slow []controls.Target, names []string, allQuick, allSl
 	return controls.Find(known, names...)
 }
 
-// auditVerdict is the error of a run that refuted something.
+// auditVerdict returns the error of a run that refuted something.
 func auditVerdict(g *shell.Globals, results []controls.Result) error {
 	var shipped, mistakes []string // refuted
 	for _, r := range results {

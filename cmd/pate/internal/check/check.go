@@ -217,7 +217,7 @@ func (r *checkReport) addManifest(m *manifest.Report, votes *votes.Report, salt 
 	r.Findings = append(r.Findings, m.Findings(votes, salt)...)
 }
 
-// notNil is for JSON: an empty list is [], not null.
+// notNil returns an empty list for nil, so that JSON has [] and not null.
 func notNil[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -237,7 +237,7 @@ func (r *checkReport) write(g *shell.Globals) error {
 	return t.Write(g.Stdout, format)
 }
 
-// failure is the error after the report.
+// failure returns the error after the report.
 func (r *checkReport) failure(v *votes.Report) error {
 	var names []string
 	for _, f := range r.Findings {

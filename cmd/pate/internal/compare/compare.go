@@ -218,7 +218,7 @@ func (f compareFlags) identity(g *shell.Globals) (experiments.Identity, error) {
 	return id, nil
 }
 
-// command is the command line that repeats the run.
+// command returns the command line that repeats the run.
 func (f compareFlags) command(g *shell.Globals) string {
 	words := []string{"pate compare"}
 	add := func(changed bool, format string, args ...any) {

@@ -154,7 +154,7 @@ const (
 	clipOnlyEpsilon = 8 // and where gradients are clipped and get no noise
 )
 
-// plans are the models asked for; budget is that of a shared ledger, or 0.
+// plans returns the models asked for; budget is that of a shared ledger, or 0.
 func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64, budget float64) ([]recipe.Plan, error) {
 	plan := recipe.Plan{NoiseMultiplier: f.noise, NonPrivate: f.without, Epsilon: f.spend}
 	one := func(epsilon float64) ([]recipe.Plan, error) {
@@ -187,7 +187,7 @@ func (f *dpsgdFlags) plans(cmd *cobra.Command, s recipe.Shape, targets []float64
 	return plans, nil
 }
 
-// recipe is the default one with what was given instead.
+// recipe returns the default one with what was given instead.
 func (f *dpsgdFlags) recipe(cmd *cobra.Command, s recipe.Shape, epsilon float64) (recipe.Recipe, error) {
 	r := recipe.Default(s, f.features, f.model, epsilon)
 	err := f.training.set(cmd, s, &r)
@@ -251,7 +251,7 @@ func (f *dpsgdFlags) unitWord() string {
 	return "record"
 }
 
-// shared is the ledger of --ledger.
+// shared returns the ledger of --ledger.
 func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recipe.Shared, fresh bool, err error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
@@ -285,7 +285,7 @@ func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recip
 	return &recipe.Shared{File: file, Account: account}, fresh, nil
 }
 
-// command is the command line that repeats the run.
+// command returns the command line that repeats the run.
 func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	words := []string{"pate dpsgd"}
 	for _, name := range f.identifying(cmd) {
@@ -299,13 +299,13 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	return strings.Join(words, " ")
 }
 
-// flagNames are the flags of which the outcome is a function.
+// flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
 	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"epsilon", "noise-multiplier",
 		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.BayesNames(), []string{"seed"})
 }
 
-// identifying are those that were given.
+// identifying returns those that were given.
 func (f *dpsgdFlags) identifying(cmd *cobra.Command) []string {
 	return slices.DeleteFunc(f.flagNames(), func(name string) bool { return !cmd.Flags().Changed(name) })
 }

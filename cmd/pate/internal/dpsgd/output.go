@@ -66,7 +66,7 @@ func dpsgdHeading(r *recipe.Result) string {
 		table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 }
 
-// dpsgdTable is the result for people.
+// dpsgdTable returns the result for people.
 func dpsgdTable(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"ε", "test %", "sd", "noise", "steps", "q", "clip", "rate", "s"}}
 	optional := func(x float64, format string) string {
@@ -92,7 +92,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdRecords is the result for programs: full precision, one column a field.
+// dpsgdRecords returns the result for programs: full precision, one column a field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "sd", "steps", "sampling_probability",
 		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "seconds", "releasable"}}
@@ -122,7 +122,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 	return t
 }
 
-// dpsgdCurve is accuracy as the budget is spent.
+// dpsgdCurve returns accuracy as the budget is spent.
 func dpsgdCurve(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"row", "step", "epsilon", "accuracy", "releasable"}}
 	for _, row := range r.Rows {

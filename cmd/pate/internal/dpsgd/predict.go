@@ -182,7 +182,7 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 	return task.WithoutPool().Test, public, nil
 }
 
-// noClass is a name that no class has.
+// noClass returns a name that no class has.
 func noClass(classes []string) string {
 	name := "none of the model's"
 	for slices.Contains(classes, name) {

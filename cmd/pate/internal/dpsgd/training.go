@@ -91,7 +91,7 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setOptimizer(given, &r.Train.Optimizer)
 }
 
-// clippings are the rules, for batches of this expected size.
+// clippings returns the rules, for batches of this expected size.
 func clippings(batch float64) map[string]dpsgd.Clipping {
 	return map[string]dpsgd.Clipping{
 		"flat":      {},

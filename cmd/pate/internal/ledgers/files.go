@@ -161,7 +161,7 @@ func (r *released) words() string {
 	return b.String()
 }
 
-// table is for formats that programs and papers read.
+// table returns the table for formats that programs and papers read.
 func (r *released) table() table.Table {
 	t := table.Table{Header: []string{"file", "kind", "entry", "matches", "sha256", "says"}, Left: []bool{true, true, false, true, true, true}}
 	for _, file := range r.files {
@@ -174,7 +174,7 @@ func (r *released) table() table.Table {
 	return t
 }
 
-// failure is the error after the report, if a file does not match.
+// failure returns the error after the report, if a file does not match.
 func (r *released) failure() error {
 	var bad []string
 	for _, file := range r.files {

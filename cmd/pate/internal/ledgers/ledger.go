@@ -206,7 +206,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 	return t
 }
 
-// entryLines is the table for a terminal: parameters and runs stand below the mechanism, so
+// entryLines returns the table for a terminal: parameters and runs stand below the mechanism, so
 // that 80 columns hold it. What is left stands below the table, since it does not add up
 // with what was spent.
 func entryLines(entries []ledgerEntry) table.Table {

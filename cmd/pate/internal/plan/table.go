@@ -174,7 +174,7 @@ func (f *planTableFlags) rightLabels(cmd *cobra.Command, examples []plan.Example
 	return nil
 }
 
-// oneTeacher is a pattern that only this file matches: a path by itself would be read
+// oneTeacher returns a pattern that only this file matches: a path by itself would be read
 // as a matrix.
 func oneTeacher(path string) string {
 	if path == "" {

@@ -60,12 +60,12 @@ func (f *DataFlags) Complete(cmd *cobra.Command) {
 	})
 }
 
-// Names are the flags of add, in the order in which a command is repeated.
+// Names returns the flags of add, in the order in which a command is repeated.
 func (f *DataFlags) Names() []string {
 	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick"}
 }
 
-// Options are how the data are to be read.
+// Options returns how the data are to be read.
 func (f *DataFlags) Options() (dataset.Options, error) {
 	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit}, Kind: dataset.Kind(f.Kind)}
 	switch f.Header {
@@ -102,7 +102,7 @@ func (f *DataFlags) comma() (rune, error) {
 	return r, nil
 }
 
-// rule is which classes there are.
+// rule returns which classes there are.
 func (f *DataFlags) rule() (dataset.ClassRule, error) {
 	rule := dataset.ClassRule{Other: f.OtherLabels}
 	if f.ClassNames != "" {

@@ -26,7 +26,7 @@ type FolderRun struct {
 	Print func() error
 }
 
-// RunFolder is where a run lives: out, or a folder of this name in the user's cache that is
+// RunFolder returns where a run lives: out, or a folder of this name in the user's cache that is
 // removed when the run is done.
 func RunFolder(out, name string) (dir string, keep bool, err error) {
 	if out != "" {

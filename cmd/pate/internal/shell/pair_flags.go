@@ -44,7 +44,7 @@ func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.accept, "accept-differences", false, "train though the private rows are unlike the public ones in some column")
 }
 
-// Reading is how the rows are to be read.
+// Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
 }
 
-// UnitWord is what a unit is called.
+// UnitWord returns what a unit is called.
 func (f *PairFlags) UnitWord() string {
 	switch {
 	case f.UnitName != "":
@@ -76,7 +76,7 @@ func (f *PairFlags) UnitWord() string {
 	return "record"
 }
 
-// Words are the flags that were given, as a shell reads them.
+// Words returns the flags that were given, as a shell reads them.
 func (f *PairFlags) Words() []string {
 	var words []string
 	for _, w := range []struct{ name, value string }{

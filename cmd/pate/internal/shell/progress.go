@@ -60,7 +60,7 @@ func (p *progress) Update(stage string, done, total int) {
 	p.draw(line)
 }
 
-// Note is shown at the end of the line from the next update on.
+// Note sets what is shown at the end of the line from the next update on.
 func (p *progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

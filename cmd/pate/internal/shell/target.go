@@ -110,7 +110,7 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	return durable.WriteFile(t.Path, mode, write)
 }
 
-// ExpandPaths are the files that paths or patterns name.
+// ExpandPaths returns the files that paths or patterns name.
 func ExpandPaths(paths []string) []string {
 	files := append([]string(nil), paths...)
 	for _, path := range paths {

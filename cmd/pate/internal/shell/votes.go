@@ -45,7 +45,7 @@ func (f *VotesFlags) Add(cmd *cobra.Command) {
 	Complete(cmd, map[string]Values{"queries": Anything()})
 }
 
-// AddShape is add for commands that take whole files.
+// AddShape adds the flags of commands that take whole files.
 func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	f.stdin = &votesStdin{in: lazyStdin{cmd}}
 	flags := cmd.Flags()
@@ -161,7 +161,7 @@ func (f *VotesFlags) Check(ctx context.Context, paths []string) (*votes.Report, 
 	return r, nil
 }
 
-// spooled is Options with the votes of standard input, if they are asked for.
+// spooled returns Options with the votes of standard input, if they are asked for.
 func (f *VotesFlags) spooled(ctx context.Context, paths []string) (votes.Options, error) {
 	opt, err := f.Options()
 	if err == nil && opt.Spool == nil && slices.Contains(paths, votes.Stdin) {

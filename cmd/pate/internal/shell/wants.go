@@ -73,7 +73,7 @@ func MissingError(cmd *cobra.Command, absent ...string) error {
 	return e
 }
 
-// shortUsage is the usage of a flag up to its first remark.
+// shortUsage returns the usage of a flag up to its first remark.
 func shortUsage(usage string) string {
 	if i := strings.IndexAny(usage, "(;"); i > 0 {
 		usage = usage[:i]

@@ -175,7 +175,7 @@ func told(err error) error {
 	return err
 }
 
-// statementWriter is how a statement is to be written.
+// statementWriter returns how a statement is to be written.
 func statementWriter(g *shell.Globals, out string) (func(*statement.Statement, io.Writer) error, error) {
 	if out != "" {
 		switch strings.ToLower(filepath.Ext(out)) {

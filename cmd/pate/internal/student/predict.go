@@ -135,7 +135,7 @@ func (f *predictFlags) print(g *shell.Globals, m *published.Model, rows dataset.
 	return f.table(m, rows, predictions).Write(g.Stdout, format)
 }
 
-// table is the predictions, a line for each row.
+// table returns the predictions, a line for each row.
 func (f *predictFlags) table(m *published.Model, rows dataset.Pool, predictions []published.Prediction) table.Table {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{true, true}}
 	if f.probability {

@@ -69,7 +69,7 @@ A training that was interrupted goes on when the same command is given again.`,
 	return cmd
 }
 
-// job is what package training is asked for.
+// job returns what package training is asked for.
 func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error) {
 	var missing []string
 	if f.Public == "" {
@@ -103,7 +103,7 @@ func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error)
 	return j, nil
 }
 
-// command is the command line that repeats the training.
+// command returns the command line that repeats the training.
 func (f *trainFlags) command(private string) string {
 	words := []string{"pate train", shell.ShellWord(private)}
 	words = append(words, f.Words()...)
@@ -176,7 +176,7 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 	return nil
 }
 
-// folder is where the secrets are.
+// folder returns where the secrets are.
 func (f *trainFlags) folder() string {
 	if f.private != "" {
 		return f.private
