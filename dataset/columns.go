@@ -48,8 +48,8 @@ var dateLayouts = []string{
 	"02.01.2006", "02/01/2006", "01/02/2006", "02-01-2006", "2 Jan 2006", "02-Jan-2006", "Jan 2, 2006",
 }
 
-// judged is what the public values of a column look like.
-type judged struct {
+// columnUse is what the public values of a column look like.
+type columnUse struct {
 	is      columnKind
 	form    numberForm // of numbers
 	levels  int
@@ -64,13 +64,13 @@ func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
 
-// judge looks at the public values of a column, in the order of rows, with their counts.
-func judge(c Column, first bool, count map[string]int) judged {
+// inspect looks at the public values of a column, in the order of rows, with their counts.
+func inspect(c Column, first bool, count map[string]int) columnUse {
 	n := 0
 	for _, k := range count {
 		n += k
 	}
-	j := judged{levels: len(count)}
+	j := columnUse{levels: len(count)}
 	all := func(is func(string) bool) bool {
 		for v := range count {
 			if !is(v) {
@@ -172,7 +172,7 @@ func (n numberForm) parse(cell string) (float64, error) {
 }
 
 // describe says aloud what a column is and what becomes of it.
-func (j judged) describe(name string, f encodedColumn) ColumnNote {
+func (j columnUse) describe(name string, f encodedColumn) ColumnNote {
 	n := ColumnNote{Name: name}
 	switch j.is {
 	case isNumeric:
@@ -224,7 +224,7 @@ func (j judged) describe(name string, f encodedColumn) ColumnNote {
 }
 
 // keep returns what becomes of a column that was asked for by name.
-func (j judged) keep() judged {
+func (j columnUse) keep() columnUse {
 	if j.leftOut() {
 		j.is, j.repeat = isCategory, false
 		if j.numbers {
@@ -235,7 +235,7 @@ func (j judged) keep() judged {
 }
 
 // leftOut reports whether such a column cannot help.
-func (j judged) leftOut() bool {
+func (j columnUse) leftOut() bool {
 	return slices.Contains([]columnKind{isText, isID, isIndex}, j.is)
 }
 

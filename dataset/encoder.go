@@ -88,7 +88,7 @@ func FitEncoder(public *Table, opt EncoderOptions) (*Encoder, error) {
 
 // fitColumn sets everything but the place of the features: width counts them;
 // categories and missing count from 0 until place is called.
-func fitColumn(c Column, opt EncoderOptions, first bool) (encodedColumn, judged, error) {
+func fitColumn(c Column, opt EncoderOptions, first bool) (encodedColumn, columnUse, error) {
 	f := encodedColumn{name: c.Name, missing: -1}
 	count := map[string]int{}
 	missing := 0
@@ -99,7 +99,7 @@ func fitColumn(c Column, opt EncoderOptions, first bool) (encodedColumn, judged,
 		}
 		count[v]++
 	}
-	j := judge(c, first, count)
+	j := inspect(c, first, count)
 	if slices.Contains(opt.Keep, c.Name) {
 		j = j.keep()
 	}

@@ -349,7 +349,7 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 			m.Set(0, teacher, label)
 		}
 		var key aggregate.Key
-		v := voting{Mechanism: keyed{&key}}
+		v := votingPlan{Mechanism: keyed{&key}}
 		_, err = cfg.release(t.Context(), v, poll{queries: []int{0}, votes: m}, GNMax, seed)
 		require.NoError(t, err)
 		return key

@@ -122,7 +122,7 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 // release releases the answers of one mechanism, in order, until a cap is reached.
 // Without a key of its own per vote matrix, two runs on different votes would share
 // noise.
-func (c Config) release(ctx context.Context, m voting, v poll, method string, seed int) ([]aggregate.Answer, error) {
+func (c Config) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
 	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.Event()))
 	if err != nil {
@@ -191,7 +191,7 @@ func (c Config) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []by
 // questions that were charged, at the worst case of so many questions: places and
 // prices fixed before any answer. The last point is the whole reservation. It is
 // post-processing of released labels.
-func (c Config) voteCurve(ctx context.Context, p prepared, m voting, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
+func (c Config) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
 	if m.description.Distances { // what part of a run costs is the worst case of all of it

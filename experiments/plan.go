@@ -95,8 +95,8 @@ func described(method string) (aggregate.Description, bool) {
 	return aggregate.Description{}, false
 }
 
-// voting is a mechanism with the setting it was made from.
-type voting struct {
+// votingPlan is a mechanism with the setting it was made from.
+type votingPlan struct {
 	aggregate.Mechanism
 	description aggregate.Description
 	setting     aggregate.Setting
@@ -104,10 +104,10 @@ type voting struct {
 
 // mechanism calibrates a method's noise to the budget and fills the row's
 // columns of it.
-func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (voting, error) {
+func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (votingPlan, error) {
 	d, ok := described(method)
 	if !ok {
-		return voting{}, fmt.Errorf("experiments: %s releases no labels by votes", method)
+		return votingPlan{}, fmt.Errorf("experiments: %s releases no labels by votes", method)
 	}
 	s := aggregate.Setting{Mechanism: d.Name, Queries: p.questions(method)}
 	for _, parameter := range d.Parameters {
@@ -120,11 +120,11 @@ func (c Config) mechanism(ctx context.Context, method string, p prepared, row *R
 	}
 	s, err := c.withNoise(ctx, d, s)
 	if err != nil {
-		return voting{}, fmt.Errorf("experiments: noise for %s: %w", method, err)
+		return votingPlan{}, fmt.Errorf("experiments: noise for %s: %w", method, err)
 	}
 	m, err := d.New(s)
 	if err != nil {
-		return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+		return votingPlan{}, fmt.Errorf("experiments: %s: %w", method, err)
 	}
 	row.Sigma, row.SigmaThreshold, row.Threshold = s.Values["sigma"]+s.Values["sigma2"], s.Values["sigma1"], s.Values["threshold"]
 	if scale, laplace := s.Values["scale"]; laplace {
@@ -133,14 +133,14 @@ func (c Config) mechanism(ctx context.Context, method string, p prepared, row *R
 	if test, ok := m.(*stable.Mechanism); ok {
 		need, err := test.DistanceFor(0.95)
 		if err != nil {
-			return voting{}, fmt.Errorf("experiments: %s: %w", method, err)
+			return votingPlan{}, fmt.Errorf("experiments: %s: %w", method, err)
 		}
 		row.Note = fmt.Sprintf("releases a plurality that survives about %d moved votes, of at most %d", need, c.teachers()/2)
 	}
 	if failures := s.Values["failures"]; failures > 0 {
 		row.Note += fmt.Sprintf("; ends after %v refusals", failures)
 	}
-	return voting{m, d, s}, nil
+	return votingPlan{m, d, s}, nil
 }
 
 // withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,

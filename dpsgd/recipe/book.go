@@ -68,7 +68,7 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 	if method := l.Config().Accountant; method != "" && method != accountant.ByRDP {
 		return fmt.Errorf("recipe: %w: its accountant is %s, and DP-SGD charges ledgers of accountant rdp", ledger.ErrUnfit, method)
 	}
-	noise, err := c.settle(ctx, l, c.Plans[0])
+	noise, err := c.chooseNoise(ctx, l, c.Plans[0])
 	if err != nil {
 		return err
 	}
@@ -82,9 +82,9 @@ func (c Config) TryLedger(ctx context.Context, fresh bool) error {
 // would be all noise.
 const leastLeft = 1e-3
 
-// settle returns the noise of a plan: given, chosen for its epsilon, or chosen for what is
+// chooseNoise returns the noise of a plan: given, chosen for its epsilon, or chosen for what is
 // left of a shared ledger.
-func (c Config) settle(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
+func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) (float64, error) {
 	switch {
 	case p.NoiseMultiplier != 0:
 		return p.NoiseMultiplier, nil

@@ -138,7 +138,7 @@ type job struct {
 
 	id    string
 	dir   string  // its files under private/
-	noise float64 // once it is settled
+	noise float64 // once it is chosen
 	claim claim   // of a private one, once it trains
 }
 

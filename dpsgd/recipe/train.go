@@ -73,13 +73,13 @@ func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64,
 		if err != nil {
 			return nil, 0, err
 		}
-		if noise, err = j.settled(ctx, book, noise); err != nil {
+		if noise, err = j.durableNoise(ctx, book, noise); err != nil {
 			book.Close()
 			return nil, 0, err
 		}
 		return book, noise, nil
 	}
-	noise, err := j.settled(ctx, nil, noise)
+	noise, err := j.durableNoise(ctx, nil, noise)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -97,8 +97,8 @@ func (j *job) openBook(ctx context.Context, done state) (*release.Book, float64,
 	return book, noise, err
 }
 
-// settled returns the noise, on disk; book is the shared ledger or nil.
-func (j *job) settled(ctx context.Context, book *release.Book, noise float64) (float64, error) {
+// durableNoise returns the noise, on disk; book is the shared ledger or nil.
+func (j *job) durableNoise(ctx context.Context, book *release.Book, noise float64) (float64, error) {
 	if noise != 0 {
 		return noise, nil
 	}
@@ -112,7 +112,7 @@ func (j *job) settled(ctx context.Context, book *release.Book, noise float64) (f
 		}
 	}
 	j.Progress(Progress{Stage: "noise", Done: 0, Total: 1})
-	noise, err := j.settle(ctx, shared, j.plan)
+	noise, err := j.chooseNoise(ctx, shared, j.plan)
 	if err != nil {
 		return 0, err
 	}

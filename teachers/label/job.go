@@ -28,7 +28,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	if found != nil {
 		s, j.id, r.Run, r.Key.Name = found.id.setting(), found.id, found.name, found.id.Key
 	} else {
-		if s, err = j.settle(ctx, j.book.Ledger); err != nil {
+		if s, err = j.chooseNoise(ctx, j.book.Ledger); err != nil {
 			return Result{}, sealed(err)
 		}
 		// Refused as a batch of queries, for which it says how many would fit.
@@ -74,7 +74,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 		return result, err
 	}
 	asked, err := j.setting()
-	result.Calibrated = !asked.settled()
+	result.Calibrated = !asked.hasNoise()
 	return result, err
 }
 

@@ -203,7 +203,7 @@ func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.settle(ctx, trial)
+	s, err := c.chooseNoise(ctx, trial)
 	if err != nil {
 		return err
 	}

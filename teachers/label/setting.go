@@ -43,8 +43,8 @@ func (c Config) mayFail() bool {
 	return err == nil && s.d.Fails
 }
 
-// settled reports whether all noise is given.
-func (s setting) settled() bool { return s.d.Settled(s.s) }
+// hasNoise reports whether all noise is given.
+func (s setting) hasNoise() bool { return s.d.Settled(s.s) }
 
 // event returns the worst case of the whole run.
 func (s setting) event() (accountant.Event, error) {
@@ -92,11 +92,11 @@ func (s setting) charge(ctx context.Context, book *ledger.Ledger, reserve func(a
 	return nil, &BudgetError{BudgetError: over, Queries: fits}
 }
 
-// settle chooses noise that was not given: the least, rounded up to six digits,
+// chooseNoise chooses noise that was not given: the least, rounded up to six digits,
 // for which the whole run fits what is left. If none does, the error is a
 // *ledger.BudgetError.
-func (s setting) settle(ctx context.Context, book *ledger.Ledger) (setting, error) {
-	if s.settled() {
+func (s setting) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
+	if s.hasNoise() {
 		return s, nil
 	}
 	least := func(event func(noise float64) (accountant.Event, error)) (float64, error) {
@@ -159,18 +159,18 @@ func (s setting) fit(ctx context.Context, book *ledger.Ledger, least aggregate.L
 		Fix: "ask fewer queries, allow fewer failures, or take a noisy argmax"}
 }
 
-// settle returns the setting with all noise. Noise that was chosen and that no agreement
+// chooseNoise returns the setting with all noise. Noise that was chosen and that no agreement
 // of the teachers, whose number is public, gets over is not worth a charge.
-func (c Config) settle(ctx context.Context, book *ledger.Ledger) (setting, error) {
+func (c Config) chooseNoise(ctx context.Context, book *ledger.Ledger) (setting, error) {
 	asked, err := c.setting()
 	if err != nil {
 		return asked, err
 	}
-	s, err := asked.settle(ctx, book)
+	s, err := asked.chooseNoise(ctx, book)
 	if err == nil && c.Accept != nil {
 		err = c.Accept(s.s)
 	}
-	if err != nil || s.d.Fit == nil || asked.settled() || c.Votes.Teachers() == 0 {
+	if err != nil || s.d.Fit == nil || asked.hasNoise() || c.Votes.Teachers() == 0 {
 		return s, err
 	}
 	m, err := stable.New(stable.ConfigOf(s.s))
@@ -189,11 +189,11 @@ func (c Config) settle(ctx context.Context, book *ledger.Ledger) (setting, error
 	return s, nil
 }
 
-// asker answers a batch.
-type asker func(batch) ([]aggregate.Answer, error)
+// answerFunc answers a batch.
+type answerFunc func(batch) ([]aggregate.Answer, error)
 
 // start begins the session of a setting on what was reserved.
-func (s setting) start(r *ledger.Reservation, key aggregate.Key) (asker, error) {
+func (s setting) start(r *ledger.Reservation, key aggregate.Key) (answerFunc, error) {
 	var current batch
 	s.s.Predict = func(query uint64) ([]float64, error) { return current.predictions[query-current.first], nil }
 	m, err := s.d.New(s.s)

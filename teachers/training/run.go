@@ -190,15 +190,15 @@ func (t *task) complete() (bool, error) {
 		if t.secrets.begun { // stopped between the votes and their manifest
 			return false, nil
 		}
-		return false, t.foreign()
+		return false, t.errExists()
 	}
 	if head.Training == nil || head.SaltID != t.secrets.salt.ID() {
-		return false, t.foreign()
+		return false, t.errExists()
 	}
 	made, want := *head.Training, t.hashes
 	made.Program, made.Command, want.Program, want.Command = "", "", "", ""
 	if made != want || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !equal(head.ClassNames, t.result.Classes) {
-		return false, t.foreign()
+		return false, t.errExists()
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
 	if err != nil || t.secrets.salt.Votes(matrix.Hash()) != head.Votes {
@@ -224,15 +224,15 @@ func (t *task) keep(matrix *votes.Matrix) error {
 	if there { // stopped between the votes and their manifest
 		written, err := votes.Load(t.Out, len(t.result.Classes))
 		if err != nil || written.Hash() != matrix.Hash() {
-			return t.foreign()
+			return t.errExists()
 		}
 		return nil
 	}
 	return matrix.Save(t.Out)
 }
 
-// foreign returns the error about a file where the votes belong.
-func (t *task) foreign() error {
+// errExists returns the error about a file where the votes belong.
+func (t *task) errExists() error {
 	return &Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
 		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}
 }

@@ -118,7 +118,7 @@ func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 	case err != nil:
 		return done, err
 	case there && !committed:
-		return done, r.Out.foreign()
+		return done, r.Out.errExists()
 	case there && !r.Redraw:
 		if err := b.verify(r, reservations, hasKey); err != nil {
 			return done, err
@@ -193,7 +193,7 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 			return err
 		}
 		if !r.Redraw { // another release may have written it meanwhile
-			if err := r.Out.free(); err != nil {
+			if err := r.Out.checkAbsent(); err != nil {
 				return err
 			}
 		}
@@ -277,17 +277,17 @@ func (o Out) there() (bool, error) {
 	return durable.Exists(o.Path)
 }
 
-func (o Out) free() error {
+func (o Out) checkAbsent() error {
 	there, err := o.there()
 	if there {
-		return o.foreign()
+		return o.errExists()
 	}
 	return err
 }
 
 // clear refuses a file that is there, and one that could not be made.
 func (o Out) clear() error {
-	if err := o.free(); err != nil || o.Path == "" {
+	if err := o.checkAbsent(); err != nil || o.Path == "" {
 		return err
 	}
 	if err := durable.Writable(o.Path); err != nil {
@@ -296,6 +296,6 @@ func (o Out) clear() error {
 	return nil
 }
 
-func (o Out) foreign() error {
+func (o Out) errExists() error {
 	return &Error{What: o.Path + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or name another file"}
 }

@@ -113,8 +113,8 @@ func (f *releaseFlags) keyPath() string {
 	return f.ledger + "." + hex.EncodeToString(name[:6]) + ".key"
 }
 
-// Apart refuses an --out that would overwrite what the release is made from.
-func (f *releaseFlags) apart(args []string) error {
+// checkOut refuses an --out that would overwrite what the release is made from.
+func (f *releaseFlags) checkOut(args []string) error {
 	out := f.target()
 	keys, err := release.Keys(f.ledger)
 	if err != nil {
@@ -151,7 +151,7 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	if err != nil {
 		return err
 	}
-	if err := f.apart(args); err != nil {
+	if err := f.checkOut(args); err != nil {
 		return err
 	}
 	file := f.file(cmd, g)

@@ -50,7 +50,7 @@ func (t Target) CheckAbsent() error {
 		return InputError(fmt.Errorf("%s %s: %w", t.Flag, t.Path, err), "", "name another file", t.Topic)
 	}
 	if there {
-		return t.foreign()
+		return t.errExists()
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (t Target) CheckReplaceable(inputs ...string) error {
 	return t.CheckWritable()
 }
 
-func (t Target) foreign() error {
+func (t Target) errExists() error {
 	return InputError(fmt.Errorf("%s %s is there already", t.Flag, t.Path), "this command did not write it as it is, and does not overwrite it",
 		"move it away, or name another file", t.Topic)
 }
@@ -100,7 +100,7 @@ func (t Target) Write(mode os.FileMode, write func(io.Writer) error) error {
 	if there {
 		holds, err := durable.Holds(t.Path, write)
 		if err == nil && !holds {
-			err = t.foreign()
+			err = t.errExists()
 		}
 		return err
 	}

@@ -101,7 +101,7 @@ func (f *statementFlags) run(g *shell.Globals, paths []string) error {
 	}
 	s, err := statement.Make(opt, sources...)
 	if err != nil {
-		return told(err)
+		return readable(err)
 	}
 	if s.Warning != "" {
 		g.Warn(s.Warning)
@@ -161,8 +161,8 @@ func readAbout(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<17))
 }
 
-// told turns what package statement refuses into the lines a person reads.
-func told(err error) error {
+// readable turns what package statement refuses into the lines a person reads.
+func readable(err error) error {
 	var mix *statement.MixError
 	switch {
 	case errors.As(err, &mix):
