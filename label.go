@@ -49,7 +49,7 @@ func Label(ctx context.Context, v *votes.Source, o Options) (Labels, error) {
 	c := label.Config{Ledger: o.Ledger, Account: account, Expect: o.expect(), Out: o.Out, Pool: o.Pool, Votes: v, Seed: o.Seed, Warn: o.Warn}
 	public := plan.Public{Teachers: v.Teachers(), Classes: v.Classes()}
 	public.Accuracy = o.TeacherAccuracy
-	c, err = label.Plan(ctx, c, public, plan.Goal{MinAccuracy: o.MinAccuracy})
+	c, _, err = label.Plan(ctx, c, public, plan.Goal{MinAccuracy: o.MinAccuracy, MinLabels: plan.LeastPerClass * float64(v.Classes())})
 	if err != nil {
 		return Labels{}, explain(err)
 	}
@@ -97,10 +97,14 @@ func explain(err error) error {
 	if none.Teachers > 0 {
 		fix = fmt.Sprintf("have %d teachers as good as these, or raise Epsilon", none.Teachers)
 	}
-	if none.Epsilon < 1000 {
+	if none.Epsilon > 0 && none.Epsilon < 1000 {
 		fix += " to " + number.DigitsUp(none.Epsilon, 3)
 	}
-	return &Error{What: fmt.Sprintf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon), Why: "nothing was charged", Fix: fix, Err: err}
+	what := fmt.Sprintf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon)
+	if none.Best.Queries > 0 {
+		what = fmt.Sprintf("epsilon %g carries %.1f labels that are right %.0f %% of the time, fewer than %d for each class", none.Goal.Epsilon, none.Best.ExpectedCorrect, 100*none.Goal.MinAccuracy, plan.LeastPerClass)
+	}
+	return &Error{What: what, Why: "nothing was charged", Fix: fix, Err: err}
 }
 
 // readLabels reads the labels that were just committed; names are those of the classes.

@@ -21,6 +21,9 @@ type Goal struct {
 	// Of Alternatives: the most queries that can be asked, whatever the number of
 	// examples; 0 means as many as those.
 	Queries int
+	// Of ForLabels: the right labels that a plan must expect, unless it asks all
+	// queries; 0 asks for nothing.
+	MinLabels float64
 }
 
 func (g Goal) validate() error {
@@ -31,6 +34,8 @@ func (g Goal) validate() error {
 		return fmt.Errorf("plan: Delta must lie strictly between 0 and 1, not %v", g.Delta)
 	case !(g.MinAccuracy >= 0 && g.MinAccuracy < 1):
 		return fmt.Errorf("plan: MinAccuracy must be in [0, 1), not %v", g.MinAccuracy)
+	case !(g.MinLabels >= 0):
+		return fmt.Errorf("plan: MinLabels must not be negative, not %v", g.MinLabels)
 	case g.Queries < 0:
 		return fmt.Errorf("plan: Queries must not be negative, not %d", g.Queries)
 	}

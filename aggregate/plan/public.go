@@ -6,65 +6,77 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // Public holds what is public about votes that will be labelled, from which ForLabels
 // plans without looking at a vote.
 type Public struct {
 	Teachers, Classes, Queries int
-	Accuracy                   float64 // of one teacher; 0 means CautiousAccuracy
-	Correlation, Confusion     float64 // see Simulation; 0 means its defaults
+	// Agreement is what is declared of the teachers. Without an accuracy it is
+	// [UsualAccuracy]; without a correlation, a plan for a declared accuracy holds for
+	// small and large ones.
+	Agreement
 }
 
-// CautiousAccuracy is the accuracy of one teacher at which a plan must hold too if none
-// is declared. What it expects is what teachers of usualAccuracy would give.
+// How many queries are simulated for a plan, and for a rough one.
 const (
-	CautiousAccuracy = 0.55
-	usualAccuracy    = 0.8
+	plannedExamples = 600
+	roughExamples   = 150
 )
 
-// plannedExamples is how many queries are simulated for a plan.
-const plannedExamples = 200
+// smallCorrelation is the correlation for which a plan must hold too where none is
+// declared.
+const smallCorrelation = 0.1
 
-// ClearVote is the share of all votes for one class at which a vote counts as clear.
-const ClearVote = 0.8
-
-// ClearlyRight returns the probability that a clear vote, the rest of which is for one
-// other class, gets its class, if it is answered; and the probability that a unanimous
-// vote is answered, and with its class.
-func ClearlyRight(s aggregate.Setting, teachers, classes int) (clear, unanimous float64, err error) {
-	d, err := described(s.Mechanism)
-	if err != nil {
-		return 0, 0, err
+// worlds returns simulated votes under which a plan must hold. The first is the one that
+// labels are counted in. Right is what the plurality says.
+func (p Public) worlds(queries int) ([][]Example, error) {
+	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
+		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
+	correlations := []float64{s.withDefaults().Correlation}
+	switch {
+	case p.Accuracy == 0:
+		s.Accuracy = UsualAccuracy
+	case p.Correlation == 0:
+		correlations = append(correlations, smallCorrelation)
 	}
-	s = d.Complete(s)
-	if noise := d.MostNoise(s); noise > 64*float64(teachers) && noise > 1<<10 { // it drowns every vote
-		return 1 / float64(classes), 1 / float64(classes), nil
+	var worlds [][]Example
+	for _, s.Correlation = range correlations {
+		examples, err := s.Examples(aggregate.SeedKey(1)) // of nothing private
+		if err != nil {
+			return nil, err
+		}
+		votes := make([]aggregate.Histogram, len(examples))
+		for i, e := range examples {
+			votes[i] = e.Votes
+		}
+		worlds = append(worlds, PluralityExamples(votes))
 	}
-	chances, err := d.ChancesOf(s, classes, false)
-	if err != nil {
-		return 0, 0, fmt.Errorf("plan: %w", err)
-	}
-	votes := make([]int64, classes)
-	last := classes - 1 // which loses ties
-	votes[last] = int64(math.Ceil(ClearVote * float64(teachers)))
-	votes[0] = int64(teachers) - votes[last]
-	clear = chances.Right(votes, last)
-	votes[last], votes[0] = int64(teachers), 0
-	unanimous = chances.Right(votes, last)
-	if chances.Answered != nil {
-		unanimous *= chances.Answered(votes)
-	}
-	return clear, unanimous, nil
+	return worlds, nil
 }
 
-// NoPlanError says that no plan gives labels that are right often enough, and what
-// would.
+// Expect returns what to expect of a setting on votes as p declares them.
+func (p Public) Expect(ctx context.Context, s aggregate.Setting, delta float64) (Alternative, error) {
+	worlds, err := p.worlds(plannedExamples)
+	if err != nil {
+		return Alternative{}, err
+	}
+	return Evaluate(ctx, worlds[0], s, delta)
+}
+
+// NoPlanError says that no plan gives labels that are right often enough, or enough of
+// them; what would, once [Public.Remedy] has found it.
 type NoPlanError struct {
-	Goal     Goal
-	Epsilon  float64 // the least, to three digits, at which there is a plan; +Inf if it is absurd
-	Teachers int     // that would do at the goal's epsilon, if they are as good; 0 if none were found
+	Goal Goal
+	Best Alternative // the best plan, where only the number of its labels is too small
+	// Epsilon is the least at which there is a plan on a ledger of its own, to 4 %; +Inf if
+	// it is absurd. Teachers are how many as good as these would do at the goal's epsilon,
+	// to 6 %; 0 if 50 times as many would not. Both are 0 if they were not asked for.
+	Epsilon  float64
+	Teachers int
 }
 
 // Error implements error.
@@ -76,174 +88,244 @@ func (e *NoPlanError) Error() string {
 func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 
 // ForLabels returns the plan with the most right labels, from public numbers alone.
-// Right is what the plurality says. A plan is right at least as often as the goal's
-// MinAccuracy on simulated votes, and so is every clear vote that it answers. fits
-// reports whether a ledger would take it: where part of a budget is spent, plans for
-// less of it are tried. Without such a plan the error is a *NoPlanError.
-func ForLabels(ctx context.Context, p Public, goal Goal, fits func(aggregate.Setting) (bool, error)) (Alternative, error) {
-	for _, share := range []float64{0.997, 0.75, 0.55, 0.4, 0.28, 0.2, 0.14, 0.1} { // 0.3 % for a filter's own order
-		part := goal
-		part.Epsilon *= share
-		a, err := p.best(ctx, part, fits)
-		if err == nil {
-			return a, nil
-		}
-		if !errors.Is(err, ErrNoPlan) {
-			return Alternative{}, err
-		}
-		if !errors.Is(err, errDoesNotFit) { // and less of the budget would be worse
-			break
-		}
+// Right is what the plurality says. A plan is right as often as the goal's MinAccuracy on
+// simulated votes, and expects as many right labels as its MinLabels, or asks all
+// queries. budget finds the least noise that a ledger would take, by whatever accountant
+// it has: it is the one place where a plan asks what a schedule costs. The plan's
+// Epsilon is by Rényi divergences, and may lie above what such a ledger charges. Without
+// a plan the error is a *NoPlanError.
+func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+	if err := goal.validate(); err != nil {
+		return Alternative{}, err
 	}
-	none := &NoPlanError{Goal: goal, Epsilon: math.Inf(1)}
-	works := func(p Public, epsilon float64) (bool, error) {
-		g := goal
-		g.Epsilon = epsilon
-		_, err := p.best(ctx, g, func(aggregate.Setting) (bool, error) { return true, nil })
-		if err != nil && !errors.Is(err, ErrNoPlan) {
-			return false, err
-		}
-		return err == nil, nil
-	}
-	low, high := goal.Epsilon, goal.Epsilon*2
-	for ; high < 1000; low, high = high, high*2 {
-		ok, err := works(p, high)
-		if err != nil {
-			return Alternative{}, err
-		}
-		if ok {
-			break
-		}
-	}
-	if high < 1000 {
-		for range 3 {
-			mid := math.Sqrt(low * high)
-			ok, err := works(p, mid)
-			if err != nil {
-				return Alternative{}, err
-			}
-			if ok {
-				high = mid
-			} else {
-				low = mid
-			}
-		}
-		none.Epsilon = high
-	}
-	for more := p.Teachers * 3 / 2; more < 50*p.Teachers && more < maxTeachers; more = more*3/2 + 1 {
-		q := p
-		q.Teachers = more
-		ok, err := works(q, goal.Epsilon)
-		if err != nil {
-			return Alternative{}, err
-		}
-		if ok {
-			none.Teachers = more
-			break
-		}
-	}
-	return Alternative{}, none
-}
-
-// errDoesNotFit marks the error for plans that a ledger would not take.
-var errDoesNotFit = errors.New("plan: the ledger would not take it")
-
-// worlds returns simulated votes under which a plan must hold: teachers as declared or
-// of two accuracies, who err together or nearly independently if Correlation is not
-// declared. The first is the one that labels are counted in.
-func (p Public) worlds() ([][]Example, error) {
-	accuracies, correlations := []float64{p.Accuracy}, []float64{p.Correlation}
-	if p.Accuracy == 0 {
-		accuracies = []float64{usualAccuracy, CautiousAccuracy}
-	}
-	if p.Correlation == 0 {
-		correlations = []float64{DefaultCorrelation, 0.02}
-	}
-	var worlds [][]Example
-	for _, accuracy := range accuracies {
-		for _, correlation := range correlations {
-			s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(plannedExamples, MaxExamples(p.Classes)),
-				Accuracy: accuracy, Correlation: correlation, Confusion: p.Confusion}
-			examples, err := s.Examples(aggregate.SeedKey(1)) // of nothing private
-			if err != nil {
-				return nil, err
-			}
-			votes := make([]aggregate.Histogram, len(examples))
-			for i, e := range examples {
-				votes[i] = e.Votes
-			}
-			worlds = append(worlds, PluralityExamples(votes))
-		}
-	}
-	return worlds, nil
-}
-
-// best returns the plan with the most right labels in the first world among those that
-// are right often enough in all.
-func (p Public) best(ctx context.Context, goal Goal, fits func(aggregate.Setting) (bool, error)) (Alternative, error) {
-	worlds, err := p.worlds()
+	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
 		return Alternative{}, err
 	}
-	goal.Queries = p.Queries
-	var best Alternative
-	refused := false
-	for i, searched := range worlds {
-		for j, accuracy := range []float64{goal.MinAccuracy, (1 + 2*goal.MinAccuracy) / 3} {
-			if i > 0 && j > 0 { // the first world is searched twice
-				continue
-			}
-			part := goal
-			part.MinAccuracy = accuracy
-			found, err := Alternatives(ctx, searched, part)
-			if err != nil && !errors.Is(err, ErrNoPlan) {
-				return Alternative{}, err
-			}
-			for _, a := range found {
-				a, good, err := p.holds(ctx, worlds, a.Setting, goal)
-				if err != nil {
-					return Alternative{}, err
-				}
-				if !good || a.ExpectedCorrect <= best.ExpectedCorrect {
-					continue
-				}
-				ok, err := fits(a.Setting)
-				if err != nil {
-					return Alternative{}, err
-				}
-				if refused = refused || !ok; ok {
-					best = a
-				}
-			}
-		}
+	best, err := p.best(ctx, worlds, goal, budget)
+	if err != nil && !errors.Is(err, ErrNoPlan) {
+		return Alternative{}, err
 	}
-	switch {
-	case best.Queries > 0:
+	if err == nil && p.enough(best, goal) {
 		return best, nil
-	case refused:
-		return Alternative{}, fmt.Errorf("%w: %w", ErrNoPlan, errDoesNotFit)
 	}
-	return Alternative{}, fmt.Errorf("%w: epsilon %g at delta %g", ErrNoPlan, goal.Epsilon, goal.Delta)
+	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
 
-// holds evaluates a setting in the first world, and reports whether it is right often
-// enough in all.
-func (p Public) holds(ctx context.Context, worlds [][]Example, s aggregate.Setting, goal Goal) (first Alternative, good bool, err error) {
-	clear, unanimous, err := ClearlyRight(s, p.Teachers, p.Classes)
-	if err != nil || clear < goal.MinAccuracy || unanimous < 0.5 {
-		return first, false, err
+// LeastPerClass is how many labels for each class are worth a budget: fewer teach a
+// student next to nothing, and cost all of it the same.
+const LeastPerClass = 3
+
+// Remedy finds what would do where ForLabels found no plan. It searches on rough votes, and
+// what it finds works there.
+func (p Public) Remedy(ctx context.Context, none *NoPlanError) error {
+	var err error
+	if none.Epsilon, err = p.leastEpsilon(ctx, none.Goal, none.Best); err != nil {
+		return err
 	}
-	for i, world := range worlds {
-		a, err := Evaluate(ctx, world, s, goal.Delta)
+	none.Teachers, err = p.leastTeachers(ctx, none.Goal, none.Best)
+	return err
+}
+
+// enough reports whether a plan has as many right labels as the goal asks for, or as the
+// queries allow.
+func (p Public) enough(a Alternative, goal Goal) bool {
+	return a.ExpectedCorrect >= goal.MinLabels || a.Queries == p.Queries
+}
+
+// best returns the plan with the most right labels in the first world among those that
+// are right often enough in all, with the least noise that the budget takes.
+func (p Public) best(ctx context.Context, worlds [][]Example, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+	none := fmt.Errorf("%w: epsilon %g at delta %g", ErrNoPlan, goal.Epsilon, goal.Delta)
+	same, fits, err := p.equivalent(goal, budget)
+	if err != nil {
+		return Alternative{}, err
+	}
+	if !fits {
+		return Alternative{}, none
+	}
+	var best Alternative
+	for _, searched := range worlds {
+		found, err := Alternatives(ctx, searched, same)
+		if err != nil && !errors.Is(err, ErrNoPlan) {
+			return Alternative{}, err
+		}
+		for _, a := range found[:min(len(found), 4)] {
+			if a, err = p.holds(ctx, worlds, a.Setting, same, budget); err != nil {
+				return Alternative{}, err
+			}
+			if a.ExpectedCorrect > best.ExpectedCorrect {
+				best = a
+			}
+		}
+	}
+	if best.Queries == 0 {
+		return Alternative{}, none
+	}
+	return best, nil
+}
+
+// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes
+// as little noise of GNMax as the budget does: searches ask about thousands of settings,
+// and a ledger may take seconds to answer. False: the budget takes nothing.
+func (p Public) equivalent(goal Goal, budget aggregate.LeastNoise) (Goal, bool, error) {
+	d, err := described(GNMax)
+	if err != nil {
+		return goal, false, err
+	}
+	s := aggregate.Setting{Mechanism: GNMax, Queries: min(p.Queries, 100)}
+	noise, err := d.Least(s, budget)
+	if errors.Is(err, accountant.ErrNoBracket) {
+		return goal, false, nil
+	}
+	if err != nil {
+		return goal, false, fmt.Errorf("plan: %w", err)
+	}
+	e, err := d.Event(d.WithNoise(s, noise))
+	if err != nil {
+		return goal, false, fmt.Errorf("plan: %w", err)
+	}
+	goal.Epsilon, err = epsilon(e, goal.Delta)
+	goal.Queries = p.Queries
+	return goal, err == nil && goal.Epsilon > 0 && !math.IsInf(goal.Epsilon, 1), err
+}
+
+// holds returns a setting with the least noise that the budget takes, and as many queries
+// less as it needs to be right often enough in all worlds; nothing where none are left.
+func (p Public) holds(ctx context.Context, worlds [][]Example, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+	for range 24 {
+		fitted, fits, err := fit(s, budget)
+		if err != nil || !fits {
+			return Alternative{}, err
+		}
+		first, accuracy := Alternative{}, 1.0
+		for i, world := range worlds {
+			a, err := Evaluate(ctx, world, fitted, goal.Delta)
+			if err != nil {
+				return Alternative{}, err
+			}
+			if i == 0 {
+				first = a
+			}
+			accuracy = min(accuracy, a.Accuracy())
+		}
+		if accuracy >= goal.MinAccuracy {
+			return first, nil
+		}
+		if s.Queries == 1 {
+			break
+		}
+		if s, err = fewer(ctx, s, goal); err != nil {
+			return Alternative{}, err
+		}
+	}
+	return Alternative{}, nil
+}
+
+// fit returns a setting with the least noise, in the proportions it has, that the budget
+// takes, rounded up to six digits. False: no noise is enough.
+func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
+	d, err := described(s.Mechanism)
+	if err != nil {
+		return s, false, err
+	}
+	bare := s
+	bare.Values = nil
+	proportions := d
+	proportions.Parameters = nil
+	for _, q := range d.Parameters {
+		if v, given := s.Values[q.Name]; q.Kind == "noise" {
+			q.Ratio = v
+		} else if given {
+			bare = bare.With(q.Name, v)
+		}
+		proportions.Parameters = append(proportions.Parameters, q)
+	}
+	noise, err := proportions.Least(bare, budget)
+	if errors.Is(err, accountant.ErrNoBracket) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("plan: %w", err)
+	}
+	fitted := proportions.WithNoise(bare, noise)
+	for _, q := range d.Noise() {
+		fitted = fitted.With(q.Name, min(number.Up(fitted.Values[q.Name], 6), q.Max))
+	}
+	return fitted, d.MostNoise(fitted) <= maxPlannedNoise, nil
+}
+
+// leastEpsilon returns the epsilon of a NoPlanError.
+func (p Public) leastEpsilon(ctx context.Context, goal Goal, best Alternative) (float64, error) {
+	const absurd = 1000
+	found, err := least(goal.Epsilon, absurd, 1.04, goal.factor(best), func(epsilon float64) (bool, error) {
+		g := goal
+		g.Epsilon = number.Up(epsilon, 3)
+		return p.works(ctx, g)
+	})
+	return number.Up(found, 3), err
+}
+
+// leastTeachers returns the teachers of a NoPlanError.
+func (p Public) leastTeachers(ctx context.Context, goal Goal, best Alternative) (int, error) {
+	most := min(50*p.Teachers, maxTeachers)
+	found, err := least(float64(p.Teachers), float64(most), 1.06, goal.factor(best), func(teachers float64) (bool, error) {
+		q := p
+		q.Teachers = int(math.Ceil(teachers))
+		return q.works(ctx, goal)
+	})
+	if math.IsInf(found, 1) {
+		return 0, err
+	}
+	return int(math.Ceil(found)), err
+}
+
+// factor guesses by how much a goal is missed: labels grow with the square of epsilon and
+// of the number of teachers.
+func (g Goal) factor(best Alternative) float64 {
+	if best.ExpectedCorrect == 0 {
+		return 1.6
+	}
+	return max(1.01, math.Sqrt(g.MinLabels/best.ExpectedCorrect))
+}
+
+// least returns a number above from, at most ratio times the least, that works; +Inf if
+// none up to most does. step is where to look first.
+func least(from, most, ratio, step float64, works func(float64) (bool, error)) (float64, error) {
+	low, high := from, from
+	for ok := false; !ok; step = max(min(step, 1.6), 1.1) {
+		if low, high = high, high*step; high > most {
+			return math.Inf(1), nil
+		}
+		var err error
+		if ok, err = works(high); err != nil {
+			return 0, err
+		}
+	}
+	for high > ratio*low {
+		mid := math.Sqrt(low * high)
+		ok, err := works(mid)
 		if err != nil {
-			return first, false, err
+			return 0, err
 		}
-		if i == 0 {
-			first = a
-		}
-		if a.Accuracy() < goal.MinAccuracy {
-			return first, false, nil
+		if ok {
+			high = mid
+		} else {
+			low = mid
 		}
 	}
-	return first, true, nil
+	return high, nil
+}
+
+// works reports whether there is a plan on a ledger of its own, on fewer simulated votes.
+func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
+	worlds, err := p.worlds(roughExamples)
+	if err != nil {
+		return false, err
+	}
+	a, err := p.best(ctx, worlds, goal, goal.least(ctx))
+	if errors.Is(err, ErrNoPlan) {
+		return false, nil
+	}
+	return err == nil && p.enough(a, goal), err
 }

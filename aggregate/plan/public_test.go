@@ -5,20 +5,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 )
 
 // TestForLabels: a plan is right often enough in every world it must hold in, and keeps
 // the goal; too few teachers are told what would do.
 func TestForLabels(t *testing.T) {
-	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9}
-	p := Public{Teachers: 80, Classes: 3, Queries: 60, Accuracy: 0.85}
-	all := func(aggregate.Setting) (bool, error) { return true, nil }
-	a, err := ForLabels(t.Context(), p, goal, all)
+	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9}
+	p := Public{Teachers: 80, Classes: 3, Queries: 60, Agreement: Agreement{Accuracy: 0.85}}
+	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
 	require.NoError(t, err)
 	require.LessOrEqual(t, a.Epsilon, goal.Epsilon)
 	require.LessOrEqual(t, a.Queries, p.Queries)
-	worlds, err := p.worlds()
+	worlds, err := p.worlds(plannedExamples)
 	require.NoError(t, err)
 	require.Len(t, worlds, 2, "teachers who err together, and who do not")
 	for _, world := range worlds {
@@ -26,16 +26,69 @@ func TestForLabels(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, e.Accuracy(), goal.MinAccuracy)
 	}
-	again, err := ForLabels(t.Context(), p, goal, all)
+	again, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
 	require.NoError(t, err)
 	require.True(t, a.Equal(again.Setting), "the same numbers give the same plan")
 
-	_, err = ForLabels(t.Context(), Public{Teachers: 4, Classes: 3, Queries: 20, Accuracy: 0.9}, Goal{Epsilon: 0.5, Delta: 1e-5, MinAccuracy: 0.9}, all)
+	few := Public{Teachers: 4, Classes: 3, Queries: 200}
+	goal = Goal{Epsilon: 0.5, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9}
+	_, err = ForLabels(t.Context(), few, goal, goal.least(t.Context()))
 	var none *NoPlanError
 	require.ErrorAs(t, err, &none)
 	require.ErrorIs(t, err, ErrNoPlan)
-	require.Greater(t, none.Epsilon, 0.5)
-	require.Greater(t, none.Teachers, 4)
+	require.NoError(t, few.Remedy(t.Context(), none))
+	goal.Epsilon = none.Epsilon
+	works, err := few.works(t.Context(), goal)
+	require.NoError(t, err)
+	require.True(t, works, "what is said to do does")
+	few.Teachers, goal.Epsilon = none.Teachers, 0.5
+	works, err = few.works(t.Context(), goal)
+	require.NoError(t, err)
+	require.True(t, works)
+}
+
+// TestForLabelsAsksTheBudget: a ledger that takes less noise than Rényi divergences gives
+// more labels, and one that takes none no plan.
+func TestForLabelsAsksTheBudget(t *testing.T) {
+	goal := Goal{Epsilon: 2, Delta: 1e-5, MinAccuracy: 0.9}
+	p := Public{Teachers: 100, Classes: 3, Queries: 1000}
+	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
+	require.NoError(t, err)
+	generous := goal
+	generous.Epsilon = 2.2
+	b, err := ForLabels(t.Context(), p, goal, generous.least(t.Context()))
+	require.NoError(t, err)
+	require.Greater(t, b.ExpectedCorrect, 1.05*a.ExpectedCorrect)
+	_, err = ForLabels(t.Context(), p, goal, func(func(float64) (accountant.Event, error)) (float64, error) {
+		return 0, &accountant.NoBracketError{Parameter: "noise", Epsilon: 3, Target: accountant.Target{Epsilon: 2, Delta: 1e-5}}
+	})
+	require.ErrorIs(t, err, ErrNoPlan)
+}
+
+// TestCalibrate: what a simulation was made with is found again, to what 5,000 queries
+// tell.
+func TestCalibrate(t *testing.T) {
+	for _, want := range []Agreement{{0.87, 0.4, 0.7}, {0.55, 0.12, 0.3}, {0.7, 0.6, 0.95}} {
+		s := Simulation{Teachers: 60, Classes: 6, Queries: 5000, Accuracy: want.Accuracy, Correlation: want.Correlation, Confusion: want.Confusion}
+		examples, err := s.Examples(aggregate.SeedKey(3))
+		require.NoError(t, err)
+		got, err := Calibrate(examples)
+		require.NoError(t, err)
+		require.InDelta(t, want.Accuracy, got.Accuracy, 0.021)
+		require.InDelta(t, want.Correlation, got.Correlation, 0.031)
+		require.InDelta(t, want.Confusion, got.Confusion, 0.031)
+		_, err = Calibrate(examples[:leastCalibration-1])
+		require.ErrorIs(t, err, ErrFewExamples)
+	}
+	votes := make([]aggregate.Histogram, 40)
+	for i := range votes {
+		var err error
+		votes[i], err = aggregate.NewHistogram([]int{0, 9})
+		require.NoError(t, err)
+	}
+	got, err := Calibrate(PluralityExamples(votes))
+	require.NoError(t, err)
+	require.Equal(t, Agreement{Accuracy: 0.99, Correlation: 0.01, Confusion: 1}, got, "teachers who are never wrong")
 }
 
 // TestClearlyRight: noise that drowns the votes leaves a guess, little noise certainty.

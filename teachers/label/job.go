@@ -70,6 +70,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	}
 	result, err := j.result(ctx, s, count)
 	result.Resumed, result.Complete = done.Recorded, done.Complete
+	result.Entry, result.SHA256 = done.Entry, done.SHA256
 	if err != nil || found != nil {
 		return result, err
 	}

@@ -2,6 +2,7 @@ package label
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -58,8 +59,10 @@ type Result struct {
 	Epsilon                   float64           // of these labels by themselves, at Delta, rounded up
 	Delta                     float64
 	Releasable                bool
-	Resumed                   bool // the run had been charged before
-	Complete                  bool // and was complete: nothing was drawn
+	Resumed                   bool              // the run had been charged before
+	Complete                  bool              // and was complete: nothing was drawn
+	Entry                     int64             // of the ledger, that this run is
+	SHA256                    [sha256.Size]byte // of the labels, which the ledger commits to
 	// Of the ledger as a whole.
 	Account ledger.Config
 	Claim   float64           // epsilon at Delta of everything released under it

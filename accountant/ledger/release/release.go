@@ -61,6 +61,10 @@ type Out struct {
 type Done struct {
 	Recorded bool // the release had been charged before
 	Complete bool // and its file was there, as it was committed: nothing was drawn
+	// Entry is the number in the ledger of the first of its reservations, and SHA256 the
+	// hash of the file, which is committed for all of them.
+	Entry  int64
+	SHA256 [sha256.Size]byte
 }
 
 // KeyName returns a public name for a key, or for what was derived from it, that tells
@@ -112,6 +116,9 @@ func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 	if err := crash.Point(ctx, "reserved"); err != nil {
 		return done, err
 	}
+	if len(reservations) > 0 {
+		done.Entry = reservations[0].Entry()
+	}
 	committed := b.Ledger.Committed(reservations...)
 	there, err := r.Out.there()
 	switch {
@@ -120,7 +127,7 @@ func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 	case there && !committed:
 		return done, r.Out.errExists()
 	case there && !r.Redraw:
-		if err := b.verify(r, reservations, hasKey); err != nil {
+		if done.SHA256, err = b.verify(r, reservations, hasKey); err != nil {
 			return done, err
 		}
 		done.Complete = true
@@ -131,7 +138,7 @@ func (b *Book) Release(ctx context.Context, r Release) (Done, error) {
 		return done, &Error{What: "the key of the unfinished run is gone: " + r.Key.File,
 			Why: "some of it may have been drawn, and with another key it would be a second time", Fix: "restore the file; what the run was charged is spent", Check: true}
 	default:
-		if err := b.draw(ctx, r, reservations, key); err != nil {
+		if done.SHA256, err = b.draw(ctx, r, reservations, key); err != nil {
 			return done, err
 		}
 	}
@@ -182,8 +189,9 @@ func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservati
 	return run.ReserveBatch(r.Events)
 }
 
-// draw draws, commits, keeps the head and gives the file its name.
-func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reservation, key rng.Key) error {
+// draw draws, commits, keeps the head and gives the file its name. It returns the hash of
+// the file.
+func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reservation, key rng.Key) (sum [sha256.Size]byte, err error) {
 	release := func(out io.Writer) error {
 		file := hashed{out: out, sum: sha256.New()}
 		if err := r.Draw(reservations, key, &file); err != nil {
@@ -197,6 +205,7 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 				return err
 			}
 		}
+		sum = [sha256.Size]byte(file.sum.Sum(nil))
 		if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
 			return fmt.Errorf("release: %w", err)
 		}
@@ -209,29 +218,31 @@ func (b *Book) draw(ctx context.Context, r Release, reservations []*ledger.Reser
 		return crash.Point(ctx, "kept")
 	}
 	if r.Out.Path == "" {
-		return release(io.Discard)
+		err = release(io.Discard)
+		return sum, err
 	}
 	durable.Sweep(r.Out.Path, r.Out.Tag) // what this run left when it was killed: the ledger is ours
 	if err := durable.WriteTagged(r.Out.Path, r.Out.Tag, r.Out.Mode, release); err != nil {
-		return err
+		return sum, err
 	}
-	return crash.Point(ctx, "named")
+	return sum, crash.Point(ctx, "named")
 }
 
-// verify compares the file of a complete release with what it committed.
-func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) error {
+// verify compares the file of a complete release with what it committed, and returns its
+// hash.
+func (b *Book) verify(r Release, reservations []*ledger.Reservation, hasKey bool) (sum [sha256.Size]byte, err error) {
 	file, err := r.read()
 	if err != nil {
-		return &Error{What: r.Out.Path + " cannot be read", Err: err}
+		return sum, &Error{What: r.Out.Path + " cannot be read", Err: err}
 	}
 	if err := b.Ledger.CommitBatch(file.outcomes(reservations)); err != nil {
 		fix := "restore the file; its key is destroyed and nothing is drawn again"
 		if hasKey {
 			fix = "move it away and run the command again, which repeats what was released"
 		}
-		return &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
+		return sum, &Error{What: r.Out.Path + " is not what was released", Why: "its hash is not the one that the ledger has committed", Fix: fix, Check: true, Err: err}
 	}
-	return nil
+	return [sha256.Size]byte(file.sum.Sum(nil)), nil
 }
 
 // read returns the hash of the file, and lets the caller read it.

@@ -2,6 +2,7 @@ package release_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -89,11 +90,13 @@ func TestTheOrder(t *testing.T) {
 	})
 	done, err := do(ctx, f, r)
 	require.NoError(t, err)
-	require.Equal(t, release.Done{}, done)
+	file, err := os.ReadFile(r.Out.Path)
+	require.NoError(t, err)
+	require.Equal(t, release.Done{Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Equal(t, []string{"key", "reserved", "drawn", "committed", "kept", "named", "done"}, seen)
 	done, err = do(t.Context(), f, r)
 	require.NoError(t, err)
-	require.Equal(t, release.Done{Recorded: true, Complete: true}, done)
+	require.Equal(t, release.Done{Recorded: true, Complete: true, Entry: 1, SHA256: sha256.Sum256(file)}, done)
 	require.Empty(t, *warned)
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/teachers/label"
-	"github.com/pate-go/pate/teachers/votes"
 )
 
 // labelFlags are the flags of `pate label`.
@@ -53,14 +52,20 @@ written. The labels get their name only when the ledger has committed them:
                    no line: not asked, as --answers were given before
 
 Without --mechanism it plans: mechanism, noise and how many queries to ask, from
-public numbers alone (teachers, classes, queries, the budget, and how often a
-teacher is right if --teacher-accuracy says so). The plan is shown before it is
+public numbers alone: teachers, classes, queries, the budget, and how good the
+teachers are. That is --teacher-accuracy, how often one of them is right;
+--correlation, whether they err on the same queries, 0 to 1; and --confusion, whether
+they then name the same wrong class. --calibrate-on finds all three from the votes of
+the teachers on public rows whose labels are known. The plan is shown before it is
 charged, with --yes or a terminal's answer. With --mechanism, noise that is left
 out is the least for which this run fits what is left of the budget. Neither looks
-at votes. A budget is refused where labels would rarely be right (--min-accuracy),
-unless forced; then nothing is charged, and what would work is told.
+at votes. A budget is refused where labels would rarely be right (--min-accuracy) or
+fewer than three for each class; nothing is charged then, and what would work is told.
 
-Votes are checked first, as pate check does: what fails there stops here.
+Votes are checked first, as pate check does: what fails there stops here. Where
+FILE.manifest.json lies beside the votes, the number of teachers must be what it says.
+--force waives a refusal of noise; --force=few, --force=duplicates and --force=checks
+waive what they name. With equal teachers, epsilon is not true.
 
 Interrupted, run the same command again: it goes on at no further cost, and
 what was drawn comes out again bit for bit. The key of the noise lies beside
@@ -117,7 +122,7 @@ is proved). They are no filter; one goes by Rényi divergences.`,
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
-	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all, and has 13 to 19 % more labels")
+	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all, and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
 	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
 	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
 	shell.Complete(cmd, map[string]shell.Values{
@@ -132,7 +137,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	given := cmd.Flags().Changed
 	var d aggregate.Description
 	var s aggregate.Setting
-	err := f.checkPlanning(f.Mechanism == "")
+	err := f.checkPlanning(cmd, f.Mechanism == "")
 	if f.Mechanism != "" && err == nil {
 		d, s, err = f.Setting(cmd, false)
 	}
@@ -155,7 +160,7 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 		return s, usage("mechanisms", "--predictions is for mechanisms that compare votes with them, not %s", d.Name)
 	case given("failure-delta") && (f.mode != "filter" || !(f.failure > 0 && f.failure < g.Delta)):
 		return s, usage("privacy", "--failure-delta is part of --delta, of a ledger with --mode filter")
-	case f.mode == "filter" && f.accountant == "pld":
+	case f.mode == "filter" && f.accountant == "pld" && (f.Mechanism != "" || given("mode")):
 		return s, usage("privacy", "--accountant pld: loss distributions are no filter; they claim with --mode reserved")
 	case f.pool == "":
 		return s, usage("votes", "--pool is empty: it names the public data set that the queries come from")
@@ -196,6 +201,9 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	if given("delta") {
 		c.Expect.Delta = g.Delta
 	}
+	if f.Mechanism == "" && !given("mode") && !given("failure-delta") {
+		f.whole(&c)
+	}
 	c.Expect.Epsilon, c.Warn = f.epsilon, g.Warn
 	if g.Seeded {
 		c.Seed = &g.Seed
@@ -206,7 +214,20 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	return c, nil
 }
 
+// whole makes a ledger that is new one of mode reserved, for a plan that spends all of it:
+// nothing could be charged later, and a fixed list of charges buys more labels than a
+// filter does.
+func (f *labelFlags) whole(c *label.Config) {
+	// What is wrong with a ledger is told where it is opened.
+	if _, fresh, err := (release.File{Path: f.ledger}).Look(); err == nil && fresh {
+		c.Account.Mode = ledger.Reserved
+	}
+}
+
 func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string) error {
+	if err := f.force.misplaced(args); err != nil {
+		return err
+	}
 	s, err := f.check(cmd, g)
 	if err != nil {
 		return err
@@ -219,7 +240,10 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if c.Votes, err = f.Open(cmd.Context(), args); err != nil {
 		return err
 	}
-	if err := f.checkVotes(cmd, g, args); err != nil {
+	if err := f.checkVotes(cmd, g, args, c.Votes); err != nil {
+		return err
+	}
+	if err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {
 		return err
 	}
 	c.Accept = f.worthIt(g, &c)
@@ -236,7 +260,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 		return labelError(err, c.Setting)
 	}
 	f.tell(g, result)
-	if err := writeLabelReport(g, result); err != nil {
+	if err := f.writeReport(cmd.Context(), g, c, result); err != nil {
 		return err
 	}
 	if result.Answered == 0 {
@@ -267,6 +291,9 @@ func labelError(err error, s aggregate.Setting) error {
 	return shell.FaultError(err, "votes")
 }
 
+// absurdEpsilon is where a budget stops protecting anybody: e^20 is above 10^8.
+const absurdEpsilon = 20
+
 // tell says on stderr what a person should know of the run.
 func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 	if r.Calibrated {
@@ -277,6 +304,9 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 		g.Logf("%s is what was released; nothing was drawn or charged", f.out)
 	case r.Resumed:
 		g.Logf("went on with the run that was charged before, at no further cost")
+	}
+	if r.Account.Epsilon > absurdEpsilon {
+		g.Warn(fmt.Sprintf("a budget of epsilon %g protects next to nothing: an attacker who is sure of all but one record can be right about it nearly always", r.Account.Epsilon))
 	}
 	if !r.Releasable {
 		g.Logf("NOT releasable: the noise comes from a seed")
@@ -299,30 +329,4 @@ func describeChosen(s aggregate.Setting) string {
 		return ""
 	}
 	return shell.FlagsOf(d, s, aggregate.Parameter.Chosen)
-}
-
-// checkVotes checks the files as pate check does. What fails stops the label. Notes go to
-// stderr: they tell of the votes and must not leave.
-func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string) error {
-	report, err := f.Check(cmd.Context(), args)
-	if err != nil {
-		return err
-	}
-	if f.force {
-		return nil
-	}
-	for _, finding := range report.Findings() {
-		switch {
-		case finding.Level == votes.LevelNote:
-			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
-		case finding.Level == votes.LevelFail && report.FirstInvalid == nil: // invalid votes are refused where they are read
-			return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
-				Why: "one teacher must be one share of the private data, or epsilon is not what it says", Fix: "see pate check; --force charges nevertheless", Topic: "votes"}
-		}
-	}
-	if report.Teachers > report.Queries && !report.Counts && !cmd.Flags().Changed("teachers") {
-		return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%d teachers and %d queries: is the file transposed?", report.Teachers, report.Queries),
-			Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: "give --transpose, or confirm with --teachers " + fmt.Sprint(report.Teachers), Topic: "votes"}
-	}
-	return nil
 }

@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
@@ -28,33 +26,29 @@ const schemaRefusal = "pate.refusal/1"
 
 // planningFlags say how a label plans, and how right its labels must be.
 type planningFlags struct {
+	shell.AgreementFlags
 	minAccuracy float64
-	accuracy    float64
-	correlation float64
-	confusion   float64
-	yes, force  bool
+	yes         bool
+	force       waivers
 }
 
 func (f *planningFlags) addPlanning(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often a clear vote, 80 % for one class, must get its class")
-	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, fmt.Sprintf("without --mechanism: how often one teacher is right, from public data (default %g)", plan.CautiousAccuracy))
-	flags.Float64Var(&f.correlation, "correlation", 0, "without --mechanism: of two teachers being right (default: the plan holds for small and large)")
-	flags.Float64Var(&f.confusion, "confusion", plan.DefaultConfusion, "without --mechanism: share of wrong votes on one class")
+	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0.9, "how often labels must be what the plurality says: those of a plan; with --mechanism a clear vote's, 80 % for one class")
+	f.AddAgreement(cmd)
 	flags.BoolVar(&f.yes, "yes", false, "without --mechanism: charge the plan without asking")
-	flags.BoolVar(&f.force, "force", false, "charge even if labels would rarely be right")
+	f.force.addTo(flags)
+	shell.Complete(cmd, map[string]shell.Values{"force": shell.Suggested(waivable...)})
 }
 
-func (f *planningFlags) checkPlanning(planned bool) error {
+func (f *planningFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	switch {
 	case !(f.minAccuracy >= 0 && f.minAccuracy < 1):
 		return shell.UsageError("mechanisms", fmt.Errorf("--min-accuracy %v: must be in [0, 1)", f.minAccuracy))
-	case !(f.accuracy >= 0 && f.accuracy < 1):
-		return shell.UsageError("mechanisms", fmt.Errorf("--teacher-accuracy %v: must be in (0, 1)", f.accuracy))
 	case !planned && f.yes:
 		return shell.UsageError("mechanisms", errors.New("--yes is for plans, without --mechanism"))
 	}
-	return nil
+	return f.CheckAgreement(cmd)
 }
 
 // refusalReport is the JSON of a label that would waste its budget.
@@ -68,6 +62,7 @@ type refusalRemedies struct {
 	Epsilon  float64 `json:"epsilon,omitempty"`
 	Queries  int     `json:"queries,omitempty"`
 	Teachers int     `json:"teachers,omitempty"`
+	Accuracy float64 `json:"teacher_accuracy,omitempty"` // that epsilon and teachers take for granted
 }
 
 // refuse says why nothing was charged, and what would work.
@@ -87,121 +82,96 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if would.Queries > 0 {
 		ways = append(ways, fmt.Sprintf("%d queries", would.Queries))
 	}
-	fix := "have more teachers, or raise --epsilon"
+	fix := "have more teachers, or a larger budget; what is left of a ledger may be left unspent"
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
+		if would.Accuracy > 0 {
+			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --calibrate-on measures", 100*would.Accuracy)
+		}
 	}
 	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix, Topic: "mechanisms"}
 }
 
 // public returns what is public about votes.
 func (f *planningFlags) public(v *votes.Source) plan.Public {
-	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Accuracy: f.accuracy, Correlation: f.correlation, Confusion: f.confusion}
+	return plan.Public{Teachers: v.Teachers(), Classes: v.Classes(), Queries: v.Queries(), Agreement: f.Agreement}
 }
 
 // planned chooses mechanism, noise and queries from public numbers, or finds what was
 // chosen before, and narrows the votes to the queries.
 func (f *labelFlags) planned(cmd *cobra.Command, g *shell.Globals, c *label.Config, args []string) error {
-	from, _ := c.Votes.Range()
-	s, from, to, found, err := label.Recorded(f.ledger, f.pool, from)
-	if err != nil {
-		return labelError(err, s)
-	}
-	if !found {
-		a, err := f.plan(cmd.Context(), g, c)
-		if err != nil {
-			return err
-		}
-		s = a.Setting
-		from, _ = c.Votes.Range()
-		to = from + s.Queries
-		command := planCommand(s, from)
-		g.Logf("plan for %d teachers, from public numbers alone: pate label %s %s", c.Votes.Teachers(), strings.Join(args, " "), command)
-		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for epsilon %s",
-			s.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy(), shell.FormatEpsilon(a.Epsilon, false))
-		if f.accuracy == 0 {
-			g.Logf("it holds for teachers who are right %.0f %% of the time; --teacher-accuracy, measured on public rows, may give more labels", 100*plan.CautiousAccuracy)
-		}
-		if err := f.confirm(cmd, a); err != nil {
-			return err
-		}
-	}
-	c.Setting = aggregate.Setting{Mechanism: s.Mechanism, Values: s.Values}
-	f.Queries = fmt.Sprintf("%d:%d", from, to)
-	c.Votes, err = f.Open(cmd.Context(), args)
-	return err
-}
-
-// planCommand writes a plan as the flags of pate label.
-func planCommand(s aggregate.Setting, from int) string {
-	d, err := mechanisms.Find(s.Mechanism)
-	if err != nil { // as for no mechanism that was planned
-		return ""
-	}
-	return fmt.Sprintf("--mechanism %s %s --queries %d:%d", s.Mechanism, shell.FlagsOf(d, s, func(aggregate.Parameter) bool { return true }), from, from+s.Queries)
-}
-
-// plan plans a new run.
-func (f *labelFlags) plan(ctx context.Context, g *shell.Globals, c *label.Config) (plan.Alternative, error) {
 	if c.Votes.Teachers() < 2 {
-		return plan.Alternative{}, shell.UsageError("votes", errors.New("--teachers is needed for a plan: the file does not show how many there are"))
+		return shell.UsageError("votes", errors.New("--teachers is needed for a plan: the file does not show how many there are"))
 	}
-	file := release.File{Path: c.Ledger, New: c.Account, Expect: c.Expect}
-	if c.Seed != nil {
-		file.New.Noise = ledger.SeededNoise
-	} else {
-		file.New.Noise = ledger.SecretNoise
+	goal := plan.Goal{MinAccuracy: f.minAccuracy}
+	if !f.force.has(waiveFew) {
+		goal.MinLabels = plan.LeastPerClass * float64(c.Votes.Classes())
 	}
-	account, fresh, err := file.Look()
-	if err != nil {
-		return plan.Alternative{}, labelError(err, c.Setting)
-	}
-	var book *ledger.Ledger
-	if fresh {
-		book, err = ledger.Open("", account)
-	} else {
-		var open *release.Book
-		if open, err = file.Open(ctx, account); err == nil {
-			book = open.Ledger
-		}
-	}
-	if err != nil {
-		return plan.Alternative{}, labelError(err, c.Setting)
-	}
-	defer book.Close()
-	fits := func(s aggregate.Setting) (bool, error) {
-		d, err := mechanisms.Find(s.Mechanism)
-		if err != nil {
-			return false, err
-		}
-		e, err := d.Event(s)
-		if err != nil {
-			return false, err
-		}
-		switch err := book.Try(e); {
-		case errors.Is(err, ledger.ErrBudgetExceeded):
-			return false, nil
-		case err != nil:
-			return false, labelError(err, c.Setting)
-		}
-		return true, nil
-	}
-	goal := plan.Goal{Epsilon: account.Epsilon, Delta: account.Delta, MinAccuracy: f.minAccuracy}
-	a, err := plan.ForLabels(ctx, f.public(c.Votes), goal, fits)
+	planned, a, err := label.Plan(cmd.Context(), *c, f.public(c.Votes), goal)
 	var none *plan.NoPlanError
-	if errors.As(err, &none) {
-		would := refusalRemedies{Teachers: none.Teachers}
-		if !math.IsInf(none.Epsilon, 1) {
-			would.Epsilon = none.Epsilon
+	switch {
+	case errors.As(err, &none):
+		return f.noPlan(g, c, none)
+	case err != nil:
+		return labelError(err, c.Setting)
+	case a != nil:
+		g.Logf("plan for %d teachers, from public numbers alone: pate label %s %s", c.Votes.Teachers(), strings.Join(args, " "), shell.LabelFlags(a.Setting, firstOf(planned.Votes)))
+		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
+			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
+		if err := f.tellAssumption(cmd.Context(), g, c, *a); err != nil {
+			return err
 		}
-		return a, refuse(g, fmt.Sprintf("no plan gives labels that are what the plurality says %.0f %% of the time, with %d teachers and what is left of epsilon %g",
-			100*f.minAccuracy, c.Votes.Teachers(), account.Epsilon), would)
+		if err := f.confirm(cmd); err != nil {
+			return err
+		}
 	}
-	return a, err
+	*c = planned
+	return nil
+}
+
+func firstOf(v *votes.Source) int {
+	from, _ := v.Range()
+	return from
+}
+
+// noPlan says why no plan is worth the budget, and what would be.
+func (f *labelFlags) noPlan(g *shell.Globals, c *label.Config, none *plan.NoPlanError) error {
+	would := refusalRemedies{Teachers: none.Teachers}
+	if none.Epsilon > 0 && !math.IsInf(none.Epsilon, 1) {
+		would.Epsilon = none.Epsilon
+	}
+	if f.Accuracy == 0 {
+		would.Accuracy = plan.UsualAccuracy
+	}
+	why := fmt.Sprintf("no plan gives labels that are what the plurality says %.0f %% of the time, with %d teachers and what is left of epsilon %g",
+		100*f.minAccuracy, c.Votes.Teachers(), none.Goal.Epsilon)
+	if none.Best.Queries > 0 {
+		why = fmt.Sprintf("what is left of epsilon %g carries %s labels that are what the plurality says %.0f %% of the time, with %d teachers: fewer than %d for each of %d classes",
+			none.Goal.Epsilon, shell.FormatExpected(none.Best.ExpectedCorrect, false), 100*f.minAccuracy, c.Votes.Teachers(), plan.LeastPerClass, c.Votes.Classes())
+	}
+	return refuse(g, why, would)
+}
+
+// tellAssumption says what a plan takes for granted where nothing is declared, and what
+// becomes of its labels where that does not hold.
+func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *label.Config, a plan.Alternative) error {
+	if f.Accuracy != 0 {
+		return nil
+	}
+	const weak = 0.6
+	p := f.public(c.Votes)
+	p.Accuracy, p.Correlation = weak, 0.1
+	e, err := p.Expect(ctx, a.Setting, c.Account.Delta)
+	if err != nil {
+		return err
+	}
+	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would be what the plurality says: --teacher-accuracy or --calibrate-on plan for yours",
+		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
+	return nil
 }
 
 // confirm asks before a budget goes that cannot be had back.
-func (f *labelFlags) confirm(cmd *cobra.Command, a plan.Alternative) error {
+func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	if f.yes {
 		return nil
 	}
@@ -209,7 +179,7 @@ func (f *labelFlags) confirm(cmd *cobra.Command, a plan.Alternative) error {
 	if !terminal || !term.IsTerminal(int(in.Fd())) {
 		return shell.UsageError("mechanisms", errors.New("--yes is needed: the plan above spends budget that cannot be had back; or give its --mechanism"))
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "charge epsilon %s for it? [y/N] ", shell.FormatEpsilon(a.Epsilon, false))
+	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return shell.UsageError("mechanisms", errors.New("nothing was charged"))
@@ -221,8 +191,13 @@ func (f *labelFlags) confirm(cmd *cobra.Command, a plan.Alternative) error {
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
 		d, err := mechanisms.Find(s.Mechanism)
-		if err != nil || f.force || !plan.Plannable(d) || c.Votes.Teachers() < 1 {
+		if err != nil || f.force.has(waiveNoise) || c.Votes.Teachers() < 1 {
 			return err
+		}
+		if d.Predicts { // what it answers where the votes are far from the prediction
+			s = aggregate.Setting{Mechanism: plan.GNMax, Queries: s.Queries}.With("sigma", s.Values["sigma2"])
+		} else if !plan.Plannable(d) { // package label asks what these need
+			return nil
 		}
 		teachers, classes := c.Votes.Teachers(), c.Votes.Classes()
 		clear, unanimous, err := plan.ClearlyRight(s, teachers, classes)

@@ -1,10 +1,14 @@
 package label
 
 import (
+	"context"
+	"encoding/hex"
 	"strconv"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/label"
@@ -40,7 +44,17 @@ type labelReport struct {
 	Resumed    bool               `json:"resumed"`
 	Complete   bool               `json:"complete"`   // before this command
 	Accountant accountant.Method  `json:"accountant"` // who proved the claim of the ledger
-	Ledger     labelLedger        `json:"ledger"`
+	// Expected is what teachers as good as declared would give; nil where that is not known.
+	Expected    *labelExpected `json:"expected,omitempty"`
+	LedgerEntry int64          `json:"ledger_entry"`
+	SHA256      string         `json:"sha256"` // of the labels, which the entry commits to
+	Ledger      labelLedger    `json:"ledger"`
+}
+
+// labelExpected is what was expected of the labels before any vote was looked at.
+type labelExpected struct {
+	Answered float64 `json:"answered"`
+	Right    float64 `json:"right"` // what the plurality says
 }
 
 // labelLedger is the ledger as a whole, after the run.
@@ -62,7 +76,8 @@ func newLabelReport(r label.Result) labelReport {
 		Sigma: v["sigma"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Scale: v["scale"], Lambda: v["lambda"], B1: v["b1"], B2: v["b2"],
 		Answers: int(v["answers"]), Failures: int(v["failures"]),
 		Calibrated: r.Calibrated, Resumed: r.Resumed, Complete: r.Complete,
-		Accountant: r.By,
+		Accountant:  r.By,
+		LedgerEntry: r.Entry, SHA256: hex.EncodeToString(r.SHA256[:]),
 		Ledger: labelLedger{
 			Unit: r.Account.Unit, Relation: r.Account.Relation, Mode: r.Account.Mode,
 			Budget: r.Account.Epsilon, Claim: r.Claim, LeftRho: r.Left.Rho,
@@ -74,8 +89,28 @@ func newLabelReport(r label.Result) labelReport {
 	return report
 }
 
-func writeLabelReport(g *shell.Globals, r label.Result) error {
+// expected returns what to expect of a run from public numbers; nil where that cannot be
+// said.
+func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Result) (*labelExpected, error) {
+	d, err := mechanisms.Find(r.Setting.Mechanism)
+	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
+		return nil, err
+	}
+	a, err := f.public(c.Votes).Expect(ctx, r.Setting, r.Delta)
+	if err != nil {
+		return nil, err
+	}
+	return &labelExpected{Answered: a.ExpectedAnswers, Right: a.ExpectedCorrect}, nil
+}
+
+func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.Config, r label.Result) error {
 	report := newLabelReport(r)
+	if g.ParsedFormat() == table.JSON {
+		var err error
+		if report.Expected, err = f.expected(ctx, c, r); err != nil {
+			return err
+		}
+	}
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, report)

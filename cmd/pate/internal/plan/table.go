@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +97,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 		return err
 	}
 	if f.labels != "" {
-		if err := f.rightLabels(cmd, examples); err != nil {
+		if err := shell.RightLabels(cmd.Context(), f.labels, votes.Options{Classes: examples[0].Votes.Classes()}, examples); err != nil {
 			return err
 		}
 	}
@@ -147,42 +146,6 @@ func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return nil
-}
-
-// rightLabels replaces what counts as right. A file of labels is one of the votes of
-// one teacher, who is always right.
-func (f *planTableFlags) rightLabels(cmd *cobra.Command, examples []plan.Example) error {
-	opt := votes.Options{Classes: examples[0].Votes.Classes(), To: len(examples)}
-	source, err := votes.Open(cmd.Context(), []string{oneTeacher(f.labels)}, opt)
-	if err != nil {
-		return shell.FaultError(err, "votes")
-	}
-	for ballot, err := range source.Histograms(cmd.Context()) {
-		if err != nil {
-			return shell.FaultError(err, "votes")
-		}
-		examples[ballot.Query].Label = -1
-		for class, n := range ballot.Histogram.Reveal() {
-			if n > 0 {
-				examples[ballot.Query].Label = class
-			}
-		}
-		if examples[ballot.Query].Label < 0 {
-			return shell.InputError(fmt.Errorf("%s: query %d has no label", f.labels, ballot.Query), "each query needs its right class", "give all of them", "votes")
-		}
-	}
-	return nil
-}
-
-// oneTeacher returns a pattern that only this file matches: a path by itself would be read
-// as a matrix.
-func oneTeacher(path string) string {
-	if path == "" {
-		return path
-	}
-	last := len(path) - 1
-	escape := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`)
-	return escape.Replace(path[:last]) + "[" + path[last:] + "]"
 }
 
 func writePlanTable(g *shell.Globals, r planTableReport) error {

@@ -35,11 +35,19 @@ func (c *choice) Type() string   { return "string" }
 
 // Set stores a word that is allowed.
 func (c *choice) Set(word string) error {
-	if !slices.Contains(c.allowed, word) {
-		return fmt.Errorf("must be one of %s%s", strings.Join(c.allowed, ", "), didYouMean(word, c.allowed))
+	if err := OneOf(word, c.allowed); err != nil {
+		return err
 	}
 	*c.value = word
 	return nil
+}
+
+// OneOf refuses a word that is not in a list, with the nearest one that is.
+func OneOf(word string, allowed []string) error {
+	if slices.Contains(allowed, word) {
+		return nil
+	}
+	return fmt.Errorf("must be one of %s%s", strings.Join(allowed, ", "), didYouMean(word, allowed))
 }
 
 // CompleteChoices lets shells complete the values of all choices of cmd and of the

@@ -1,0 +1,65 @@
+package label
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// A waiver lets a label through that would be refused for one reason. Those under which
+// epsilon may not be true have to be named; --force by itself is noise.
+const (
+	waiveNoise      = "noise"      // labels would rarely be right
+	waiveFew        = "few"        // the budget carries too few labels
+	waiveDuplicates = "duplicates" // two teachers vote alike everywhere
+	waiveChecks     = "checks"     // whatever else pate check fails on
+)
+
+// waivable lists all of them.
+var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks}
+
+// waivers are those that were named.
+type waivers []string
+
+func (w *waivers) addTo(flags *pflag.FlagSet) {
+	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks waives these, and only what is named")
+	flags.Lookup("force").NoOptDefVal = waiveNoise
+}
+
+func (w *waivers) String() string { return strings.Join(*w, ",") }
+func (w *waivers) Type() string   { return "what" }
+
+// Set adds the waivers of a list with commas.
+func (w *waivers) Set(list string) error {
+	for _, word := range strings.Split(list, ",") {
+		switch {
+		case slices.Contains(waivable, word):
+			*w = append(*w, word)
+		case word == "shape" || word == "transposed":
+			return errors.New("the shape is not waived: confirm it with --teachers N, or give --transpose")
+		case word == "true" || word == "false" || word == "all":
+			return fmt.Errorf("name what is waived: %s", strings.Join(waivable, ", "))
+		default:
+			return shell.OneOf(word, waivable)
+		}
+	}
+	return nil
+}
+
+// has reports whether a refusal is waived.
+func (w waivers) has(what string) bool { return slices.Contains(w, what) }
+
+// misplaced refuses `--force duplicates`, which would be a file of votes.
+func (w waivers) misplaced(args []string) error {
+	for _, arg := range args {
+		if len(w) > 0 && slices.Contains(waivable, arg) {
+			return shell.UsageError("votes", fmt.Errorf("%q is no file of votes: waivers stand behind an equals sign, --force=%s", arg, arg))
+		}
+	}
+	return nil
+}

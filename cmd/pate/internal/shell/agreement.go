@@ -1,0 +1,102 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// AgreementFlags say how good the teachers are, for plans; commands that plan have the
+// same ones.
+type AgreementFlags struct {
+	plan.Agreement
+	CalibrateOn string
+}
+
+// AddAgreement adds the flags.
+func (f *AgreementFlags) AddAgreement(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.Accuracy, "teacher-accuracy", 0, fmt.Sprintf("how often one teacher is right, from public data (default %g)", plan.UsualAccuracy))
+	flags.Float64Var(&f.Correlation, "correlation", 0, fmt.Sprintf("do teachers err on the same queries: 0 each on its own, 1 all on the same; teachers of one kind have 0.1 (weak) to 0.6 (default %g)", plan.DefaultCorrelation))
+	flags.Float64Var(&f.Confusion, "confusion", 0, fmt.Sprintf("do they err alike: share of a query's wrong votes on one class, 1 with two classes (default %g)", plan.DefaultConfusion))
+	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: finds the three above")
+	Complete(cmd, map[string]Values{"calibrate-on": Files("npy", "csv")})
+}
+
+// AgreementGiven reports whether any of the flags was given.
+func (f *AgreementFlags) AgreementGiven(cmd *cobra.Command) bool {
+	for _, name := range []string{"teacher-accuracy", "correlation", "confusion", "calibrate-on"} {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckAgreement refuses values that are none.
+func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
+	given := cmd.Flags().Changed
+	for name, v := range map[string]float64{"teacher-accuracy": f.Accuracy, "correlation": f.Correlation} {
+		if given(name) && !(v > 0 && v < 1) {
+			return UsageError("mechanisms", fmt.Errorf("--%s %v: must lie between 0 and 1, such as 0.85", name, v))
+		}
+		if given(name) && f.CalibrateOn != "" {
+			return UsageError("mechanisms", fmt.Errorf("--%s or --calibrate-on, which finds it, not both", name))
+		}
+	}
+	switch {
+	case given("confusion") && !(f.Confusion > 0 && f.Confusion <= 1):
+		return UsageError("mechanisms", fmt.Errorf("--confusion %v: must be above 0 and at most 1", f.Confusion))
+	case given("confusion") && f.CalibrateOn != "":
+		return UsageError("mechanisms", errors.New("--confusion or --calibrate-on, which finds it, not both"))
+	case given("calibrate-on") && !strings.Contains(f.CalibrateOn, ","):
+		return UsageError("mechanisms", fmt.Errorf("--calibrate-on %q: must be VOTES,LABELS: two files with a comma between them", f.CalibrateOn))
+	}
+	return nil
+}
+
+// Calibrate finds the agreement by the votes and labels of --calibrate-on, if it was
+// given. The votes are written as those of the command; teachers is how many there must
+// be, 0 if that is not known.
+func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) error {
+	if f.CalibrateOn == "" {
+		return nil
+	}
+	opt, err := of.Options()
+	if err != nil {
+		return err
+	}
+	opt.From, opt.To, opt.Spool, opt.Teachers = 0, 0, nil, 0
+	if opt.Counts {
+		opt.Teachers = teachers
+	}
+	comma := strings.LastIndex(f.CalibrateOn, ",")
+	path, labels := f.CalibrateOn[:comma], f.CalibrateOn[comma+1:]
+	source, err := votes.Open(ctx, []string{path}, opt)
+	if err != nil {
+		return FaultError(err, "votes")
+	}
+	if n := source.Teachers(); teachers > 0 && n > 0 && n != teachers {
+		return InputError(fmt.Errorf("%s has votes of %d teachers, and there are %d", path, n, teachers),
+			"teachers are measured on rows whose label is known", "let the same teachers vote on the labelled rows", "votes")
+	}
+	examples, err := Examples(ctx, source)
+	if err != nil {
+		return err
+	}
+	if err := RightLabels(ctx, labels, opt, examples); err != nil {
+		return err
+	}
+	if f.Agreement, err = plan.Calibrate(examples); err != nil {
+		return InputError(fmt.Errorf("--calibrate-on %s: %w", f.CalibrateOn, err), "", "let the teachers vote on more labelled public rows", "votes")
+	}
+	g.Logf("on %d labelled rows: --teacher-accuracy %g --correlation %g --confusion %g", len(examples), f.Accuracy, f.Correlation, f.Confusion)
+	g.Warn("these three numbers come from votes: where the teachers are private, they are a use of private data that no epsilon covers, and the plan shows them; teachers of the same kind and size, trained on public rows, avoid that")
+	return nil
+}
