@@ -52,6 +52,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 				return shell.UsageError("privacy", fmt.Errorf("--delta %v: must lie strictly between 0 and 1", g.Delta))
 			}
 			g.Started = true
+			g.WarnOfBudgets(cmd)
 			return nil
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 )
 
@@ -34,6 +35,7 @@ type accountReport struct {
 	Delta    *float64            `json:"delta,omitempty"`
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
+	Warning  string              `json:"warning,omitempty"` // of a claim that protects next to nothing
 }
 
 type accountResult struct {
@@ -106,6 +108,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	})
 	shell.CompleteArgs(cmd, shell.Files("json", "txt", "py"))
 	shell.Without(cmd, "seed")
+	shell.EpsilonIsNoBudget(cmd)
 	return cmd
 }
 
@@ -173,6 +176,9 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 			return err
 		}
 	}
+	if !byEpsilon {
+		report.warn(g)
+	}
 	if err := writeAccount(g, report); err != nil {
 		return err
 	}
@@ -180,4 +186,18 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		return explainAccount(g, cfg, schedule, report)
 	}
 	return nil
+}
+
+// warn warns if even the smallest bound protects next to nothing.
+func (r *accountReport) warn(g *shell.Globals) {
+	least, found := math.Inf(1), false
+	for _, one := range r.Results {
+		if one.Epsilon != nil {
+			least, found = math.Min(least, float64(*one.Epsilon)), true
+		}
+	}
+	if found {
+		g.WarnBudget(least)
+		r.Warning = statement.Warning(least)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -33,6 +34,7 @@ type calibrateReport struct {
 	Delta       float64  `json:"delta"`
 	Relation    string   `json:"relation"`
 	Accountant  string   `json:"accountant"`
+	Warning     string   `json:"warning,omitempty"` // of a budget that protects next to nothing
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -269,6 +271,7 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 
 func writeCalibrate(g *shell.Globals, r calibrateReport) error {
 	r.Schema, r.Delta, r.Relation = schemaCalibrate, g.Delta, accountant.AddRemove.String()
+	r.Warning = statement.Warning(r.Epsilon)
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)

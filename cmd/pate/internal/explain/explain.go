@@ -65,6 +65,7 @@ func newExplainOf(g *shell.Globals, m lesson.Mechanism) *cobra.Command {
 			return trace.Write(g.Stdout, g.ParsedFormat())
 		},
 	}
+	shell.EpsilonIsNoBudget(cmd)
 	for i, in := range m.Inputs {
 		cmd.Flags().StringVar(&values[i], in.Name, in.Default, in.Usage)
 		shell.Complete(cmd, map[string]shell.Values{in.Name: shell.Anything()})

@@ -108,6 +108,7 @@ func newLawOf(g *shell.Globals, m lawPage) *cobra.Command {
 		cmd.Flags().Float64Var(&values[i], p.Name, 0, shell.DescribeParameter(p)+" (required)")
 	}
 	shell.Without(cmd, "seed", "delta")
+	shell.EpsilonIsNoBudget(cmd)
 	return cmd
 }
 

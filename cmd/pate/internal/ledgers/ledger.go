@@ -66,6 +66,7 @@ type ledgerReport struct {
 	ID         string              `json:"id,omitempty"`
 	Adopted    int64               `json:"adopted,omitempty"` // line at which the head began to be kept
 	Head       ledger.Head         `json:"head"`
+	Warning    string              `json:"warning,omitempty"` // of a claim that protects next to nothing
 	Checked    []string            `json:"head_checked"` // What the file was compared with
 	Signature  *signatureReport    `json:"signature,omitempty"`
 	Whole      *bool               `json:"whole,omitempty"` // with Files
@@ -90,7 +91,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
 		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
-		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{},
+		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
 	}, err
 }
 
@@ -142,6 +143,7 @@ func showLedger(g *shell.Globals, path string) error {
 		return err
 	}
 	report.Checked = shell.HeadNames(known, ledger.Head{})
+	g.WarnBudget(float64(report.Claim))
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		report.Shown = entries
@@ -414,6 +416,7 @@ func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked [
 		return err
 	}
 	report.Checked = checked
+	g.WarnBudget(float64(report.Claim))
 	if len(files.files) > 0 {
 		whole := true
 		report.Schema, report.Whole, report.Files = schemaVerifyFiles, &whole, files.files

@@ -3,7 +3,9 @@ package shell
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -88,6 +90,33 @@ func (g *Globals) WarnBudget(epsilon float64) {
 	if text := statement.Warning(epsilon); text != "" {
 		g.Warn(text)
 	}
+}
+
+// parameter is the annotation of a command whose --epsilon is no budget.
+const parameter = "pate_epsilon"
+
+// EpsilonIsNoBudget says that --epsilon of a command is a parameter of what it computes,
+// and promises nobody anything.
+func EpsilonIsNoBudget(cmd *cobra.Command) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[parameter] = "parameter"
+}
+
+// WarnOfBudgets warns of the budgets that a command was given with --epsilon.
+func (g *Globals) WarnOfBudgets(cmd *cobra.Command) {
+	flag := cmd.Flags().Lookup("epsilon")
+	if flag == nil || !flag.Changed || cmd.Annotations[parameter] != "" {
+		return
+	}
+	largest := 0.0
+	for _, word := range strings.Split(strings.Trim(flag.Value.String(), "[]"), ",") {
+		if x, err := strconv.ParseFloat(strings.TrimSpace(word), 64); err == nil && !math.IsInf(x, 1) {
+			largest = max(largest, x)
+		}
+	}
+	g.WarnBudget(largest)
 }
 
 // ParsedFormat returns the validated --format.

@@ -53,7 +53,7 @@ A training that was interrupted goes on when the same command is given again.`,
 		Example: `  pate train patients.csv --public survey.csv --label outcome --unit patient \
       --class-names no,yes --size 20000 --out votes.npy
   pate train x.npy --labels y.npy --public pool.npy --classes 10 --out votes.npy`,
-		Args: cobra.ExactArgs(1),
+		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), g, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -66,6 +66,8 @@ A training that was interrupted goes on when the same command is given again.`,
 	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
 	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
+	f.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{"shard": shell.Anything(), "out": shell.Files("npy"), "private-dir": shell.Folder()})
 	return cmd
 }
 
