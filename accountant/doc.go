@@ -15,8 +15,8 @@
 // [RDP] holds every event, under the relation it is meant for. [PLD], the tightest,
 // holds those whose loss distribution is known, and answers with an interval. The
 // composition theorems, zCDP and published numbers are in package theorems. RDP answers
-// in a millisecond or less; PLD, which may take longer for extreme parameters, takes a
-// context and a bound on its memory. Both are pure functions of the events, which are
+// in a millisecond or less; PLD may take longer for extreme parameters: its EpsilonContext
+// takes a context, and its configuration a bound on its memory. Both are pure functions of the events, which are
 // merged by value: a hundred thousand composes of one step cost what one [Repeated]
 // does, and asking changes nothing. [Epsilon] is the short way for events that are all
 // known.

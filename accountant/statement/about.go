@@ -56,7 +56,13 @@ func ParseAbout(text []byte) (About, error) {
 		if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
 			return About{}, fmt.Errorf("statement: there is no field %s; the fields are data_set, controller, purpose, contact and date", Plain(name))
 		}
-		return About{}, fmt.Errorf("statement: %w", err)
+		var kind *json.UnmarshalTypeError
+		if errors.As(err, &kind) && kind.Field == "" {
+			return About{}, errors.New("statement: it is no JSON object")
+		} else if errors.As(err, &kind) {
+			return About{}, fmt.Errorf("statement: %s is no text", kind.Field)
+		}
+		return About{}, fmt.Errorf("statement: it is no JSON: %w", err)
 	}
 	if _, end := d.Token(); end != io.EOF {
 		return About{}, errors.New("statement: something follows the object")

@@ -17,6 +17,6 @@ func Warning(epsilon float64) string {
 	if math.IsInf(epsilon, 1) {
 		return "no epsilon is known: nothing is promised"
 	}
-	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: odds of 1 to 1 may become 10^%.0f to 1; a usual budget is at most 10",
+	return fmt.Sprintf("epsilon %s is above %d and protects next to nothing: odds of 1 to 1 may become 10^%.6g to 1; a usual budget is at most 10",
 		most(epsilon), Absurd, math.Floor(epsilon/math.Ln10))
 }

@@ -107,8 +107,12 @@ func (f File) agrees(is ledger.Config) error {
 	if differ == nil {
 		return nil
 	}
+	fix := "take the ledger as it is, or name another"
+	if want.Unit != "" && is.Unit != want.Unit {
+		fix += fmt.Sprintf("; if both mean the same, call the unit %q here too, with --unit, or --unit-name beside a column", is.Unit)
+	}
 	return &Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
-		Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: "take the ledger as it is, or name another"}
+		Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: fix}
 }
 
 // traces returns the files that show that the ledger was there.

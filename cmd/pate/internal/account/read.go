@@ -43,7 +43,7 @@ func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, erro
 			return accountant.Schedule{}, wrong
 		}
 	}
-	why, fix := "every field of every event must be there, known, and in range", "see the list of event types"
+	why, fix := "every field of every event must be there, known, and in range", "pate account --help lists the types of events and their fields"
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
 		why = "an event that does not mean exactly the same here is refused, not guessed"

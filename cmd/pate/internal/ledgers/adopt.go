@@ -28,6 +28,11 @@ of which a later head is known is refused, with exit code 5.`,
   pate ledger adopt run.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file, _, err := shell.OpenLedgerFile(args[0]); err != nil {
+				return err
+			} else if err := file.Close(); err != nil {
+				return err
+			}
 			err := release.Adopt(cmd.Context(), args[0], g.Warn)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], shell.FaultError(err, "ledger"))

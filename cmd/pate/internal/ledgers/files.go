@@ -177,9 +177,10 @@ func (r *released) table() table.Table {
 // failure returns the error after the report, if a file does not match.
 func (r *released) failure() error {
 	var bad []string
+	why := ""
 	for _, file := range r.files {
 		if !file.Matches {
-			bad = append(bad, file.Path)
+			bad, why = append(bad, file.Path), file.Says
 		}
 	}
 	switch len(bad) {
@@ -189,8 +190,9 @@ func (r *released) failure() error {
 		bad[0] += " is not"
 	default:
 		bad[len(bad)-1] += " are not"
+		why = "what this ledger charged says nothing about such files"
 	}
 	return &shell.CommandError{Code: shell.ExitCheckFailed, What: fmt.Errorf("%s of this ledger", strings.Join(bad, ", ")),
-		Why: "the ledger itself is whole; what it charged says nothing about such a file",
+		Why: "the ledger itself is whole; " + why,
 		Fix: "restore the file that was released, or give the ledger that it belongs to", Topic: "ledger"}
 }

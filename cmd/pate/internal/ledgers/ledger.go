@@ -67,7 +67,7 @@ type ledgerReport struct {
 	Adopted    int64               `json:"adopted,omitempty"` // line at which the head began to be kept
 	Head       ledger.Head         `json:"head"`
 	Warning    string              `json:"warning,omitempty"` // of a claim that protects next to nothing
-	Checked    []string            `json:"head_checked"` // What the file was compared with
+	Checked    []string            `json:"head_checked"`      // What the file was compared with
 	Signature  *signatureReport    `json:"signature,omitempty"`
 	Whole      *bool               `json:"whole,omitempty"` // with Files
 	Files      []*fileReport       `json:"files,omitempty"`

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"strings"
 	"syscall"
 )
 
@@ -60,10 +59,13 @@ func adviceOn(err error) (why, fix string) {
 }
 
 // unnamed is a file that was being written and had not its name yet.
-var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[A-Za-z0-9_-]+)?\.[0-9]+\.tmp\b`)
+var unnamed = regexp.MustCompile(`\.([^/\\\s]+?)(\.[0-9a-f]{8,}|\.released)?\.[0-9]+\.tmp\b`)
 
-// plain takes out of a text what means nothing to those who typed the command: the name of
-// the package that moves files, and names that files had while they were written.
+// packages are names of packages where they stand before what a package says.
+var packages = regexp.MustCompile(`(^|: )(?:(?:durable|experiments|recipe|accountant|aggregate|learn|release|manifest|svt|stable|dataset|rng|statement|plan): (?:bad Config: |invalid input: )?)+`)
+
+// plain takes out of a text what means nothing to those who typed the command: names of
+// packages, and names that files had while they were written.
 func plain(text string) string {
-	return unnamed.ReplaceAllString(strings.ReplaceAll(text, "durable: ", ""), "$1")
+	return unnamed.ReplaceAllString(packages.ReplaceAllString(text, "$1"), "$1")
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,6 +166,12 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 
 // wrongKind says what --data is, if it is nothing that data are read from.
 func (f *DataFlags) wrongKind() error {
+	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
+		if near := didYouMean(f.Data, dataset.Names()); near != "" {
+			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near), "known data sets are "+strings.Join(dataset.Names(), ", "),
+				"give one of them, a folder or a file", "data")
+		}
+	}
 	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.IDX, filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 

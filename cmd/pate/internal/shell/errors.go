@@ -95,7 +95,7 @@ func Explain(command string, err error) (int, string) {
 	case errors.Is(err, ledger.ErrCorrupt):
 		ce = &CommandError{Code: ExitCheckFailed, What: err,
 			Why: "what was charged can no longer be told, so nothing more may be released",
-			Fix: "restore the newest copy; under an older one nothing may be released: what was charged since is spent"}
+			Fix: "restore the newest copy; under an older one nothing may be released: what was charged since is spent", Topic: "ledger"}
 	default:
 		ce = &CommandError{Code: ExitFailure, What: err}
 	}

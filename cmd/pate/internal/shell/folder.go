@@ -67,6 +67,9 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 	if err := r.Run(folder); err != nil {
 		if ctx.Err() != nil {
 			g.Logf("what is done so far, secrets included, is in %s", r.Dir)
+			if !r.Keep {
+				g.Logf("the same command goes on; to throw it away instead: rm -r %s", ShellWord(r.Dir))
+			}
 		}
 		return err
 	}

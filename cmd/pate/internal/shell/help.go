@@ -36,7 +36,7 @@ func UseOwnHelp(root *cobra.Command) {
 func wrapped(text string) string {
 	var out strings.Builder
 	used := 0 // Columns of the line being filled
-	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(strings.TrimLeft(text, "\n"), " \n"), "\n") {
 		if line == "" || line[0] == ' ' {
 			if used > 0 {
 				out.WriteByte('\n')

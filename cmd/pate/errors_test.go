@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// provoked lists what users do wrong, a command a line; # begins a heading. The files are
+// those of wrongFiles. What comes out is in testdata/errors.txt.
+const provoked = `
+# the command line
+lable votes.csv
+label --clases 3 votes.csv
+label --epsilon two votes.csv
+label --epsilon
+compare extra
+ledger
+ledger vrify run.jsonl
+help lable
+calibrate
+explain
+law
+version --format jsn
+statement run.jsonl --delta 1e-3
+account events.json --seed 3
+compare --delta 2
+
+# label
+label
+label votes.csv --classes 3
+label none.csv --classes 3 --epsilon 2 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmx --epsilon 2 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --scale 3 --epsilon 2 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism confident --epsilon 2 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --mode filtre --epsilon 2 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --epsilon -1 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger folder/none/new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger labels.csv --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger new.jsonl --out votes.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 9 --ledger new.jsonl --out labels.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 4 --ledger run.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 0.5 --epsilon 1 --force --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 900 --epsilon 1 --ledger new.jsonl --out new.csv
+label votes.csv --classes 2 --mechanism gnmax --sigma 3 --epsilon 9 --ledger new.jsonl --out new.csv
+label ragged.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 9 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --queries 5:2 --epsilon 9 --ledger new.jsonl --out new.csv
+label page.html --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
+label rows.parquet --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
+label run.jsonl --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
+
+# check
+check
+check votes.csv
+check votes.csv --classes 1
+check none.npy --classes 3
+check votes.csv --classes 3 --header maybe
+check votes.csv --classes 3 --manifest about.json
+check votes.csv --classes 3 --salt votes.csv
+check votes.csv --classes 3 --join joined.json
+check hash-ids
+check hash-ids ids.txt --salt votes.csv --silo a
+check hash-ids none.txt --salt none.key --silo a
+
+# analyze
+analyze
+analyze votes.csv --classes 3 --mechanism gnmax
+analyze votes.csv --classes 3 --mechanism gnmax --sigma NaN
+analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --answers labels.csv
+analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise continous
+analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --orders 1
+analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --delta 0.5
+analyze release votes.csv --classes 3
+analyze release votes.csv --classes 3 --mechanism lnmax --scale 20 --epsilon 2 --ledger new.jsonl --out new.json
+analyze release votes.csv --classes 3 --mechanism gnmax --sigma 40 --order 0 --epsilon 2 --ledger new.jsonl --out new.json
+
+# plan
+plan
+plan --simulate-accuracy 0.8 --epsilon 1
+plan --simulate-accuracy 0.8 --teachers 10 --classes 2
+plan votes.csv --classes 3 --simulate-accuracy 0.8 --epsilon 1
+plan --simulate-accuracy 1.5 --teachers 10 --classes 2 --epsilon 1
+plan regime
+plan table
+
+# account
+account
+account none.json
+account run.jsonl
+account votes.csv
+account rows.parquet
+account broken.json
+account unknown.json
+account events.json --accountant rpd
+account events.json --conversion best
+account events.json --epsilon 1 --delta 1e-5
+account events.json --plot plot.pdf
+account events.json --rdp
+
+# calibrate
+calibrate gnmax
+calibrate gnmx
+calibrate gnmax --epsilon 1
+calibrate gnmax --epsilon 1 --noise 4 --queries 7
+calibrate gnmax --epsilon 0 --queries 7
+calibrate gnmax --epsilon 1e300 --queries 7
+calibrate dpsgd --epsilon 1 --probability 2 --steps 10
+calibrate dpsgd --epsilon 1 --probability 0.1 --steps 10 --accountant strong
+
+# law and explain
+law gnmax
+law gnmx
+law gnmax --counts 3,x --sigma 2
+law gnmax --counts -3,2 --sigma 2
+law gnmax --counts 3,2 --sigma 0
+law above-threshold
+explain noisy-agmax
+explain noisy-argmax --counts 3,x
+
+# ledger and statement
+ledger show
+ledger show none.jsonl
+ledger show labels.csv
+ledger show folder
+ledger show damaged.jsonl
+ledger verify run.jsonl --head 6
+ledger verify run.jsonl --labels changed.csv
+ledger verify run.jsonl --labels none.csv
+ledger verify run.jsonl --statement votes.csv
+ledger verify run.jsonl --statement other.html
+ledger verify run.jsonl --statement edited.html
+ledger verify run.jsonl --signature run.jsonl.head
+ledger verify run.jsonl --signature run.jsonl --public-key votes.csv
+ledger sign run.jsonl
+ledger sign run.jsonl --key votes.csv
+ledger adopt none.jsonl
+statement
+statement labels.csv
+statement none.jsonl
+statement damaged.jsonl
+statement run.jsonl --out page.pdf
+statement run.jsonl --out run.jsonl
+statement run.jsonl --format csv
+statement run.jsonl --about votes.csv
+statement run.jsonl --about wrong.json
+statement run.jsonl --labels changed.csv
+statement run.jsonl run.jsonl
+statement run.jsonl visits.jsonl
+
+# compare and dpsgd
+compare --epsilon -1
+compare --learner kernel-rigde
+compare --methods magic
+compare --data none
+compare --data labels.csv --label answer
+compare --data run.jsonl --label answer
+compare --data page.html --label answer
+compare --data adlut
+compare --kind photos
+dpsgd --data blobs.csv --label kind --epsilon 0
+dpsgd --data blobs.csv --label kind --epsilon 1 --noise-multiplier 2
+dpsgd --data blobs.csv --label kid
+dpsgd --data blobs.csv --label kind --optimizer adm
+dpsgd --data blobs.csv --label kind --model tree
+dpsgd --data blobs.csv --label kind --ledger run.jsonl
+dpsgd --data blobs.csv --label kind --spend 1
+dpsgd predict
+dpsgd predict none.model
+dpsgd predict labels.csv
+dpsgd predict damaged.model
+
+# audit
+audit --suite gnmx
+audit --broken magic
+audit --samples 1
+audit --alpha 0
+
+# what the operating system refuses
+statement run.jsonl --out full/page.html
+ledger sign run.jsonl --key private.pem --out none/run.sig
+ledger show long
+`
+
+// wrongFiles writes the files that the commands above name.
+func wrongFiles(t *testing.T) {
+	t.Helper()
+	preparedFolder(t)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	var votes strings.Builder
+	for row := range 24 {
+		cells := make([]string, 9)
+		for teacher := range cells {
+			vote := row % 3
+			if (row*7+teacher*teacher*5)%11 < 2 {
+				vote = (row + teacher) % 3
+			}
+			cells[teacher] = fmt.Sprint(vote)
+		}
+		votes.WriteString(strings.Join(cells, ",") + "\n")
+	}
+	write("votes.csv", votes.String())
+	write("ragged.csv", "0,1,2\n0,1\n")
+	write("page.html", "<!doctype html>\n<html><body>not found</body></html>\n")
+	write("rows.parquet", "PAR1\x15\x04\x15\x00PAR1")
+	write("ids.txt", "a\nb\n")
+	write("events.json", `{"relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}`)
+	write("broken.json", `{"relation":"add_remove","events":[{"type":"gnmax"}]}`)
+	write("unknown.json", `{"relation":"add_remove","events":[{"type":"gnmx","sigma":40}]}`)
+	write("about.json", `{"data_set":"visits","date":"2026-03-01"}`)
+	write("wrong.json", `{"owner":"me"}`)
+	require.NoError(t, os.Mkdir("folder", 0o700))
+	label := func(name string, more ...string) {
+		typed(t, shell.ExitDone, append([]string{"label", "votes.csv", "--classes", "3", "--mechanism", "gnmax", "--sigma", "4", "--epsilon", "12", "--force",
+			"--ledger", name + ".jsonl", "--out", name + ".csv"}, more...)...)
+	}
+	label("run")
+	label("visits", "--unit", "visit")
+	require.NoError(t, os.Rename("run.csv", "labels.csv"))
+	edit := func(from, old, new, to string) {
+		text, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.Contains(t, string(text), old)
+		write(to, strings.Replace(string(text), old, new, 1))
+	}
+	edit("labels.csv", "\n7,", "\n8,", "changed.csv")
+	edit("run.jsonl", `"sigma":4,`, `"sigma":5,`, "damaged.jsonl")
+	typed(t, shell.ExitDone, "statement", "run.jsonl", "--out", "good.html")
+	typed(t, shell.ExitDone, "statement", "visits.jsonl", "--out", "other.html")
+	edit("good.html", "neighbours", "friends", "edited.html")
+	write("damaged.model", "pate model 1\n"+strings.Repeat("\x00", 100))
+}
+
+var (
+	hashes   = regexp.MustCompile(`[0-9a-f]{32,}`)
+	builds   = regexp.MustCompile(`\(devel\)|v[0-9]+\.[0-9]+\.[0-9]+\S*`)
+	rootHelp = regexp.MustCompile(`(?m)^pate --help$`)
+)
+
+// TestEveryErrorSaysWhatWhyAndFix: the messages are in one file, to be read through.
+// UPDATE_GOLDEN=1 rewrites it.
+func TestEveryErrorSaysWhatWhyAndFix(t *testing.T) {
+	golden, err := filepath.Abs(filepath.Join("testdata", "errors.txt"))
+	require.NoError(t, err)
+	wrongFiles(t)
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(here, "cache"))
+	t.Setenv("PATE_DATA", here)
+	var got strings.Builder
+	got.WriteString("What users do wrong, and what they read. Written by UPDATE_GOLDEN=1 go test ./cmd/pate -run EveryError\n")
+	for line := range strings.Lines(provoked) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			if line != "" {
+				fmt.Fprintf(&got, "\n%s\n", line)
+			}
+			continue
+		}
+		args := strings.Fields(line)
+		for i, arg := range args {
+			if arg == "long" {
+				args[i] = strings.Repeat("long", 80)
+			}
+		}
+		code, said := command(context.Background(), args)
+		said = hashes.ReplaceAllString(strings.ReplaceAll(said, here, "HERE"), "HASH")
+		said = builds.ReplaceAllString(strings.ReplaceAll(said, args[len(args)-1], strings.Fields(line)[len(args)-1]), "BUILD")
+		fmt.Fprintf(&got, "\n$ pate %s\nexit %d\n%s", line, code, said)
+		assert.NotZero(t, code, line)
+		assert.NotContains(t, said, "strconv.", line)
+		assert.NotContains(t, said, "durable:", line)
+		assert.NotContains(t, said, ".tmp", line)
+		if !strings.HasPrefix(line, "lable") && !strings.HasPrefix(line, "help") {
+			assert.False(t, rootHelp.MatchString(said), "%s: the help of the root says nothing about it", line)
+		}
+		if lines := strings.Count(said, "\n"); assert.LessOrEqual(t, lines, 8, line) && !strings.Contains(line, "verify run.jsonl --") {
+			assert.GreaterOrEqual(t, lines, 2, "%s: says neither why nor what to do", line)
+		}
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
+		return
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String(), "UPDATE_GOLDEN=1 rewrites testdata/errors.txt; read the difference")
+}
