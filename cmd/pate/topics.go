@@ -118,13 +118,13 @@ hashes of record ids, made where the records are with pate check hash-ids.`),
 differential privacy too (Triastcyn and Faltings 2020). The figure is called ε_µ. It is
 no epsilon of differential privacy:
 
-  it protects typical records of one distribution. It says nothing of outliers, whom
-  attacks aim at. Differential privacy protects every record.
-  it needs records that are exchangeable, and distances of gradients that have the same
-  law for rows that were used and rows that were not.
-  it is computed from private gradients and nobody is charged for it. So it is private
-  itself: it is printed, kept in the folder private of --out, and marked as not
-  releasable. No ledger, statement or account has it.
+  it protects typical records of one distribution. It says nothing of outliers,
+  whom attacks aim at. Differential privacy protects every record.
+  it needs records that are exchangeable, and distances of gradients that have
+  the same law for rows that were used and rows that were not.
+  it is computed from private gradients and nobody is charged for it. So it is
+  private itself: it is printed, kept in the folder private of --out, and marked
+  as not releasable. No ledger, statement or account has it.
   settings that were chosen by looking at it are not covered by the next one.
 
 Two limits are printed. Bernstein's holds for clipped gradients of every law. Student's

@@ -73,13 +73,13 @@ the same command; without it nothing is kept, the ledgers included.
 	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
+	f.bayes.Add(flags)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"),
 	})
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
-	f.bayes.Add(flags)
 	return cmd
 }
 
