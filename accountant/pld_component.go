@@ -61,7 +61,7 @@ func (c *component) exponential() exponential {
 }
 
 // law discretises one step: on the grid of step h, or, for atoms, as it is.
-// It refuses more than so many points. Losses above those of the rough law are left
+// It refuses more than most points. Losses above those of the rough law are left
 // to infinity.
 func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {

@@ -14,7 +14,7 @@ import (
 // underflow. An expectation over thousands of queries needs one class of each, to an
 // absolute 1e-12 and a hundred times faster. Tests hold the two together.
 
-// ChancesOf returns the chances of a setting on queries of so many classes. Rough: good
+// ChancesOf returns the chances of a setting on queries of a number of classes. Rough: good
 // to 1e-2, for comparing numbers of queries.
 func (d Description) ChancesOf(s Setting, classes int, rough bool) (Chances, error) {
 	if d.Fast != nil {

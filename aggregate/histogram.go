@@ -27,7 +27,7 @@ type sealed struct {
 	counts *[]int64
 }
 
-// seal returns room for the counts of so many classes and the histogram of what
+// seal returns room for the counts of all classes and the histogram of what
 // is written there: one allocation, as there are millions, if classes are few.
 func seal(classes int) ([]int64, Histogram) {
 	var own struct {

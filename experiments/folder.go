@@ -63,7 +63,7 @@ type Folder struct {
 }
 
 // Finish destroys the key of a complete run, after everything that it made is on
-// disk: whoever finds the key later could take the noise off what was released.
+// disk: a person who finds the key later could take the noise off what was released.
 // The key of a seeded run is no secret and stays, so that it can be repeated. The
 // hash of the data is kept under a salt of its own, to recognise them later.
 func (f *Folder) Finish(data [32]byte) error {

@@ -35,7 +35,7 @@ type Result struct {
 	// Releasable says whether the whole result may leave: it is false as soon
 	// as it holds a row that protects nothing, diagnostics, or seeded noise.
 	Releasable bool    `json:"releasable"`
-	Seeded     bool    `json:"seeded"`            // all noise can be removed by whoever knows the seed
+	Seeded     bool    `json:"seeded"`            // all noise can be removed with the seed
 	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
 	Rows       []Row   `json:"rows"`
 

@@ -24,7 +24,7 @@ func (g Guesses) validate() error {
 	return nil
 }
 
-// PValue returns the chance that at least so many guesses are right, if the claim is true
+// PValue returns the chance that at least that number of guesses is right, if the claim is true
 // for adding or removing one record (Steinke, Nasr, Jagielski 2023): with B
 // binomial, of Made trials of probability e^epsilon/(1 + e^epsilon),
 //

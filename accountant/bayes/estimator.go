@@ -81,7 +81,7 @@ func (e Estimator) surcharge(s shortfalls, price float64) float64 {
 	return math.Sqrt(2*price*s.deviations()/m/(m-1)) + 7*price/(3*(m-1))
 }
 
-// studentQuantile returns the t that a Student variable of so many degrees of freedom
+// studentQuantile returns the t that a Student variable of these degrees of freedom
 // exceeds with probability tail, in (0, 1/2). It uses the upper tail alone, since 1 - tail
 // would be 1.
 func studentQuantile(tail float64, freedom int) float64 {

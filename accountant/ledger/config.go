@@ -67,7 +67,7 @@ const (
 	// SecretNoise comes from the operating system's randomness, or from a key
 	// that does, which nobody else knows: what is charged may be released.
 	SecretNoise Noise = "secret"
-	// SeededNoise can be drawn again by whoever knows a seed. It protects nothing,
+	// SeededNoise can be drawn again with the seed. It protects nothing,
 	// and nothing charged to the ledger may be released.
 	SeededNoise Noise = "seeded"
 )

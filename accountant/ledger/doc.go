@@ -58,10 +58,12 @@
 // Config, the orders, the version of this module and a random id; "reserve" with the event
 // and the total it makes by Rényi divergences, which is above the budget where it takes
 // loss distributions to fit; "commit" with the SHA-256 of an outcome; in mode Reserved one
-// "seal", with the total and, where there was a choice, the accountant that proved it; "run", which names a run that shares the ledger; "adopt", from which on a head
-// is kept of a ledger that had none; and "torn", for a line that was cut off. Each holds its number, in "prev" the SHA-256 of the line before
-// it, newline left out, and in "check" the CRC-32C of itself up to there. Outcomes
-// are hashed as they are: whoever can guess one can confirm it, so the file is as
+// "seal", with the total and, where there was a choice, the accountant that proved it;
+// "run", which names a run that shares the ledger; "adopt", from which on a head is kept
+// of a ledger that had none; and "torn", for a line that was cut off. Each holds its
+// number, in "prev" the SHA-256 of the line before it, newline left out, and in "check"
+// the CRC-32C of itself up to there. Outcomes
+// are hashed as they are: a person who can guess one can confirm it, so the file is as
 // secret as they are until they are released.
 //
 // # Caveats
@@ -69,11 +71,11 @@
 // What an event bounds may hold for one relation only, and noise may come from a seed:
 // a mechanism says so in its [Use] when it begins, and is refused where the ledger
 // stands for something else. The unit is a word to the ledger. Events are for one
-// input of the mechanism, such as a vote or a row: that one unit has no more than
-// one is for whoever opens the ledger to see to.
+// input of the mechanism, such as a vote or a row. The caller must make sure that one
+// unit has at most one such input; the ledger cannot check it.
 //
-// A budget is that of one ledger. Nothing accounts across ledgers: two over the
-// same people spend both budgets, and it is the caller who has to open one for all.
+// A budget is that of one ledger. Nothing accounts across ledgers: two over the same
+// people spend both budgets. The caller must open one ledger for all.
 //
 // An accidental change inside the file is found, with its line, by the chain of hashes;
 // one in the last line by its own check. Lines removed at the end, and an older copy, are

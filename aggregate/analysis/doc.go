@@ -9,7 +9,7 @@
 //
 //	r, err := analysis.Analyze(ctx, analysis.ConfidentGNMax{Threshold: 200, Sigma1: 150, Sigma2: 40}, votes, analysis.Options{Delta: 1e-5})
 //
-// The report explains a run to whoever may see the votes. It is never a claim: its
+// The report explains a run to those who may see the votes. It is never a claim: its
 // numbers are of types that no accountant, ledger or statement takes.
 //
 // One number may leave: a [Sanitizer] adds noise to the data-dependent cost, once,

@@ -10,7 +10,7 @@ import (
 
 // Number is a number computed from private votes: as private as they are. It
 // says so wherever it is printed, logged or encoded, and no accountant, ledger or
-// statement takes one. Reveal gives the bare number to whoever may see the votes.
+// statement takes one. Reveal gives the bare number to those who may see the votes.
 type Number struct{ value float64 }
 
 // Reveal returns the number. Nothing may be decided by it that others can see.

@@ -170,7 +170,7 @@ func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alte
 	}
 }
 
-// calibrated returns the setting with the noise, one parameter, that so many queries
+// calibrated returns the setting with the noise, one parameter, that these queries
 // need.
 func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
 	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}

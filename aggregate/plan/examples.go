@@ -75,7 +75,7 @@ const (
 	maxTeachers = 1 << 20
 )
 
-// MaxExamples returns how many examples of so many classes there can be.
+// MaxExamples returns the largest number of examples of that many classes.
 func MaxExamples(classes int) int { return maxExamples / max(1, classes) * 2 }
 
 func (s Simulation) withDefaults() Simulation {

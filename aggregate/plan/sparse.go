@@ -133,7 +133,7 @@ func (d distances) manyThresholds(o *Outcome, cfg stable.Config) error {
 		length[k] = math.Max(0, longer[k-1]-longer[k])
 	}
 	starts := renewals(length, cfg.Failures)
-	asked, right := 0.0, 0.0 // of a stretch with so many queries left
+	asked, right := 0.0, 0.0 // of a stretch, by the number of queries left
 	for left := 1; left <= m; left++ {
 		asked += longer[left-1]
 		right += correct[left-1]

@@ -133,7 +133,7 @@ type job struct {
 	*runner
 	plan   Plan
 	seed   int
-	spent  map[int]float64 // epsilon after so many steps, where it is known
+	spent  map[int]float64 // epsilon by the number of steps, where it is known
 	result *Result         // takes the state of a shared ledger
 
 	id    string

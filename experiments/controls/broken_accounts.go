@@ -73,7 +73,7 @@ func halfLines(one, two func(float64) float64) func() (p, q []float64) {
 	return func() (p, q []float64) { return law(one), law(two) }
 }
 
-// flipped returns many queries of permute-and-flip charged as so many of the exponential
+// flipped returns many queries of permute-and-flip charged as that number of queries of the exponential
 // mechanism: both are 2/Scale-private, but only the latter has log-ratios in an interval
 // of that length.
 func flipped() Target {

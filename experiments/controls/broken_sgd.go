@@ -83,7 +83,7 @@ func fixedBatches() []Target {
 	return []Target{byRuns, byLaw}
 }
 
-// largestBatch returns the law, in buckets, of the largest of so many sums of batches, one of
+// largestBatch returns the law, in buckets, of the largest of a number of sums of batches, one of
 // which has mean shift and the others 0:
 //
 //	P[largest <= x] = Phi(x/sigma)^(steps-1) Phi((x-shift)/sigma)

@@ -11,7 +11,7 @@ import (
 // lawAccuracy is that of the laws, relative.
 const lawAccuracy = 1e-9
 
-// overVotes audits a law over every way so many teachers can vote or abstain, one of
+// overVotes audits a law over all ways in which a number of teachers can vote or abstain, one of
 // whom votes otherwise, stops or starts voting.
 func overVotes(ctx context.Context, claim audit.Claim, teachers, classes int, law func(counts []int) ([]float64, error)) (audit.Finding, error) {
 	laws := map[string][]float64{}
@@ -50,7 +50,7 @@ func overVotes(ctx context.Context, claim audit.Claim, teachers, classes int, la
 	})
 }
 
-// histograms lists every way so many votes can fall.
+// histograms lists all ways in which votes can fall.
 func histograms(votes, classes int) [][]int {
 	if classes == 1 {
 		return [][]int{{votes}}

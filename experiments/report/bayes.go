@@ -37,7 +37,7 @@ func WriteFigures(dir string, figures [][]bayes.Figure) error {
 	return nil
 }
 
-// ReadFigures returns what WriteFigures kept in dir for so many rows, nil where nothing was.
+// ReadFigures returns what WriteFigures kept in dir for that number of rows, nil where nothing was.
 func ReadFigures(dir string, rows int) ([][]bayes.Figure, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "private", figuresFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 // optdigits 100 beat 50 and 150.
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers for so many private units: about sqrt(n)
+// TeachersFor returns the number of teachers for a number of private units: about sqrt(n)
 // teachers of sqrt(n) units each, at least 100 where each still gets 15. More teachers give
 // larger gaps between vote counts, hence more answers for the same noise. Fewer have more to
 // learn from. The number of units must be public, or declared.

@@ -44,7 +44,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 			s.close()
 		}
 	}()
-	// Parts on several machines begin with one key: whoever is first makes it.
+	// Parts on several machines begin with one key: the first one makes it.
 	unlock, err := durable.Lock(ctx, filepath.Join(s.dir, "lock-key"))
 	if err != nil {
 		return nil, fmt.Errorf("training: %w", err)

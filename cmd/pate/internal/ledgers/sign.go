@@ -184,7 +184,7 @@ func (s *signedBy) verify(r io.Reader, kept ledger.Kept, visit func(ledger.Entry
 	return sum, err
 }
 
-// words says for people what a valid signature covers of a ledger with so many lines.
+// words says for people what a valid signature covers of a ledger with that number of lines.
 func (s *signedBy) words(lines int64) string {
 	text := fmt.Sprintf("the holder of the key in %s signed this ledger when it had %d lines", s.keyPath, s.signature.Lines)
 	if more := lines - s.signature.Lines; more > 0 {

@@ -201,7 +201,7 @@ func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error
 // teachers.
 const simulatedQueries = 1000
 
-// examples returns the votes to plan on; simulated ones are at least so many.
+// examples returns the votes to plan on; at least that number if they are simulated.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
 		if err := shell.CheckDeltaOf(g.Delta, f.Teachers); err != nil {

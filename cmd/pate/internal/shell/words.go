@@ -15,7 +15,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Folded breaks a text into lines of at most so many columns.
+// Folded breaks a text into lines of at most that number of columns.
 func Folded(text string, columns int) []string {
 	var lines []string
 	for _, word := range strings.Fields(text) {
