@@ -38,6 +38,9 @@ type CSVOptions struct {
 	// without one, a semicolon or a tab.
 	Comma rune
 	Rule  ClassRule // which labels are classes
+	// AskLabel takes, without Label, the one column that has a name such as label, class or
+	// target, and is an error where there is none.
+	AskLabel bool
 	// Optional takes Label, Unit and Drop where the file has such columns, and does without
 	// where it has not: for public rows. A label that is missing or no class is none, -1.
 	Optional bool

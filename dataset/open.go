@@ -19,6 +19,9 @@ type Data struct {
 	Kind        Kind
 	Train, Test Set    // images; empty for a table
 	Table       *Table // nil for images
+
+	keep    []string // columns of the table that stay
+	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
 }
 
 // Task splits the data as the protocol says.
@@ -27,7 +30,9 @@ func (d Data) Task(p Protocol) (Task, error) {
 	var err error
 	switch {
 	case d.Table != nil:
-		t, err = SplitTable(d.Table, p, EncoderOptions{})
+		t, err = SplitTable(d.Table, p, EncoderOptions{Keep: d.keep})
+	case d.numbers != nil:
+		t, err = splitNumbers(d.numbers, p)
 	case p == Literature:
 		t, err = LiteratureSplit(d.Train, d.Test)
 	case p == Development:
@@ -45,7 +50,11 @@ func (d Data) Task(p Protocol) (Task, error) {
 type Options struct {
 	CSV  CSVOptions // of a CSV file alone
 	Rule ClassRule  // of a folder or a CSV file; known data sets have their classes
-	Kind Kind       // of a folder: one of Kinds(); default Pictures
+	Kind Kind       // of images: one of Kinds(); default Pictures
+
+	Labels, Units string   // files beside an NPY or idx file, as [Source] has them
+	Keep          []string // as [Reading] has it
+	ImageSize     Shape    // as [Reading] has it
 }
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
@@ -56,6 +65,11 @@ func Open(where string, opt Options) (Data, error) {
 	refuse := func(what, why string) (Data, error) {
 		return Data{}, &InputError{File: where, What: "takes no " + what, Why: why}
 	}
+	if !named && err == nil {
+		if d, found, err := openSource(where, info.IsDir(), opt); found || err != nil {
+			return d, err
+		}
+	}
 	if !named && err == nil && !info.IsDir() {
 		if opt.Kind != "" && opt.Kind != Columns {
 			return refuse("kind of image", "it is a file, and files are tables")
@@ -65,9 +79,11 @@ func Open(where string, opt Options) (Data, error) {
 		if err != nil {
 			return Data{}, err
 		}
-		return Data{Name: t.Name, Kind: Columns, Table: t}, nil
+		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep}, nil
 	}
 	switch {
+	case opt.Labels != "" || opt.Units != "":
+		return refuse("files of labels or units", "only an NPY or idx file does")
 	case !opt.CSV.isZero():
 		return refuse("column options", "only a CSV file does")
 	case named && !opt.Rule.isZero():
@@ -87,6 +103,32 @@ func Open(where string, opt Options) (Data, error) {
 		return Data{}, err
 	}
 	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
+}
+
+// openSource opens rows of numbers or images that are not split yet: an NPY or idx file, or
+// a folder of images. Found is false for what is none of them.
+func openSource(where string, folder bool, opt Options) (d Data, found bool, err error) {
+	if folder {
+		found = isPictureFolder(where)
+	} else {
+		head, err := firstBytes(where)
+		if err != nil {
+			return d, false, err
+		}
+		found = !readAsTable(head)
+	}
+	if !found {
+		return d, false, nil
+	}
+	if !opt.CSV.isZero() {
+		return d, true, &InputError{File: where, What: "takes no column options", Why: "only a CSV file does", Fix: "name files with --labels and --units"}
+	}
+	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
+	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
+	if err != nil {
+		return d, true, err
+	}
+	return Data{Name: in.numbers.about.Name, Kind: opt.Kind, numbers: in.numbers}, true, nil
 }
 
 // Names returns the data sets that [Named] knows.

@@ -88,6 +88,16 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	return rows{table: t}, err
 }
 
+// readAsTable reports whether a file that begins so is read as a table.
+func readAsTable(head []byte) bool {
+	for _, magic := range []string{npy.Magic, "\x00\x00\x08\x03", "PAR1", "PK\x03\x04"} {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			return false
+		}
+	}
+	return true
+}
+
 // firstBytes returns how a file begins when it is unpacked.
 func firstBytes(path string) ([]byte, error) {
 	f, err := openRegular(path)

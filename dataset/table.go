@@ -140,6 +140,12 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	if opt.Optional {
 		b.label, b.optional = -1, true
 	}
+	if opt.AskLabel && opt.Label == "" && b.label >= 0 {
+		if b.label = obviousLabel(names); b.label < 0 {
+			return nil, &InputError{File: path, What: "has no column that is named to be the label", Why: "its columns are " + shown(names),
+				Fix: "name the column of the class with --label: a name, or a number from 1"}
+		}
+	}
 	if there(opt.Label) {
 		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
 			return nil, err

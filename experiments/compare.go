@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // Compare runs every method of the configuration, Seeds times, and returns one
@@ -72,6 +73,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 			continue
 		}
 		row := mean(runs)
+		row.StandardError = number.StandardError(row.Accuracy, c.Task.Test.Len())
 		if row.Account != nil {
 			all.Events = append(all.Events, accountant.Repeated{Event: accountant.Composed{Events: row.Account.Events}, Count: int64(c.Seeds)})
 		}

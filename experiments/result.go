@@ -87,21 +87,23 @@ type Row struct {
 	Method  string   `json:"method"`
 	Epsilon *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
 	// Accountant proved Epsilon, of votes: pld or rdp.
-	Accountant      accountant.Method `json:"accountant,omitempty"`
-	Releasable      bool              `json:"releasable"` // charged, with cryptographic noise
-	Accuracy        float64           `json:"accuracy"`
-	SD              *float64          `json:"sd,omitempty"` // absent for one seed
-	Answered        int               `json:"answered,omitempty"`
-	Asked           int               `json:"asked,omitempty"`
-	LabelAccuracy   float64           `json:"label_accuracy,omitempty"` // of the released labels
-	Sigma           float64           `json:"sigma,omitempty"`          // vote noise, per count
-	Threshold       float64           `json:"threshold,omitempty"`
-	SigmaThreshold  float64           `json:"sigma_threshold,omitempty"`
-	Steps           int               `json:"steps,omitempty"`
-	Probability     float64           `json:"sampling_probability,omitempty"`
-	NoiseMultiplier float64           `json:"noise_multiplier,omitempty"`
-	Seconds         float64           `json:"seconds,omitempty"` // whole, rounded up
-	Note            string            `json:"note,omitempty"`
+	Accountant accountant.Method `json:"accountant,omitempty"`
+	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
+	Accuracy   float64           `json:"accuracy"`
+	SD         *float64          `json:"sd,omitempty"` // absent for one seed
+	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
+	StandardError   float64 `json:"standard_error,omitempty"`
+	Answered        int     `json:"answered,omitempty"`
+	Asked           int     `json:"asked,omitempty"`
+	LabelAccuracy   float64 `json:"label_accuracy,omitempty"` // of the released labels
+	Sigma           float64 `json:"sigma,omitempty"`          // vote noise, per count
+	Threshold       float64 `json:"threshold,omitempty"`
+	SigmaThreshold  float64 `json:"sigma_threshold,omitempty"`
+	Steps           int     `json:"steps,omitempty"`
+	Probability     float64 `json:"sampling_probability,omitempty"`
+	NoiseMultiplier float64 `json:"noise_multiplier,omitempty"`
+	Seconds         float64 `json:"seconds,omitempty"` // whole, rounded up
+	Note            string  `json:"note,omitempty"`
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases made.

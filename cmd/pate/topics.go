@@ -67,16 +67,22 @@ the same records comes on top, and nothing adds it up for you.`),
 		topic("data", "which data a comparison can run on", `  mnist            embedded in the program
   fashion-mnist    Debian package dataset-fashion-mnist, or in $PATE_DATA
   adult, abalone   $PATE_DATA/adult, $PATE_DATA/abalone (the UCI files)
-  DIR              a folder with four idx files as those of MNIST, plain or .gz
+  DIR              a folder with four idx files as those of MNIST, plain or .gz,
+                   or of images (PNG, JPEG, GIF) in a folder for each class
+  FILE.npy         features as numpy.save writes them, with --labels y.npy and
+                   optionally --units u.npy; an idx file likewise
   FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
                    number from 1) and optionally --unit COLUMN; a header is seen
                    where a column is given by its name, and else --header yes or
                    no says whether there is one
+Parquet is not read; the message has the line of Python that makes CSV of it.
 
 Pool and test rows are PUBLIC: nothing protects them. Of a table these are 30 %
 of the units (20 % pool, 10 % test, chosen by a hash of the unit), the rest is
 private; give a table in which that is acceptable. Numeric columns are scaled and
-categories listed by looking at the pool alone.
+categories listed by looking at the pool alone; so are the columns that are read
+aloud. Ids, free text and row numbers without a name are left out: --keep takes
+them, --drop leaves others out.
 
 Names of classes are released, so they never come from private rows: they are the
 labels of public rows, or those of --class-names a,b,c (--classes N: 0 to N-1).

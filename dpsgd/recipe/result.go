@@ -78,17 +78,19 @@ type Row struct {
 	Model    string `json:"model"`
 	Features string `json:"features"`
 	// Settings of features that learn from private rows.
-	Settings    string   `json:"feature_settings,omitempty"`
-	Dimensions  int      `json:"dimensions"` // columns of the features
-	Parameters  int      `json:"parameters"`
-	Epsilon     *float64 `json:"epsilon,omitempty"` // certified upper bound
-	EpsilonLow  *float64 `json:"epsilon_lower,omitempty"`
-	Releasable  bool     `json:"releasable"`
-	Accuracy    float64  `json:"accuracy"`
-	SD          *float64 `json:"sd,omitempty"` // absent for one seed
-	Steps       int      `json:"steps"`
-	Probability float64  `json:"sampling_probability"`
-	Noise       float64  `json:"noise_multiplier,omitempty"`
+	Settings   string   `json:"feature_settings,omitempty"`
+	Dimensions int      `json:"dimensions"` // columns of the features
+	Parameters int      `json:"parameters"`
+	Epsilon    *float64 `json:"epsilon,omitempty"` // certified upper bound
+	EpsilonLow *float64 `json:"epsilon_lower,omitempty"`
+	Releasable bool     `json:"releasable"`
+	Accuracy   float64  `json:"accuracy"`
+	SD         *float64 `json:"sd,omitempty"` // absent for one seed
+	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
+	StandardError float64 `json:"standard_error,omitempty"`
+	Steps         int     `json:"steps"`
+	Probability   float64 `json:"sampling_probability"`
+	Noise         float64 `json:"noise_multiplier,omitempty"`
 	// ClipNorm is absent where nothing was clipped.
 	ClipNorm     float64 `json:"clip_norm,omitempty"`
 	LearningRate float64 `json:"learning_rate"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // ErrOtherRun is returned when a folder holds a training with other data or another recipe.
@@ -105,7 +106,9 @@ func (r *runner) plan(ctx context.Context, p Plan, result *Result) (Row, error) 
 			return Row{}, err
 		}
 	}
-	return mean(rows), nil
+	row := mean(rows)
+	row.StandardError = number.StandardError(row.Accuracy, r.Task.Test.Len())
+	return row, nil
 }
 
 // mean averages runs of one plan; what does not vary is taken from the first.

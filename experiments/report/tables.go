@@ -12,12 +12,12 @@ import (
 // Table returns the comparison for people: one line a method.
 func Table(r *experiments.Result) table.Table {
 	t := table.Table{
-		Header: []string{"method", "ε", "test %", "sd", "labels", "right %", "noise", "s"},
+		Header: []string{"method", "ε", "test %", "±", "sd", "labels", "right %", "noise", "s"},
 		Left:   []bool{true},
 	}
 	for _, row := range r.Rows {
 		t.Rows = append(t.Rows, []string{
-			row.Method, epsilonCell(row), percent(row.Accuracy), sdCell(row), labelsCell(row),
+			row.Method, epsilonCell(row), percent(row.Accuracy), errorCell(row), sdCell(row), labelsCell(row),
 			labelAccuracyCell(row), noiseCell(row), secondsCell(row),
 		})
 	}
@@ -26,7 +26,7 @@ func Table(r *experiments.Result) table.Table {
 
 // Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
-	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "sd", "answered", "asked", "label_accuracy",
+	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "standard_error", "sd", "answered", "asked", "label_accuracy",
 		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds", "releasable"}}
 	for _, row := range r.Rows {
 		cell := func(x float64) string {
@@ -42,7 +42,7 @@ func Records(r *experiments.Result) table.Table {
 			return number.Exact(*x)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), optional(row.SD),
+			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), cell(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
 			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
 			cell(row.NoiseMultiplier), cell(row.Seconds), strconv.FormatBool(row.Releasable),
@@ -70,6 +70,14 @@ func secondsCell(row experiments.Row) string {
 		return ""
 	}
 	return strconv.FormatFloat(row.Seconds, 'f', 0, 64)
+}
+
+// errorCell is empty for results of earlier versions.
+func errorCell(row experiments.Row) string {
+	if row.StandardError == 0 {
+		return ""
+	}
+	return percent(row.StandardError)
 }
 
 func sdCell(row experiments.Row) string {

@@ -106,6 +106,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("", err)
 	}
+	shell.ReadTaskAloud(g, task)
 	result, err := f.runIn(cmd.Context(), g, cfg)
 	if errors.Is(err, recipe.ErrBudget) {
 		return shell.TrainingError(err)
@@ -235,6 +236,11 @@ func (f compareFlags) command(g *shell.Globals) string {
 	add(f.ClassNames != "", "--class-names %s", shell.ShellWord(f.ClassNames))
 	add(f.OtherLabels != "", "--other-labels %s", shell.ShellWord(f.OtherLabels))
 	add(f.Kind != "", "--kind %s", f.Kind)
+	add(f.Labels != "", "--labels %s", shell.ShellWord(f.Labels))
+	add(f.Units != "", "--units %s", shell.ShellWord(f.Units))
+	for _, w := range f.Columns.Words() {
+		add(true, "%s", w)
+	}
 	add(true, "--epsilon %v --delta %v", f.epsilon, g.Delta)
 	add(f.seeds != 1, "--seeds %d", f.seeds)
 	add(f.methods != "all", "--methods %s", f.methods)

@@ -229,6 +229,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
+	shell.ReadTaskAloud(g, task)
 	if f.ledger != "" {
 		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
 		if err == nil && !begun {

@@ -68,7 +68,7 @@ func dpsgdHeading(r *recipe.Result) string {
 
 // dpsgdTable returns the result for people.
 func dpsgdTable(r *recipe.Result) table.Table {
-	t := table.Table{Header: []string{"ε", "test %", "sd", "noise", "steps", "q", "clip", "rate", "s"}}
+	t := table.Table{Header: []string{"ε", "test %", "±", "sd", "noise", "steps", "q", "clip", "rate", "s"}}
 	optional := func(x float64, format string) string {
 		if x == 0 {
 			return ""
@@ -84,7 +84,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 			sd = strconv.FormatFloat(100**row.SD, 'f', 2, 64)
 		}
 		t.Rows = append(t.Rows, []string{
-			epsilon, strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
+			epsilon, strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), optional(100*row.StandardError, "%.2f"), sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
 			fmt.Sprintf("%.3g", row.Probability), optional(row.ClipNorm, "%.3g"), fmt.Sprintf("%.3g", row.LearningRate),
 			optional(row.Seconds, "%.0f"),
 		})
@@ -94,7 +94,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 
 // dpsgdRecords returns the result for programs: full precision, one column a field.
 func dpsgdRecords(r *recipe.Result) table.Table {
-	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "sd", "steps", "sampling_probability",
+	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps", "sampling_probability",
 		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "seconds", "releasable"}}
 	optional := func(x *float64) string {
 		if x == nil {
@@ -114,7 +114,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 			clip = number.Exact(row.ClipNorm)
 		}
 		t.Rows = append(t.Rows, []string{
-			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), optional(row.SD),
+			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), number.Exact(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
 			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), seconds, strconv.FormatBool(row.Releasable),
 		})
@@ -148,6 +148,7 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	if private {
 		b.WriteString("ε is a certified upper bound of the whole training. noise: × clip norm.\n")
 	}
+	b.WriteString("±: standard error of the accuracy, for the number of test rows.\n")
 	if statistics > 0 {
 		b.WriteString("It includes what the features learn from private rows.\n")
 	}

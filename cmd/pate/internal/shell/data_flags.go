@@ -31,13 +31,20 @@ type DataFlags struct {
 	Kind        string
 	Split       string
 	Quick       bool
+
+	// Labels and Units are files beside NPY or idx rows.
+	Labels, Units string
+	Columns       ColumnFlags
 }
 
 // Add registers the flags of commands that learn from the data.
 func (f *DataFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR or FILE.csv (pate help data)")
+	flags.StringVar(&f.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR, FILE.csv or FILE.npy (pate help data)")
 	flags.StringVar(&f.Label, "label", "", "label column of FILE.csv: a name, or a number from 1")
 	flags.StringVar(&f.Unit, "unit", "", "column of FILE.csv that says whose record a row is (default: every row is its own)")
+	flags.StringVar(&f.Labels, "labels", "", "labels of NPY or idx rows: NPY, idx, or a text with one a line")
+	flags.StringVar(&f.Units, "units", "", "units of NPY or idx rows, likewise (default: every row is its own)")
+	f.Columns.Add(flags)
 	f.AddReading(flags)
 	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures); decides how they are learned")
 	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
@@ -64,12 +71,12 @@ func (f *DataFlags) Complete(cmd *cobra.Command) {
 
 // Names returns the flags of add, in the order in which a command is repeated.
 func (f *DataFlags) Names() []string {
-	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick"}
+	return []string{"data", "label", "unit", "header", "separator", "classes", "class-names", "other-labels", "kind", "split", "quick", "labels", "units", "drop", "keep", "image-size"}
 }
 
 // Options returns how the data are to be read.
 func (f *DataFlags) Options() (dataset.Options, error) {
-	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit}, Kind: dataset.Kind(f.Kind)}
+	o := dataset.Options{CSV: dataset.CSVOptions{Label: f.Label, Unit: f.Unit, AskLabel: true}, Kind: dataset.Kind(f.Kind), Labels: f.Labels, Units: f.Units}
 	switch f.Header {
 	case "auto":
 	case "yes", "no":
@@ -81,6 +88,9 @@ func (f *DataFlags) Options() (dataset.Options, error) {
 		return o, UsageError("data", fmt.Errorf("--kind %q: must be %s", f.Kind, strings.Join(dataset.Kinds(), " or ")))
 	}
 	var err error
+	if o.CSV.Drop, o.Keep, o.ImageSize, err = f.Columns.parse(); err != nil {
+		return o, err
+	}
 	if o.CSV.Comma, err = f.comma(); err != nil {
 		return o, UsageError("data", err)
 	}
@@ -197,6 +207,12 @@ func (f *DataFlags) Identity() (string, error) {
 	}
 	first := []string{path, f.Label, f.Unit, f.Header}
 	all := append(slices.Clone(first), f.Separator, fmt.Sprint(f.Classes), f.ClassNames, f.OtherLabels, f.Kind)
+	later := []string{f.Labels, f.Units, f.Columns.drop, f.Columns.keep, f.Columns.size}
+	if strings.Join(later, "") != "" {
+		all = append(all, later...)
+		text, err := json.Marshal(all)
+		return string(text), err
+	}
 	barred := slices.ContainsFunc(first, func(word string) bool { return strings.Contains(word, "|") })
 	if !barred && f.Separator == "" && f.Classes == 0 && f.ClassNames == "" && f.OtherLabels == "" && f.Kind == "" {
 		return strings.Join(first, "|"), nil

@@ -81,13 +81,14 @@ func (f *PairFlags) Words() []string {
 	var words []string
 	for _, w := range []struct{ name, value string }{
 		{"public", f.Public}, {"label", f.data.Label}, {"unit", f.data.Unit}, {"unit-name", f.UnitName}, {"labels", f.Labels}, {"units", f.Units},
-		{"public-labels", f.PublicLabels}, {"drop", f.columns.drop}, {"keep", f.columns.keep}, {"image-size", f.columns.size},
+		{"public-labels", f.PublicLabels},
 		{"separator", f.data.Separator}, {"class-names", f.data.ClassNames}, {"other-labels", f.data.OtherLabels}, {"kind", f.data.Kind},
 	} {
 		if w.value != "" {
 			words = append(words, "--"+w.name, ShellWord(w.value))
 		}
 	}
+	words = append(words, f.columns.Words()...)
 	if f.data.Header != "auto" {
 		words = append(words, "--header", f.data.Header)
 	}
@@ -108,6 +109,17 @@ func (f *ColumnFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.drop, "drop", "", "columns of a table that are no features, with commas")
 	flags.StringVar(&f.keep, "keep", "", "columns of a table that become features though they look like ids or free text")
 	flags.StringVar(&f.size, "image-size", "", "size to which images of a folder are brought, as ROWSxCOLUMNS (default: that of the public ones)")
+}
+
+// Words are the flags that were given, as a shell reads them.
+func (f *ColumnFlags) Words() []string {
+	var words []string
+	for _, w := range []struct{ name, value string }{{"drop", f.drop}, {"keep", f.keep}, {"image-size", f.size}} {
+		if w.value != "" {
+			words = append(words, "--"+w.name, ShellWord(w.value))
+		}
+	}
+	return words
 }
 
 // parse returns the names of columns, and the size.

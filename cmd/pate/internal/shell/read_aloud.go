@@ -26,6 +26,18 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 }
 
+// ReadTaskAloud says what the columns of a task are, if it is a table, as its pool shows them.
+func ReadTaskAloud(g *Globals, t dataset.Task) {
+	if t.Encoder == nil {
+		return
+	}
+	var repeated []string
+	if !t.Grouped {
+		repeated = t.Encoder.Repeated()
+	}
+	ReadAloud(g, t.Encoder.Notes(), repeated)
+}
+
 func aloud(notes []dataset.ColumnNote) []string {
 	var lines []string
 	line := func(name string, n dataset.ColumnNote) {
