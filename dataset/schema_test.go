@@ -304,3 +304,40 @@ func FuzzSchemaJSON(f *testing.F) {
 		require.True(t, slices.Equal(s.Classes, same.Classes))
 	})
 }
+
+// A row on the private side changes neither scale nor classes nor anything of the pool.
+func TestSplitOfNumbersLooksAtThePoolAlone(t *testing.T) {
+	dir := t.TempDir()
+	split := func(change func(i int) float64) Task {
+		var units, labels strings.Builder
+		for i := range 60 {
+			fmt.Fprintln(&units, unitOn([]string{"private", "pool", "test"}[i%3], i))
+			fmt.Fprintln(&labels, i/3%2)
+		}
+		x := put(t, dir, "x.npy", matrixFile(t, "<f8", 60, 2, func(i, j int) float64 {
+			if v := change(i); v != 0 {
+				return v
+			}
+			return float64((i*7 + j*3) % 11)
+		}))
+		d, err := Open(x, Options{Labels: put(t, dir, "y.txt", []byte(labels.String())), Units: put(t, dir, "u.txt", []byte(units.String()))})
+		require.NoError(t, err)
+		task, err := d.Task(Literature)
+		require.NoError(t, err)
+		return task
+	}
+	want := split(func(int) float64 { return 0 })
+	require.Equal(t, 20, want.Private.Len())
+	require.True(t, want.Grouped)
+	for _, v := range []float64{1e9, math.NaN(), math.Inf(-1)} {
+		got := split(func(i int) float64 {
+			if i == 3 {
+				return v
+			}
+			return 0
+		})
+		require.NotEqual(t, want.Private.X, got.Private.X)
+		require.Equal(t, want.Pool, got.Pool)
+		require.Equal(t, want.Test, got.Test)
+	}
+}
