@@ -82,6 +82,10 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 		return nil, err
 	}
 	defer t.secrets.close()
+	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
+		durable.Sweep(j.Out, "")
+		durable.Sweep(manifest.Beside(j.Out), "")
+	}
 	if err := t.readPrivate(ctx); err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	defer unlock()
+	durable.SweepFolder(s.dir) // of processes that were killed: key and salt are written under this lock
 	if s.key.IsZero() {
 		if s.key, err = s.runKey(); err != nil {
 			return nil, err

@@ -66,6 +66,7 @@ func (f *DataFlags) Complete(cmd *cobra.Command) {
 		"data": Suggested(dataset.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
 		"kind": Words(dataset.Kinds()...), "split": Words(string(dataset.Literature), string(dataset.Development)),
 		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
+		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
 	})
 }
 

@@ -60,14 +60,16 @@ A training that was interrupted goes on when the same command is given again.`,
 	f.Add(flags)
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
-	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
-	shell.ChoiceVar(flags, &f.features, "features", "", features.Names(), "what teachers see of images (default: by --kind)")
+	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(training.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
+	flags.StringVar(&f.features, "features", "", "what teachers see of images: "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
 	flags.StringVar(&f.shard, "shard", "", "train the I-th of N parts of the teachers, as I/N; the folder of secrets is shared")
 	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
 	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
+	shell.Without(cmd, "delta")
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"shard": shell.Anything(), "out": shell.Files("npy"), "private-dir": shell.Folder()})
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "shard": shell.Suggested("1/2", "2/2"),
+		"learner": shell.Words(training.Learners()...), "features": shell.Words(features.Names()...)})
 	return cmd
 }
 
