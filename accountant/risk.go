@@ -1,0 +1,416 @@
+package accountant
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Interval brackets a number: the truth lies between its ends.
+type Interval struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// Risk is what a run leaves an attacker who knows everything but which of two neighbours
+// the data were, from the whole of delta as a function of epsilon and not from one point
+// of it. Of two laws P and Q, a test that accuses a share a of Q rightly finds at most
+//
+//	min over epsilon >= 0 of  e^epsilon a + d(epsilon)  and  1 - e^-epsilon (1 - a - r(epsilon))
+//
+// of P, with d the delta of (P, Q) and r that of (Q, P) (Dong, Roth, Su 2022, Proposition
+// 2.12: the trade-off curve is the convex conjugate of the two). Every epsilon gives an
+// upper bound, wherever the search for the best one ends; that the function is convex
+// bounds its minimum from below.
+//
+// Upper holds for every run of the events. Lower is what the dominating pairs give away,
+// so Upper - Lower is the numerical error; of mechanisms that do not attain their pair,
+// such as a noisy argmax, an attacker gets less. Lower is 0, or what guessing gives, where
+// only Rényi divergences hold.
+type Risk struct {
+	// By made the bounds: ByPLD or ByRDP.
+	By   Method
+	d    [2]deltaCurve // of (P, Q) and of (Q, P), at epsilon >= 0
+	mu   float64       // of a Gaussian release, above 0, which the run is; else 0
+	only float64       // failure probability, rounded up
+}
+
+// deltaCurve bounds delta at epsilon >= 0; both ends fall as epsilon grows.
+type deltaCurve func(epsilon float64) Interval
+
+// Risk returns what an attacker can do with everything composed.
+func (t *Tight) Risk(ctx context.Context) (*Risk, error) {
+	if t.pld != nil {
+		r, err := t.pld.Risk(ctx)
+		if err == nil || t.cfg.Method == ByPLD || !errors.Is(err, errTooMuchWork) {
+			return r, err
+		}
+	}
+	return t.rdp.risk()
+}
+
+// rdpRiskPoints is how many epsilons a Rényi curve is asked at: each takes all orders.
+const rdpRiskPoints = 200
+
+// risk samples delta, which any lesser epsilon may only exceed.
+func (r *RDP) risk() (*Risk, error) {
+	upper := make([]float64, rdpRiskPoints)
+	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
+	for i := range upper {
+		b, err := r.Delta(at(i))
+		if err != nil {
+			return nil, err
+		}
+		if upper[i] = b.Upper; i > 0 {
+			upper[i] = math.Min(upper[i], upper[i-1])
+		}
+	}
+	curve := func(epsilon float64) Interval {
+		i := int(math.Sqrt(epsilon/16)*rdpRiskPoints) + 1
+		for i = min(i, len(upper)-1); i > 0 && at(i) > epsilon; i-- {
+		}
+		return Interval{0, upper[i]}
+	}
+	return &Risk{By: ByRDP, d: [2]deltaCurve{curve, curve}, only: r.failure()}, nil
+}
+
+// Risk returns what an attacker can do with everything composed.
+func (p *PLD) Risk(ctx context.Context) (*Risk, error) {
+	failure, sure := p.terms.failure(), p.certainFailure()
+	s, _ := p.schedules()
+	r := &Risk{By: ByPLD, only: failure}
+	if len(s.pairs.Keys) == 0 && failure == 0 && !s.nonPrivate {
+		r.mu = math.Sqrt(s.mu2)
+	}
+	for i, reverse := range []bool{false, true} {
+		if reverse && !s.asymmetric() {
+			r.d[1] = r.d[0]
+			break
+		}
+		body, err := p.curve(ctx, s, reverse)
+		if err != nil {
+			return nil, err
+		}
+		r.d[i] = func(epsilon float64) Interval {
+			d := body(epsilon)
+			d.Lower = sure + (1-sure)*d.Lower
+			if failure > 0 {
+				d.Upper = math.Min(1, d.Upper+failure*(1+0x1p-50))
+			}
+			return d
+		}
+	}
+	return r, nil
+}
+
+const (
+	riskGap  = 2e-5  // of the grids
+	riskTail = 1e-10 // mass that windows and truncated losses may leave outside
+)
+
+// curve returns delta of a schedule for one order of its pairs. One convolution that is not
+// tilted holds all epsilons at once, to an absolute error that no share of people shows.
+func (p *PLD) curve(ctx context.Context, s *schedule, reverse bool) (deltaCurve, error) {
+	switch {
+	case s.nonPrivate, math.IsInf(s.mu2, 1):
+		least := 0.0
+		if s.nonPrivate {
+			least = 1
+		}
+		return func(float64) Interval { return Interval{least, 1} }, nil
+	case len(s.pairs.Keys) == 0 && s.mu2 == 0:
+		return func(float64) Interval { return Interval{} }, nil
+	case len(s.pairs.Keys) == 0:
+		return func(epsilon float64) Interval {
+			lower, upper, _, err := p.bodyDelta(ctx, s, epsilon)
+			if err != nil { // of no noise that was accepted
+				return Interval{0, 1}
+			}
+			return Interval{lower, upper}
+		}, nil
+	}
+	q := &query{parts: s.components(reverse), reverse: reverse}
+	if law := q.enumerate(); law != nil {
+		return func(epsilon float64) Interval {
+			lower, upper := enumeratedDelta(law, epsilon)
+			return Interval{lower, upper}
+		}, nil
+	}
+	q.truncate(math.Log(riskTail))
+	q.set(0)
+	q.accuracy = riskTail
+	c := p.newConvolver(ctx)
+	var ends [2]*profile
+	for i, up := range []bool{false, true} {
+		budget := riskGap
+		t, err := q.fit(c, &budget, up)
+		if err != nil {
+			return nil, err
+		}
+		ends[i] = t
+	}
+	return func(epsilon float64) Interval {
+		v := Interval{0, 1}
+		if ends[0] != nil {
+			v.Lower = ends[0].delta(epsilon)
+		}
+		if ends[1] != nil {
+			v.Upper = ends[1].delta(epsilon)
+		}
+		return v
+	}, nil
+}
+
+// TPR bounds the largest share of those who took part that any test finds which wrongly
+// accuses a share fpr, in [0, 1], of those who did not. At the base rate of a value it
+// also bounds the chance to guess that value: of reconstruction, and of inferring an
+// attribute (Kulynych et al. 2025).
+func (r *Risk) TPR(fpr float64) (Interval, error) {
+	if !(fpr >= 0 && fpr <= 1) {
+		return Interval{}, fmt.Errorf("accountant: a false positive rate must be in [0, 1], got %v", fpr)
+	}
+	if fpr == 1 {
+		return Interval{1, 1}, nil
+	}
+	one, other := r.tpr(fpr, 0), r.tpr(fpr, 1)
+	return Interval{math.Max(one.Lower, other.Lower), math.Max(one.Upper, other.Upper)}, nil
+}
+
+// Tradeoff bounds the least share of those who took part that any such test misses.
+func (r *Risk) Tradeoff(fpr float64) (Interval, error) {
+	v, err := r.TPR(fpr)
+	if err != nil {
+		return v, err
+	}
+	return Interval{1 - v.Upper, 1 - v.Lower}, nil
+}
+
+// riskEdge is an epsilon beyond which nothing is left to tell.
+const riskEdge = 50
+
+// tpr bounds the best test of one order of the pairs: the minimum over g = e^epsilon > 0 of
+// g fpr + H_g(P, Q), a convex function of g. Below 1 it is 1 - g (1 - fpr - H_{1/g}(Q, P)).
+func (r *Risk) tpr(fpr float64, order int) Interval {
+	d, back := r.d[order], r.d[1-order]
+	at := func(epsilon float64) riskPoint {
+		g := math.Exp(epsilon)
+		if epsilon >= 0 {
+			v := d(epsilon)
+			return riskPoint{epsilon, g, Interval{g*fpr + v.Lower, g*fpr + v.Upper}}
+		}
+		v := back(-epsilon)
+		return riskPoint{epsilon, g, Interval{1 - g*(1-fpr-v.Lower), 1 - g*(1-fpr-v.Upper)}}
+	}
+	const rounding = 1e-14
+	best := lowest(at)
+	v := Interval{Upper: math.Min(1, best.Upper+rounding)}
+	v.Lower = convexBound(at, best, fpr) - rounding
+	v.Lower = math.Max(fpr, math.Min(v.Lower, v.Upper)) // accusing by chance finds as many
+	v.Upper = math.Max(v.Upper, v.Lower)
+	return v
+}
+
+// riskPoint brackets a function of epsilon, and of g = e^epsilon.
+type riskPoint struct {
+	epsilon, g float64
+	Interval
+}
+
+// lowest searches the point with the least upper end of a function that has one valley.
+func lowest(at func(epsilon float64) riskPoint) riskPoint {
+	const parts = 400
+	best := at(0)
+	for i := range parts + 1 {
+		x := float64(2*i-parts) / parts // finer about 0
+		if v := at(riskEdge * x * math.Abs(x)); v.Upper < best.Upper {
+			best = v
+		}
+	}
+	step := math.Max(0.01, 0.02*math.Sqrt(riskEdge*math.Abs(best.epsilon)))
+	lo, hi := best.epsilon-step, best.epsilon+step
+	for range 50 {
+		a, b := at(lo+(hi-lo)/3), at(hi-(hi-lo)/3)
+		if a.Upper < b.Upper {
+			hi = b.epsilon
+		} else {
+			lo = a.epsilon
+		}
+		for _, v := range []riskPoint{a, b} {
+			if v.Upper < best.Upper {
+				best = v
+			}
+		}
+	}
+	return best
+}
+
+// convexBound returns what a function convex in g is nowhere below, close to its value at
+// best. Left of a point that is not below the best, and right of one, it is not below either,
+// by convexity. Between them, on an interval between two points, it is above the lines that
+// the points on either side of the interval draw through its ends.
+func convexBound(at func(epsilon float64) riskPoint, best riskPoint, fpr float64) float64 {
+	const close, most = 3e-7, 2000
+	bound := best.Upper
+	points := []riskPoint{best}
+	for _, sign := range []float64{-1, 1} {
+		for step, past := 1e-4, 0; past < 2; step *= 2 {
+			v := at(best.epsilon + sign*step)
+			points = append(points, v)
+			if v.Lower >= best.Upper {
+				past++
+			}
+			if math.Abs(v.epsilon) > riskEdge { // almost all, or nothing, is left
+				if sign < 0 {
+					bound = math.Min(bound, 1-1e-20)
+				} else {
+					bound = math.Min(bound, v.g*fpr)
+				}
+				break
+			}
+		}
+	}
+	for {
+		slices.SortFunc(points, func(a, b riskPoint) int { return cmp.Compare(a.epsilon, b.epsilon) })
+		least, more := bound, []riskPoint(nil)
+		for i := range len(points) - 1 {
+			v := chordBound(points, i)
+			if least = math.Min(least, v); v < bound-close && points[i+1].g > points[i].g*(1+1e-9) {
+				more = append(more, at((points[i].epsilon+points[i+1].epsilon)/2))
+			}
+		}
+		if len(more) == 0 || len(points)+len(more) > most {
+			return least
+		}
+		points = append(points, more...)
+	}
+}
+
+// chordBound bounds the function between the points i and i+1.
+func chordBound(p []riskPoint, i int) float64 {
+	a, b := p[i], p[i+1]
+	// From the left: through (previous, upper) and (a, lower), going on; from the right
+	// through (next, upper) and (b, lower). At the ends of the range there is one line.
+	left, right := math.Inf(-1), math.Inf(1) // slopes
+	if i > 0 && a.g > p[i-1].g {
+		left = (a.Lower - p[i-1].Upper) / (a.g - p[i-1].g)
+	}
+	if i+2 < len(p) && p[i+2].g > b.g {
+		right = (p[i+2].Upper - b.Lower) / (p[i+2].g - b.g)
+	}
+	switch {
+	case left >= 0:
+		return a.Lower
+	case right <= 0:
+		return b.Lower
+	case math.IsInf(left, -1):
+		return b.Lower - right*(b.g-a.g)
+	case math.IsInf(right, 1):
+		return a.Lower + left*(b.g-a.g)
+	}
+	// a.Lower + left (g - a.g) falls, b.Lower - right (b.g - g) rises: they meet between, or
+	// one is above the other throughout.
+	g := (b.Lower - right*b.g - a.Lower + left*a.g) / (left - right)
+	g = math.Min(math.Max(g, a.g), b.g)
+	return math.Max(a.Lower+left*(g-a.g), b.Lower-right*(b.g-g))
+}
+
+// Advantage bounds the largest difference of the rates of right and of wrong accusations:
+// delta at epsilon 0, the total variation of the two laws.
+func (r *Risk) Advantage() Interval { return r.worst(0) }
+
+// worst bounds delta at epsilon, in the worse order.
+func (r *Risk) worst(epsilon float64) Interval {
+	a, b := r.d[0](epsilon), r.d[1](epsilon)
+	return Interval{math.Max(a.Lower, b.Lower), math.Max(a.Upper, b.Upper)}
+}
+
+// Right bounds the chance of the best guess whether somebody took part, for one who gives it
+// a prior chance in (0, 1) before anything is seen. At 1/2 it is (1 + Advantage)/2.
+func (r *Risk) Right(prior float64) (Interval, error) {
+	if !(prior > 0 && prior < 1) {
+		return Interval{}, fmt.Errorf("accountant: a prior must be in (0, 1), got %v", prior)
+	}
+	// With g = (1-prior)/prior the best guess is right with 1-prior + prior H_g(P, Q), and
+	// below 1 H_g(P, Q) = 1 - g + g H_{1/g}(Q, P).
+	likelier, rarer := math.Max(prior, 1-prior), math.Min(prior, 1-prior)
+	d := r.worst(math.Log(likelier / rarer))
+	const rounding = 1e-15
+	return Interval{likelier + rarer*d.Lower - rounding, math.Min(1, likelier+rarer*d.Upper+rounding)}, nil
+}
+
+// GDP is a parameter of Gaussian differential privacy: the run is no easier to tell apart
+// than two normal laws that are Mu standard deviations apart, except with a chance Delta.
+type GDP struct {
+	Mu    float64 `json:"upper"`
+	Delta float64 `json:"delta"`
+	// Regret is by how much, at most, the curve of Mu overstates the share that a test
+	// finds: 0 where the run is as Gaussian as that (Gómez et al. 2025).
+	Regret float64 `json:"regret"`
+}
+
+// gdpTail is the chance beside a Mu that is not exact.
+const gdpTail = 1e-9
+
+// GDP returns a certified Mu: delta of the run is nowhere above that of the two normal
+// laws and Delta. It is +Inf if none holds.
+func (r *Risk) GDP() GDP {
+	if r.mu > 0 {
+		return GDP{Mu: r.mu * (1 + 1e-12)}
+	}
+	out := GDP{Delta: gdpTail + r.only}
+	const step = 1.0 / 512
+	var upper []float64 // at i*step
+	for e := 0.0; ; e += step {
+		d := r.worst(e).Upper
+		upper = append(upper, d)
+		if d <= out.Delta {
+			break
+		}
+		if e > riskEdge {
+			out.Mu, out.Regret = math.Inf(1), 1
+			return out
+		}
+	}
+	// Between two points delta is at most that of the first, and the normal one at least
+	// that of the second.
+	holds := func(mu float64) bool {
+		for i, d := range upper {
+			if d <= out.Delta {
+				return true
+			}
+			g, err := GaussianDelta(1/mu, step*float64(i+1))
+			if err != nil || d > g*(1-1e-9)+out.Delta {
+				return false
+			}
+		}
+		return true
+	}
+	hi := 1e-3
+	for !holds(hi) {
+		if hi *= 2; hi > 100 {
+			out.Mu, out.Regret = math.Inf(1), 1
+			return out
+		}
+	}
+	lo := hi / 2
+	for range 40 {
+		if mid := lo + (hi-lo)/2; holds(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	out.Mu = hi
+	for _, fpr := range []float64{1e-4, 1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9} {
+		v, err := r.TPR(fpr)
+		if err != nil {
+			continue
+		}
+		normal := 0.5 * math.Erfc(-(hi-math.Sqrt2*math.Erfinv(1-2*fpr))/math.Sqrt2)
+		out.Regret = math.Max(out.Regret, math.Min(1, normal+out.Delta)-v.Lower)
+	}
+	return out
+}
