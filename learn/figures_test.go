@@ -63,36 +63,49 @@ type drawn struct {
 // TestFigures draws the pictures of the lecture from laws and accounts.
 // UPDATE_GOLDEN=1 rewrites them.
 func TestFigures(t *testing.T) {
-	for _, d := range []drawn{argmaxFigure(t), stabilityFigure(t), subsampleFigure(t), sparseFigure(t), pateFigure(t), compareFigure(t)} {
-		p := figure.New(d.x, d.y)
-		p.Legend.Top, p.Legend.Left = d.top, d.left
-		if d.logX {
-			p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		}
-		if d.logY {
-			p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-		}
-		for i, c := range d.curves {
-			line, err := plotter.NewLine(c.points)
-			require.NoError(t, err)
-			line.Color, line.Width = figure.Colour(i), 1.7
-			if c.dashed {
-				line.Color, line.Dashes = figure.Grey(), []vg.Length{5, 3}
-			}
-			p.Add(line)
-			p.Legend.Add(c.name, line)
-		}
-		got, err := figure.SVG(p)
-		require.NoError(t, err)
-		require.Less(t, len(got), 30000)
-		name := filepath.Join("..", "docs", "lecture", d.file)
-		if os.Getenv("UPDATE_GOLDEN") != "" {
-			require.NoError(t, os.WriteFile(name, got, 0o644))
-		}
-		want, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got), name)
+	for _, d := range []drawn{argmaxFigure(t), stabilityFigure(t), subsampleFigure(t), sparseFigure(t), pateFigure(t), compareFigure(t),
+		bayesStepsFigure(t), bayesNoiseFigure(t), bayesOrderFigure(t)} {
+		d.compare(t)
 	}
+}
+
+// plot returns the picture.
+func (d drawn) plot(t *testing.T) *plot.Plot {
+	p := figure.New(d.x, d.y)
+	p.Legend.Top, p.Legend.Left = d.top, d.left
+	if d.logX {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	if d.logY {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	for i, c := range d.curves {
+		line, err := plotter.NewLine(c.points)
+		require.NoError(t, err)
+		line.Color, line.Width = figure.Colour(i), 1.7
+		if c.dashed {
+			line.Color, line.Dashes = figure.Grey(), []vg.Length{5, 3}
+		}
+		p.Add(line)
+		p.Legend.Add(c.name, line)
+	}
+	return p
+}
+
+// compare requires that the page has this picture. With UPDATE_GOLDEN=1 it gets it; FIGURES
+// names a folder for PNGs to look at.
+func (d drawn) compare(t *testing.T) {
+	d.look(t)
+	got, err := figure.SVG(d.plot(t))
+	require.NoError(t, err)
+	require.Less(t, len(got), 30000)
+	name := filepath.Join("..", "docs", "lecture", d.file)
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		require.NoError(t, os.WriteFile(name, got, 0o644))
+	}
+	want, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got), name)
 }
 
 func argmaxFigure(t *testing.T) drawn {
