@@ -45,7 +45,7 @@ type Distances struct {
 	Observe func(StepDistances)
 	Between Between
 	// Most bounds the number of distances of a step. The default keeps their time below a
-	// tenth of a usual step: a tenth of the expected batch between batches, at most 128, and a
+	// tenth of a usual step: a 16th of the expected batch between batches, at most 128, and a
 	// 256th of it between records, at most 16. It is at least 2.
 	Most int
 }
@@ -106,7 +106,7 @@ func (d Distances) most(expected float64) int {
 	case d.Between == Records:
 		return int(math.Min(16, math.Max(2, expected/256)))
 	}
-	return int(math.Min(128, math.Max(2, expected/10)))
+	return int(math.Min(128, math.Max(2, expected/16)))
 }
 
 // meter measures distances.

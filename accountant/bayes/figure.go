@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/number"
@@ -125,7 +126,20 @@ func Report(figures ...Figure) string {
 		f.report(line)
 	}
 	for _, c := range Caveats() {
-		line("  %s", c)
+		at := 0
+		for word := range strings.FieldsSeq(c) {
+			n := utf8.RuneCountInString(word)
+			if at > 0 && at+1+n > 80 {
+				b.WriteByte('\n')
+				at = 0
+			}
+			if at == 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(" " + word)
+			at = max(at+1, 2) + n
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }
@@ -137,7 +151,10 @@ func (f Figure) report(line func(format string, args ...any)) {
 	if w := opaque.Open(f.worst); mathx.IsFinite(w) {
 		line("    worst case  %s  moments accountant, every distance at its bound", text(f.worst))
 	}
-	line("    from %d distances, at least %d a step, of %d steps; %d more steps count as the worst case", f.Distances, f.Fewest, f.Steps-f.Unseen, f.Unseen)
+	line("    from %d distances, at least %d a step, of %d steps", f.Distances, f.Fewest, f.Steps-f.Unseen)
+	if f.Unseen > 0 {
+		line("    %d more steps have no distances and count as the worst case", f.Unseen)
+	}
 	line("    the best test finds a typical record with probability at most %.4f", math.Ceil(AttackSuccess(f)*1e4)/1e4)
 	if share, err := f.ShareOutside(1e-5); err == nil && f.Delta < 1e-5 {
 		line("    at δ = 1e-5 it may fail for a share %.2g of records", share)
