@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -20,10 +22,8 @@ const schemaPlan = "pate.plan/1"
 
 type planFlags struct {
 	shell.VotesFlags
-	epsilon     float64
-	accuracy    float64
-	correlation float64
-	confusion   float64
+	epsilon float64
+	shell.AgreementFlags
 	queries     int
 	minAccuracy float64
 	shell.ParameterFlags
@@ -65,6 +65,7 @@ type planAlternative struct {
 	ExpectedCorrect  float64            `json:"expected_correct"`
 	Accuracy         float64            `json:"accuracy"`
 	Epsilon          float64            `json:"epsilon"`
+	Command          string             `json:"command"` // that labels so; VOTES stands for the files
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -78,7 +79,8 @@ recomputed by the accountant and never above the budget. With --mechanism and it
 noise instead of --epsilon, the reverse: what that costs and how many labels come
 out right. Expectations are sums over exact laws, not simulations.
 
---simulate-accuracy plans on synthetic votes, which costs no privacy. Each query
+--teacher-accuracy (or --simulate-accuracy) plans on synthetic votes, which costs no
+privacy; --calibrate-on finds what they are made with on labelled public rows. Each query
 has its own difficulty: the share of teachers that are right follows a Beta law,
 under which two teachers are right together with --correlation; of the wrong votes
 a share --confusion goes to one class. The defaults fit 250 teachers on MNIST. At
@@ -113,10 +115,8 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 
 // addSimulation adds the flags of synthetic votes.
 func (f *planFlags) addSimulation(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.Float64Var(&f.accuracy, "simulate-accuracy", 0, "plan on synthetic votes of teachers that are right this often")
-	flags.Float64Var(&f.correlation, "correlation", plan.DefaultCorrelation, "of two simulated teachers being right")
-	flags.Float64Var(&f.confusion, "confusion", plan.DefaultConfusion, "share of simulated wrong votes on one class")
+	cmd.Flags().Float64Var(&f.Accuracy, "simulate-accuracy", 0, "the same as --teacher-accuracy: plan on synthetic votes")
+	f.AddAgreement(cmd)
 }
 
 func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) error {
@@ -133,7 +133,7 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planReport{Schema: schemaPlan, Private: len(args) > 0, Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report := planReport{Schema: schemaPlan, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
 	report.Releasable = !report.Private && !g.Seeded
 	var found []plan.Alternative
 	if reverse {
@@ -162,17 +162,22 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		}
 	}
 	for _, a := range found {
-		report.Alternatives = append(report.Alternatives, alternativeJSON(a))
+		row := alternativeJSON(a)
+		row.Command = f.labelCommand(a, f.epsilon, g.Delta)
+		report.Alternatives = append(report.Alternatives, row)
 	}
 	return writePlan(g, report)
 }
 
 // check refuses flags that do not go together.
 func (f *planFlags) check(cmd *cobra.Command, args []string, reverse bool) error {
-	simulated := cmd.Flags().Changed("simulate-accuracy")
+	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
+	if err := f.CheckAgreement(cmd); err != nil {
+		return err
+	}
 	switch {
 	case len(args) == 0 && !simulated:
-		return shell.UsageError("mechanisms", errors.New("plan on what? --simulate-accuracy for synthetic votes, or a votes file"))
+		return shell.UsageError("mechanisms", errors.New("plan on what? --teacher-accuracy (or --simulate-accuracy) or --calibrate-on for synthetic votes, or a votes file"))
 	case len(args) > 0 && simulated:
 		return shell.UsageError("mechanisms", errors.New("--simulate-accuracy or a votes file, not both"))
 	case reverse && cmd.Flags().Changed("epsilon"):
@@ -212,10 +217,16 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			n = simulatedQueries
 		}
 		n = max(n, min(least, plan.MaxExamples(f.Classes)))
-		s := plan.Simulation{Teachers: f.Teachers, Classes: f.Classes, Queries: n, Accuracy: f.accuracy, Correlation: f.correlation, Confusion: f.confusion}
+		if err := f.Calibrate(ctx, g, &f.VotesFlags, f.Teachers); err != nil {
+			return nil, err
+		}
+		if f.Accuracy == 0 {
+			f.Accuracy = plan.UsualAccuracy
+		}
+		s := plan.Simulation{Teachers: f.Teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(aggregate.SeedKey(g.Seed))
 		if err != nil {
-			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --simulate-accuracy", "see pate plan --help", "mechanisms")
+			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help", "mechanisms")
 		}
 		return examples, nil
 	}
@@ -258,6 +269,35 @@ func (a planAlternative) answerNoise() float64 {
 	}
 	noise := d.Noise()
 	return a.Noise[noise[len(noise)-1].Name]
+}
+
+// folded breaks a command before flags, into lines of at most 76 columns.
+func folded(command string) string {
+	parts := strings.Split(command, " --")
+	line, lines := parts[0], ""
+	for _, flag := range parts[1:] {
+		if len(line)+len(flag) > 70 {
+			lines, line = lines+line+" \\\n", "    "
+		}
+		line += " --" + flag
+	}
+	return lines + line
+}
+
+// labelCommand writes a plan as the command that labels so, on a ledger of its own. Noise
+// is rounded up.
+func (f *planFlags) labelCommand(a plan.Alternative, target, delta float64) string {
+	s := a.Setting
+	if d, err := mechanisms.Find(s.Mechanism); err == nil {
+		for _, p := range d.Noise() {
+			s = s.With(p.Name, math.Min(number.Up(s.Values[p.Name], 6), p.Max))
+		}
+	}
+	if target == 0 { // of a setting that was given
+		target = number.Up(a.Epsilon*(1+1e-9), 6)
+	}
+	return fmt.Sprintf("pate label VOTES --classes %d %s --epsilon %v --delta %v --mode reserved --ledger run.jsonl --out labels.csv",
+		f.Classes, shell.LabelFlags(s, 0), target, delta)
 }
 
 func newPlanVotes(s plan.Summary, simulated bool) planVotes {
@@ -311,6 +351,11 @@ func writePlan(g *shell.Globals, r planReport) error {
 	}
 	if err := t.Write(g.Stdout, format); err != nil {
 		return err
+	}
+	if format == table.Text || format == table.Markdown {
+		for i, a := range r.Alternatives {
+			fmt.Fprintf(g.Stdout, "\n%d: %s\n", i+1, folded(a.Command))
+		}
 	}
 	tellPlanPrivate(g, r.Private)
 	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {

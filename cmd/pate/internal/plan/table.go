@@ -105,7 +105,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 	if err != nil {
 		return shell.InputError(err, "", "", "mechanisms")
 	}
-	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0, Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
+	report := planTableReport{Schema: schemaPlanTable, Private: len(args) > 0 || f.CalibrateOn != "", Delta: g.Delta, Votes: newPlanVotes(summary, len(args) == 0)}
 	report.Releasable = !report.Private && !g.Seeded
 	bar := shell.NewProgress(g)
 	for i, epsilon := range f.epsilons {
@@ -125,7 +125,10 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 }
 
 func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
-	simulated := cmd.Flags().Changed("simulate-accuracy")
+	simulated := cmd.Flags().Changed("simulate-accuracy") || f.AgreementGiven(cmd)
+	if err := f.CheckAgreement(cmd); err != nil {
+		return err
+	}
 	switch {
 	case len(args) == 0 && !simulated:
 		return shell.UsageError("mechanisms", errors.New("a table of what? --simulate-accuracy for synthetic votes, or a votes file"))
