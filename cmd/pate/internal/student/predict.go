@@ -43,7 +43,7 @@ these: they are marked as releasable only if the model is and --public-rows says
 rows are public.`,
 		Example: `  pate student predict student.model new.csv --out predictions.csv
   pate student predict student.model new.csv --probability --format json`,
-		Args: cobra.ExactArgs(2),
+		Args: shell.Wants(cobra.ExactArgs(2), nil),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0], args[1]) },
 	}
 	flags := cmd.Flags()
@@ -51,6 +51,9 @@ rows are public.`,
 	flags.StringVar(&f.labels, "labels", "", "of matrices: a file with the true label of each row")
 	flags.BoolVar(&f.probability, "probability", false, "a column with the probability of each class")
 	flags.BoolVar(&f.public, "public-rows", false, "the rows of NEW are public: answers about them are as releasable as the model")
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv"), "labels": shell.Files("npy", "csv", "txt")})
+	shell.Without(cmd, "seed", "delta")
+	shell.CompleteArgs(cmd, shell.Files("model", "csv", "npy", "parquet"))
 	return cmd
 }
 

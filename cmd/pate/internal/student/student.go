@@ -60,7 +60,7 @@ as JSON, from which a few lines of Python predict; see docs/own-data.md.`,
 		Example: `  pate student public.csv --labels labels.csv --ledger run.jsonl \
       --class-names no,yes --out student.model
   pate student predict student.model new.csv --out predictions.csv`,
-		Args: cobra.ExactArgs(1),
+		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "labels", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -74,6 +74,14 @@ as JSON, from which a few lines of Python predict; see docs/own-data.md.`,
 	f.data.AddReading(flags)
 	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")
 	cmd.AddCommand(newPredict(g))
+	rows := shell.Files("csv", "tsv", "gz", "npy", "parquet")
+	f.data.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{
+		"labels": shell.Files("csv"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"), "export": shell.Files("json"),
+		"label-column": shell.Anything(), "drop": shell.Anything(),
+	})
+	shell.CompleteArgs(cmd, rows)
+	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
 
