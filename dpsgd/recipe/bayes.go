@@ -75,9 +75,8 @@ func (b *Bayes) newTypical(cfg *dpsgd.Config) (*typical, error) {
 	return t, nil
 }
 
-// observe adds a step. Steps that were not seen, before a checkpoint, count as the worst case.
+// observe adds a step. Steps that are not seen, before a checkpoint, are added by figures.
 func (t *typical) observe(s dpsgd.StepDistances) {
-	t.unseen(s.Step - 1)
 	for _, a := range t.accounts {
 		t.err = errors.Join(t.err, a.Add(t.step, s.Values))
 	}
