@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/law"
 	"github.com/pate-go/pate/cmd/pate/internal/ledgers"
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
+	"github.com/pate-go/pate/cmd/pate/internal/publish"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
@@ -68,7 +69,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))
 	root.AddCommand(dpsgd.New(g))
-	root.AddCommand(student.New(g))
+	root.AddCommand(student.New(g), publish.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))
 	root.AddCommand(helpTopics()...)

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -139,4 +140,19 @@ func names(n int) []string {
 		out[i] = strconv.Itoa(i)
 	}
 	return out
+}
+
+// Write writes the labels as CSV, with names of classes: a line row,label for each row of
+// the pool that has one. The heading says if they are seeded.
+func (l Labels) Write(w io.Writer) error {
+	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
+	if l.Seeded {
+		t.Header[1] = seededLabel
+	}
+	for row, class := range l.Of {
+		if class != student.Unlabelled {
+			t.Rows = append(t.Rows, []string{strconv.Itoa(row), l.Classes[class]})
+		}
+	}
+	return t.Write(w, table.CSV)
 }

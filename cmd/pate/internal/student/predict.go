@@ -31,16 +31,18 @@ func newPredict(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict MODEL NEW",
 		Short: "Ask a student about new rows",
-		Long: `Ask a student about new rows. MODEL is what pate student or pate publish wrote. NEW is a
-file of the same kind as the public rows: the columns of a table are found by their names,
-in any order, and others are passed over; matrices and images have the same size.
+		Long: `Ask a student about new rows. MODEL is what pate student or pate publish
+wrote. NEW is a file of the same kind as the public rows: the columns of a
+table are found by their names, in any order, and others are passed over;
+matrices and images have the same size.
 
-Each row gets the most probable class, and with --probability the probabilities of all.
-Where NEW has a label of its own, in the column that the public rows had it in, or in a
-file of --labels, the accuracy is said too. Asking costs no privacy, however often. Answers
-and accuracy are functions of the rows that are asked about, and asking protects nobody in
-these: they are marked as releasable only if the model is and --public-rows says that the
-rows are public.`,
+Each row gets the most probable class, and with --probability the
+probabilities of all. Where NEW has a label of its own, in the column that the
+public rows had it in, or in a file of --labels, the accuracy is said too.
+Asking costs no privacy, however often. Answers and accuracy are functions of
+the rows that are asked about, and asking protects nobody in these: they are
+marked as releasable only if the model is and --public-rows says that the rows
+are public.`,
 		Example: `  pate student predict student.model new.csv --out predictions.csv
   pate student predict student.model new.csv --probability --format json`,
 		Args: shell.Wants(cobra.ExactArgs(2), nil),

@@ -35,28 +35,31 @@ func New(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "student PUBLIC",
 		Short: "A model from released labels and the public rows",
-		Long: `A model from released labels and the public rows: the part of PATE that is published.
+		Long: `A model from released labels and the public rows: the part of PATE that is
+published.
 
-PUBLIC is the file whose rows the teachers voted on: a table as CSV, a matrix of features
-as NPY, images. --labels is what pate label wrote for them. The student learns from the
-rows that got a label, and from how all rows lie to each other. Several kinds are
-compared by cross-validation on the released labels alone: logistic regression, two
-forests, a kernel ridge, and labels spread over the neighbours in the pool. It is the
-mean of those that are not clearly worse than the best. All of it is a function of what was
-released and of public rows, and costs no privacy.
+PUBLIC is the file whose rows the teachers voted on: a table as CSV, a matrix
+of features as NPY, images. --labels is what pate label wrote for them. The
+student learns from the rows that got a label, and from how all rows lie to
+each other. Several kinds are compared by cross-validation on the released
+labels alone: logistic regression, two forests, a kernel ridge, and labels
+spread over the neighbours in the pool. It is the mean of those that are not
+clearly worse than the best. All of it is a function of what was released and
+of public rows, and costs no privacy.
 
-Classes have the numbers of the votes, from 0. --class-names names them, or the labels that
-PUBLIC itself has. A column of
-PUBLIC that holds a label of its own, such as a truth that is known for public rows, is
-named with --label-column: no student may learn from it.
+Classes have the numbers of the votes, from 0. --class-names names them, or
+the labels that PUBLIC itself has. A column of PUBLIC that holds a label of
+its own, such as a truth that is known for public rows, is named with
+--label-column: no student may learn from it.
 
-With --ledger the labels are looked up in the ledger that paid for them, and the model
-says which entry that was and what it cost; labels that the ledger did not commit are
-refused. Without it nothing says that the labels may leave, and the model is not marked
-as releasable.
+With --ledger the labels are looked up in the ledger that paid for them, and
+the model says which entry that was and what it cost; labels that the ledger
+did not commit are refused. Without it nothing says that the labels may leave,
+and the model is not marked as releasable.
 
-The file has all that is needed to ask it: pate student predict. --export writes the same
-as JSON, from which a few lines of Python predict; see docs/own-data.md.`,
+The file has all that is needed to ask it: pate student predict. --export
+writes the same as JSON, from which a few lines of Python predict; see
+docs/own-data.md.`,
 		Example: `  pate student public.csv --labels labels.csv --ledger run.jsonl \
       --class-names no,yes --out student.model
   pate student predict student.model new.csv --out predictions.csv`,

@@ -1,0 +1,248 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/pate-go/pate"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/student/published"
+	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// job is one run of the command.
+type job struct {
+	flags *publishFlags
+	g     *shell.Globals
+	dir   string
+	bar   interface {
+		Update(stage string, done, total int)
+		Clear()
+	}
+}
+
+// Names of the files that are published.
+const (
+	labelsFile    = "labels.csv"
+	queriesFile   = "queries.csv"
+	labelledFile  = "labelled.csv"
+	studentFile   = "student.model"
+	statementFile = "statement.html"
+	reportFile    = "report.html"
+	ledgerFile    = "ledger.jsonl"
+)
+
+// publish carries out all steps. Each of them finds what an earlier run left: the teachers
+// their votes, the labels their charge and key, and everything after the labels is a
+// function of these and of public rows.
+func (j *job) publish(ctx context.Context, t training.Job) (*report, error) {
+	if j.g.Seeded {
+		t.Key = aggregate.SeedKey(j.g.Seed)
+	}
+	t.Progress = j.bar.Update
+	t.Say = j.say
+	t.Decided = func(r *training.Result) {
+		j.bar.Clear()
+		shell.ReadAloud(j.g, r.Columns, r.Repeated)
+	}
+	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile} {
+		durable.Sweep(filepath.Join(j.dir, name), "") // what a killed run left
+	}
+	trained, err := training.Run(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	order := orderOf(trained.Pool.Hash(), trained.Queries)
+	released, err := j.label(ctx, trained, order)
+	if err != nil {
+		return nil, err
+	}
+	r := &report{Schema: schemaPublish, Method: "pate", Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
+		Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism, Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
+	if err := j.tables(trained, order); err != nil {
+		return nil, err
+	}
+	if released.Answered > 0 {
+		if err := j.student(ctx, trained, order, r); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.statement(); err != nil {
+		return nil, err
+	}
+	if err := j.report(r); err != nil {
+		return nil, err
+	}
+	if j.flags.destroy {
+		return r, j.destroySecrets(trained)
+	}
+	return r, nil
+}
+
+func (j *job) say(text string) {
+	j.bar.Clear()
+	j.g.Logf("%s", text)
+}
+
+// mode is that of files that leave.
+func (j *job) mode() os.FileMode {
+	if j.g.Seeded {
+		return 0o600
+	}
+	return 0o644
+}
+
+// orderOf returns the rows of the pool in the order in which they are asked: a random one,
+// so that any number of queries covers the pool, and one that public rows alone decide.
+func orderOf(pool [32]byte, n int) []int {
+	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(pool[:]), binary.LittleEndian.Uint64(pool[8:]))).Perm(n)
+}
+
+// label releases labels of the pool in that order.
+func (j *job) label(ctx context.Context, t *training.Result, order []int) (pate.Labels, error) {
+	path := j.private("queries.npy")
+	all, err := votes.Load(t.Votes, len(t.Classes))
+	if err != nil {
+		return pate.Labels{}, err
+	}
+	asked, err := votes.New(len(order), t.Teachers, len(t.Classes))
+	if err != nil {
+		return pate.Labels{}, err
+	}
+	for q, row := range order {
+		for teacher := range t.Teachers {
+			if err := asked.Set(q, teacher, all.At(row, teacher)); err != nil {
+				return pate.Labels{}, err
+			}
+		}
+	}
+	if err := asked.Save(path); err != nil {
+		return pate.Labels{}, err
+	}
+	source, err := votes.Open(ctx, []string{path}, votes.Options{Classes: len(t.Classes)})
+	if err != nil {
+		return pate.Labels{}, err
+	}
+	o := pate.Options{Epsilon: j.flags.epsilon, Delta: j.g.Delta, Ledger: j.private(ledgerFile), Out: j.private(labelsFile), Unit: t.Unit, Warn: j.g.Warn,
+		TeacherAccuracy: j.flags.accuracy, MinAccuracy: j.flags.least, Teachers: t.Teachers}
+	if j.g.Seeded {
+		o.Seed = &j.g.Seed
+	}
+	j.bar.Update("labels", 0, 1)
+	released, err := pate.Label(ctx, source, o)
+	j.bar.Update("labels", 1, 1)
+	if err == nil {
+		j.say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, shell.FormatUp(released.Claim, false)))
+	}
+	return released, err
+}
+
+// read reads the labels that were released, of rows of the pool.
+func (j *job) read(t *training.Result, order []int) (published.Labels, error) {
+	f, err := durable.OpenRegular(j.private(labelsFile))
+	if err != nil {
+		return published.Labels{}, err
+	}
+	defer f.Close()
+	l, err := published.ReadLabels(f, t.Queries, order, nil)
+	l.Classes = t.Classes // the file has their numbers
+	return l, err
+}
+
+// tables writes the labels, and which rows they are of.
+func (j *job) tables(t *training.Result, order []int) error {
+	labels, err := j.read(t, order)
+	if err != nil {
+		return err
+	}
+	var queries, labelled bytes.Buffer
+	queries.WriteString("query,row\n")
+	for q, row := range order[:labels.Asked] {
+		fmt.Fprintf(&queries, "%d,%d\n", q, row)
+	}
+	if err := labels.Write(&labelled); err != nil {
+		return err
+	}
+	committed, err := os.ReadFile(j.private(labelsFile))
+	if err != nil {
+		return err
+	}
+	for _, file := range []struct {
+		name string
+		text []byte
+	}{{labelsFile, committed}, {queriesFile, queries.Bytes()}, {labelledFile, labelled.Bytes()}} {
+		if err := durable.WriteBytes(filepath.Join(j.dir, file.name), j.mode(), file.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// student trains and writes the student.
+func (j *job) student(ctx context.Context, t *training.Result, order []int, r *report) error {
+	labels, err := j.read(t, order)
+	if err != nil {
+		return err
+	}
+	provenance, err := published.Charged(j.private(ledgerFile), labels.SHA256)
+	if err != nil {
+		return err
+	}
+	m, err := published.Train(ctx, published.Config{Schema: t.Public, Pool: t.Pool, Labels: labels, Provenance: provenance,
+		Progress: func(p student.Progress) { j.bar.Update("student: "+p.Stage, p.Done, p.Total) }})
+	if err != nil {
+		return err
+	}
+	r.Student, r.Entry, r.Held = m.Card.String(), provenance.Entry, &m.HeldBack
+	return m.Save(filepath.Join(j.dir, studentFile), j.mode())
+}
+
+// statement writes the statement, and a copy of the ledger that it is about.
+func (j *job) statement() error {
+	text, err := os.ReadFile(j.private(ledgerFile))
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteBytes(filepath.Join(j.dir, ledgerFile), j.mode(), text); err != nil {
+		return err
+	}
+	file, known, err := shell.OpenLedgerFile(j.private(ledgerFile))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	labels, err := os.ReadFile(j.private(labelsFile))
+	if err != nil {
+		return err
+	}
+	s, err := statement.Make(statement.Options{Files: []statement.File{{Name: labelsFile, SHA256: sha256.Sum256(labels)}}},
+		statement.Source{Name: ledgerFile, Ledger: file, Kept: known.Kept(ledger.Head{}), Compared: func() bool { return true }})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(j.dir, statementFile), j.mode(), func(w io.Writer) error { return s.WriteHTML(w) })
+}
+
+// destroySecrets removes what only another run would need. The ledger stays, since what was
+// charged stays spent.
+func (j *job) destroySecrets(t *training.Result) error {
+	for _, path := range []string{t.Votes, t.Manifest, j.private("queries.npy"), j.private("teachers")} {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return durable.SyncDir(j.private())
+}

@@ -1,0 +1,188 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/training"
+)
+
+// publishFlags are the flags of `pate publish`.
+type publishFlags struct {
+	shell.PairFlags
+	epsilon  float64
+	out      string
+	method   string
+	teachers int
+	size     int
+	learner  string
+	accuracy float64
+	least    float64
+	destroy  bool
+}
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f publishFlags
+	cmd := &cobra.Command{
+		Use:   "publish PRIVATE --public PUBLIC --epsilon E --out DIR",
+		Short: "The whole job on your own data, in one command",
+		Long: `The whole job on your own data, under one ledger: teachers are trained on
+disjoint parts of PRIVATE and vote on the rows of PUBLIC; as many labels as
+the budget pays for are released; a student learns from them; a statement says
+what it cost.
+
+What is in DIR may be published, but for DIR/private:
+
+  labels.csv      the released labels, as committed: query,label
+  queries.csv     which row of PUBLIC each query was, counted from 0
+  labelled.csv    the two together, with names of classes: row,label
+  student.model   the model; see pate student predict
+  statement.html  what is protected and how strongly, for people
+  report.html     what was done, with the hashes of all files
+  ledger.jsonl    what was charged; see pate ledger verify
+  private/        secrets: votes, keys, the ledger that is charged
+
+Queries are rows of PUBLIC in a random order that public rows alone decide.
+Mechanism, noise and their number are planned from public numbers, as pate
+label does; a budget that carries no labels that are right often enough is
+refused before anything is charged.
+
+Interrupted, even killed, run the same command again: it goes on where it
+stopped, ends with the same labels and charges nothing more. --destroy-private
+removes the votes and the teachers' keys at the end; the ledger that is
+charged stays in DIR/private.`,
+		Example: `  pate publish patients.csv --public survey.csv --label outcome \
+      --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
+  pate student predict release/student.model new.csv --out predictions.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
+	}
+	flags := cmd.Flags()
+	f.Add(flags)
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
+	flags.StringVar(&f.out, "out", "", "folder of what is released (required)")
+	shell.ChoiceVar(flags, &f.method, "method", "pate", []string{"pate"}, "how the private rows are learned from; one private model by DP-SGD is pate dpsgd")
+	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
+	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data: a better plan")
+	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
+	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
+	return cmd
+}
+
+func (f *publishFlags) check(private string) error {
+	usage := func(format string, args ...any) error {
+		return shell.UsageError("train", fmt.Errorf(format, args...))
+	}
+	switch {
+	case f.Public == "":
+		return usage("--public is required: the rows that teachers vote on")
+	case f.out == "":
+		return usage("--out is required: the folder of what is released")
+	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
+		return usage("--epsilon %v: must be a finite number above 0", f.epsilon)
+	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
+		return usage("--teacher-accuracy and --min-accuracy must lie between 0 and 1")
+	}
+	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
+		return shell.InputError(fmt.Errorf("--out %s is a file", f.out), "it is a folder of several files", "name a folder", "data")
+	}
+	for _, in := range []string{private, f.Public} {
+		if same, err := durable.Same(in, f.out); err == nil && same {
+			return shell.InputError(fmt.Errorf("--out %s is an input", f.out), "", "name another folder", "data")
+		}
+	}
+	return nil
+}
+
+func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
+	if err := f.check(private); err != nil {
+		return err
+	}
+	reading, err := f.Reading()
+	if err != nil {
+		return err
+	}
+	j := &job{flags: f, g: g, dir: f.out, bar: shell.NewProgress(g)}
+	if err := durable.MkdirAll(j.dir, 0o755); err != nil {
+		return shell.InputError(fmt.Errorf("--out %s: %w", f.out, err), "", "name a folder that can be made", "data")
+	}
+	if err := durable.PrivateFolder(j.private()); err != nil {
+		return shell.FaultError(err, "data")
+	}
+	unlock, err := durable.Lock(cmd.Context(), j.private("lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r, err := j.publish(cmd.Context(), training.Job{
+		Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
+		Unit: f.UnitWord(), Out: j.private("votes.npy"), Secrets: j.private("teachers"),
+	})
+	j.bar.Clear()
+	if err != nil {
+		return inWords(err)
+	}
+	return j.print(r)
+}
+
+// private names files of the secret folder.
+func (j *job) private(names ...string) string {
+	return filepath.Join(append([]string{j.dir, "private"}, names...)...)
+}
+
+// inWords adds what a person can do.
+func inWords(err error) error {
+	var none *plan.NoPlanError
+	switch {
+	case errors.As(err, &none):
+		var told *pate.Error
+		why, fix := "nothing was charged", "have more teachers, or raise --epsilon"
+		if errors.As(err, &told) {
+			fix = told.Fix
+		}
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
+			Why: why, Fix: fix, Topic: "mechanisms"}
+	case errors.Is(err, teachers.ErrForeignCheckpoint):
+		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
+	}
+	if _, found := fault.In(err); found {
+		return shell.FaultError(err, "data")
+	}
+	return err
+}
+
+func (j *job) print(r *report) error {
+	if format := j.g.ParsedFormat(); format == table.JSON {
+		return shell.WriteJSON(j.g.Stdout, r)
+	} else if format != table.Text {
+		return r.table().Write(j.g.Stdout, format)
+	}
+	if err := r.table().Write(j.g.Stdout, table.Text); err != nil {
+		return err
+	}
+	releasable := "what is in it, but for private, may be published"
+	if !r.Releasable {
+		releasable = "NOT releasable: the noise comes from a seed"
+	}
+	fmt.Fprintf(j.g.Stdout, "\n%s: %s\n", table.Printable(j.dir), releasable)
+	if r.Released == 0 {
+		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"), Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
+			Fix: "raise --epsilon with another --out, or have more private rows", Topic: "mechanisms"}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package publish
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"html/template"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/student/published"
+)
+
+const schemaPublish = "pate.publish/1"
+
+// report is what was published. All of it is public.
+type report struct {
+	Schema     string              `json:"schema"`
+	Method     string              `json:"method"`
+	Public     int                 `json:"public"` // rows
+	Teachers   int                 `json:"teachers"`
+	Reason     string              `json:"teachers_reason"`
+	Learner    string              `json:"learner"`
+	Classes    []string            `json:"classes"`
+	Unit       string              `json:"unit"`
+	Mechanism  string              `json:"mechanism"`
+	Asked      int                 `json:"asked"`
+	Released   int                 `json:"labels"`
+	Student    string              `json:"kind,omitempty"`
+	Held       *published.HeldBack `json:"held_back,omitempty"`
+	Entry      int64               `json:"ledger_entry,omitempty"`
+	Epsilon    float64             `json:"epsilon"`
+	Delta      float64             `json:"delta"`
+	Releasable bool                `json:"releasable"`
+	Files      []releasedFile      `json:"files"`
+}
+
+// releasedFile is a file with its hash.
+type releasedFile struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+// held is how often the student predicted a label that was held back, in percent.
+func (r *report) held() string {
+	if r.Held == nil || r.Held.Labels == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(100*float64(r.Held.Right)/float64(r.Held.Labels), 'f', 1, 64)
+}
+
+func (r *report) table() table.Table {
+	return table.Table{
+		Header: []string{"teachers", "asked", "labels", "student", "predicts % of labels held back", "epsilon"},
+		Left:   []bool{false, false, false, true, false, false},
+		Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Student, r.held(),
+			shell.FormatUp(r.Epsilon, false)}},
+	}
+}
+
+//go:embed report.html
+var page string
+
+// report hashes the files and writes the page about them.
+func (j *job) report(r *report) error {
+	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile} {
+		f, err := os.Open(filepath.Join(j.dir, name))
+		if os.IsNotExist(err) && name == studentFile { // every query was declined
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		h := sha256.New()
+		_, err = io.Copy(h, f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		r.Files = append(r.Files, releasedFile{name, hex.EncodeToString(h.Sum(nil))})
+	}
+	t, err := template.New("report").Parse(page)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(j.dir, reportFile), j.mode(), func(w io.Writer) error {
+		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "), "Epsilon": shell.FormatUp(r.Epsilon, false), "Held": r.held()})
+	})
+}
