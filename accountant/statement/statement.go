@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -126,6 +127,7 @@ func (b Bound) MarshalJSON() ([]byte, error) {
 // one unit took part, at the delta of the budget.
 type Attacker struct {
 	Right float64 `json:"right"` // chance of a right guess at most, from even odds
+	Curve bool    `json:"curve"` // from the whole trade-off curve, not from one (epsilon, delta)
 	Rates []Rate  `json:"rates"`
 }
 
@@ -255,13 +257,49 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	return s, nil
 }
 
-// attack fills what the first claim leaves an attacker.
+// attack fills what is left to an attacker: what the first claim allows or, where the events
+// are fixed, what their whole trade-off curve does, which is less.
 func (s *Statement) attack() {
 	epsilon, delta := s.epsilon(), s.Claims[0].Delta
 	s.Attacker.Right = Right(epsilon, delta)
-	for _, fpr := range []float64{0.001, 0.01, 0.1} {
-		s.Attacker.Rates = append(s.Attacker.Rates, Rate{fpr, TPR(epsilon, delta, fpr)})
+	risk := s.risk()
+	if risk != nil {
+		s.Attacker.Curve = true
+		if v, err := risk.Right(0.5); err == nil {
+			s.Attacker.Right = math.Min(s.Attacker.Right, v.Upper)
+		}
 	}
+	for _, fpr := range []float64{0.001, 0.01, 0.1} {
+		rate := Rate{fpr, TPR(epsilon, delta, fpr)}
+		if risk != nil {
+			if v, err := risk.TPR(fpr); err == nil {
+				rate.TPR = math.Min(rate.TPR, v.Upper)
+			}
+		}
+		s.Attacker.Rates = append(s.Attacker.Rates, rate)
+	}
+}
+
+// risk returns the curve of everything that one ledger of mode reserved charged, by the
+// accountant that may claim there; nil where the budget is all that is known.
+func (s *Statement) risk() *accountant.Risk {
+	if s.Mode != ledger.Reserved || s.sum.Exhausted || s.Entries == 0 || len(s.Of) > 0 {
+		return nil
+	}
+	account, err := accountant.NewTight(accountant.TightConfig{Relation: s.Relation, Method: s.sum.Config.Method()})
+	for _, e := range s.sum.Schedule.Events {
+		if err == nil {
+			err = account.Compose(e, 1)
+		}
+	}
+	if err != nil {
+		return nil // one point of the curve is known, and holds
+	}
+	risk, err := account.Risk(context.Background())
+	if err != nil {
+		return nil
+	}
+	return risk
 }
 
 // short returns a number near x that has few digits, where x only lacks them by rounding.

@@ -149,13 +149,21 @@ func (s *Statement) meaning() section {
 	if s.Relation == accountant.ReplaceOne {
 		doubt, test = "which of two values one "+s.Unit+" has", "have the value in question"
 	}
-	out.Text = []string{fmt.Sprintf("Somebody who knows everything but %s, and starts from even odds, guesses right with a chance of at most %s instead of 50 %%. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
-		doubt, percent(s.Attacker.Right), test)}
+	out.Text = []string{fmt.Sprintf("Of a thousand guesses %s, made from even odds by somebody who knows everything else, at most %s are right, a chance of at most %s; a coin is right in 500. Any test for those who %s that wrongly accuses a share of the others finds at most this share of them:",
+		doubt, thousandth(s.Attacker.Right), percent(s.Attacker.Right), test)}
 	for _, r := range s.Attacker.Rates {
 		out.Rows = append(out.Rows, []string{digits(100*r.FPR) + " %", percent(r.TPR)})
 	}
 	out.After = []string{"These are limits for the worst case, for any attack there is or will be; real attacks do worse."}
+	if s.Attacker.Curve {
+		out.After[0] += " They come from the whole trade-off curve of what was charged, which one pair of ε and δ does not tell."
+	}
 	return out
+}
+
+// thousandth returns how many of a thousand a chance is, rounded up.
+func thousandth(chance float64) string {
+	return strconv.Itoa(int(math.Min(1000, math.Ceil(1000*chance))))
 }
 
 func (s *Statement) mechanisms() section {
