@@ -17,8 +17,9 @@ import (
 
 // Learners of teachers.
 const (
-	Forest      = "forest"        // extremely randomised trees
-	RandomTrees = "random-forest" // a random forest with best thresholds
+	Forest      = "forest"        // half a random forest, half extremely randomised trees
+	ExtraTrees  = "extra-trees"   // extremely randomised trees
+	RandomTrees = "random-forest" // best thresholds
 	Booster     = "booster"       // gradient-boosted trees
 	KernelRidge = "kernel-ridge"
 	Softmax     = "softmax"
@@ -30,7 +31,7 @@ const (
 
 // Learners lists the names.
 func Learners() []string {
-	return []string{KernelRidge, Softmax, Forest, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
+	return []string{KernelRidge, Softmax, Forest, ExtraTrees, RandomTrees, Booster, BernoulliNB, BaggedID3, KNN, DPSGDModel}
 }
 
 // OfGolearn reports whether a learner is for hundreds of features, not thousands.
@@ -61,6 +62,8 @@ func NewLearner(ctx context.Context, name string, columns int, image dataset.Sha
 	}
 	switch name {
 	case Forest:
+		return newMixedForest(), nil
+	case ExtraTrees:
 		return trees.Forest{Thresholds: trees.RandomThresholds}, nil
 	case RandomTrees:
 		return trees.Forest{}, nil

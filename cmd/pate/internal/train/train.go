@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -129,6 +130,7 @@ func (f *trainFlags) command(private string) string {
 }
 
 func (f *trainFlags) run(ctx context.Context, g *shell.Globals, private string) error {
+	debug.SetGCPercent(30) // most of the memory is one matrix, of which a third is enough to spare
 	j, err := f.job(g, private)
 	if err != nil {
 		return err
