@@ -284,15 +284,16 @@ func labelError(err error, s aggregate.Setting) error {
 				Why: "the worst case is charged before the first query is asked; nothing was charged or written",
 				Fix: "allow fewer --failures, add noise and threshold or leave them out, or keep more of delta with --failure-delta", Topic: "privacy"}
 		}
+		fix := fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries)
+		if over.Queries == 0 {
+			fix = "not one query fits: add noise, or leave mechanism and noise out, and a plan is made"
+		}
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: over.BudgetError,
 			Why: "the worst case of all queries is charged before the first is asked; nothing was charged or written",
-			Fix: fmt.Sprintf("ask at most %d --queries, add noise or leave it out, or cap --answers where queries may be declined", over.Queries), Topic: "privacy"}
+			Fix: fix, Topic: "privacy"}
 	}
 	return shell.FaultError(err, "votes")
 }
-
-// absurdEpsilon is where a budget stops protecting anybody: e^20 is above 10^8.
-const absurdEpsilon = 20
 
 // tell says on stderr what a person should know of the run.
 func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
@@ -304,9 +305,6 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 		g.Logf("%s is what was released; nothing was drawn or charged", f.out)
 	case r.Resumed:
 		g.Logf("went on with the run that was charged before, at no further cost")
-	}
-	if r.Account.Epsilon > absurdEpsilon {
-		g.Warn(fmt.Sprintf("a budget of epsilon %g protects next to nothing: an attacker who is sure of all but one record can be right about it nearly always", r.Account.Epsilon))
 	}
 	if !r.Releasable {
 		g.Logf("NOT releasable: the noise comes from a seed")
