@@ -23,6 +23,7 @@ type accountFlags struct {
 	conversion string
 	rdp        bool
 	explain    bool
+	risk       bool
 	plot       string
 	from       string
 }
@@ -51,6 +52,7 @@ type accountResult struct {
 	Unsupported  string         `json:"unsupported,omitempty"`
 	Estimate     *shell.Number  `json:"estimate,omitempty"` // an epsilon that is no bound, instead of Epsilon
 	Flaw         string         `json:"flaw,omitempty"`     // Why it is none
+	Risk         *riskReport    `json:"risk,omitempty"`     // of pld and rdp
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -82,6 +84,12 @@ steps), ...]. What has no exact counterpart here is refused. Both are accounted
 under add_remove, but for dp_accounting's randomized response and sampling
 without replacement, which are accounted under replace_one.
 
+With --risk it also says what an attacker can do who knows everything but whether one
+unit took part: how many a test finds at a rate of false alarms, the best guess at a
+prior, the chance to rebuild a value of a base rate, and the mu of Gaussian
+differential privacy. "at most" holds for the run; "at least" is what the dominating
+pairs give away, of which a noisy argmax gives less.
+
 Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
 finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
@@ -100,6 +108,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
 	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
+	flags.BoolVar(&f.risk, "risk", false, "also say what an attacker can do, from the whole trade-off curve: pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
 	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
 	shell.Complete(cmd, map[string]shell.Values{
@@ -168,6 +177,11 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		result, err := accountBy(g, name, cfg, schedule, report, f.rdp)
 		if err != nil {
 			return err
+		}
+		if f.risk && (name == string(accountant.ByPLD) || name == string(accountant.ByRDP)) && result.Unsupported == "" {
+			if result.Risk, err = riskBy(cmd.Context(), name, schedule); err != nil {
+				return err
+			}
 		}
 		report.Results = append(report.Results, result)
 	}

@@ -193,6 +193,9 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 		t.Header, t.Left = t.Header[:last], t.Left[:last]
 		tables = []table.Table{t, why}
 	}
+	if risks := r.riskTable(exact); len(risks.Rows) > 0 {
+		tables = append(tables, risks)
+	}
 	if len(curves.Rows) > 0 {
 		tables = append(tables, curves)
 	}
