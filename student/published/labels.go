@@ -42,8 +42,8 @@ const (
 	seededLabel = "label_seeded_not_releasable"
 )
 
-// ReadLabels reads what `pate label` wrote: a line "query,label" for each query, a row of
-// the pool from 0, where an empty label means that the mechanism declined. Rows has the
+// ReadLabels reads what `pate label` wrote: a line "query,label", or "row,label" as
+// [Labels.Write] has it, for each query, a row of the pool from 0, where an empty label means that the mechanism declined. Rows has the
 // queries if they are not the rows themselves: Rows[q] is the row of query q. A label is the
 // number of a class from 0, or its name if classes has names. Without names classes are
 // called by their numbers, as many as occur and at least 2. What is wrong is an [*Error].
@@ -100,7 +100,8 @@ func (p *labelParser) line(n int, text string) error {
 		return refuse("is not two cells")
 	case !p.heading:
 		p.heading, p.Seeded = true, label == seededLabel
-		if query != "query" && query != "\ufeffquery" || label != "label" && !p.Seeded {
+		query = strings.TrimPrefix(query, "\ufeff")
+		if query != "query" && query != "row" || label != "label" && !p.Seeded {
 			return refuse("is not the heading query,label")
 		}
 		return nil
