@@ -191,6 +191,9 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 		return Set{}, err
 	}
 	defer in.close()
+	if err := s.sameKind(src, in); err != nil {
+		return Set{}, err
+	}
 	about := in.about()
 	about.path = src.Path
 	if len(about.Labels) == 0 {
@@ -217,6 +220,14 @@ func (s *Schema) ReadPrivate(src Source) (Set, error) {
 	set.keepRows(kept)
 	set.IDs = numbered("private", set.Len())
 	return set, nil
+}
+
+// sameKind reports a table where the schema is one of numbers.
+func (s *Schema) sameKind(src Source, in rows) error {
+	if in.table != nil && s.Encoder == nil {
+		return &InputError{File: src.Path, What: "is a table", Why: fmt.Sprintf("the public rows have %d numbers each, from another kind of file", s.Features), Fix: "give rows of the same kind"}
+	}
+	return nil
 }
 
 // keepRows moves the rows that are kept to the front, in order.
@@ -321,9 +332,10 @@ func (s *Schema) ReadNew(src Source) (Pool, error) {
 		return Pool{}, err
 	}
 	defer in.close()
+	if err := s.sameKind(src, in); err != nil {
+		return Pool{}, err
+	}
 	switch {
-	case in.table != nil && s.Encoder == nil:
-		return Pool{}, &InputError{File: src.Path, What: "is a table", Why: fmt.Sprintf("the model was made for rows of %d numbers", s.Features), Fix: "give rows of the same kind"}
 	case in.table != nil:
 		if in.table, err = s.align(in.table); err != nil {
 			return Pool{}, err

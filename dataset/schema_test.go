@@ -195,6 +195,9 @@ func TestFeaturesFromNPY(t *testing.T) {
 	require.ErrorContains(t, err, "3 columns")
 	_, err = s.ReadPrivate(Source{Path: private})
 	require.ErrorContains(t, err, "has no labels")
+	s.reading.CSV.Label = "y"
+	_, err = s.ReadPrivate(Source{Path: put(t, dir, "t.csv", []byte("a,b,y\n1,2,0\n"))})
+	require.ErrorContains(t, err, "is a table")
 	_, err = s.ReadNew(Source{Path: put(t, dir, "narrow.npy", matrixFile(t, "<f8", 5, 2, value))})
 	require.ErrorContains(t, err, "rows of 2 numbers")
 }

@@ -78,16 +78,17 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if err := t.readPublic(ctx); err != nil {
 		return nil, err
 	}
+	if err := t.readPrivate(ctx); err != nil {
+		return nil, err // and nothing is left on disk that tells of it
+	}
 	if t.secrets, err = openSecrets(ctx, j); err != nil {
 		return nil, err
 	}
 	defer t.secrets.close()
+	t.hashes.Data = t.secrets.salt.Data(t.data)
 	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
 		durable.Sweep(j.Out, "")
 		durable.Sweep(manifest.Beside(j.Out), "")
-	}
-	if err := t.readPrivate(ctx); err != nil {
-		return nil, err
 	}
 	done, err := t.complete()
 	if err != nil || done {
@@ -179,7 +180,6 @@ func (t *task) readPrivate(ctx context.Context) error {
 		return err
 	}
 	t.private = set
-	t.hashes.Data = t.secrets.salt.Data(t.data)
 	return ctx.Err()
 }
 
