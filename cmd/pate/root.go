@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/calibrate"
 	"github.com/pate-go/pate/cmd/pate/internal/check"
 	"github.com/pate-go/pate/cmd/pate/internal/compare"
+	"github.com/pate-go/pate/cmd/pate/internal/data"
 	"github.com/pate-go/pate/cmd/pate/internal/dpsgd"
 	"github.com/pate-go/pate/cmd/pate/internal/explain"
 	"github.com/pate-go/pate/cmd/pate/internal/label"
@@ -69,7 +70,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))
 	root.AddCommand(dpsgd.New(g))
-	root.AddCommand(student.New(g), publish.New(g))
+	root.AddCommand(student.New(g), publish.New(g), data.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))
 	root.AddCommand(helpTopics()...)

@@ -1,0 +1,68 @@
+package dataset
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// Known says where a data set that [Named] opens comes from.
+type Known struct {
+	Name    string
+	Licence string
+	Install string      // one line; "" if it is embedded
+	Files   []KnownFile // nil if it is embedded
+}
+
+// KnownFile is a file of a data set, plain or with .gz at the end of its name.
+type KnownFile struct {
+	Path     string // in $PATE_DATA
+	Packaged string // where a package installs it; "" if none does
+	SHA256   string // of the unpacked bytes; "" if it was not recorded
+}
+
+// KnownSets lists the data sets that [Named] knows, in its order.
+func KnownSets() []Known {
+	fashion := Known{Name: "fashion-mnist", Licence: "MIT", Install: "apt-get install dataset-fashion-mnist"}
+	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
+		fashion.Files = append(fashion.Files, KnownFile{Path: filepath.Join("fashion-mnist", name), Packaged: filepath.Join(debianFashion, name)})
+	}
+	return []Known{
+		{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated"},
+		fashion,
+		{Name: "adult", Licence: "CC BY 4.0, as UCI lists it", Install: "put adult.data of archive.ics.uci.edu/dataset/2 into $PATE_DATA/adult",
+			Files: []KnownFile{{Path: filepath.Join("adult", "adult.data"), SHA256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"}}},
+		{Name: "abalone", Licence: "CC BY 4.0, as UCI lists it", Install: "put abalone.data of archive.ics.uci.edu/dataset/1 into $PATE_DATA/abalone",
+			Files: []KnownFile{{Path: filepath.Join("abalone", "abalone.data"), SHA256: "de37cdcdcaaa50c309d514f248f7c2302a5f1f88c168905eba23fe2fbc78449f"}}},
+	}
+}
+
+// Find returns where a file is, as [Named] looks for it; what is not there is an
+// [*InputError] that wraps fs.ErrNotExist.
+func (k Known) Find(f KnownFile) (string, error) {
+	places := []string{f.Path}
+	if f.Packaged != "" {
+		places = append(places, f.Packaged)
+	}
+	return locate(k.Name, k.Install, places...)
+}
+
+// SumOf returns the SHA-256 of a file's unpacked bytes, in hexadecimal.
+func SumOf(path string) (string, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return "", fmt.Errorf("dataset: %w", err)
+	}
+	defer f.Close()
+	plain, err := unpack(f)
+	if err != nil {
+		return "", fmt.Errorf("dataset: %s: %w", path, err)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, plain); err != nil {
+		return "", fmt.Errorf("dataset: %s: %w", path, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
