@@ -142,7 +142,7 @@ func TestPredictRefuses(t *testing.T) {
 		"no model":     {nil, shell.ExitUsage, "nothing was given"},
 		"no file":      {[]string{filepath.Join(dir, "none"), "--data", data}, shell.ExitInvalidInput, "no such file"},
 		"damaged":      {[]string{damaged, "--data", data}, shell.ExitInvalidInput, "damaged"},
-		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, shell.ExitInvalidInput, "not a model file"},
+		"not a model":  {[]string{filepath.Join(data, "t10k-labels-idx1-ubyte"), "--data", data}, shell.ExitInvalidInput, "is an idx file, as those of MNIST, not a model"},
 		"other images": {[]string{model, "--data", larger}, shell.ExitInvalidInput, "images of 16x16, these are 17x17"},
 		"no data":      {[]string{model, "--data", filepath.Join(dir, "none")}, shell.ExitInvalidInput, ""},
 		"split":        {[]string{model, "--data", data, "--split", "magic"}, shell.ExitUsage, "--split"},

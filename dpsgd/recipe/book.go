@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/dpsgd"
 )
 
 // Shared is a ledger that other runs charge too.
@@ -22,13 +24,19 @@ type Shared struct {
 // the data and of all that the outcome depends on under the run's secret key, and says
 // nothing about them.
 func (j *job) runID() (string, error) {
-
-	bound := fmt.Appendf(nil, "%+v %d", j.plan, j.seed)
-	id, err := j.Key.DeriveBytes("recipe data", j.hash[:]).DeriveBytes("recipe plan", bound).MarshalText()
+	id, err := j.Key.DeriveBytes("recipe data", j.hash[:]).DeriveBytes("recipe plan", []byte(j.bound())).MarshalText()
 	if err != nil {
 		return "", fmt.Errorf("recipe: %w", err)
 	}
 	return hex.EncodeToString(id[len(id)-16:]), nil
+}
+
+// bound returns all that the outcome depends on, as text. Runs of earlier versions are named
+// by such a text without the distances, which change nothing about a training.
+func (j *job) bound() string {
+	p, none := j.plan, dpsgd.Distances{}
+	p.Recipe.Train.Distances = none
+	return strings.Replace(fmt.Sprintf("%+v %d", p, j.seed), fmt.Sprintf(" Distances:%+v", none), "", 1)
 }
 
 // ownFile returns the ledger of one run by itself, and how it is made.

@@ -67,7 +67,7 @@ charged stays in DIR/private.`,
 		Example: `  pate publish patients.csv --public survey.csv --label outcome \
       --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
   pate student predict release/student.model new.csv --out predictions.csv`,
-		Args: cobra.ExactArgs(1),
+		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "epsilon", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -81,6 +81,8 @@ charged stays in DIR/private.`,
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data: a better plan")
 	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
+	f.Complete(cmd)
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder()})
 	return cmd
 }
 

@@ -69,7 +69,6 @@ A training that was interrupted goes on when the same command is given again.`,
 	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
 	shell.Without(cmd, "delta")
 	f.Complete(cmd)
-	shell.Without(cmd, "delta")
 	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "shard": shell.Suggested("1/2", "2/2"),
 		"learner": shell.Words(training.Learners()...), "features": shell.Words(features.Names()...)})
 	return cmd
