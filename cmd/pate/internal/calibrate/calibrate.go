@@ -33,7 +33,7 @@ type calibrateReport struct {
 	Epsilon     float64  `json:"epsilon"`
 	Delta       float64  `json:"delta"`
 	Relation    string   `json:"relation"`
-	Accountant  string   `json:"accountant"`
+	Accountant  string   `json:"accountant"`        // whose claim Epsilon is: never auto
 	Warning     string   `json:"warning,omitempty"` // of a budget that protects next to nothing
 }
 
@@ -48,7 +48,12 @@ func New(g *shell.Globals) *cobra.Command {
 		Long: `What a budget allows. Leave one parameter out, and it is searched for: the least
 noise, the most steps or queries, the largest sampling probability. Epsilon is
 recomputed from what is returned and is at most --epsilon at --delta, for
-records added or removed.`,
+records added or removed.
+
+All of it is fixed before the first release, so the claim is that of the
+accountant that proves least, pld or rdp, named beside it. A ledger in mode
+filter, and pate dpsgd, whose noise is integer noise, are charged by Rényi
+divergences: --accountant rdp says what those need.`,
 		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
   pate calibrate gnmax --noise 40 --epsilon 2 --delta 1e-5
   pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
@@ -83,7 +88,7 @@ func calibrations() []calibration {
 			}},
 		{name: "dpsgd", short: "DP-SGD with Poisson sampling", noise: "multiplier of the summed gradient's clipping norm", count: "steps", sampled: true,
 			example: `  pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2
-  pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant pld`,
+  pate calibrate dpsgd --probability 0.01 --noise 1 --epsilon 2 --accountant rdp`,
 			event: func(noise, probability float64) (accountant.Event, error) {
 				return accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, nil
 			}},
@@ -125,6 +130,25 @@ func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
 		return accountant.Target{}, shell.UsageError("calibrate", fmt.Errorf("--epsilon %v: a finite number above 0 is required", f.epsilon))
 	}
 	return accountant.Target{Epsilon: f.epsilon, Delta: g.Delta}, nil
+}
+
+// claimants are the values of --accountant.
+func claimants() []string {
+	return append([]string{string(accountant.ByTightest)}, shell.AccountantNames()...)
+}
+
+// start returns what starts the accounts that claim.
+func (f *budgetFlags) start() (accountant.NewAccount, error) {
+	if f.accountant == string(accountant.ByTightest) {
+		return accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, nil
+	}
+	entry, known := shell.FindAccountant(f.accountant)
+	if !known {
+		return nil, shell.UsageError("calibrate", fmt.Errorf("--accountant %s: no such accountant; there are %s", f.accountant, strings.Join(claimants(), ", ")))
+	}
+	return func() (accountant.Accountant, error) {
+		return entry.Start(accountant.Config{Relation: accountant.AddRemove})
+	}, nil
 }
 
 func newCalibrateGaussian(g *shell.Globals) *cobra.Command {
@@ -181,8 +205,9 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
-	flags.StringVar(&f.accountant, "accountant", "rdp", strings.Join(shell.AccountantNames(), "|"))
-	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(shell.AccountantNames()...)})
+	flags.StringVar(&f.accountant, "accountant", string(accountant.ByTightest), strings.Join(claimants(), "|"))
+	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
+	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(claimants()...)})
 	shell.Without(cmd, "seed")
 	flags.Float64Var(&p.noise, "noise", 0, m.noise)
 	flags.Int64Var(&p.count, m.count, 0, "how often it runs")
@@ -227,16 +252,13 @@ func (m calibration) missing(cmd *cobra.Command, p parameters) (string, error) {
 }
 
 func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p parameters, missing string) error {
-	if err := shell.CheckAccountant(f.accountant); err != nil {
-		return shell.UsageError("calibrate", err)
-	}
-	entry, _ := shell.FindAccountant(f.accountant)
-	target, err := f.target(g)
+	start, err := f.start()
 	if err != nil {
 		return err
 	}
-	start := func() (accountant.Accountant, error) {
-		return entry.Start(accountant.Config{Relation: accountant.AddRemove})
+	target, err := f.target(g)
+	if err != nil {
+		return err
 	}
 	event := func(noise, probability float64, count int64) (accountant.Event, error) {
 		e, err := m.event(noise, probability)
@@ -256,13 +278,24 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	}
 	switch {
 	case errors.Is(err, accountant.ErrUnsupportedEvent):
-		return shell.InputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant rdp", "calibrate")
+		return shell.InputError(fmt.Errorf("--accountant %s: %w", f.accountant, err), "", "use --accountant auto", "calibrate")
 	case errors.Is(err, accountant.ErrNoBracket):
 		return shell.InputError(err, "no usable value lands on this budget", "ask for another --epsilon", "calibrate")
 	case err != nil:
 		return err
 	}
 	r := calibrateReport{Mechanism: m.name, Found: missing, Noise: p.noise, Count: &p.count, Epsilon: b.Upper, Accountant: f.accountant}
+	if f.accountant == string(accountant.ByTightest) {
+		found, err := event(p.noise, p.probability, p.count)
+		if err != nil {
+			return err
+		}
+		claim, err := accountant.Tightest(ctx, accountant.ByTightest, accountant.AddRemove, target.Delta, found)
+		if err != nil {
+			return err
+		}
+		r.Epsilon, r.Accountant = claim.Upper, string(claim.By)
+	}
 	if m.sampled {
 		r.Probability = &p.probability
 	}
