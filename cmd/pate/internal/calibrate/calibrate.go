@@ -34,6 +34,7 @@ type calibrateReport struct {
 	Delta       float64  `json:"delta"`
 	Relation    string   `json:"relation"`
 	Accountant  string   `json:"accountant"`        // whose claim Epsilon is: never auto
+	Risk        *found   `json:"risk,omitempty"`    // where --found was the target
 	Warning     string   `json:"warning,omitempty"` // of a budget that protects next to nothing
 }
 
@@ -53,9 +54,15 @@ records added or removed.
 All of it is fixed before the first release, so the claim is that of the
 accountant that proves least, pld or rdp, named beside it. A ledger in mode
 filter, and pate dpsgd, whose noise is integer noise, are charged by Rényi
-divergences: --accountant rdp says what those need.`,
+divergences: --accountant rdp says what those need.
+
+With --found 0.03 --false-alarms 0.01 instead of --epsilon it is the least noise
+at which no attacker finds more than 3 in 100 of those who took part while
+wrongly accusing 1 in 100 of those who did not, whatever else the attacker
+knows. Epsilon is then what that noise costs at --delta.`,
 		Example: `  pate calibrate gnmax --queries 500 --epsilon 2 --delta 1e-5
   pate calibrate gnmax --noise 40 --epsilon 2 --delta 1e-5
+  pate calibrate gnmax --queries 500 --found 0.03 --false-alarms 0.01
   pate calibrate dpsgd --probability 0.0043 --steps 14000 --epsilon 2`,
 		Args: shell.SuggestCommand,
 		RunE: func(*cobra.Command, []string) error {
@@ -121,8 +128,10 @@ func calibrationOf(d aggregate.Description) calibration {
 
 // budgetFlags are common to all calibrations.
 type budgetFlags struct {
-	epsilon    float64
-	accountant string
+	epsilon     float64
+	found       float64
+	falseAlarms float64
+	accountant  string
 }
 
 func (f *budgetFlags) target(g *shell.Globals) (accountant.Target, error) {
@@ -187,7 +196,10 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 	var f budgetFlags
 	var p parameters
 	missing := func(cmd *cobra.Command, _ []string) []string {
-		absent := shell.Unset(cmd, "epsilon")
+		var absent []string
+		if !f.byRisk(cmd) {
+			absent = shell.Unset(cmd, "epsilon")
+		}
 		if left := shell.Unset(cmd, m.searched()...); len(absent) > 0 && len(left) > 1 {
 			absent = append(absent, "all but one of "+strings.Join(left, ", "))
 		}
@@ -200,11 +212,15 @@ func (m calibration) command(g *shell.Globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if f.byRisk(cmd) {
+				return m.runRisk(cmd.Context(), g, f, p, missing)
+			}
 			return m.run(cmd.Context(), g, f, p, missing)
 		},
 	}
 	flags := cmd.Flags()
-	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (required)")
+	flags.Float64Var(&f.epsilon, "epsilon", 0, "the epsilon to stay within (this or --found)")
+	f.riskFlags(cmd)
 	flags.StringVar(&f.accountant, "accountant", string(accountant.ByTightest), strings.Join(claimants(), "|"))
 	flags.Lookup("accountant").DefValue = "" // the first word; a line has 80 columns
 	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(claimants()...)})
@@ -260,13 +276,7 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	if err != nil {
 		return err
 	}
-	event := func(noise, probability float64, count int64) (accountant.Event, error) {
-		e, err := m.event(noise, probability)
-		if err != nil {
-			return nil, shell.InputError(err, "", "see pate calibrate "+m.name+" --help", "calibrate")
-		}
-		return accountant.Repeated{Event: e, Count: count}, nil
-	}
+	event := m.repeated
 	var b accountant.Bound
 	switch missing {
 	case "noise":
@@ -302,6 +312,15 @@ func (m calibration) run(ctx context.Context, g *shell.Globals, f budgetFlags, p
 	return writeCalibrate(g, r)
 }
 
+// repeated returns all releases of one setting.
+func (m calibration) repeated(noise, probability float64, count int64) (accountant.Event, error) {
+	e, err := m.event(noise, probability)
+	if err != nil {
+		return nil, shell.InputError(err, "", "see pate calibrate "+m.name+" --help", "calibrate")
+	}
+	return accountant.Repeated{Event: e, Count: count}, nil
+}
+
 func writeCalibrate(g *shell.Globals, r calibrateReport) error {
 	r.Schema, r.Delta, r.Relation = schemaCalibrate, g.Delta, accountant.AddRemove.String()
 	r.Warning = statement.Warning(r.Epsilon)
@@ -319,6 +338,10 @@ func writeCalibrate(g *shell.Globals, r calibrateReport) error {
 	}
 	if r.Count != nil {
 		add("count", strconv.FormatInt(*r.Count, 10))
+	}
+	if r.Risk != nil {
+		add("found", shell.FormatUp(r.Risk.Upper, exact))
+		add("false alarms", strconv.FormatFloat(r.Risk.FalseAlarms, 'g', -1, 64))
 	}
 	add("epsilon", shell.FormatUp(r.Epsilon, exact))
 	add("delta", strconv.FormatFloat(r.Delta, 'g', -1, 64))
