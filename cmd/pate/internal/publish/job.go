@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pate-go/pate"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/aggregate"
@@ -20,7 +19,6 @@ import (
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/student/published"
 	"github.com/pate-go/pate/teachers/training"
-	"github.com/pate-go/pate/teachers/votes"
 )
 
 // job is one run of the command.
@@ -109,45 +107,6 @@ func (j *job) mode() os.FileMode {
 // so that any number of queries covers the pool, and one that public rows alone decide.
 func orderOf(pool [32]byte, n int) []int {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(pool[:]), binary.LittleEndian.Uint64(pool[8:]))).Perm(n)
-}
-
-// label releases labels of the pool in that order.
-func (j *job) label(ctx context.Context, t *training.Result, order []int) (pate.Labels, error) {
-	path := j.private("queries.npy")
-	all, err := votes.Load(t.Votes, len(t.Classes))
-	if err != nil {
-		return pate.Labels{}, err
-	}
-	asked, err := votes.New(len(order), t.Teachers, len(t.Classes))
-	if err != nil {
-		return pate.Labels{}, err
-	}
-	for q, row := range order {
-		for teacher := range t.Teachers {
-			if err := asked.Set(q, teacher, all.At(row, teacher)); err != nil {
-				return pate.Labels{}, err
-			}
-		}
-	}
-	if err := asked.Save(path); err != nil {
-		return pate.Labels{}, err
-	}
-	source, err := votes.Open(ctx, []string{path}, votes.Options{Classes: len(t.Classes)})
-	if err != nil {
-		return pate.Labels{}, err
-	}
-	o := pate.Options{Epsilon: j.flags.epsilon, Delta: j.g.Delta, Ledger: j.private(ledgerFile), Out: j.private(labelsFile), Unit: t.Unit, Warn: j.g.Warn,
-		TeacherAccuracy: j.flags.accuracy, MinAccuracy: j.flags.least, Teachers: t.Teachers}
-	if j.g.Seeded {
-		o.Seed = &j.g.Seed
-	}
-	j.bar.Update("labels", 0, 1)
-	released, err := pate.Label(ctx, source, o)
-	j.bar.Update("labels", 1, 1)
-	if err == nil {
-		j.say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, shell.FormatUp(released.Claim, false)))
-	}
-	return released, err
 }
 
 // read reads the labels that were released, of rows of the pool.

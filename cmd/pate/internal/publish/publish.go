@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
@@ -152,13 +151,8 @@ func inWords(err error) error {
 	var none *plan.NoPlanError
 	switch {
 	case errors.As(err, &none):
-		var told *pate.Error
-		why, fix := "nothing was charged", "have more teachers, or raise --epsilon"
-		if errors.As(err, &told) {
-			fix = told.Fix
-		}
 		return &shell.CommandError{Code: shell.ExitOverBudget, What: fmt.Errorf("no labels would be right %.0f %% of the time within epsilon %g", 100*none.Goal.MinAccuracy, none.Goal.Epsilon),
-			Why: why, Fix: fix, Topic: "mechanisms"}
+			Why: "nothing was charged", Fix: remedy(none), Topic: "mechanisms"}
 	case errors.Is(err, teachers.ErrForeignCheckpoint):
 		return shell.InputError(err, "teachers of two jobs are not mixed", "choose another --out, or repeat that command", "train")
 	}
