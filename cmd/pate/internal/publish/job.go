@@ -165,6 +165,10 @@ func (j *job) student(ctx context.Context, t *training.Result, order []int, r *r
 	if err != nil {
 		return err
 	}
+	if doubt := m.Doubt(labels); doubt != "" {
+		j.bar.Clear()
+		j.g.Warn(doubt)
+	}
 	r.Student, r.Entry, r.Held = m.Card.String(), provenance.Entry, &m.HeldBack
 	return m.Save(filepath.Join(j.dir, studentFile), j.mode())
 }

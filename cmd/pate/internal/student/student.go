@@ -155,6 +155,9 @@ func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) 
 	if err := f.write(m); err != nil {
 		return err
 	}
+	if doubt := m.Doubt(labels); doubt != "" {
+		g.Warn(doubt)
+	}
 	report := newReport(m, pool)
 	if g.ParsedFormat() == table.JSON {
 		return shell.WriteJSON(g.Stdout, report)
