@@ -84,6 +84,8 @@ func TestPublishReleasesLabelsAlone(t *testing.T) {
 	others := units("someone")
 	want, labels := publishedBy(t, people(false, "1.00,2.00,red,someone,a"))
 	require.Contains(t, want["stdout"], `"labels": 12`)
+	require.Contains(t, want["stdout"], `"epsilon": 59.99`)
+	require.NotContains(t, want[filepath.Join("out", "student.model")], `"releasable":true`)
 	equal := 0
 	for name, table := range map[string][]byte{"removed": people(false), "new class": people(false, others["new class"]...), "forty rows": people(false, others["forty rows"]...)} {
 		got, changed := publishedBy(t, table)
