@@ -166,10 +166,13 @@ func (j *job) print(r *report) error {
 	if format := j.g.ParsedFormat(); format == table.JSON {
 		return shell.WriteJSON(j.g.Stdout, r)
 	} else if format != table.Text {
-		return r.table().Write(j.g.Stdout, format)
+		return r.table(format).Write(j.g.Stdout, format)
 	}
-	if err := r.table().Write(j.g.Stdout, table.Text); err != nil {
+	if err := r.table(table.Text).Write(j.g.Stdout, table.Text); err != nil {
 		return err
+	}
+	if r.Student != "" {
+		fmt.Fprint(j.g.Stdout, "\n", shell.Wrapped("student: "+r.Student), "\n")
 	}
 	releasable := "what is in it, but for private, may be published"
 	if !r.Releasable {

@@ -55,13 +55,18 @@ func (r *report) held() string {
 	return strconv.FormatFloat(100*float64(r.Held.Right)/float64(r.Held.Labels), 'f', 1, 64)
 }
 
-func (r *report) table() table.Table {
-	return table.Table{
-		Header: []string{"teachers", "asked", "labels", "student", "predicts % of labels held back", "epsilon"},
-		Left:   []bool{false, false, false, true, false, false},
-		Rows: [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.Student, r.held(),
-			shell.FormatUp(r.Epsilon, false)}},
+// table returns the numbers of a run. On a terminal the student, which takes words, stands
+// below: see student.
+func (r *report) table(f table.Format) table.Table {
+	t := table.Table{
+		Header: []string{"teachers", "asked", "labels", "predicts % of labels held back", "epsilon"},
+		Rows:   [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.held(), shell.FormatUp(r.Epsilon, false)}},
 	}
+	if f != table.Text {
+		t.Header, t.Rows[0] = append(t.Header, "student"), append(t.Rows[0], r.Student)
+		t.Left = []bool{false, false, false, false, false, true}
+	}
+	return t
 }
 
 //go:embed report.html

@@ -26,14 +26,14 @@ Examples:
 
 // UseOwnHelp sets both templates of a command and all below it.
 func UseOwnHelp(root *cobra.Command) {
-	cobra.AddTemplateFunc("wrapped", wrapped)
+	cobra.AddTemplateFunc("wrapped", Wrapped)
 	root.SetHelpTemplate(helpTemplate)
 	root.SetUsageTemplate(strings.NewReplacer(usageExamples, "", "FlagUsages", "FlagUsagesWrapped 80").Replace(root.UsageTemplate()))
 }
 
-// wrapped fills the paragraphs of a text anew; lines that begin with a blank,
+// Wrapped fills the paragraphs of a text anew; lines that begin with a blank,
 // such as code and lists, stay as they are.
-func wrapped(text string) string {
+func Wrapped(text string) string {
 	var out strings.Builder
 	used := 0 // Columns of the line being filled
 	for _, line := range strings.Split(strings.TrimRight(strings.TrimLeft(text, "\n"), " \n"), "\n") {

@@ -48,11 +48,15 @@ func (r report) table(f table.Format) table.Table {
 	if r.Epsilon != nil {
 		epsilon = shell.FormatUp(*r.Epsilon, f == table.CSV)
 	}
-	return table.Table{
-		Header: []string{"labels", "pool", "student", "predicts % of labels held back", "epsilon", "releasable"},
-		Left:   []bool{false, false, true, false, false, true},
-		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), r.Kind, held, epsilon, yesNo(r.Releasable)}},
+	t := table.Table{
+		Header: []string{"labels", "pool", "predicts % of labels held back", "epsilon", "releasable"},
+		Left:   []bool{false, false, false, false, true},
+		Rows:   [][]string{{strconv.Itoa(r.Labels), strconv.Itoa(r.Pool), held, epsilon, yesNo(r.Releasable)}},
 	}
+	if f != table.Text { // on a terminal the student, which takes words, stands below
+		t.Header, t.Rows[0], t.Left = append(t.Header, "student"), append(t.Rows[0], r.Kind), append(t.Left, true)
+	}
+	return t
 }
 
 func yesNo(v bool) string {

@@ -163,7 +163,12 @@ func (f *studentFlags) run(cmd *cobra.Command, g *shell.Globals, public string) 
 		return shell.WriteJSON(g.Stdout, report)
 	}
 	g.Logf("%s", warning(m.Card))
-	return report.table(g.ParsedFormat()).Write(g.Stdout, g.ParsedFormat())
+	format := g.ParsedFormat()
+	if err := report.table(format).Write(g.Stdout, format); err != nil || format != table.Text {
+		return err
+	}
+	_, err = fmt.Fprint(g.Stdout, "\n", shell.Wrapped("student: "+report.Kind), "\n")
+	return err
 }
 
 func (f *studentFlags) readLabels(pool int, names []string) (published.Labels, error) {
