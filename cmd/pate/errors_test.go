@@ -76,7 +76,7 @@ analyze
 analyze votes.csv --classes 3 --mechanism gnmax
 analyze votes.csv --classes 3 --mechanism gnmax --sigma NaN
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --answers labels.csv
-analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise continous
+analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --noise contnuous
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --orders 1
 analyze votes.csv --classes 3 --mechanism gnmax --sigma 40 --delta 0.5
 analyze release votes.csv --classes 3
