@@ -88,7 +88,9 @@ With --risk it also says what an attacker can do who knows everything but whethe
 unit took part: how many a test finds at a rate of false alarms, the best guess at a
 prior, the chance to rebuild a value of a base rate, and the mu of Gaussian
 differential privacy. "at most" holds for the run; "at least" is what the dominating
-pairs give away, of which a noisy argmax gives less.
+pairs give away, of which a noisy argmax gives less. With --plot it draws the
+trade-off curve: what an attacker misses at least, by the whole curve and by
+epsilon and delta alone.
 
 Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
 finite bound is "inf" in tables and null in JSON.`,
@@ -110,7 +112,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
 	flags.BoolVar(&f.risk, "risk", false, "also say what an attacker can do, from the whole trade-off curve: pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
-	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps to this .svg or .png file")
+	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps, or with --risk the trade-off curve: .svg or .png")
 	shell.Complete(cmd, map[string]shell.Values{
 		"accountant": shell.WordList(append(shell.AccountantNames(), "strong", "clt", "all")...), "orders": shell.Anything(),
 		"conversion": shell.Words("improved", "classic"), "from": shell.Words(scheduleFormats()...), "plot": shell.Files("svg", "png"),
@@ -186,7 +188,11 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		report.Results = append(report.Results, result)
 	}
 	if f.plot != "" {
-		if err := plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.Delta); err != nil {
+		draw := func() error { return plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.Delta) }
+		if f.risk {
+			draw = func() error { return plotRisk(cmd.Context(), f.plot, schedule, g.Delta) }
+		}
+		if err := draw(); err != nil {
 			return err
 		}
 	}

@@ -42,9 +42,9 @@ type riskBase struct {
 	accountant.Interval
 }
 
-// riskBy returns the risk of a schedule as one accountant bounds it.
-func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*riskReport, error) {
-	account, err := accountant.NewTight(accountant.TightConfig{Relation: schedule.Relation, Method: accountant.Method(name)})
+// tightOf composes a schedule.
+func tightOf(m accountant.Method, schedule accountant.Schedule) (*accountant.Tight, error) {
+	account, err := accountant.NewTight(accountant.TightConfig{Relation: schedule.Relation, Method: m})
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,15 @@ func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*ri
 		if err := account.Compose(e, 1); err != nil {
 			return nil, err
 		}
+	}
+	return account, nil
+}
+
+// riskBy returns the risk of a schedule as one accountant bounds it.
+func riskBy(ctx context.Context, name string, schedule accountant.Schedule) (*riskReport, error) {
+	account, err := tightOf(accountant.Method(name), schedule)
+	if err != nil {
+		return nil, err
 	}
 	risk, err := account.Risk(ctx)
 	if err != nil {
