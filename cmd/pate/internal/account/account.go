@@ -190,7 +190,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	if f.plot != "" {
 		draw := func() error { return plotAccount(cmd.Context(), f.plot, names, cfg, schedule, g.Delta) }
 		if f.risk {
-			draw = func() error { return plotRisk(cmd.Context(), f.plot, schedule, g.Delta) }
+			draw = func() error { return plotRisk(cmd.Context(), f.plot, names, schedule, g.Delta) }
 		}
 		if err := draw(); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,13 +25,24 @@ const riskPlotPoints = 80
 // pairMisses returns the least share of those who took part that a test misses by one
 // (epsilon, delta) pair alone (Wasserman, Zhou 2010).
 func pairMisses(epsilon, delta, fpr float64) float64 {
+	if math.IsInf(epsilon, 1) {
+		return 0
+	}
 	return math.Max(0, math.Max(1-delta-math.Exp(epsilon)*fpr, math.Exp(-epsilon)*(1-delta-fpr)))
 }
 
-// plotRisk draws what an attacker at least misses against false alarms, by the tightest
-// accountant, beside what its (epsilon, delta) alone says.
-func plotRisk(ctx context.Context, path string, schedule accountant.Schedule, delta float64) error {
-	account, err := tightOf(accountant.ByTightest, schedule)
+// plotRisk draws what an attacker at least misses against false alarms, beside what
+// (epsilon, delta) alone says: by pld or rdp where only one of them was asked for, else by
+// the tightest.
+func plotRisk(ctx context.Context, path string, names []string, schedule accountant.Schedule, delta float64) error {
+	method := accountant.ByTightest
+	if byPLD := slices.Contains(names, string(accountant.ByPLD)); byPLD != slices.Contains(names, string(accountant.ByRDP)) {
+		method = accountant.ByRDP
+		if byPLD {
+			method = accountant.ByPLD
+		}
+	}
+	account, err := tightOf(method, schedule)
 	if err != nil {
 		return err
 	}
