@@ -87,8 +87,7 @@ func (w *hashWriter) set(s Set) {
 
 // Hash returns SHA-256 over features, ids and image shape. It is public, as the rows are.
 func (p Pool) Hash() [32]byte {
-	w := hashWriter{h: sha256.New(), buf: make([]byte, 0, 1<<16)}
-	w.text("pate dataset pool 1")
+	w := newHashWriter("pate dataset pool 1")
 	w.set(Set{X: p.X, Units: p.IDs, Image: p.Image})
 	return w.sum()
 }

@@ -155,7 +155,7 @@ func (f Figure) report(line func(format string, args ...any)) {
 	if f.Unseen > 0 {
 		line("    %d more steps have no distances and count as the worst case", f.Unseen)
 	}
-	line("    the best test finds a typical record with probability at most %.4f", math.Ceil(AttackSuccess(f)*1e4)/1e4)
+	line("    the best test finds a typical record with probability at most %s", number.DecimalsUp(AttackSuccess(f), 4))
 	if share, err := f.ShareOutside(1e-5); err == nil && f.Delta < 1e-5 {
 		line("    at δ = 1e-5 it may fail for a share %.2g of records", share)
 	}
