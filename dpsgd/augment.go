@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/sealed"
 )
@@ -72,12 +70,7 @@ func (a *augmented) Fingerprint() []byte {
 }
 
 // Groups implements [Grouped]. A model without groups is one group.
-func (a *augmented) Groups() []int {
-	if g, ok := a.Model.(Grouped); ok {
-		return g.Groups()
-	}
-	return []int{len(a.Parameters())}
-}
+func (a *augmented) Groups() []int { return groupsOf(a.Model) }
 
 // Predict implements [Predictor].
 func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) error {
@@ -90,11 +83,7 @@ func (a *augmented) Predict(ctx context.Context, dst []int, x blas32.General) er
 
 // Worker implements [Model].
 func (a *augmented) Worker() Worker {
-	n := len(a.Parameters())
-	w := &augmentedWorker{
-		model: a, inner: a.Model.Worker(), groups: a.Groups(),
-		gradient: make([]float32, n), run: make([]float32, n),
-	}
+	w := &augmentedWorker{model: a, meanWorker: newMeanWorker(a.Model)}
 	for i := range a.views {
 		w.rows = append(w.rows, i)
 	}
@@ -102,15 +91,11 @@ func (a *augmented) Worker() Worker {
 }
 
 type augmentedWorker struct {
-	model  *augmented
-	inner  Worker
-	groups []int
-	draws  []func(dst, src []float32) // of the step, one a view
-	rows   []int                      // 0, 1, ... views-1
-	views  Data                       // of one record
-
-	gradient []float32 // sum over the views of one record
-	run      []float32 // sum of at most runRows records
+	meanWorker
+	model *augmented
+	draws []func(dst, src []float32) // of the step, one a view
+	rows  []int                      // 0, 1, ... views-1
+	views Data                       // of one record
 }
 
 // Start implements [Worker].
@@ -125,28 +110,12 @@ func (w *augmentedWorker) Start() {
 	}
 }
 
-// AddClipped implements [Worker].
-//
-//   - Obligation 1: the sum over views is what the model makes of them. By the model's own
-//     obligation 1 it is a function of parameters and record. From there on it is the
-//     gradient, whatever its rounding.
-//   - Obligation 2: the norm of the gradient is computed in double precision, with a
-//     relative error below 2^-30. An element of the contribution is rounded once, by at
-//     most 2^-24.
-//   - Obligation 3: a record passes through 32 additions in its run and at most 8 more.
-func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) (tally Tally) {
-	const runRows = 32
-	for i, r := range rows {
+// AddClipped implements [Worker]; see meanWorker.
+func (w *augmentedWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
+	return w.addMeans(sum, rows, clip, func(r int) (Data, []int) {
 		w.load(data, r)
-		tally.add(w.addRecord(clip))
-		if (i+1)%runRows == 0 || i == len(rows)-1 {
-			for j, v := range w.run {
-				sum[j] += v
-			}
-			clear(w.run)
-		}
-	}
-	return tally
+		return w.views, w.rows
+	})
 }
 
 // load fills in the views of record r.
@@ -171,45 +140,4 @@ func (w *augmentedWorker) load(data Data, r int) {
 			v.Y = append(v.Y, data.Y[r])
 		}
 	}
-}
-
-// addRecord adds the clipped mean gradient of the loaded views to run.
-func (w *augmentedWorker) addRecord(clip Clip) Tally {
-	clear(w.gradient)
-	inner := w.inner.AddClipped(w.gradient, w.views, w.rows, FlatClip(math.Inf(1)))
-	if inner.NonFinite > 0 {
-		return Tally{NonFinite: 1}
-	}
-	share := 1 / float64(len(w.rows))
-	groups := w.groups
-	if len(clip.Norms) == 1 {
-		groups = []int{len(w.gradient)}
-	}
-	scales := make([]float64, len(groups))
-	tally := Tally{Loss: inner.Loss * share}
-	low := 0
-	for g, n := range groups {
-		square := 0.0
-		for _, v := range w.gradient[low : low+n] {
-			square += float64(v) * float64(v)
-		}
-		norm := math.Sqrt(square) * share
-		if !mathx.IsFinite(norm) {
-			return Tally{NonFinite: 1}
-		}
-		scale, clipped := clip.Scale(g, norm)
-		if clipped {
-			tally.Clipped = 1
-		}
-		scales[g] = scale * share
-		low += n
-	}
-	low = 0
-	for g, n := range groups {
-		for j := low; j < low+n; j++ {
-			w.run[j] += float32(scales[g] * float64(w.gradient[j]))
-		}
-		low += n
-	}
-	return tally
 }

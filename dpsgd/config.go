@@ -243,9 +243,9 @@ func firstError(errs ...error) error {
 func (c Config) text() string {
 	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
 	c.Public, c.PublicEvery, c.Observe, c.Distances = Data{}, 0, nil, Distances{}
-	// Without the last field, which runs of earlier versions did not have.
+	// Without the last field, and one of Data, which runs of earlier versions did not have.
 	without, _ := strings.CutSuffix(fmt.Sprintf("dpsgd 5 %+v", c), fmt.Sprintf(" Distances:%+v}", c.Distances))
-	return without + "}"
+	return strings.Replace(without, " Ends:[]}", "}", 1) + "}"
 }
 
 // every returns n, or a twentieth of all steps if n is not positive: the number of steps

@@ -11,17 +11,34 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// Data is the private training set. Row i of X, of class Y[i], is record i.
+// Data is the private training set. Row i of X, of class Y[i], is record i, unless Ends says
+// that a record is several rows.
 type Data struct {
 	X blas32.General
 	Y []int
 	// Targets, if it has rows, holds what a model with squared loss is to predict, one row
 	// a record. Y may then be empty, and is not read.
 	Targets blas32.General
+	// Ends, if not nil, says that a record is all rows of one unit of privacy: record u is
+	// the rows from Ends[u-1], or 0, up to Ends[u], at least one and at most MaxRows. It
+	// contributes the gradient of the mean loss of its rows, clipped as a whole. Whether Ends
+	// is nil must be public, as it decides how sums round.
+	Ends []int
+}
+
+// Records returns the number of records.
+func (d Data) Records() int {
+	if d.Ends != nil {
+		return len(d.Ends)
+	}
+	return d.X.Rows
 }
 
 func (d Data) validate() error {
 	if err := wellFormed("feature", d.X); err != nil {
+		return err
+	}
+	if err := d.validateEnds(); err != nil {
 		return err
 	}
 	targets := d.Targets.Rows > 0
@@ -32,6 +49,23 @@ func (d Data) validate() error {
 		return fmt.Errorf("dpsgd: %d labels for %d rows", len(d.Y), d.X.Rows)
 	case targets:
 		return wellFormed("target", d.Targets)
+	}
+	return nil
+}
+
+func (d Data) validateEnds() error {
+	if d.Ends == nil {
+		return nil
+	}
+	last := 0
+	for u, end := range d.Ends {
+		if n := end - last; n < 1 || n > MaxRows {
+			return fmt.Errorf("dpsgd: record %d ends at row %d, the one before at %d; it must have 1 to %d rows", u, end, last, MaxRows)
+		}
+		last = end
+	}
+	if last != d.X.Rows {
+		return fmt.Errorf("dpsgd: the last record ends at row %d of %d", last, d.X.Rows)
 	}
 	return nil
 }

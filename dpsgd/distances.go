@@ -166,14 +166,14 @@ func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Bet
 		return nil, err
 	}
 	for _, r := range rows {
-		if r < 0 || r >= data.X.Rows {
-			return nil, fmt.Errorf("dpsgd: row %d is not one of %d", r, data.X.Rows)
+		if r < 0 || r >= data.Records() {
+			return nil, fmt.Errorf("dpsgd: record %d is not one of %d", r, data.Records())
 		}
 	}
 	if norm := clip.Norm(); !(norm > 0) || math.IsInf(norm, 1) {
 		return nil, fmt.Errorf("dpsgd: clip norm %g must be finite and above 0", norm)
 	}
-	return newMeter(model).measure(data, rows, clip, between), nil
+	return newMeter(forRecords(model, data)).measure(data, rows, clip, between), nil
 }
 
 // observeDistances measures a sample of the batch that was just summed up. It is drawn from a

@@ -131,7 +131,7 @@ func TestDistancesRedactAndRefuse(t *testing.T) {
 	m, err := NewSoftmax(4, 3)
 	require.NoError(t, err)
 	_, err = MeasureDistances(m, clouds(10, 4), []int{10}, FlatClip(1), Batches)
-	require.ErrorContains(t, err, "row 10")
+	require.ErrorContains(t, err, "record 10")
 	_, err = MeasureDistances(m, clouds(10, 4), []int{1}, FlatClip(math.Inf(1)), Batches)
 	require.ErrorContains(t, err, "clip norm")
 }

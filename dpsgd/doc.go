@@ -50,8 +50,26 @@
 // Replacing a record is another relation and costs more. No event here stands for it.
 //
 // [Train] charges before step 0: it runs only on a ledger reservation for exactly that
-// event. The ledger names a unit of privacy. Each such unit must have at most one row. With
-// k rows its privacy is that of a group of k, and no ledger can see that.
+// event. The ledger names a unit of privacy. Each such unit must be one record: one row, or
+// with Data.Ends all rows that it has.
+//
+// # Units of several rows
+//
+// With Data.Ends a record is all rows of a unit. Units are sampled, not rows. A unit that is
+// in the batch contributes the mean gradient of its rows, clipped as a whole, so one vector
+// of norm at most C, however many rows it has. A unit more or fewer then changes the sum as
+// a row more or fewer does above, and the event is the same. There is no cheaper one: a unit
+// whose rows are alike reaches the worst case of a single row.
+//
+// The alternatives cost more. Rows sampled and clipped one by one give a unit of k rows the
+// privacy of a group of k: it comes to a batch with probability 1-(1-q)^k, and may move the
+// sum by k C. Rows clipped to C/k would have the same event, but shorter sums: a unit of one
+// row would use a k-th of what it pays for. The price of the mean is that gradients of a
+// unit are added up before they are clipped, one by one and not in one pass, at two more
+// passes over the parameters for a unit.
+//
+// If Data.Ends is nil and a unit has k rows all the same, its privacy is that of a group of
+// k, and no ledger can see that.
 //
 // The claim holds for the numbers that the machine computes, not only for the real numbers
 // of the paper. The comment on the type grid bounds what floating point does to the sum.

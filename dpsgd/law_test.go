@@ -56,10 +56,10 @@ type mixture struct {
 
 func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 	m := mixture{sigma: g.sigma}
-	for set := range 1 << data.X.Rows {
+	for set := range 1 << data.Records() {
 		weight := 1.0
 		var batch []int
-		for i := range data.X.Rows {
+		for i := range data.Records() {
 			if set>>i&1 == 1 {
 				weight *= q
 				batch = append(batch, i)
@@ -68,7 +68,7 @@ func lawOf(t *testing.T, data Data, q, clip float64, g grid) mixture {
 			}
 		}
 		m.weights = append(m.weights, weight)
-		m.means = append(m.means, float64(sumOf(t, toy{make([]float32, 1)}, data, FlatClip(clip), g.perUnit, [][]int{batch})[0]))
+		m.means = append(m.means, float64(sumOf(t, forRecords(toy{make([]float32, 1)}, data), data, FlatClip(clip), g.perUnit, [][]int{batch})[0]))
 	}
 	return m
 }

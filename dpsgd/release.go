@@ -76,11 +76,11 @@ func (l laplaceLaw) Fill(dst []int64, s *rng.Stream) {
 }
 
 // newRelease prepares releases that start with the given setting. If records is 0, it uses
-// the number of rows of the data.
+// the number of records of the data.
 func newRelease(model Model, data Data, s setting, records, workers int) (*release, error) {
 	r := &release{workers: workers, records: records, parameters: len(model.Parameters())}
 	if records == 0 {
-		r.records = data.X.Rows
+		r.records = data.Records()
 	}
 	private := s.noiseMultiplier > 0
 	if private {
@@ -98,20 +98,20 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 // set prepares for steps of another setting.
 func (r *release) set(s setting) error {
 	if r.batch == nil || r.setting.probability != s.probability {
-		r.batch = newBatcher(s.probability, r.sum.data.X.Rows, r.sum.group.blocks(s.probability*float64(r.records)))
+		r.batch = newBatcher(s.probability, r.sum.data.Records(), r.sum.group.blocks(s.probability*float64(r.records)))
 	}
 	r.setting = s
 	if s.noiseMultiplier == 0 {
 		return nil
 	}
-	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.sum.data.X.Rows)
+	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.sum.data.Records())
 	if err != nil {
 		return err
 	}
 	if s.countMultiplier > 0 {
 		units := math.Floor(g.sigma / s.countMultiplier)
-		if rows := r.sum.data.X.Rows; units < 1 || units*float64(rows) > 0x1p61 {
-			return fmt.Errorf("dpsgd: Adaptive.CountNoise %g does not suit %d records", s.countMultiplier, rows)
+		if n := r.sum.data.Records(); units < 1 || units*float64(n) > 0x1p61 {
+			return fmt.Errorf("dpsgd: Adaptive.CountNoise %g does not suit %d records", s.countMultiplier, n)
 		}
 		r.units = int64(units)
 	}
@@ -246,7 +246,7 @@ func (r *release) unclipped() float64 {
 // of. It is a fingerprint of secrets: under a key it tells one run from another, and without
 // a key it confirms guesses of the data.
 func Fingerprint(model Model, data Data, cfg Config) []byte {
-	return fingerprint(cfg.text(), model, data, cfg.Workers)
+	return fingerprint(cfg.text(), forRecords(model, data), data, cfg.Workers)
 }
 
 // fingerprint returns a hash of everything that a run is a function of. So different runs
@@ -264,6 +264,13 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 	h.Write(sealed.Append(b, parameters))
 	for _, piece := range data.digest(workers) {
 		h.Write(piece[:])
+	}
+	if data.Ends != nil {
+		b = binary.LittleEndian.AppendUint64(b[:0], uint64(len(data.Ends)))
+		for _, end := range data.Ends {
+			b = binary.LittleEndian.AppendUint64(b, uint64(end))
+		}
+		h.Write(b)
 	}
 	return h.Sum(nil)
 }

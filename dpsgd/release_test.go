@@ -194,6 +194,9 @@ func TestFingerprintHoldsEverything(t *testing.T) {
 		"more of them":  func(i *input) { i.model.parameter = append(i.model.parameter, 0) },
 		"a record":      func(i *input) { i.data = column(1, 2, 4); i.data.Y = []int{0, 1, 2} },
 		"a label":       func(i *input) { i.data.Y = []int{0, 1, 1} },
+		"units":         func(i *input) { i.data.Ends = []int{1, 3} },
+		"other units":   func(i *input) { i.data.Ends = []int{2, 3} },
+		"single units":  func(i *input) { i.data.Ends = []int{1, 2, 3} },
 		"a record less": func(i *input) { i.data = column(1, 2); i.data.Y = []int{0, 1} },
 	} {
 		i := base()

@@ -35,6 +35,11 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 			smaller.Y = append(smaller.Y, y)
 		}
 	}
+	return smaller, withoutIndex(blocks, r)
+}
+
+// withoutIndex removes record r from its block, so that all later records move.
+func withoutIndex(blocks [][]int, r int) [][]int {
 	moved := make([][]int, len(blocks))
 	for b, rows := range blocks {
 		for _, i := range rows {
@@ -45,7 +50,7 @@ func without(data Data, blocks [][]int, r int) (Data, [][]int) {
 			}
 		}
 	}
-	return smaller, moved
+	return moved
 }
 
 // sumOf returns the integer vector that noise is added to.

@@ -68,6 +68,7 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	if err := checkRun(model, data, key); err != nil {
 		return SumResult{}, err
 	}
+	model = forRecords(model, data)
 	r, err := newRelease(model, data, setting{
 		probability: 1, noiseMultiplier: cfg.NoiseMultiplier, clip: FlatClip(cfg.ClipNorm),
 	}, cfg.Records, cfg.Workers)

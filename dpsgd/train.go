@@ -56,7 +56,7 @@ func Train(ctx context.Context, model Model, data Data, cfg Config, reservation 
 	if err := checkRun(model, data, key); err != nil {
 		return Result{}, err
 	}
-	t, err := newTrainer(model, data, cfg)
+	t, err := newTrainer(forRecords(model, data), data, cfg)
 	if err != nil {
 		return Result{}, err
 	}

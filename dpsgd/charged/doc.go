@@ -19,12 +19,12 @@
 //
 // A row of Features.Train or Features.Test depends on its own image. Everything else it
 // depends on is in the events of the configuration, for the relation "add or remove one
-// record". A record is a row of the training set. So a mechanism that is then run on the
-// rows composes with these events. The statistics themselves may be released. The rows are
-// as private as the images.
+// record". A record is a row of the training set, or with [PrepareRecords] all rows of a
+// unit. So a mechanism that is then run on the rows composes with these events. The
+// statistics themselves may be released. The rows are as private as the images.
 //
 // # Caveats
 //
 // Noise, clip norm and ridge of [Default] were found on public images. If a unit owns
-// several rows, these events do not protect it.
+// several rows, [Prepare] does not protect it, and [PrepareRecords] does.
 package charged

@@ -44,6 +44,13 @@ type Stage struct {
 // features. It allocates only the two matrices: everything after the extraction happens in
 // place.
 func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
+	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
+}
+
+// PrepareRecords does what Prepare does for records of several rows, whose ends in train are
+// as in [dpsgd.Data]. A record contributes to each statistic the mean of what its rows would,
+// clipped as a whole. Config.Records is the number of records.
+func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
 	if err := cfg.Validate(); err != nil {
 		return Features{}, err
 	}
@@ -61,7 +68,7 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 	if err != nil {
 		return Features{}, err
 	}
-	p := preparation{ctx: ctx, cfg: cfg, reservations: reservations, key: key, transform: t}
+	p := preparation{ctx: ctx, cfg: cfg, ends: ends, reservations: reservations, key: key, transform: t}
 	p.out = Features{
 		Train: dense.New(train.X.Rows, t.cols), Test: dense.New(test.X.Rows, t.cols),
 		Transform: t, Events: events, Releasable: key.Releasable(),
@@ -85,6 +92,7 @@ func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservati
 type preparation struct {
 	ctx          context.Context
 	cfg          Config
+	ends         []int
 	reservations []*ledger.Reservation // those left
 	key          dpsgd.Key
 	transform    *Transform
@@ -133,6 +141,13 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 	return p.transform.norm(x, p.cfg.Workers)
 }
 
+// release returns how a statistic of the training rows is released.
+func (p *preparation) release(noise, clip float64) moments.Config {
+	c := p.cfg.release(noise, clip)
+	c.Ends = p.ends
+	return c
+}
+
 // next returns the reservation of the next release.
 func (p *preparation) next() *ledger.Reservation {
 	r := p.reservations[0]
@@ -143,7 +158,7 @@ func (p *preparation) next() *ledger.Reservation {
 // whiten releases the second moment of the channels and whitens the rows with it.
 func (p *preparation) whiten(part *part, x blas32.General) error {
 	p.begin("second moment")
-	second, err := moments.EstimateSecondMoment(p.ctx, x, features.Channels, p.cfg.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
+	second, err := moments.EstimateSecondMoment(p.ctx, x, features.Channels, p.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
@@ -162,7 +177,7 @@ func (p *preparation) whiten(part *part, x blas32.General) error {
 func (p *preparation) center(part *part, x blas32.General, noise float64) error {
 	p.begin(part.stage + " mean")
 	clip := math.Sqrt(float64(x.Cols))
-	mean, err := moments.EstimateMean(p.ctx, x, p.cfg.release(noise, clip), p.next(), p.key)
+	mean, err := moments.EstimateMean(p.ctx, x, p.release(noise, clip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}

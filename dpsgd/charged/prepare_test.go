@@ -241,3 +241,36 @@ func TestRefusals(t *testing.T) {
 	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c")}
 	require.ErrorContains(t, run(train, dataset.Set{}, all(), dpsgd.SeedKey(1)), "not finite")
 }
+
+// TestRecordsOfSeveralImages: three copies of an image in one unit count as the image does
+// alone, whereas row by row they would count three times.
+func TestRecordsOfSeveralImages(t *testing.T) {
+	train := images(60, 1)
+	var ends []int
+	thrice := train
+	thrice.X = dense.New(180, train.X.Cols)
+	for i := range 180 {
+		copy(dense.Row(thrice.X, i), dense.Row(train.X, i/3))
+		if i%3 == 2 {
+			ends = append(ends, i+1)
+		}
+	}
+	cfg := faint(60)
+	of := func(set dataset.Set, ends []int) Features {
+		f, err := PrepareRecords(t.Context(), set, ends, images(2, 3), cfg, reservations(t, cfg.Events()), dpsgd.SeedKey(1))
+		require.NoError(t, err)
+		return f
+	}
+	single, units, rows := of(train, nil), of(thrice, ends), of(thrice, nil)
+	apart := func(a, b Features) (most float64) {
+		for i, p := range a.Transform.parts {
+			for j, v := range p.mean.Vector {
+				most = max(most, math.Abs(v-b.Transform.parts[i].mean.Vector[j]))
+			}
+		}
+		return most
+	}
+	require.Equal(t, 180, units.Train.Rows)
+	require.Less(t, apart(single, units), 0.02)
+	require.Greater(t, apart(single, rows), 0.2)
+}

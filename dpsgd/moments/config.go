@@ -25,6 +25,9 @@ type Config struct {
 	// Workers is the number of goroutines. The default is GOMAXPROCS. It does not change
 	// the result.
 	Workers int
+	// Ends says that a record is several rows, as in [dpsgd.Data]. It contributes the mean of
+	// what they would, clipped as a whole. By default every row is a record.
+	Ends []int
 }
 
 // Event returns the event of one moment's release, for the relation "add or remove one
@@ -68,7 +71,7 @@ func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, r
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
 	}
-	data := dpsgd.Data{X: x, Y: make([]int, max(x.Rows, 0))}
+	data := dpsgd.Data{X: x, Y: make([]int, max(x.Rows, 0)), Ends: cfg.Ends}
 	result, err := dpsgd.Sum(ctx, m, data, cfg.sum(), reservation, key)
 	if err != nil {
 		return nil, false, fmt.Errorf("moments: %w", err)

@@ -32,11 +32,12 @@ func (j *job) runID() (string, error) {
 }
 
 // bound returns all that the outcome depends on, as text. Runs of earlier versions are named
-// by such a text without the distances, which change nothing about a training.
+// by such a text without the distances and the ends of public records, which change nothing
+// about a training.
 func (j *job) bound() string {
 	p, none := j.plan, dpsgd.Distances{}
 	p.Recipe.Train.Distances = none
-	return strings.Replace(fmt.Sprintf("%+v %d", p, j.seed), fmt.Sprintf(" Distances:%+v", none), "", 1)
+	return strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", " Ends:[]}", "}").Replace(fmt.Sprintf("%+v %d", p, j.seed))
 }
 
 // ownFile returns the ledger of one run by itself, and how it is made.
