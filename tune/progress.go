@@ -1,0 +1,165 @@
+package tune
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// ErrOtherSearch is returned where a folder holds another search.
+var ErrOtherSearch = errors.New("tune: the folder holds another search")
+
+// progress is how far a search is. On disk the state names the file of the best output,
+// which is written before it; so the two never disagree.
+type progress struct {
+	ID   string `json:"id"`
+	Done int64  `json:"done"` // runs that are over
+	Best *found `json:"best,omitempty"`
+
+	dir    string
+	output []byte // of the best run
+}
+
+// found is the best run so far.
+type found struct {
+	Setting int     `json:"setting"`
+	Score   float64 `json:"score"`
+	File    string  `json:"file,omitempty"` // of the output, in the folder
+}
+
+// Names in the folder of a search. Those of runs are pseudorandom, so that no path, and no
+// error with a path, tells how many there were.
+const (
+	stateFile    = "search.json"
+	folderPrefix = "run-"
+	bestPrefix   = "best-"
+)
+
+// folderName returns the name of a run's folder.
+func folderName(run rng.Key) (string, error) {
+	text, err := run.Derive("folder").MarshalText()
+	if err != nil {
+		return "", fmt.Errorf("tune: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return folderPrefix + hex.EncodeToString(sum[:8]), nil
+}
+
+// identify returns the name of a search under its key.
+func (s Search) identify(key rng.Key) (string, error) {
+	event, err := accountant.MarshalEvent(s.Law.Event(s.Event))
+	if err != nil {
+		return "", fmt.Errorf("tune: %w", err)
+	}
+	return folderName(key.DeriveBytes("search", fmt.Appendf(nil, "%d %s", s.Settings, event)))
+}
+
+// open returns how far the search in the folder is.
+func (s Search) open(key rng.Key) (*progress, error) {
+	id, err := s.identify(key)
+	if err != nil {
+		return nil, err
+	}
+	fresh := &progress{ID: id, dir: s.Dir}
+	if s.Dir == "" {
+		return fresh, nil
+	}
+	if err := durable.PrivateFolder(s.Dir); err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	durable.SweepFolder(s.Dir) // of processes that were killed: the folder is ours
+	text, err := os.ReadFile(filepath.Join(s.Dir, stateFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fresh, nil
+	}
+	kept := &progress{dir: s.Dir}
+	if err == nil {
+		err = json.Unmarshal(text, kept)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("tune: %w", err)
+	case kept.ID != id:
+		return nil, fmt.Errorf("%w: %s", ErrOtherSearch, s.Dir)
+	case kept.Best == nil:
+		return kept, nil
+	}
+	if kept.output, err = os.ReadFile(filepath.Join(s.Dir, filepath.Base(kept.Best.File))); err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	return kept, nil
+}
+
+// onlyFolder makes the folder of a run, or finds it, and removes those of others, which
+// a killed process left.
+func (p *progress) onlyFolder(path string) error {
+	if err := p.remove(folderPrefix, filepath.Base(path)); err != nil {
+		return err
+	}
+	if err := durable.PrivateFolder(path); err != nil {
+		return fmt.Errorf("tune: %w", err)
+	}
+	return nil
+}
+
+// remove removes what has this prefix in the folder, but for one name.
+func (p *progress) remove(prefix, but string) error {
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return fmt.Errorf("tune: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) && e.Name() != but {
+			if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
+				return fmt.Errorf("tune: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// keep takes a run, named by its folder, for the best so far.
+func (p *progress) keep(folder string, b Best) error {
+	p.Best, p.output = &found{Setting: b.Setting, Score: b.Score}, b.Output
+	if p.dir == "" {
+		return nil
+	}
+	p.Best.File = bestPrefix + strings.TrimPrefix(folder, folderPrefix)
+	if err := durable.WriteBytes(filepath.Join(p.dir, p.Best.File), 0o600, b.Output); err != nil {
+		return fmt.Errorf("tune: %w", err)
+	}
+	return nil
+}
+
+// save writes the state, and removes the output that it no longer names.
+func (p *progress) save() error {
+	if p.dir == "" {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = durable.WriteBytes(filepath.Join(p.dir, stateFile), 0o600, text)
+	}
+	if err != nil {
+		return fmt.Errorf("tune: %w", err)
+	}
+	return p.remove(bestPrefix, p.Best.File)
+}
+
+// answer returns the best run, nil if there was none.
+func (p *progress) answer() (*Best, error) {
+	if p.Best == nil {
+		return nil, nil
+	}
+	return &Best{Setting: p.Best.Setting, Outcome: Outcome{Score: p.Best.Score, Output: p.output}}, nil
+}

@@ -1,0 +1,239 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/testkit"
+)
+
+// reserve returns reservations of an event.
+func reserve(t *testing.T, e accountant.Event, count int, noise ledger.Noise) []*ledger.Reservation {
+	t.Helper()
+	l, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5, Noise: noise})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	events := make([]accountant.Event, count)
+	for i := range events {
+		events[i] = e
+	}
+	r, err := l.ReserveBatch(events)
+	require.NoError(t, err)
+	return r
+}
+
+// shares are how often a run of each setting is right.
+var shares = [][]float64{{0.5, 0.3, 0.2}, {0.9, 0.05, 0.05}}
+
+// scored draws an outcome of a setting.
+func scored(_ context.Context, r Run) (Outcome, error) {
+	u, k := float64(r.Key.Stream().Uint64()>>11)/(1<<53), 0
+	for u > shares[r.Setting][k] && k < 2 {
+		u -= shares[r.Setting][k]
+		k++
+	}
+	return Outcome{Score: float64(k), Output: []byte{byte('0' + k)}}, nil
+}
+
+func search(l Law) Search {
+	return Search{Law: l, Settings: 2, Event: accountant.PureDP{Epsilon: 0.1}, Relation: accountant.AddRemove, Run: scored}
+}
+
+// What is selected has the law of the best of the number of runs, with the setting that
+// made it. False alarm of each law: testkit.FalseAlarm.
+func TestSelectionHasItsLaw(t *testing.T) {
+	for i, l := range []Law{{Mean: 2}, {Eta: 1, Gamma: 0.25}, {Gamma: 0.2}, {Eta: -0.5, Gamma: 0.1}} {
+		const n = 4000
+		s := search(l)
+		mixed := make([]float64, 3)
+		for k := range mixed {
+			mixed[k] = (shares[0][k] + shares[1][k]) / 2
+		}
+		law := best(l, mixed)
+		expected, observed := []float64{n * law[0]}, make([]float64, 7)
+		for k, p := range law[1:] {
+			for j := range shares {
+				expected = append(expected, n*p*shares[j][k]/2/mixed[k])
+			}
+		}
+		for j, r := range reserve(t, l.Event(s.Event), n, ledger.SeededNoise) {
+			b, err := Select(context.Background(), s, r, rng.SeedKey(uint64(i)).Derive("search", uint64(j)))
+			require.NoError(t, err)
+			if b == nil {
+				observed[0]++
+				continue
+			}
+			require.Equal(t, []byte{byte('0' + b.Score)}, b.Output)
+			observed[1+2*int(b.Score)+b.Setting]++
+		}
+		require.Greater(t, testkit.ChiSquare(observed, expected), testkit.FalseAlarm, "%v", l)
+	}
+}
+
+// A search that is killed after any run goes on: it has the same answer, and no run that
+// was over is made again.
+func TestSearchGoesOn(t *testing.T) {
+	s := search(Law{Mean: 12})
+	key := rng.SeedKey(5)
+	runs := 0
+	s.Run = func(ctx context.Context, r Run) (Outcome, error) {
+		runs++
+		if r.Dir != "" {
+			require.DirExists(t, r.Dir)
+			entries, err := filepath.Glob(filepath.Join(s.Dir, "run-*"))
+			require.NoError(t, err)
+			require.Len(t, entries, 1, "folders of runs would tell their number")
+		}
+		return scored(ctx, r)
+	}
+	event := s.Law.Event(s.Event)
+	whole, err := Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key)
+	require.NoError(t, err)
+	total := runs
+	require.Greater(t, total, 5)
+	killed := errors.New("killed")
+	s.Dir, runs = filepath.Join(t.TempDir(), "search"), 0
+	for range 100 {
+		ctx := crash.With(context.Background(), func(string) error { return killed })
+		_, err := Select(ctx, s, reserve(t, event, 1, ledger.SeededNoise)[0], key)
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, killed)
+		other := filepath.Join(s.Dir, "run-0123456789abcdef") // of a run that was cut off
+		require.NoError(t, os.MkdirAll(other, 0o700))
+	}
+	again, err := Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], key)
+	require.NoError(t, err)
+	require.Equal(t, whole, again)
+	require.Equal(t, total, runs)
+	_, err = Select(context.Background(), s, reserve(t, event, 1, ledger.SeededNoise)[0], rng.SeedKey(6))
+	require.ErrorIs(t, err, ErrOtherSearch)
+}
+
+// Nothing runs that was not charged, or under noise that the ledger is not for.
+func TestNothingRunsUncharged(t *testing.T) {
+	s := search(Law{Mean: 3})
+	s.Run = func(context.Context, Run) (Outcome, error) { t.Fatal("it ran"); return Outcome{}, nil }
+	secret, err := rng.NewKey()
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		event accountant.Event
+		noise ledger.Noise
+		key   rng.Key
+		want  error
+	}{
+		"one run charged":   {s.Event, ledger.SecretNoise, secret, ledger.ErrNotReserved},
+		"a smaller law":     {Law{Mean: 2}.Event(s.Event), ledger.SecretNoise, secret, ledger.ErrNotReserved},
+		"another law":       {Law{Eta: 1, Gamma: 1.0 / 3}.Event(s.Event), ledger.SecretNoise, secret, ledger.ErrNotReserved},
+		"a key from a seed": {s.Law.Event(s.Event), ledger.SecretNoise, rng.SeedKey(1), ledger.ErrUnfit},
+		"no key":            {s.Law.Event(s.Event), ledger.SecretNoise, rng.Key{}, ErrSearch},
+	} {
+		_, err := Select(context.Background(), s, reserve(t, c.event, 1, c.noise)[0], c.key)
+		require.ErrorIs(t, err, c.want, name)
+	}
+	other := s
+	other.Relation = accountant.ReplaceOne
+	_, err = Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	for name, change := range map[string]func(*Search){
+		"law": func(s *Search) { s.Law = Law{} }, "settings": func(s *Search) { s.Settings = 0 }, "event": func(s *Search) { s.Event = nil },
+		"bad event": func(s *Search) { s.Event = accountant.PureDP{Epsilon: math.NaN()} }, "relation": func(s *Search) { s.Relation = 0 },
+		"run": func(s *Search) { s.Run = nil }, "every": func(s *Search) { s.Every = -1 },
+	} {
+		bad := s
+		change(&bad)
+		require.ErrorIs(t, bad.Validate(), ErrSearch, name)
+	}
+}
+
+// A score that is no number is the worst, and ends nothing.
+func TestScoresThatAreNoNumbers(t *testing.T) {
+	s := search(Law{Mean: 40})
+	s.Settings = 3
+	s.Run = func(_ context.Context, r Run) (Outcome, error) {
+		return Outcome{Score: []float64{math.NaN(), -5, math.Inf(1)}[r.Setting], Output: []byte{byte(r.Setting)}}, nil
+	}
+	b, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
+	require.NoError(t, err)
+	require.Equal(t, Best{Outcome{-5, []byte{1}}, 1}, *b)
+}
+
+// No run is an answer too, and it is given where the law draws it.
+func TestNothingIsAnAnswer(t *testing.T) {
+	s := search(Law{Mean: 1e-9})
+	s.Dir = t.TempDir()
+	b, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
+	require.NoError(t, err)
+	require.Nil(t, b)
+}
+
+// A search ends at multiples of a time, whatever it did; an interruption need not wait.
+func TestSearchEndsAtMultiples(t *testing.T) {
+	s := search(Law{Mean: 3})
+	s.Every = 50 * time.Millisecond
+	began := time.Now()
+	_, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(began), s.Every)
+	s.Every = time.Hour
+	ctx, cancel := context.WithCancel(context.Background())
+	s.Run = func(context.Context, Run) (Outcome, error) { cancel(); return Outcome{}, nil }
+	_, err = Select(ctx, s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(1))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// An error of a run tells nothing of how many there were.
+func TestErrorsDoNotCount(t *testing.T) {
+	full := errors.New("the disk is full")
+	texts := map[string]bool{}
+	for seed := range uint64(30) {
+		s, left := search(Law{Mean: 8}), int(seed%7)
+		s.Run = func(_ context.Context, r Run) (Outcome, error) {
+			if left--; left < 0 {
+				return Outcome{}, full
+			}
+			return Outcome{Score: 1}, nil
+		}
+		_, err := Select(context.Background(), s, reserve(t, s.Law.Event(s.Event), 1, ledger.SeededNoise)[0], rng.SeedKey(seed))
+		if err != nil {
+			require.ErrorIs(t, err, full)
+			texts[err.Error()] = true
+		}
+	}
+	require.Len(t, texts, 1)
+}
+
+// The price is that of the accountants, and choosing never makes noise smaller.
+func TestPriceOfASearch(t *testing.T) {
+	event := func(noise float64) (accountant.Event, error) {
+		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: 0.1, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: 50}, nil
+	}
+	target := accountant.Target{Epsilon: 2, Delta: 1e-5}
+	for _, l := range []Law{{Mean: 20}, {Eta: 1, Gamma: 0.05}, {Gamma: 0.01}} {
+		p, err := PriceOf(context.Background(), l, accountant.AddRemove, target, event)
+		require.NoError(t, err)
+		run, _ := event(p.Noise)
+		b, err := accountant.Epsilon(accountant.AddRemove, target.Delta, l.Event(run))
+		require.NoError(t, err)
+		require.Equal(t, b.Upper, p.Epsilon)
+		require.LessOrEqual(t, p.Epsilon, target.Epsilon)
+		require.Greater(t, p.Epsilon, target.Epsilon*(1-1e-6))
+		require.Greater(t, p.Ratio(), 1.0, fmt.Sprint(l))
+		require.Less(t, p.OneEpsilon, p.Epsilon)
+	}
+	_, err := PriceOf(context.Background(), Law{}, accountant.AddRemove, target, event)
+	require.ErrorIs(t, err, ErrLaw)
+}
