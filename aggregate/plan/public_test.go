@@ -91,16 +91,41 @@ func TestCalibrate(t *testing.T) {
 	require.Equal(t, Agreement{Accuracy: 0.99, Correlation: 0.01, Confusion: 1}, got, "teachers who are never wrong")
 }
 
-// TestClearlyRight: noise that drowns the votes leaves a guess, little noise certainty.
-func TestClearlyRight(t *testing.T) {
+// TestClearly: noise that drowns the votes leaves a guess, little noise certainty, and a
+// threshold beyond all votes no answer.
+func TestClearly(t *testing.T) {
 	for _, c := range []struct {
 		sigma            float64
 		clear, unanimous float64
 	}{{1e6, 0.1, 0.1}, {0.5, 1, 1}, {166.47, 0.16, 0.2}} {
 		s := aggregate.Setting{Mechanism: GNMax, Queries: 1}.With("sigma", c.sigma)
-		clear, unanimous, err := ClearlyRight(s, 60, 10)
+		got, err := Clearly(s, 60, 10)
 		require.NoError(t, err)
-		require.InDelta(t, c.clear, clear, 0.04)
-		require.InDelta(t, c.unanimous, unanimous, 0.06)
+		require.InDelta(t, c.clear, got.Right, 0.04)
+		require.InDelta(t, c.unanimous, got.Unanimous, 0.06)
+		require.Equal(t, 1.0, got.Answered)
+	}
+	s := aggregate.Setting{Mechanism: Confident, Queries: 1}.With("threshold", 90).With("sigma1", 10).With("sigma2", 1)
+	got, err := Clearly(s, 60, 10)
+	require.NoError(t, err)
+	require.InDelta(t, 0.0013, got.Answered, 0.0003, "three deviations above the votes")
+	require.Greater(t, got.Unanimous, 0.999)
+}
+
+// TestPlansAreClear: what a plan chooses, a person may choose by hand: its noise is never
+// among that which is refused because even clear votes would not be answered right.
+func TestPlansAreClear(t *testing.T) {
+	for _, c := range []struct {
+		teachers, classes int
+		epsilon           float64
+	}{{80, 3, 2}, {60, 2, 3}} {
+		goal := Goal{Epsilon: c.epsilon, Delta: 1e-5, MinAccuracy: 0.9}
+		p := Public{Teachers: c.teachers, Classes: c.classes, Queries: 1000}
+		a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
+		require.NoError(t, err)
+		got, err := Clearly(a.Setting, c.teachers, c.classes)
+		require.NoError(t, err)
+		require.Greater(t, got.Unanimous, 0.9, a.Setting)
+		require.Greater(t, got.Answered, 0.2, a.Setting)
 	}
 }

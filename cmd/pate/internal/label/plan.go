@@ -187,6 +187,11 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	return nil
 }
 
+// leastAnswered is how often a unanimous vote must be answered at least. A test that is
+// nearly a coin costs little, and a good plan for few teachers may have one; a threshold
+// that no vote reaches is a mistake.
+const leastAnswered = 0.1
+
 // worthIt refuses noise at which labels would rarely be right, whatever the votes are.
 func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.Setting) error {
 	return func(s aggregate.Setting) error {
@@ -200,7 +205,7 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 			return nil
 		}
 		teachers, classes := c.Votes.Teachers(), c.Votes.Classes()
-		clear, unanimous, err := plan.ClearlyRight(s, teachers, classes)
+		clear, err := plan.Clearly(s, teachers, classes)
 		if err != nil {
 			return err
 		}
@@ -210,10 +215,12 @@ func (f *labelFlags) worthIt(g *shell.Globals, c *label.Config) func(aggregate.S
 		}
 		chosen := !d.Settled(c.Setting)
 		switch {
-		case unanimous < least:
-			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time", describeChosen(s), teachers, 100*unanimous), f.wouldWork(s, c))
-		case chosen && clear < f.minAccuracy:
-			return refuse(g, fmt.Sprintf("with %s a clear vote, %.0f %% of %d teachers for one class, would be right %.0f %% of the time", describeChosen(s), 100*plan.ClearVote, teachers, 100*clear), f.wouldWork(s, c))
+		case clear.Unanimous < least:
+			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered right %.0f %% of the time", describeChosen(s), teachers, 100*clear.Unanimous), f.wouldWork(s, c))
+		case clear.Answered < leastAnswered:
+			return refuse(g, fmt.Sprintf("with %s even a unanimous vote of %d teachers would be answered %.0f %% of the time", describeChosen(s), teachers, 100*clear.Answered), f.wouldWork(s, c))
+		case chosen && clear.Right < f.minAccuracy:
+			return refuse(g, fmt.Sprintf("with %s a clear vote, %.0f %% of %d teachers for one class, would be right %.0f %% of the time", describeChosen(s), 100*plan.ClearVote, teachers, 100*clear.Right), f.wouldWork(s, c))
 		}
 		return nil
 	}
@@ -231,8 +238,8 @@ func (f *labelFlags) wouldWork(s aggregate.Setting, c *label.Config) refusalReme
 		for _, p := range d.Noise() {
 			less = less.With(p.Name, max(p.Min, s.Values[p.Name]*noise))
 		}
-		clear, unanimous, err := plan.ClearlyRight(less, c.Votes.Teachers(), c.Votes.Classes())
-		return err == nil && clear >= f.minAccuracy && unanimous >= 0.75
+		clear, err := plan.Clearly(less, c.Votes.Teachers(), c.Votes.Classes())
+		return err == nil && clear.Right >= f.minAccuracy && clear.Unanimous >= 0.75
 	}
 	share := 1.0
 	for share > 1e-4 && !right(share) {
