@@ -41,7 +41,15 @@ func PriceOf(ctx context.Context, l Law, relation accountant.Relation, target ac
 	if err != nil {
 		return p, fmt.Errorf("tune: noise of a search: %w", err)
 	}
-	p.Noise, p.Epsilon = noise, bound.Upper
+	p, err = PriceAt(ctx, l, relation, target, noise, event)
+	p.Epsilon = bound.Upper
+	return p, err
+}
+
+// PriceAt returns the price of a search whose noise is settled, and which costs
+// target.Epsilon with it.
+func PriceAt(ctx context.Context, l Law, relation accountant.Relation, target accountant.Target, noise float64, event func(noise float64) (accountant.Event, error)) (Price, error) {
+	p := Price{Law: l, Noise: noise, Epsilon: target.Epsilon}
 	return p, p.compare(ctx, relation, target, event)
 }
 

@@ -85,17 +85,28 @@ type prepared struct {
 	fixed     features.Extractor // of others
 }
 
-// prepare makes the features of a run. Those that learn nothing are kept for the next
-// one; those that do take their reservations.
+// prepare makes the features of a run, or takes those of the run before where they are the
+// same. Features that learn something take their reservations. They are a function of the
+// rows, of their statistics' noise and of the key and number of the run, so that plans of
+// several budgets share them: each has paid for them, and all release the same draws.
 func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (prepared, error) {
 	name := j.plan.Recipe.Features
-	if c, ok := j.plan.Recipe.learned(j.shape); ok {
-		j.fixed, j.ready = "", prepared{}
-		runtime.GC() // the features of the run before are gigabytes
-		return j.learn(ctx, c, reservations)
+	c, learns := j.plan.Recipe.learned(j.shape)
+	made := name
+	if learns {
+		made = fmt.Sprintf("%s %s, run %d", name, c.Name(), j.seed)
 	}
-	if j.fixed == name {
+	if j.made == made {
 		return j.ready, nil
+	}
+	j.made, j.ready = "", prepared{}
+	runtime.GC() // the features of the run before are gigabytes
+	if learns {
+		p, err := j.learn(ctx, c, reservations)
+		if err == nil {
+			j.made, j.ready = made, p
+		}
+		return p, err
 	}
 	e, err := features.Named(name, j.Task.Image)
 	if err != nil {
@@ -115,7 +126,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
 	j.Progress(Progress{Stage: "features", Done: 2, Total: 2})
-	j.fixed, j.ready = name, p
+	j.made, j.ready = made, p
 	return p, nil
 }
 
@@ -124,12 +135,12 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 	c.Workers, c.Cache = j.Workers, j.Cache
 	c.Progress = func(stage string) { j.Progress(Progress{Stage: stage, Done: 0, Total: 1}) }
 	if j.plan.NonPrivate {
-		l, exact, err := j.unprotected(&c)
+		l, own, err := j.unprotected(c)
 		if err != nil {
 			return prepared{}, err
 		}
 		defer l.Close()
-		reservations = exact
+		reservations = own
 	}
 	f, err := charged.Prepare(ctx, j.Task.Private, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
 	if err != nil {
@@ -138,15 +149,10 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y}, test: f.Test, transform: f.Transform}, nil
 }
 
-// unprotected lets statistics have next to no noise, on a ledger of their own that
-// nothing keeps: for a model that protects nothing either.
-func (j *job) unprotected(c *charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
-	const noise = 1e-2
-	for _, n := range []*float64{&c.SecondNoise, &c.MeanNoise, &c.HOGMeanNoise} {
-		if *n > 0 {
-			*n = noise
-		}
-	}
+// unprotected reserves statistics on a ledger of their own that nothing keeps: for a model
+// that protects nothing. Its features are those of the protected model of the same run, so
+// that the two differ in clipping and noise alone.
+func (j *job) unprotected(c charged.Config) (*ledger.Ledger, []*ledger.Reservation, error) {
 	budget, err := ledgerBudget(c.Events(), j.Delta)
 	if err != nil {
 		return nil, nil, err

@@ -340,3 +340,47 @@ func TestAllSeedsAreCountedTogether(t *testing.T) {
 		require.Greater(t, result.EpsilonAll, 1.5**row.Epsilon)
 	}
 }
+
+// Plans share the features of a run, and every model is the one that its plan trains alone:
+// what a statistic releases for one of them it releases for all.
+func TestPlansShareFeatures(t *testing.T) {
+	task := strokes(t, 240, 40)
+	plan := func(epsilon float64) Plan {
+		p := Plan{Recipe: Default(ShapeOf(task), ScatteringHOG, "", epsilon), Epsilon: epsilon}
+		if p.NonPrivate = math.IsInf(epsilon, 1); p.NonPrivate {
+			p.Epsilon = 0
+		}
+		p.Recipe.Train.Steps = 8
+		return p
+	}
+	plans := []Plan{plan(3), plan(6), plan(math.Inf(1))}
+	made := 0
+	run := func(plans ...Plan) map[string]string {
+		c := config(t, task, plans...)
+		c.Seeds = 2
+		c.Progress = func(p Progress) {
+			if p.Stage == "scattering" {
+				made++
+			}
+		}
+		_, err := Run(t.Context(), c)
+		require.NoError(t, err)
+		models, err := filepath.Glob(filepath.Join(c.Dir, "models", "*"))
+		require.NoError(t, err)
+		out := map[string]string{}
+		for _, m := range models {
+			text, err := os.ReadFile(m)
+			require.NoError(t, err)
+			out[filepath.Base(m)] = string(text)
+		}
+		return out
+	}
+	together := run(plans...)
+	require.Len(t, together, 6)
+	require.Equal(t, 2, made, "once for each seed")
+	for _, p := range plans {
+		for name, text := range run(p) {
+			require.Equal(t, text, together[name], name)
+		}
+	}
+}

@@ -24,7 +24,7 @@ type runner struct {
 	Config
 	shape Shape
 	hash  [32]byte // of the task
-	fixed string   // the features that ready holds, which learn nothing
+	made  string   // says how the features in ready were made
 	ready prepared
 }
 
@@ -65,11 +65,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	var all accountant.Composed
 	together := claim{delta: c.Delta}
-	for _, p := range c.Plans {
-		row, err := r.plan(ctx, p, result)
-		if err != nil {
-			return nil, err
-		}
+	rows, err := r.plans(ctx, result)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range c.Plans {
+		row := rows[i]
 		if row.Account != nil {
 			one, err := p.claim(r.shape, c.Delta)
 			if err != nil {
@@ -95,20 +96,29 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 // wholeSeconds returns the time since start, rounded up.
 func wholeSeconds(start time.Time) float64 { return math.Ceil(time.Since(start).Seconds()) }
 
-// plan runs a plan with every seed.
-func (r *runner) plan(ctx context.Context, p Plan, result *Result) (Row, error) {
-	rows := make([]Row, r.Seeds)
-	spent := map[int]float64{}
-	for seed := range rows {
-		one := job{runner: r, plan: p, seed: seed, spent: spent, result: result}
-		var err error
-		if rows[seed], err = one.run(ctx); err != nil {
-			return Row{}, err
+// plans runs every plan with every seed, and returns a row for each plan. The plans of one
+// seed follow each other, because they share features.
+func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
+	runs, spent := make([][]Row, len(r.Plans)), make([]map[int]float64, len(r.Plans))
+	for seed := range r.Seeds {
+		for i, p := range r.Plans {
+			if spent[i] == nil {
+				spent[i] = map[int]float64{}
+			}
+			one := job{runner: r, plan: p, seed: seed, spent: spent[i], result: result}
+			row, err := one.run(ctx)
+			if err != nil {
+				return nil, err
+			}
+			runs[i] = append(runs[i], row)
 		}
 	}
-	row := mean(rows)
-	row.StandardError = number.StandardError(row.Accuracy, r.Task.Test.Len())
-	return row, nil
+	rows := make([]Row, len(r.Plans))
+	for i := range rows {
+		rows[i] = mean(runs[i])
+		rows[i].StandardError = number.StandardError(rows[i].Accuracy, r.Task.Test.Len())
+	}
+	return rows, nil
 }
 
 // mean averages runs of one plan; what does not vary is taken from the first.

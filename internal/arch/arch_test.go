@@ -17,7 +17,7 @@ var rank = map[string]int{
 	"accountant": 1, "accountant/audit": 2, "accountant/bayes": 2, "accountant/theorems": 2, "accountant/imports": 2, "accountant/ledger": 2, "accountant/ledger/release": 3, "accountant/statement": 3,
 	"dpsgd/optim": 2, "aggregate": 3, "dpsgd": 3, "stability": 3, "svt": 3, "tune": 3,
 	"aggregate/analysis": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "dpsgd/nn": 4, "aggregate/mechanisms": 5, "aggregate/plan": 6, "dpsgd/nn/nntest": 5,
-	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "dpsgd/charged": 8, "dpsgd/recipe": 9,
+	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "dpsgd/charged": 8, "dpsgd/recipe": 9, "dpsgd/tuned": 10,
 	"teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
 	"student": 7, "learn": 8,
 	"internal/plain": 2, "student/published": 9,
