@@ -59,7 +59,8 @@ type columnUse struct {
 
 var idName = regexp.MustCompile(`(?i)(^|[^a-z])(id|ids|uuid|guid|nbr|mrn|ssn|identifier)$|[a-z](ID|Id)$`)
 
-// isIndexName reports whether pandas or R gave a column its name.
+// isIndexName reports whether pandas or R gave a column its name, in a text. In Parquet
+// pandas calls its row numbers __index_level_0__, and leaves them out if they ascend.
 func isIndexName(name string, first bool) bool {
 	return first && name == "column 1" || name == "index" || strings.HasPrefix(name, "Unnamed: ")
 }
@@ -88,7 +89,7 @@ func inspect(c Column, first bool, count map[string]int) columnUse {
 		whole := all(isWhole)
 		named := idName.MatchString(c.Name)
 		switch {
-		case whole && distinct && isIndexName(c.Name, first) && ascending(c.Values):
+		case whole && distinct && (strings.HasPrefix(c.Name, "__index_level_") || isIndexName(c.Name, first) && ascending(c.Values)):
 			j.is = isIndex
 		case whole && distinct && (named || ascending(c.Values) && n >= 50):
 			j.is = isID

@@ -60,14 +60,14 @@ const (
 	rowBytes  = 144     // of a row, beside its cells
 )
 
-// CSV reads a table, plain or gzip, as RFC 4180 has it. Spaces around cells are
+// CSV reads a table as RFC 4180 has it, plain or compressed by gzip or Zstandard. Spaces around cells are
 // trimmed; an empty cell, "?", "NA" and "NaN" are missing values, allowed
 // everywhere but in the columns of label and unit. The column of labels has none
 // missing unless opt.Rule.Other says what becomes of such rows.
 // What is wrong with a file is an [*InputError].
 //
 // Time and memory are linear in the size of the file, which is at most [MaxBytes]
-// when it is unpacked. A cell takes 16 bytes and its text, a row another 144, and a
+// when it is unpacked, and 256 times the compressed one beyond 64 MiB. A cell takes 16 bytes and its text, a row another 144, and a
 // table that would take more than 1 GiB is refused before it does: reading takes up to
 // about twice that, however small the compressed file is. [SplitTable] copies the
 // table once more. Text of cells that repeat is kept once.
@@ -307,6 +307,6 @@ func findColumn(path string, names []string, want, role string) (int, error) {
 }
 
 func tableName(path string) string {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }

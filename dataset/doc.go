@@ -7,7 +7,7 @@
 //
 // A [Set] holds features, labels and the unit of privacy of every row. Images
 // come from idx files ([MNIST] is embedded, [Dir] reads any folder of the same
-// shape), tables from CSV ([CSV]). [Open] takes whatever a user types and
+// shape), tables from CSV ([CSV]) or Parquet ([Parquet]). [Open] takes whatever a user types and
 // [Data.Task] splits it:
 //
 //	data, err := dataset.Open("mnist", dataset.Options{})
@@ -15,7 +15,7 @@
 //	// task.Private, task.Pool, task.Test
 //
 // Private rows in one file and public rows in another are read by one [Schema], which
-// [ReadPublic] makes of the public ones: CSV, NPY, idx, folders of images.
+// [ReadPublic] makes of the public ones: CSV, Parquet, NPY, idx, folders of images.
 //
 //	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: "public.csv"}, reading)
 //	private, err := schema.ReadPrivate(dataset.Source{Path: "private.csv"})

@@ -2,10 +2,15 @@ package dataset
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/pate-go/pate/internal/fault"
 )
@@ -35,34 +40,70 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-var errTooLarge = errors.New("more than 1 GiB when unpacked")
+// maxRatio is how many times its size a compressed file may hold, beyond smallBytes. A
+// table of zeros and ones takes up to a hundred times less; beyond it is a file that is
+// made to fill the memory.
+const (
+	maxRatio   = 256
+	smallBytes = 64 << 20
+)
 
-// unpack returns the plain bytes behind r, gzip or not by the two magic bytes,
-// and stops with errTooLarge after MaxBytes of them.
+var (
+	errTooLarge = errors.New("more than 1 GiB when unpacked")
+	errTooDense = fmt.Errorf("more than %d times its size when unpacked; unpack it, and give that if it is right", maxRatio)
+)
+
+// unpack returns the plain bytes behind r, which may be compressed by gzip or Zstandard: the
+// first bytes say so. It stops with errTooLarge after MaxBytes of them, and with
+// errTooDense after maxRatio times the bytes of a file.
 func unpack(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 1<<16)
-	magic, err := b.Peek(2)
+	magic, err := b.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	plain := io.Reader(b)
-	if len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
-		if plain, err = gzip.NewReader(b); err != nil {
+	out := &capped{r: b, left: MaxBytes}
+	switch {
+	case bytes.HasPrefix(magic, []byte("\x1f\x8b")):
+		out.r, err = gzip.NewReader(b)
+	case bytes.HasPrefix(magic, []byte("\x28\xb5\x2f\xfd")):
+		// One goroutine: none is left behind when reading ends early.
+		out.r, err = zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(smallBytes))
+	default:
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := r.(fs.File); ok {
+		info, err := f.Stat()
+		if err != nil {
 			return nil, err
 		}
+		if most := max(smallBytes, maxRatio*info.Size()); most < MaxBytes {
+			out.left, out.dense = most, true
+		}
 	}
-	return &capped{r: plain, left: MaxBytes}, nil
+	return out, nil
 }
 
 // capped is io.LimitedReader that fails, instead of ending, beyond its limit.
 type capped struct {
-	r    io.Reader
-	left int64
+	r     io.Reader
+	left  int64
+	dense bool // left was set by the size of a compressed file
+}
+
+func (c *capped) full() error {
+	if c.dense {
+		return errTooDense
+	}
+	return errTooLarge
 }
 
 func (c *capped) Read(p []byte) (int, error) {
 	if c.left < 0 {
-		return 0, errTooLarge
+		return 0, c.full()
 	}
 	if int64(len(p)) > c.left+1 {
 		p = p[:c.left+1]
@@ -70,7 +111,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.left -= int64(n)
 	if c.left < 0 {
-		return n - 1, errTooLarge
+		return n - 1, c.full()
 	}
 	return n, err
 }

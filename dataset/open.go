@@ -48,8 +48,8 @@ func (d Data) Task(p Protocol) (Task, error) {
 
 // Options say how to read what [Open] finds.
 type Options struct {
-	CSV  CSVOptions // of a CSV file alone
-	Rule ClassRule  // of a folder or a CSV file; known data sets have their classes
+	CSV  CSVOptions // of a table alone
+	Rule ClassRule  // of a folder or a table; known data sets have their classes
 	Kind Kind       // of images: one of Kinds(); default Pictures
 
 	Labels, Units string   // files beside an NPY or idx file, as [Source] has them
@@ -58,7 +58,7 @@ type Options struct {
 }
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
-// CSV file ([CSV]). Options that are not for what was found are an [*InputError].
+// table ([CSV], [Parquet]). Options that are not for what was found are an [*InputError].
 func Open(where string, opt Options) (Data, error) {
 	info, err := os.Stat(where)
 	named := slices.Contains(Names(), where)
@@ -75,7 +75,7 @@ func Open(where string, opt Options) (Data, error) {
 			return refuse("kind of image", "it is a file, and files are tables")
 		}
 		opt.CSV.Rule = opt.Rule
-		t, err := CSV(where, opt.CSV)
+		t, err := readTable(where, opt.CSV)
 		if err != nil {
 			return Data{}, err
 		}
@@ -85,7 +85,7 @@ func Open(where string, opt Options) (Data, error) {
 	case opt.Labels != "" || opt.Units != "":
 		return refuse("files of labels or units", "only an NPY or idx file does")
 	case !opt.CSV.isZero():
-		return refuse("column options", "only a CSV file does")
+		return refuse("column options", "only a table does")
 	case named && !opt.Rule.isZero():
 		return refuse("class names", "its classes are known")
 	case named && opt.Kind != "":
@@ -94,7 +94,7 @@ func Open(where string, opt Options) (Data, error) {
 		return Named(where)
 	case err != nil:
 		return Data{}, &InputError{File: where, What: "is no data set, folder or file", Why: "known data sets are " + strings.Join(Names(), ", "),
-			Fix: "give one of them, a folder of idx files or a CSV file", Err: err}
+			Fix: "give one of them, a folder of idx files, or a table as CSV or Parquet", Err: err}
 	case opt.Kind != "" && !slices.Contains(Kinds(), string(opt.Kind)):
 		return refuse(fmt.Sprintf("kind %q", opt.Kind), "images are "+strings.Join(Kinds(), " or "))
 	}
@@ -121,7 +121,7 @@ func openSource(where string, folder bool, opt Options) (d Data, found bool, err
 		return d, false, nil
 	}
 	if !opt.CSV.isZero() {
-		return d, true, &InputError{File: where, What: "takes no column options", Why: "only a CSV file does", Fix: "name files with --labels and --units"}
+		return d, true, &InputError{File: where, What: "takes no column options", Why: "only a table does", Fix: "name files with --labels and --units"}
 	}
 	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)

@@ -256,18 +256,15 @@ func TestFoldersOfImages(t *testing.T) {
 	require.Equal(t, 72, s.Features)
 }
 
-func TestParquetIsRefusedWithTheLineThatConverts(t *testing.T) {
-	path := put(t, t.TempDir(), "x.parquet", []byte("PAR1..."))
-	_, _, err := ReadPublic(Source{Path: path}, Reading{})
-	require.ErrorContains(t, err, "pandas.read_parquet")
-}
-
 func FuzzSources(f *testing.F) {
 	t := new(testing.T)
 	f.Add(matrixFile(t, "<f4", 3, 2, func(i, j int) float64 { return float64(i + j) }), []byte("1\n0\n1\n"))
 	f.Add([]byte("a,b\n1,2\n"), []byte("\x93NUMPY\x01\x00"))
 	f.Add([]byte{0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 7}, []byte{0, 0, 8, 1, 0, 0, 0, 1, 7})
 	f.Add(picture(t, 2, color.Gray{3}), []byte("PK\x03\x04"))
+	table, err := os.ReadFile("testdata/parquet/groups.parquet")
+	require.NoError(f, err)
+	f.Add(table, table)
 	f.Fuzz(func(t *testing.T, features, labels []byte) {
 		if len(features) > 1<<16 {
 			return

@@ -13,7 +13,7 @@ import (
 	"github.com/pate-go/pate/internal/npy"
 )
 
-// Source names the files of rows: a CSV table, an NPY matrix of features, an idx file of
+// Source names the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
 // images, or a folder of images with a folder for each class.
 type Source struct {
 	Path   string
@@ -44,7 +44,7 @@ type rows struct {
 func (r Reading) open(src Source, optional bool) (rows, error) {
 	info, err := os.Stat(src.Path)
 	if err != nil {
-		return rows{}, &InputError{File: src.Path, What: "cannot be read", Err: err, Fix: "give a CSV, NPY or idx file, or a folder of images"}
+		return rows{}, &InputError{File: src.Path, What: "cannot be read", Err: err, Fix: "give a CSV, Parquet, NPY or idx file, or a folder of images"}
 	}
 	if info.IsDir() {
 		return r.openFolder(src, optional)
@@ -69,10 +69,6 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 			src.Labels = labelsBeside(src.Path)
 		}
 		return r.openNumbers(src, source, optional)
-	case bytes.HasPrefix(head, []byte("PAR1")):
-		return rows{}, &InputError{File: src.Path, What: "is a Parquet file",
-			Why: "Parquet needs a large library that few read; a table as CSV or features as NPY need none",
-			Fix: fmt.Sprintf(`python3 -c "import pandas; pandas.read_parquet(%q).to_csv(%q, index=False)"`, src.Path, strings.TrimSuffix(src.Path, ".parquet")+".csv")}
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return rows{}, &InputError{File: src.Path, What: "is a zip archive, such as .npz or .xlsx", Fix: "save one array with numpy.save, or the table as CSV"}
 	}
@@ -84,13 +80,13 @@ func (r Reading) open(src Source, optional bool) (rows, error) {
 	if optional {
 		opt.Rule.Other = ""
 	}
-	t, err := CSV(src.Path, opt)
+	t, err := readTable(src.Path, opt)
 	return rows{table: t}, err
 }
 
 // readAsTable reports whether a file that begins so is read as a table.
 func readAsTable(head []byte) bool {
-	for _, magic := range []string{npy.Magic, "\x00\x00\x08\x03", "PAR1", "PK\x03\x04"} {
+	for _, magic := range []string{npy.Magic, "\x00\x00\x08\x03", "PK\x03\x04"} {
 		if bytes.HasPrefix(head, []byte(magic)) {
 			return false
 		}

@@ -164,6 +164,8 @@ compare --data none
 compare --data labels.csv --label answer
 compare --data run.jsonl --label answer
 compare --data page.html --label answer
+compare --data rows.parquet --label answer
+compare --data dates.parquet --label outcome
 compare --data adlut
 compare --kind photos
 dpsgd --data blobs.csv --label kind --epsilon 0
@@ -193,6 +195,8 @@ ledger show long
 // wrongFiles writes the files that the commands above name.
 func wrongFiles(t *testing.T) {
 	t.Helper()
+	dates, err := os.ReadFile("../../dataset/testdata/parquet/dates.parquet")
+	require.NoError(t, err)
 	preparedFolder(t)
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
@@ -213,6 +217,7 @@ func wrongFiles(t *testing.T) {
 	write("ragged.csv", "0,1,2\n0,1\n")
 	write("page.html", "<!doctype html>\n<html><body>not found</body></html>\n")
 	write("rows.parquet", "PAR1\x15\x04\x15\x00PAR1")
+	write("dates.parquet", string(dates))
 	write("ids.txt", "a\nb\n")
 	write("events.json", `{"relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}`)
 	write("broken.json", `{"relation":"add_remove","events":[{"type":"gnmax"}]}`)

@@ -71,11 +71,19 @@ the same records comes on top, and nothing adds it up for you.`),
                    or of images (PNG, JPEG, GIF) in a folder for each class
   FILE.npy         features as numpy.save writes them, with --labels y.npy and
                    optionally --units u.npy; an idx file likewise
-  FILE.csv         any table, plain or gzip, with --label COLUMN (a name or a
-                   number from 1) and optionally --unit COLUMN; a header is seen
-                   where a column is given by its name, and else --header yes or
-                   no says whether there is one
-Parquet is not read; the message has the line of Python that makes CSV of it.
+  FILE.csv         any table, plain, .gz or .zst, with --label COLUMN (a name or
+                   a number from 1) and optionally --unit COLUMN; a header is
+                   seen where a column is given by its name, and else --header
+                   yes or no says whether there is one
+  FILE.parquet     the same, with the names of its columns: texts, integers,
+                   floats, truth values and dates, missing values too.
+                   Timestamps, decimals, bytes and lists are refused by the name
+                   of their column, unless --drop leaves it out
+
+A table may take 1 GiB of memory, and a compressed one may hold 256 times its size
+or 64 MiB. Of a Parquet file a page may have 64 MiB, and the pages of all columns
+that are read at a time 512 MiB. How its rows are grouped, compressed and encoded,
+and what it says of them beside them, changes nothing.
 
 Pool and test rows are PUBLIC: nothing protects them. Of a table these are 30 %
 of the units (20 % pool, 10 % test, chosen by a hash of the unit), the rest is

@@ -9,7 +9,7 @@ import (
 // Complete says what the flags of a pair of private and public rows take, and the
 // arguments beside them.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
-	rows := Files("csv", "tsv", "gz", "npy")
+	rows := Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	Complete(cmd, map[string]Values{
 		"public": rows, "labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "public-labels": Files("npy", "csv", "txt"),
 		"label": Anything(), "unit": Anything(), "unit-name": Suggested("record", "patient", "user"), "kind": Words(dataset.Kinds()...),

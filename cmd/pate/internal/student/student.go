@@ -38,7 +38,7 @@ func New(g *shell.Globals) *cobra.Command {
 		Long: `A model from released labels and the public rows: the part of PATE that is
 published.
 
-PUBLIC is the file whose rows the teachers voted on: a table as CSV, a matrix
+PUBLIC is the file whose rows the teachers voted on: a table as CSV or Parquet, a matrix
 of features as NPY, images. --labels is what pate label wrote for them. The
 student learns from the rows that got a label, and from how all rows lie to
 each other. Several kinds are compared by cross-validation on the released
@@ -77,7 +77,7 @@ docs/own-data.md.`,
 	f.data.AddReading(flags)
 	flags.StringVar(&f.data.Kind, "kind", "", "what images are: handwriting or pictures")
 	cmd.AddCommand(newPredict(g))
-	rows := shell.Files("csv", "tsv", "gz", "npy", "parquet")
+	rows := shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	f.data.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"labels": shell.Files("csv"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"), "export": shell.Files("json"),

@@ -42,9 +42,9 @@ func New(g *shell.Globals) *cobra.Command {
 many teachers by a keyed hash, train the teachers, let each vote on every public
 row, and keep the votes alone. What the program does with public rows, it says.
 
-PRIVATE and PUBLIC are CSV tables, NPY matrices of features (with --labels and
---units beside the private one), idx files or folders of images. Columns, scales
-and categories come from the public rows; class names from labelled public rows
+PRIVATE and PUBLIC are tables as CSV or Parquet, NPY matrices of features (with
+--labels and --units beside the private one), idx files or folders of images.
+Columns, scales and categories come from the public rows; class names from labelled public rows
 or from --class-names, because they are released with every label. Both files are
 compared before anything is trained.
 

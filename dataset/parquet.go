@@ -1,0 +1,115 @@
+package dataset
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pate-go/pate/internal/parquet"
+)
+
+// readTable reads a table from a file: CSV, plain or compressed, or Parquet.
+func readTable(path string, opt CSVOptions) (*Table, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	head := make([]byte, len(parquet.Magic))
+	if n, err := f.ReadAt(head, 0); n == len(head) && err == nil && string(head) == parquet.Magic {
+		return readParquet(f, path, opt)
+	}
+	return readCSV(f, path, opt)
+}
+
+// Parquet reads a table as [CSV] reads the same one, by the same options; those about the
+// text of a CSV file change nothing. Cells are those of package internal/parquet: a table
+// that pandas writes both ways has the same columns, labels and named units in both. Only
+// whole numbers in a column of floats are written otherwise, 3 in place of 3.0, and with
+// them the names of units that no column names: so a private row that makes pandas turn
+// integers into floats, since it has none, renames no other row.
+//
+// How rows are grouped, compressed and encoded changes nothing, and what a file says of
+// its rows beside them is not read. A column that is not read, such as one of timestamps,
+// is an error unless it is dropped; a row then counts as equal to others whatever it has
+// there. Memory is bounded as that of [CSV], and pages take another 512 MiB at most.
+func Parquet(path string, opt CSVOptions) (*Table, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	return readParquet(f, path, opt)
+}
+
+func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	file, err := parquet.Open(f, info.Size(), path)
+	if err != nil {
+		return nil, ofParquet(err)
+	}
+	columns := file.Columns()
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		if names[i] = strings.TrimSpace(c.Name); names[i] == "" {
+			names[i] = "column " + strconv.Itoa(i+1)
+		}
+	}
+	if len(opt.Names) > 0 {
+		if len(opt.Names) != len(names) {
+			return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns, %d column names are given", len(names), len(opt.Names))}
+		}
+		names = slices.Clone(opt.Names)
+	}
+	b, err := newTableBuilder(path, opt, names)
+	if err != nil {
+		return nil, err
+	}
+	var read []int // columns; the others are dropped and cannot be read
+	for i, c := range columns {
+		if c.Refused == "" || i == b.label || i == b.unit || slices.Contains(b.features, i) {
+			read = append(read, i)
+		}
+	}
+	rows, err := file.Rows(read)
+	var refused *parquet.Error
+	if errors.As(err, &refused) {
+		refused.Fix += "; or leave it out with --drop"
+	}
+	if err != nil {
+		return nil, ofParquet(err)
+	}
+	next := row{cells: make([]string, len(names))}
+	for {
+		cells, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return b.table()
+		}
+		if err != nil {
+			return nil, ofParquet(err)
+		}
+		next.line++
+		for i, at := range read {
+			next.cells[at] = strings.TrimSpace(cells[i])
+		}
+		if err := b.add(next); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ofParquet makes an error about a file one of this package.
+func ofParquet(err error) error {
+	var e *parquet.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return (*InputError)(e)
+}

@@ -1,0 +1,144 @@
+package dataset
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+)
+
+// people reads one of the tables that pandas wrote.
+func people(t *testing.T, name string, opt CSVOptions) *Table {
+	t.Helper()
+	opt.Label = "outcome"
+	table, err := readTable(filepath.Join("testdata/parquet", name), opt)
+	require.NoError(t, err)
+	table.Name, table.Provenance, table.lines, table.path = "", "", nil, "" // say which file it was
+	return table
+}
+
+// TestParquetIsTheTableOfTheCSV: cells, labels, units and the features that come of them are
+// those of the CSV that pandas writes of the same table, however rows are grouped.
+func TestParquetIsTheTableOfTheCSV(t *testing.T) {
+	for _, opt := range []CSVOptions{{}, {Unit: "patient"}, {Unit: "patient", Drop: []string{"age", "6"}}, {Optional: true}} {
+		want := people(t, "people.csv", opt)
+		require.Equal(t, 60, want.Len())
+		for _, name := range []string{"people.parquet", "groups.parquet"} {
+			require.Equal(t, want, people(t, name, opt), name)
+		}
+	}
+	reading := Reading{CSV: CSVOptions{Label: "outcome", Unit: "patient"}}
+	hash := func(public, private string) [2][32]byte {
+		s, pool, err := ReadPublic(Source{Path: "testdata/parquet/" + public}, reading)
+		require.NoError(t, err)
+		set, err := s.ReadPrivate(Source{Path: "testdata/parquet/" + private})
+		require.NoError(t, err)
+		return [2][32]byte{pool.Hash(), set.Hash()}
+	}
+	want := hash("people.csv", "people.csv")
+	for _, public := range []string{"people.csv", "people.parquet"} {
+		for _, private := range []string{"people.parquet", "groups.parquet"} {
+			require.Equal(t, want, hash(public, private))
+		}
+	}
+	opened, err := Open("testdata/parquet/people.parquet", Options{CSV: CSVOptions{Label: "outcome"}})
+	require.NoError(t, err)
+	require.Equal(t, Columns, opened.Kind)
+	task, err := opened.Task(Literature)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ill", "well"}, task.Classes)
+}
+
+// TestARowThatChangesTheTypeOfAColumnMovesNoOther: with one row more, in which an integer is
+// missing, pandas writes a column of integers as floats; all others keep their names and cells.
+func TestARowThatChangesTheTypeOfAColumnMovesNoOther(t *testing.T) {
+	without, with := people(t, "people.parquet", CSVOptions{}), people(t, "gap.parquet", CSVOptions{})
+	all := make([]int, without.Len())
+	for i := range all {
+		all[i] = i
+	}
+	require.Equal(t, without.Len()+1, with.Len())
+	header := without.header
+	without, with = without.Rows(all), with.Rows(all)
+	require.Equal(t, without, with)
+	require.NotNil(t, header)
+}
+
+func TestRowNumbersOfPandasAreLeftOut(t *testing.T) {
+	want := people(t, "people.parquet", CSVOptions{})
+	shuffled := people(t, "index.parquet", CSVOptions{})
+	require.Equal(t, "__index_level_0__", shuffled.Columns[len(shuffled.Columns)-1].Name)
+	e, err := FitEncoder(shuffled, EncoderOptions{})
+	require.NoError(t, err)
+	plain, err := FitEncoder(want, EncoderOptions{})
+	require.NoError(t, err)
+	require.Equal(t, plain.Dim(), e.Dim())
+	require.Contains(t, e.Notes()[len(e.Notes())-1].Becomes, "left out")
+}
+
+// TestColumnThatIsNotRead: timestamps are refused by the name of their column; dropped, they
+// are no matter.
+func TestColumnThatIsNotRead(t *testing.T) {
+	_, err := readTable("testdata/parquet/dates.parquet", CSVOptions{Label: "outcome"})
+	var e *InputError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, `holds timestamps in column "seen"`, e.What)
+	require.Contains(t, e.Fix, `df["seen"].astype(str)`)
+	_, err = readTable("testdata/parquet/dates.parquet", CSVOptions{Label: "seen"})
+	require.ErrorContains(t, err, "timestamps")
+	table := people(t, "dates.parquet", CSVOptions{Drop: []string{"seen"}})
+	require.Equal(t, people(t, "people.parquet", CSVOptions{}).Columns, table.Columns)
+}
+
+func TestParquetThatIsDamaged(t *testing.T) {
+	path := put(t, t.TempDir(), "x.parquet", []byte("PAR1..."))
+	_, _, err := ReadPublic(Source{Path: path}, Reading{})
+	require.ErrorContains(t, err, "too short to be Parquet")
+	raw, err := os.ReadFile("testdata/parquet/groups.parquet")
+	require.NoError(t, err)
+	raw[5] ^= 0xff // in the head of the first page
+	path = put(t, t.TempDir(), "y.parquet", raw)
+	_, _, err = ReadPublic(Source{Path: path}, Reading{})
+	require.ErrorContains(t, err, "y.parquet: row group 0 column")
+	_, err = readTable("testdata/parquet/people.parquet", CSVOptions{Label: "outcome", Names: []string{"a"}})
+	require.ErrorContains(t, err, "1 column names are given")
+}
+
+// TestCompressedTable: gzip and Zstandard read as the plain text; one that unpacks to far more
+// than its size is refused before it fills the memory.
+func TestCompressedTable(t *testing.T) {
+	text, err := os.ReadFile("testdata/parquet/people.csv")
+	require.NoError(t, err)
+	var gz bytes.Buffer
+	w := gzip.NewWriter(&gz)
+	_, err = w.Write(text)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	enc, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	opt := CSVOptions{Label: "outcome", Unit: "patient"}
+	want, err := CSV("testdata/parquet/people.csv", opt)
+	require.NoError(t, err)
+	for name, raw := range map[string][]byte{"people.csv.gz": gz.Bytes(), "people.csv.zst": enc.EncodeAll(text, nil)} {
+		got, err := CSV(put(t, dir, name, raw), opt)
+		require.NoError(t, err)
+		require.Equal(t, want.Columns, got.Columns)
+		require.Equal(t, want.Name, got.Name)
+	}
+	bomb := enc.EncodeAll(make([]byte, smallBytes+1<<20), nil)
+	require.Less(t, len(bomb), 1<<18)
+	f, err := os.Open(put(t, dir, "bomb.csv.zst", bomb))
+	require.NoError(t, err)
+	defer f.Close()
+	plain, err := unpack(f)
+	require.NoError(t, err)
+	n, err := io.Copy(io.Discard, plain)
+	require.ErrorIs(t, err, errTooDense)
+	require.Equal(t, int64(smallBytes), n)
+}

@@ -1,0 +1,184 @@
+package parquet_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/parquet"
+)
+
+// written returns a small table of ours.
+func written(t testing.TB) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, parquet.Write(&out, []parquet.Values{
+		{Name: "query", Ints: []int64{0, 1, 2, -3}},
+		{Name: "label", Texts: []string{"cat", "", "dog", "a,b"}, Missing: []bool{false, true, false, false}},
+	}))
+	return out.Bytes()
+}
+
+func TestWhatIsWrittenReadsBack(t *testing.T) {
+	header, rows, err := all(written(t), "x")
+	require.NoError(t, err)
+	require.Equal(t, []string{"query", "label"}, header)
+	require.Equal(t, [][]string{{"0", "cat"}, {"1", ""}, {"2", "dog"}, {"-3", "a,b"}}, rows)
+	require.Equal(t, written(t), written(t))
+
+	long := make([]int64, 200_000) // several row groups
+	for i := range long {
+		long[i] = int64(i)
+	}
+	var out bytes.Buffer
+	require.NoError(t, parquet.Write(&out, []parquet.Values{{Name: "n", Ints: long}}))
+	_, rows, err = all(out.Bytes(), "x")
+	require.NoError(t, err)
+	require.Len(t, rows, len(long))
+	for i, row := range rows {
+		require.Equal(t, fmt.Sprint(i), row[0])
+	}
+	require.Error(t, parquet.Write(&out, nil))
+	require.Error(t, parquet.Write(&out, []parquet.Values{{Name: "a", Ints: long}, {Name: "b", Ints: long[1:]}}))
+}
+
+// TestRefusedColumns: what is not read is refused by the name of its column and with the line
+// that mends it, and only if it is asked for.
+func TestRefusedColumns(t *testing.T) {
+	raw, err := os.ReadFile("testdata/odd.parquet")
+	require.NoError(t, err)
+	f, err := parquet.Open(bytes.NewReader(raw), int64(len(raw)), "odd.parquet")
+	require.NoError(t, err)
+	want := map[string][2]string{
+		"timestamps": {"timestamps", "astype(str)"}, "times": {"times of day", "astype(str)"}, "decimals": {"decimals", "float64"},
+		"lists": {"lists or structures", "columns of its parts"}, "structures": {"lists or structures", "columns of its parts"},
+		"bytes": {"bytes of which the file does not say", "decode('utf-8')"}, "half": {"floats of 16 bits", "float64"},
+	}
+	for i, c := range f.Columns() {
+		r, err := f.Rows([]int{i})
+		if c.Name == "fine" {
+			require.NoError(t, err)
+			cells, err := r.Next()
+			require.NoError(t, err)
+			require.Equal(t, []string{"1"}, cells)
+			continue
+		}
+		require.ErrorContains(t, err, `column "`+c.Name+`"`)
+		require.ErrorContains(t, err, want[c.Name][0])
+		require.ErrorContains(t, err, want[c.Name][1])
+		delete(want, c.Name)
+	}
+	require.Empty(t, want)
+	raw, err = os.ReadFile("testdata/brotli.parquet")
+	require.NoError(t, err)
+	_, _, err = all(raw, "b.parquet")
+	require.ErrorContains(t, err, `b.parquet: row group 0 column "a" is compressed by Brotli`)
+	_, _, err = all([]byte("PAR1 and no end"), "c.parquet")
+	require.ErrorContains(t, err, "cut off")
+	_, _, err = all([]byte("PAR1"), "c.parquet")
+	require.ErrorContains(t, err, "too short")
+}
+
+// TestDamage: a file with a byte changed, or cut off, reads or is an error
+// that names it; nothing panics.
+func TestDamage(t *testing.T) {
+	for _, name := range []string{"wide-delta", "wide-lz4", "wide-zstd"} {
+		raw, err := os.ReadFile("testdata/" + name + ".parquet")
+		require.NoError(t, err)
+		for at := 0; at < len(raw); at += 29 {
+			for _, flip := range []byte{0x01, 0x80} {
+				raw[at] ^= flip
+				if _, _, err := all(raw, "name"); err != nil {
+					require.ErrorContains(t, err, "parquet: name: ")
+				}
+				raw[at] ^= flip
+			}
+		}
+		for n := 0; n < len(raw); n += 397 {
+			_, _, err := all(raw[:n], "name")
+			require.ErrorContains(t, err, "parquet: name: ")
+		}
+	}
+}
+
+// allocated returns how many bytes a function allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestLies: numbers that a file claims allocate nothing, and the message names file, row
+// group and column.
+func TestLies(t *testing.T) {
+	good := written(t)
+	footer := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
+	// The head of the first page: its sizes, 32 bytes, stand as the varint 64 (zigzag).
+	for name, c := range map[string]struct {
+		old, lie string
+		from     int
+		want     string
+	}{
+		"a page of 2 GiB":         {"\x15\x40\x15\x40", "\x15\xfe\xff\xff\xff\x0f\x15\x40", 0, `row group 0 column "query"`},
+		"packed in 2 GiB":         {"\x15\x40\x15\x40", "\x15\x40\x15\xfe\xff\xff\xff\x0f", 0, `row group 0 column "query"`},
+		"a page of -1 byte":       {"\x15\x40\x15\x40", "\x15\x01\x15\x40", 0, `row group 0 column "query"`},
+		"2^31 values in the page": {"\x2c\x15\x08", "\x2c\x15\xfe\xff\xff\xff\x0f", 0, `row group 0 column "query"`},
+		"2^40 rows":               {"\x16\x08\x19\x1c", "\x16\x80\x80\x80\x80\x80\x80\x01\x19\x1c", footer, "claims"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := bytes.Index(good[c.from:], []byte(c.old))
+			require.GreaterOrEqual(t, at, 0)
+			at += c.from
+			bad := strings.Replace(string(good[at:]), c.old, c.lie, 1)
+			raw := append(bytes.Clone(good[:at]), bad...)
+			if c.from == footer {
+				size := len(raw) - 8 - footer
+				binary.LittleEndian.PutUint32(raw[len(raw)-8:], uint32(size))
+			} else { // what follows must stay where the footer says
+				raw = append(bytes.Clone(good[:at]), c.lie...)
+				raw = append(raw, good[len(raw):]...)
+			}
+			var err error
+			used := allocated(func() { _, _, err = all(raw, "lies.parquet") })
+			require.ErrorContains(t, err, "lies.parquet: ")
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, used, uint64(1<<20))
+		})
+	}
+}
+
+func FuzzParquet(f *testing.F) {
+	for _, name := range []string{"wide-default", "wide-delta", "wide-gzip", "wide-lz4", "wide-zstd", "odd", "brotli"} {
+		raw, err := os.ReadFile("testdata/" + name + ".parquet")
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Add(written(f))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		file, err := parquet.Open(bytes.NewReader(raw), int64(len(raw)), "f")
+		if err != nil {
+			return
+		}
+		for i, c := range file.Columns() {
+			r, err := file.Rows([]int{i})
+			if err != nil {
+				require.NotEmpty(t, c.Convert())
+				continue
+			}
+			for range 1000 {
+				if cells, err := r.Next(); err != nil || len(cells) != 1 {
+					require.Error(t, err)
+					break
+				}
+			}
+		}
+	})
+}
