@@ -114,7 +114,7 @@ func (l Law) Missed(share float64) float64 {
 	}
 	log := math.Log(l.Gamma + (1-l.Gamma)*share)
 	if l.Eta == 0 {
-		return log / math.Log(l.Gamma)
+		return math.Max(0, log/math.Log(l.Gamma)) // no -0
 	}
-	return math.Expm1(-l.Eta*log) / math.Expm1(-l.Eta*math.Log(l.Gamma))
+	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
 }

@@ -180,6 +180,32 @@ dpsgd predict none.model
 dpsgd predict labels.csv
 dpsgd predict damaged.model
 
+# tune
+tune
+tune --data blobs.csv --label kind --plan --law uniform
+tune --data blobs.csv --label kind --plan --law negative-binomial:3
+tune --data blobs.csv --label kind --plan --law geometric --runs 0.5
+tune --data blobs.csv --label kind --plan --runs 1e9
+tune --data blobs.csv --label kind --plan --learning-rate 1,x
+tune --data blobs.csv --label kind --plan --clip 1,1.0
+tune --data blobs.csv --label kind --plan --clip=-1
+tune --data blobs.csv --label kind --plan --optimizer sgd,adm
+tune --data blobs.csv --label kind --plan --settings none.json
+tune --data blobs.csv --label kind --plan --settings votes.csv
+tune --data blobs.csv --label kind --plan --settings votes.csv --clip 1
+tune --data blobs.csv --label kind --plan --score secret
+tune --data blobs.csv --label kind --plan --score-noise 3
+tune --data blobs.csv --label kind --plan --score private --score-share 1
+tune --data blobs.csv --label kind --plan --epsilon 0
+tune --data blobs.csv --label kind --plan --delta 0.5
+tune --data blobs.csv --label kind --plan --steps -3
+tune --data blobs.csv --label kind --plan --out new
+tune --data blobs.csv --label kind --plan --ledger run.jsonl
+tune --data blobs.csv --label kind --constant-time soon --out new
+tune --data blobs.csv --label kind --unit who --ledger run.jsonl --out new
+tune --data blobs.csv --label kind --spend 1 --out new
+tune --data blobs.csv --label kind --model tree --out new
+
 # audit
 audit --suite gnmx
 audit --broken magic

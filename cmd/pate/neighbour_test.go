@@ -31,7 +31,7 @@ import (
 
 // charged are keys of JSON and columns of CSV whose values were charged. Times are for
 // Stdout alone and no part of any file.
-var charged = []string{"accuracy", "standard_error", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released"}
+var charged = []string{"accuracy", "standard_error", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen"}
 
 var (
 	hexadecimal = regexp.MustCompile(`\b[0-9a-f]{32,}\b|"check":"[0-9a-f]+"`)
@@ -243,6 +243,7 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 		"bare":          {args: slices.Concat([]string{"dpsgd", "--steps", "6"}, bare), bare: true},
 		"drop":          {args: append(slices.Concat([]string{"dpsgd", "--steps", "6"}, table), "--other-labels", "drop")},
 		"declared":      {args: append(slices.Concat([]string{"dpsgd", "--steps", "6"}, table), "--class-names", "a,b,c,d", "--other-labels", "d")},
+		"tune":          {args: slices.Concat([]string{"tune", "--steps", "4", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5", "--score", "private"}, table)},
 		"labels":        {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12"}, table)},
 		"linear models": {args: slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table)},
 	} {

@@ -23,6 +23,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
+	"github.com/pate-go/pate/cmd/pate/internal/tune"
 	"github.com/pate-go/pate/internal/buildinfo"
 )
 
@@ -69,7 +70,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(audit.New(g))
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))
-	root.AddCommand(dpsgd.New(g))
+	root.AddCommand(dpsgd.New(g), tune.New(g))
 	root.AddCommand(student.New(g), publish.New(g), data.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))

@@ -77,6 +77,13 @@ type job struct {
 	plans  []recipe.Plan
 }
 
+// Validate reports the first field that is missing or out of range, Key and Dir apart.
+// Everything it looks at is public.
+func (c Config) Validate() error {
+	_, err := c.newJob()
+	return err
+}
+
 // newJob checks a Config. Everything it looks at is public.
 func (c Config) newJob() (*job, error) {
 	j, err := c.complete()

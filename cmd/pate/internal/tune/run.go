@@ -1,0 +1,178 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/dpsgd/tuned"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/features"
+)
+
+// run carries out the command.
+func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
+	if err := f.check(cmd); err != nil {
+		return shell.UsageError("tune", err)
+	}
+	task, err := f.data.Task()
+	if err != nil {
+		return err
+	}
+	shape := recipe.ShapeOf(task)
+	cfg := tuned.Config{
+		Task: task, Delta: g.Delta, Epsilon: f.epsilon, Unit: f.unitWord(),
+		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
+	}
+	if f.ledger != "" {
+		if cfg.Shared, err = f.shared(cmd, g); err != nil {
+			return err
+		}
+		cfg.Delta, cfg.Epsilon = cfg.Shared.Account.Delta, f.spend
+	}
+	if !(cfg.Delta < 1/float64(shape.Records)) {
+		return shell.InputError(fmt.Errorf("delta %g is not below 1/%d", cfg.Delta, shape.Records),
+			"a delta of one over the number of private records allows giving one of them away whole",
+			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(shape.Records)), "privacy")
+	}
+	aim := cfg.Epsilon
+	if aim == 0 {
+		aim = cfg.Shared.Account.Epsilon
+	}
+	cfg.Base = f.base(shape, aim)
+	if cfg.Settings, err = f.settings.read(cmd, cfg.Base); err != nil {
+		return err
+	}
+	runs := f.runs
+	if runs == 0 {
+		runs = float64(max(2, len(cfg.Settings)))
+	}
+	if cfg.Law, err = parseLaw(f.law, runs); err != nil {
+		return shell.UsageError("tune", fmt.Errorf("--law %s, --runs %v: %w", f.law, runs, err))
+	}
+	if err := cfg.Validate(); err != nil {
+		return explain(err)
+	}
+	if f.plan {
+		return explain(printPlan(cmd.Context(), g, cfg, runs))
+	}
+	if !f.noCache {
+		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
+	}
+	shell.ReadTaskAloud(g, task)
+	return explain(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
+}
+
+// explain adds to an error what a person can do about it.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, tuned.ErrCostsDiffer):
+		return shell.InputError(err, "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
+			"give settings with features that learn the same statistics", "tune")
+	case errors.Is(err, tuned.ErrConfig):
+		return shell.UsageError("tune", err)
+	case errors.Is(err, tuned.ErrOtherRun):
+		return shell.InputError(err, "its key, ledger and searches belong to that run; mixing the two would spend unseen",
+			"choose another --out, or repeat that command", "tune")
+	}
+	return shell.TrainingError(err)
+}
+
+// shared returns the ledger of --ledger.
+func (f *flags) shared(cmd *cobra.Command, g *shell.Globals) (*recipe.Shared, error) {
+	var mode ledger.Mode
+	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
+		return nil, shell.UsageError("tune", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+	}
+	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
+	given := cmd.Flags().Changed
+	if given("epsilon") {
+		made.Epsilon = f.epsilon
+	}
+	file := release.File{Path: f.ledger, New: made, Warn: g.Warn}
+	file.Expect.Epsilon = made.Epsilon
+	if given("delta") {
+		file.Expect.Delta = g.Delta
+	}
+	if given("mode") {
+		file.Expect.Mode = &mode
+	}
+	account, _, err := shell.LedgerConfig(file)
+	switch {
+	case err != nil:
+		return nil, err
+	case account.Unit != f.unitWord():
+		return nil, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
+			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
+	case account.Relation != accountant.AddRemove:
+		return nil, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
+			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
+	case account.Method() != accountant.ByRDP:
+		return nil, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, account.Accountant),
+			"a search is bounded by Rényi divergences alone", "name a ledger whose accountant is rdp", "ledger")
+	}
+	return &recipe.Shared{File: file, Account: account}, nil
+}
+
+// identity says what the run is a function of: the command line, and the settings that a
+// file holds.
+func (f *flags) identity(g *shell.Globals, cfg tuned.Config, command string) (experiments.Identity, error) {
+	data, err := f.data.Where()
+	if err != nil {
+		return experiments.Identity{}, err
+	}
+	settings, err := json.Marshal(cfg.Settings)
+	if err != nil {
+		return experiments.Identity{}, err
+	}
+	id := experiments.Identity{
+		Schema: "pate.tune.run/1", Data: data, Split: f.data.Split, Epsilon: cfg.Epsilon, Delta: cfg.Delta, Seeds: 1, Features: f.features,
+		Methods: []string{command, string(settings)}, Quick: f.data.Quick, Command: command,
+	}
+	if g.Seeded {
+		id.Seed = fmt.Sprint(g.Seed)
+	}
+	return id, nil
+}
+
+// runIn searches in the run's folder and prints what was chosen.
+func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, command string) error {
+	id, err := f.identity(g, cfg, command)
+	if err != nil {
+		return err
+	}
+	var result *tuned.Result
+	return shell.FolderRun{
+		Id: id, Dir: f.out, Keep: true, Data: cfg.Task.Hash(),
+		Read: func() error { result, err = readResult(f.out); return err },
+		Run: func(folder experiments.Folder) error {
+			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")
+			cfg.Key, cfg.Dir = folder.Key, folder.Path
+			result, err = tuned.Run(ctx, cfg)
+			return err
+		},
+		Write: func() error {
+			if err := writeResult(f.out, result); err != nil {
+				return err
+			}
+			g.Logf("results: %s\nmodel: %s", filepath.Join(f.out, "results.json"), filepath.Join(f.out, filepath.FromSlash(tuned.ModelFile)))
+			return nil
+		},
+		Print: func() error {
+			if err := printResult(g, result); err != nil || result.Chosen != nil {
+				return err
+			}
+			return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("the number of runs was drawn as 0, and nothing was chosen"),
+				Why: "the law allows for it, and the search is charged all the same", Fix: "a geometric law has one run at least", Topic: "tune"}
+		},
+	}.Do(ctx, g)
+}
