@@ -81,11 +81,24 @@ func TestLossDistributionsClaim(t *testing.T) {
 	require.ErrorIs(t, claim.Lack, accountant.ErrUnsupportedEvent)
 }
 
-// What loss distributions let in over Rényi divergences. At epsilon 8 it falls to 12.9 %
-// of many answers, which is all that Gaussian noise allows.
+// What loss distributions let in over Rényi divergences: at least 13 % more answers, or,
+// where the exact epsilon of Gaussian noise allows less, all of that but a few answers in a
+// thousand. Of many answers at epsilon 8 the limit is 12.9 %: no accountant gives more.
 func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}} {
+	for _, c := range []struct{ epsilon, sigma float64 }{{1, 40}, {2, 40}, {8, 20}, {8, 40}, {8, 100}} {
+		exact, err := accountant.GaussianNoise(c.epsilon, testConfig.Delta)
+		require.NoError(t, err)
+		renyi, _, err := accountant.CalibrateNoise(t.Context(), accountant.Config{Relation: accountant.AddRemove}.NewAccount,
+			accountant.Target{Epsilon: c.epsilon, Delta: testConfig.Delta},
+			func(noise float64) (accountant.Event, error) { return accountant.Gaussian{NoiseMultiplier: noise}, nil })
+		require.NoError(t, err)
+		limit := math.Pow(renyi/exact, 2) // answers go with the square of the noise
+		if c.epsilon < 8 {
+			require.Greater(t, limit, 1.16)
+		} else {
+			require.InDelta(t, 1.129, limit, 1e-3)
+		}
 		before, after := testConfig, tightConfig()
 		before.Epsilon, after.Epsilon = c.epsilon, c.epsilon
 		var fits [2]int64
@@ -97,7 +110,7 @@ func TestReservedLedgersTakeMoreAnswers(t *testing.T) {
 			require.NoError(t, l.Try(answers(c.sigma, fits[i])))
 			require.ErrorIs(t, l.Try(answers(c.sigma, fits[i]+1)), ErrBudgetExceeded)
 		}
-		assert.GreaterOrEqual(t, float64(fits[1]), 1.13*float64(fits[0]), "%v", c)
+		assert.GreaterOrEqual(t, float64(fits[1]), min(1.13, 0.998*limit)*float64(fits[0]), "%v", c)
 		l, err := openStore(nil, after, Kept{})
 		require.NoError(t, err)
 		noise, err := l.LeastNoise(t.Context(), func(noise float64) (accountant.Event, error) { return answers(noise, 200), nil })

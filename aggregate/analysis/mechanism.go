@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )
@@ -19,6 +20,8 @@ type Mechanism interface {
 	exact(e laws, counts []int, orders []float64) (divergences, error)
 	// laws are the exact laws of the argmax, of integer or continuous noise.
 	laws(integer bool) (laws, error)
+	// run is the mechanism of package aggregate with these caps.
+	run(queries, answers int) (aggregate.Mechanism, error)
 }
 
 // query is the cost of one query at each order, in two steps.

@@ -46,11 +46,17 @@ type Epsilon struct {
 	ImprovedOrder, ClassicOrder float64 // as private as the numbers
 }
 
-// Costs are epsilons without and with a look at the votes, both as published.
-// DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D only.
-// Independent holds on any votes; of LNMax a ledger charges less, see package
-// accountant.
-type Costs struct{ Independent, DataDependent Epsilon }
+// Costs are epsilons without and with a look at the votes, both as published, by Rényi
+// divergences. DataDependent is one-sided: it bounds D_a(M(D)||M(D')) for the true data D
+// only. Independent holds on any votes.
+type Costs struct {
+	Independent, DataDependent Epsilon
+	// Claim is what a ledger of mode reserved charges for as much on any votes: at most
+	// Independent, since loss distributions may claim, and less for LNMax, whose published
+	// cost is loose. It depends on no vote, but for how many were answered. Nil of Expected,
+	// which no run is, and of noise that package aggregate does not draw.
+	Claim *accountant.Claim
+}
 
 // Exact are the exact divergences on these votes, summed over the queries, each
 // against its worst neighbour. Forward is the direction the published bounds are
@@ -137,13 +143,20 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 		}
 		return e
 	}
-	costs := func(c pair) Costs { return Costs{convert(c.worst), convert(c.data)} }
-	r.All = costs(sums.all)
+	costs := func(c pair) Costs { return Costs{Independent: convert(c.worst), DataDependent: convert(c.data)} }
+	capped := func(c pair, answers int) Costs {
+		out := costs(c)
+		claimed, failed := claim(ctx, m, queries, answers, o.Delta)
+		err = errors.Join(err, failed)
+		out.Claim = claimed
+		return out
+	}
+	r.All = capped(sums.all, queries)
 	r.Exact = Exact{convert(sums.forward), convert(sums.both)}
 	if _, ok := m.(ConfidentGNMax); ok {
 		r.Expected = &Expected{Number{sums.expectedAnswers}, costs(sums.expected)}
 		if o.Answered != nil {
-			r.Realised = &Realised{sums.answered, costs(sums.realised)}
+			r.Realised = &Realised{sums.answered, capped(sums.realised, sums.answered)}
 		}
 	}
 	if err != nil {

@@ -24,6 +24,9 @@ type Goal struct {
 	// Of ForLabels: the right labels that a plan must expect, unless it asks all
 	// queries; 0 asks for nothing.
 	MinLabels float64
+	// Accountant is that of the ledger of mode reserved which the plan is for: "" means
+	// accountant.ByTightest.
+	Accountant accountant.Method
 }
 
 func (g Goal) validate() error {
@@ -47,8 +50,13 @@ var ErrNoPlan = errors.New("plan: no setting meets the goal")
 
 // Alternatives returns, most correct answers expected first, the best setting found
 // of every mechanism, and of Confident-GNMax also the best at thresholds of 20, 40,
-// 60, 80 and 100 % of the votes. The first is the plan. Mechanisms no setting of
-// which meets the goal are left out; if all are, the error is [ErrNoPlan].
+// 60, 80 and 100 % of the votes. The first is the plan. Noise is rounded up to six digits,
+// as commands print it. Mechanisms no setting of which meets the goal are left out; if
+// all are, the error is [ErrNoPlan].
+//
+// Settings are searched for by Rényi divergences, which answer at once, at an epsilon that
+// takes as much noise of GNMax as the goal; what is found is then given the noise that the
+// goal's accountant asks for.
 func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alternative, error) {
 	if err := goal.validate(); err != nil {
 		return nil, err
@@ -61,6 +69,42 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 	if goal.Queries > 0 {
 		most = goal.Queries
 	}
+	same, fits, err := goal.equivalent(most, goal.least(ctx))
+	if err != nil {
+		return nil, err
+	}
+	var found []Alternative
+	if fits {
+		if found, err = c.search(ctx, same, most); err != nil {
+			return nil, err
+		}
+	}
+	var out []Alternative
+	for _, a := range found {
+		if a, err = c.accurate(ctx, a.Setting, goal); err != nil {
+			return nil, err
+		}
+		if a.Accuracy() >= goal.MinAccuracy {
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, goal.unmet()
+	}
+	slices.SortStableFunc(out, moreCorrect)
+	return out, nil
+}
+
+// unmet returns the error of a goal that no setting meets.
+func (g Goal) unmet() error {
+	return fmt.Errorf("%w: epsilon %g at delta %g, accuracy %g", ErrNoPlan, g.Epsilon, g.Delta, g.MinAccuracy)
+}
+
+func moreCorrect(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) }
+
+// search returns what Alternatives chooses from, most correct answers first; nothing if no
+// setting meets the goal.
+func (c cases) search(ctx context.Context, goal Goal, most int) ([]Alternative, error) {
 	thin := c.thinned(maxSearched)
 	settings, err := thin.confidentSettings(ctx, goal, most)
 	if err != nil {
@@ -85,10 +129,7 @@ func Alternatives(ctx context.Context, examples []Example, goal Goal) ([]Alterna
 			out = append(out, a)
 		}
 	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("%w: epsilon %g at delta %g, accuracy %g", ErrNoPlan, goal.Epsilon, goal.Delta, goal.MinAccuracy)
-	}
-	slices.SortStableFunc(out, func(a, b Alternative) int { return cmp.Compare(b.ExpectedCorrect, a.ExpectedCorrect) })
+	slices.SortStableFunc(out, moreCorrect)
 	return out, nil
 }
 
@@ -113,76 +154,41 @@ func (c cases) thinned(limit int) cases {
 	return t
 }
 
-// accurate evaluates a setting that a search, which is approximate, found accurate
-// enough, with a few queries less if it is not quite.
+// accurate returns a setting, which a search that is approximate found accurate enough, at
+// the whole of a goal, with a few queries less if it is not quite.
 func (c cases) accurate(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
 	for tries := 0; ; tries++ {
 		a, err := c.within(ctx, s, goal)
 		if err != nil || a.Accuracy() >= goal.MinAccuracy || tries == 12 || s.Queries == 1 {
 			return a, err
 		}
-		if s, err = fewer(ctx, s, goal); err != nil {
-			return Alternative{}, err
-		}
+		s = fewer(a.Setting, tries)
 	}
 }
 
-// fewer returns a setting with 3 % fewer queries, and as much less noise.
-func fewer(ctx context.Context, s aggregate.Setting, goal Goal) (aggregate.Setting, error) {
-	queries := min(s.Queries-1, s.Queries*97/100)
+// fewer returns a setting with 1 % fewer queries, or 3 % after the first tries, and as much
+// less Gaussian noise.
+func fewer(s aggregate.Setting, tries int) aggregate.Setting {
+	share := 99
+	if tries > 1 {
+		share = 97
+	}
+	less := func(n int) int { return min(n-1, n*share/100) }
+	queries := less(s.Queries)
 	if s.Mechanism != Confident {
-		return calibrated(ctx, s.Mechanism, queries, goal)
+		for name, v := range s.Values {
+			s = s.With(name, v*math.Sqrt(float64(queries)/float64(s.Queries)))
+		}
+		s.Queries = queries
+		return s
 	}
 	answers := answersOf(s)
-	fewerAnswers := min(max(1, answers*97/100), queries)
+	fewerAnswers := min(max(1, less(answers)), queries)
 	s = s.With("sigma1", s.Values["sigma1"]*math.Sqrt(float64(queries)/float64(s.Queries)))
 	s = s.With("sigma2", s.Values["sigma2"]*math.Sqrt(float64(fewerAnswers)/float64(answers)))
 	s = s.With("answers", float64(fewerAnswers))
 	s.Queries = queries
-	return s, nil
-}
-
-// within evaluates a setting, with its noise raised by the few last bits that
-// rounding may have left it short of.
-func (c cases) within(ctx context.Context, s aggregate.Setting, goal Goal) (Alternative, error) {
-	d, err := described(s.Mechanism)
-	if err != nil {
-		return Alternative{}, err
-	}
-	for step := 1e-10; ; step *= 4 {
-		e, err := d.Event(s)
-		if err != nil {
-			return Alternative{}, fmt.Errorf("plan: %w", err)
-		}
-		eps, err := epsilon(e, goal.Delta)
-		if err != nil {
-			return Alternative{}, err
-		}
-		if eps <= goal.Epsilon {
-			return c.evaluate(ctx, s, goal.Delta)
-		}
-		if step > 1e-3 {
-			return Alternative{}, fmt.Errorf("plan: %s costs epsilon %g, the goal is %g", s.Mechanism, eps, goal.Epsilon)
-		}
-		for _, p := range d.Noise() {
-			s = s.With(p.Name, s.Values[p.Name]*(1+step))
-		}
-	}
-}
-
-// calibrated returns the setting with the noise, one parameter, that these queries
-// need.
-func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (aggregate.Setting, error) {
-	s := aggregate.Setting{Mechanism: mechanism, Queries: queries}
-	d, err := described(mechanism)
-	if err != nil {
-		return s, err
-	}
-	noise, err := d.Least(s, goal.least(ctx))
-	if err != nil {
-		return s, fmt.Errorf("plan: %w", err)
-	}
-	return d.WithNoise(s, noise), nil
+	return s
 }
 
 // bestQueries finds the number of queries, up to most, at which a

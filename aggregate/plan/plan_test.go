@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 )
@@ -63,7 +64,7 @@ func TestExpectationsAreThoseOfTheLaws(t *testing.T) {
 						noise = math.Exp(rapid.Float64Range(-1, 5).Draw(t, "log of more noise"))
 					}
 				}
-				a, err := Evaluate(t.Context(), []Example{e}, s, 1e-5)
+				a, err := Evaluate(t.Context(), []Example{e}, s, accountant.ByRDP, 1e-5)
 				require.NoError(t, err)
 				answered, correct := exact(t, s, e)
 				require.InDelta(t, 3*answered, a.ExpectedAnswers, 1e-11)
@@ -94,16 +95,18 @@ func TestUntilCap(t *testing.T) {
 	})
 }
 
-// accounted again, by the mechanism that would run.
-func claimed(t require.TestingT, a Alternative, delta float64) float64 {
+// charged is what a ledger of its own claims once the mechanism that would run has been
+// charged to it.
+func charged(t require.TestingT, a Alternative, by accountant.Method, epsilon, delta float64) ledger.Claim {
 	m, err := made(t, a.Setting)
 	require.NoError(t, err)
-	account, err := accountant.NewRDP(accountant.Config{Relation: accountant.AddRemove})
+	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.ReplaceOne, Epsilon: epsilon, Delta: delta, Accountant: by})
 	require.NoError(t, err)
-	require.NoError(t, account.Compose(m.Event(), 1))
-	b, err := account.Epsilon(delta)
+	_, err = book.Reserve(m.Event())
 	require.NoError(t, err)
-	return b.Upper
+	claim, err := book.Claim()
+	require.NoError(t, err)
+	return claim
 }
 
 func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
@@ -111,14 +114,20 @@ func TestNoAlternativeIsAboveTheBudget(t *testing.T) {
 	for _, eps := range []float64{0.05, 1, 20, 300} {
 		for _, delta := range []float64{1e-9, 1e-5} {
 			for _, accuracy := range []float64{0, 0.6} {
-				out, err := Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy})
 				if accuracy > 0 && eps < 1 {
 					continue // may well be impossible
 				}
+				by := accountant.ByTightest
+				if eps < 1 || eps > 20 || accuracy > 0 { // loss distributions take seconds at both ends
+					by = accountant.ByRDP
+				}
+				out, err := Alternatives(t.Context(), examples, Goal{Epsilon: eps, Delta: delta, MinAccuracy: accuracy, Accountant: by})
 				require.NoError(t, err)
 				for i, a := range out {
 					require.LessOrEqual(t, a.Epsilon, eps, "%+v", a)
-					require.Equal(t, a.Epsilon, claimed(t, a, delta))
+					says := charged(t, a, by, eps, delta)
+					require.Equal(t, a.Epsilon, says.Epsilon, "to the digit")
+					require.Equal(t, a.By, says.By)
 					require.GreaterOrEqual(t, a.Accuracy(), accuracy)
 					require.LessOrEqual(t, a.ExpectedCorrect, a.ExpectedAnswers)
 					require.LessOrEqual(t, a.Queries, len(examples))
@@ -140,6 +149,7 @@ func TestSearchIsGood(t *testing.T) {
 	c, err := newCases(examples)
 	require.NoError(t, err)
 	for _, goal := range []Goal{{Epsilon: 1, Delta: 1e-5}, {Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.7}, {Epsilon: 4, Delta: 1e-5, MinAccuracy: 0.75}} {
+		goal.Accountant = accountant.ByRDP // what is compared is the search
 		out, err := Alternatives(t.Context(), examples, goal)
 		require.NoError(t, err)
 		best := make(map[string]float64)
@@ -150,7 +160,7 @@ func TestSearchIsGood(t *testing.T) {
 		for queries := 1; queries <= len(examples); queries++ {
 			s, err := calibrated(t.Context(), GNMax, queries, goal)
 			require.NoError(t, err)
-			a, err := c.evaluate(t.Context(), s, goal.Delta)
+			a, err := c.expect(t.Context(), s)
 			require.NoError(t, err)
 			if a.Accuracy() >= goal.MinAccuracy {
 				rival = max(rival, a.ExpectedCorrect)
@@ -168,8 +178,9 @@ func TestSearchIsGood(t *testing.T) {
 			rho := 1 / (single.Values["sigma"] * single.Values["sigma"])
 			s := confidentSetting{threshold: math.Floor(rnd.Float64() * 110), sigma1: math.Sqrt(float64(queries) / (2 * share * rho)),
 				sigma2: math.Sqrt(float64(answers) / ((1 - share) * rho)), queries: queries, answers: answers}
-			a, err := c.evaluate(t.Context(), s.setting(), goal.Delta)
+			a, err := c.expect(t.Context(), s.setting())
 			require.NoError(t, err)
+			require.NoError(t, a.claim(t.Context(), goal.Accountant, goal.Delta))
 			if a.Accuracy() >= goal.MinAccuracy && a.Epsilon <= goal.Epsilon*(1+1e-6) {
 				rivalConfident = max(rivalConfident, a.ExpectedCorrect)
 			}
@@ -185,7 +196,7 @@ func TestThinned(t *testing.T) {
 	c, err := newCases(examples)
 	require.NoError(t, err)
 	require.Len(t, c.thinned(maxSearched).counts, 1334)
-	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8}
+	goal := Goal{Epsilon: 1, Delta: 1e-5, MinAccuracy: 0.8, Accountant: accountant.ByRDP}
 	for _, mechanism := range []string{Exponential, GNMax} {
 		s, found, err := c.thinned(maxSearched).bestQueries(t.Context(), mechanism, goal, len(examples))
 		require.NoError(t, err)
@@ -277,7 +288,7 @@ func TestRefusals(t *testing.T) {
 		"answers":   {Mechanism: Confident, Values: values{"threshold": 0, "sigma1": 1, "sigma2": 1, "answers": 2}, Queries: 1},
 		"stability": {Mechanism: MStab, Values: values{"sigma": 1, "threshold": 3}, Queries: 1},
 	} {
-		_, err := Evaluate(t.Context(), good, s, 1e-5)
+		_, err := Evaluate(t.Context(), good, s, accountant.ByTightest, 1e-5)
 		require.Error(t, err, name)
 	}
 	for name, s := range map[string]Simulation{

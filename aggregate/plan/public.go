@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/number"
 )
@@ -33,7 +32,7 @@ const smallCorrelation = 0.1
 
 // worlds returns simulated votes under which a plan must hold. The first is the one that
 // labels are counted in. Right is what the plurality says.
-func (p Public) worlds(queries int) ([][]Example, error) {
+func (p Public) worlds(queries int) ([]cases, error) {
 	s := Simulation{Teachers: p.Teachers, Classes: p.Classes, Queries: min(queries, MaxExamples(p.Classes)),
 		Accuracy: p.Accuracy, Correlation: p.Correlation, Confusion: p.Confusion, even: true}
 	correlations := []float64{s.withDefaults().Correlation}
@@ -43,7 +42,7 @@ func (p Public) worlds(queries int) ([][]Example, error) {
 	case p.Correlation == 0:
 		correlations = append(correlations, smallCorrelation)
 	}
-	var worlds [][]Example
+	var worlds []cases
 	for _, s.Correlation = range correlations {
 		examples, err := s.Examples(aggregate.SeedKey(1)) // of nothing private
 		if err != nil {
@@ -53,18 +52,23 @@ func (p Public) worlds(queries int) ([][]Example, error) {
 		for i, e := range examples {
 			votes[i] = e.Votes
 		}
-		worlds = append(worlds, PluralityExamples(votes))
+		world, err := newCases(PluralityExamples(votes))
+		if err != nil {
+			return nil, err
+		}
+		worlds = append(worlds, world)
 	}
 	return worlds, nil
 }
 
-// Expect returns what to expect of a setting on votes as p declares them.
-func (p Public) Expect(ctx context.Context, s aggregate.Setting, delta float64) (Alternative, error) {
+// Expect returns what to expect of a setting on votes as p declares them, without what it
+// costs.
+func (p Public) Expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	worlds, err := p.worlds(plannedExamples)
 	if err != nil {
 		return Alternative{}, err
 	}
-	return Evaluate(ctx, worlds[0], s, delta)
+	return worlds[0].expect(ctx, s)
 }
 
 // NoPlanError says that no plan gives labels that are right often enough, or enough of
@@ -92,7 +96,7 @@ func (e *NoPlanError) Unwrap() error { return ErrNoPlan }
 // simulated votes, and expects as many right labels as its MinLabels, or asks all
 // queries. budget finds the least noise that a ledger would take, by whatever accountant
 // it has: it is the one place where a plan asks what a schedule costs. The plan's
-// Epsilon is by Rényi divergences, and may lie above what such a ledger charges. Without
+// Epsilon is what it would cost on a ledger of its own, by the goal's accountant. Without
 // a plan the error is a *NoPlanError.
 func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
 	if err := goal.validate(); err != nil {
@@ -107,7 +111,7 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 		return Alternative{}, err
 	}
 	if err == nil && p.enough(best, goal) {
-		return best, nil
+		return best, best.claim(ctx, goal.Accountant, goal.Delta)
 	}
 	return Alternative{}, &NoPlanError{Goal: goal, Best: best}
 }
@@ -135,23 +139,22 @@ func (p Public) enough(a Alternative, goal Goal) bool {
 
 // best returns the plan with the most right labels in the first world among those that
 // are right often enough in all, with the least noise that the budget takes.
-func (p Public) best(ctx context.Context, worlds [][]Example, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
-	none := fmt.Errorf("%w: epsilon %g at delta %g", ErrNoPlan, goal.Epsilon, goal.Delta)
-	same, fits, err := p.equivalent(goal, budget)
+func (p Public) best(ctx context.Context, worlds []cases, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+	same, fits, err := goal.equivalent(p.Queries, budget)
 	if err != nil {
 		return Alternative{}, err
 	}
 	if !fits {
-		return Alternative{}, none
+		return Alternative{}, goal.unmet()
 	}
 	var best Alternative
 	for _, searched := range worlds {
-		found, err := Alternatives(ctx, searched, same)
-		if err != nil && !errors.Is(err, ErrNoPlan) {
+		found, err := searched.search(ctx, same, p.Queries)
+		if err != nil {
 			return Alternative{}, err
 		}
 		for _, a := range found[:min(len(found), 4)] {
-			if a, err = p.holds(ctx, worlds, a.Setting, same, budget); err != nil {
+			if a, err = p.holds(ctx, worlds, a.Setting, goal, budget); err != nil {
 				return Alternative{}, err
 			}
 			if a.ExpectedCorrect > best.ExpectedCorrect {
@@ -160,47 +163,22 @@ func (p Public) best(ctx context.Context, worlds [][]Example, goal Goal, budget 
 		}
 	}
 	if best.Queries == 0 {
-		return Alternative{}, none
+		return Alternative{}, goal.unmet()
 	}
 	return best, nil
 }
 
-// equivalent returns the goal with the epsilon that, by Rényi divergences alone, takes
-// as little noise of GNMax as the budget does: searches ask about thousands of settings,
-// and a ledger may take seconds to answer. False: the budget takes nothing.
-func (p Public) equivalent(goal Goal, budget aggregate.LeastNoise) (Goal, bool, error) {
-	d, err := described(GNMax)
-	if err != nil {
-		return goal, false, err
-	}
-	s := aggregate.Setting{Mechanism: GNMax, Queries: min(p.Queries, 100)}
-	noise, err := d.Least(s, budget)
-	if errors.Is(err, accountant.ErrNoBracket) {
-		return goal, false, nil
-	}
-	if err != nil {
-		return goal, false, fmt.Errorf("plan: %w", err)
-	}
-	e, err := d.Event(d.WithNoise(s, noise))
-	if err != nil {
-		return goal, false, fmt.Errorf("plan: %w", err)
-	}
-	goal.Epsilon, err = epsilon(e, goal.Delta)
-	goal.Queries = p.Queries
-	return goal, err == nil && goal.Epsilon > 0 && !math.IsInf(goal.Epsilon, 1), err
-}
-
 // holds returns a setting with the least noise that the budget takes, and as many queries
 // less as it needs to be right often enough in all worlds; nothing where none are left.
-func (p Public) holds(ctx context.Context, worlds [][]Example, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
-	for range 24 {
+func (p Public) holds(ctx context.Context, worlds []cases, s aggregate.Setting, goal Goal, budget aggregate.LeastNoise) (Alternative, error) {
+	for tries := range 24 {
 		fitted, fits, err := fit(s, budget)
 		if err != nil || !fits {
 			return Alternative{}, err
 		}
 		first, accuracy := Alternative{}, 1.0
 		for i, world := range worlds {
-			a, err := Evaluate(ctx, world, fitted, goal.Delta)
+			a, err := world.expect(ctx, fitted)
 			if err != nil {
 				return Alternative{}, err
 			}
@@ -215,44 +193,9 @@ func (p Public) holds(ctx context.Context, worlds [][]Example, s aggregate.Setti
 		if s.Queries == 1 {
 			break
 		}
-		if s, err = fewer(ctx, s, goal); err != nil {
-			return Alternative{}, err
-		}
+		s = fewer(s, tries)
 	}
 	return Alternative{}, nil
-}
-
-// fit returns a setting with the least noise, in the proportions it has, that the budget
-// takes, rounded up to six digits. False: no noise is enough.
-func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
-	d, err := described(s.Mechanism)
-	if err != nil {
-		return s, false, err
-	}
-	bare := s
-	bare.Values = nil
-	proportions := d
-	proportions.Parameters = nil
-	for _, q := range d.Parameters {
-		if v, given := s.Values[q.Name]; q.Kind == "noise" {
-			q.Ratio = v
-		} else if given {
-			bare = bare.With(q.Name, v)
-		}
-		proportions.Parameters = append(proportions.Parameters, q)
-	}
-	noise, err := proportions.Least(bare, budget)
-	if errors.Is(err, accountant.ErrNoBracket) {
-		return s, false, nil
-	}
-	if err != nil {
-		return s, false, fmt.Errorf("plan: %w", err)
-	}
-	fitted := proportions.WithNoise(bare, noise)
-	for _, q := range d.Noise() {
-		fitted = fitted.With(q.Name, min(number.Up(fitted.Values[q.Name], 6), q.Max))
-	}
-	return fitted, d.MostNoise(fitted) <= maxPlannedNoise, nil
 }
 
 // leastEpsilon returns the epsilon of a NoPlanError.
@@ -317,13 +260,18 @@ func least(from, most, ratio, step float64, works func(float64) (bool, error)) (
 	return high, nil
 }
 
-// works reports whether there is a plan on a ledger of its own, on fewer simulated votes.
+// works reports whether there is a plan on a ledger of its own, on fewer simulated votes
+// and by Rényi divergences at an equivalent epsilon: it is asked some twenty times.
 func (p Public) works(ctx context.Context, goal Goal) (bool, error) {
 	worlds, err := p.worlds(roughExamples)
 	if err != nil {
 		return false, err
 	}
-	a, err := p.best(ctx, worlds, goal, goal.least(ctx))
+	same, fits, err := goal.equivalent(p.Queries, goal.least(ctx))
+	if err != nil || !fits {
+		return false, err
+	}
+	a, err := p.best(ctx, worlds, same, same.least(ctx))
 	if errors.Is(err, ErrNoPlan) {
 		return false, nil
 	}

@@ -12,7 +12,7 @@ import (
 // TestForLabels: a plan is right often enough in every world it must hold in, and keeps
 // the goal; too few teachers are told what would do.
 func TestForLabels(t *testing.T) {
-	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9}
+	goal := Goal{Epsilon: 3, Delta: 1e-5, MinAccuracy: 0.9, MinLabels: 9, Accountant: accountant.ByRDP}
 	p := Public{Teachers: 80, Classes: 3, Queries: 60, Agreement: Agreement{Accuracy: 0.85}}
 	a, err := ForLabels(t.Context(), p, goal, goal.least(t.Context()))
 	require.NoError(t, err)
@@ -22,7 +22,7 @@ func TestForLabels(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, worlds, 2, "teachers who err together, and who do not")
 	for _, world := range worlds {
-		e, err := Evaluate(t.Context(), world, a.Setting, goal.Delta)
+		e, err := world.expect(t.Context(), a.Setting)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, e.Accuracy(), goal.MinAccuracy)
 	}

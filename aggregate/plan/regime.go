@@ -41,7 +41,8 @@ type Method struct {
 	Noise     float64 // in votes (sigma, scale) or moved votes (stability): of the counts, distance or queries
 	GapNeeded float64 // votes between the largest two counts for Success; stability methods: a whole odd number
 	AtGap     float64 // probability that a query with the regime's Gap is answered right
-	Epsilon   float64 // what the accountant says all queries cost, failure probabilities included
+	Epsilon   float64 // what a ledger of mode reserved claims for all queries, failure probabilities included
+	By        accountant.Method
 }
 
 // Advice ranks the methods, the smallest gap needed first.
@@ -72,10 +73,10 @@ func (a Advice) Feasible(m Method) bool { return m.GapNeeded <= float64(a.Regime
 // make noise cheap and stability loses; so do many contested ones, each of which uses
 // up one of Unstable failures, after which it stops.
 func Advise(ctx context.Context, r Regime) (Advice, error) {
-	return advise(ctx, r, accountant.Config{Relation: accountant.AddRemove})
+	return advise(ctx, r, claims(accountant.ByTightest))
 }
 
-func advise(ctx context.Context, r Regime, account accountant.Config) (Advice, error) {
+func advise(ctx context.Context, r Regime, account accountant.TightConfig) (Advice, error) {
 	r, err := r.withDefaults()
 	if err != nil {
 		return Advice{}, err
@@ -102,14 +103,14 @@ func advise(ctx context.Context, r Regime, account accountant.Config) (Advice, e
 }
 
 // regimeMethod returns what a method does in a regime.
-type regimeMethod func(ctx context.Context, r Regime, account accountant.Config) (Method, error)
+type regimeMethod func(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error)
 
 // argmaxRegimes lists the noisy argmax mechanisms that are wanted.
 func argmaxRegimes(wanted func(aggregate.Description) bool) []regimeMethod {
 	var methods []regimeMethod
 	for _, d := range mechanisms.All() {
 		if wanted(d) {
-			methods = append(methods, func(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+			methods = append(methods, func(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 				return r.argmaxRegime(ctx, account, d, func(noise float64) (accountant.Event, error) {
 					return d.Event(d.WithNoise(aggregate.Setting{Mechanism: d.Name, Queries: r.Queries}, noise))
 				})
@@ -144,20 +145,26 @@ func (r Regime) withDefaults() (Regime, error) {
 	return r, goal.validate()
 }
 
-// calibrate returns the least noise at which all queries meet the regime's epsilon.
-func (r Regime) calibrate(ctx context.Context, account accountant.Config, event func(noise float64) (accountant.Event, error)) (noise, eps float64, err error) {
+// calibrate returns the least noise at which all queries meet the regime's epsilon, and
+// what is claimed then.
+func (r Regime) calibrate(ctx context.Context, account accountant.TightConfig, event func(noise float64) (accountant.Event, error)) (float64, accountant.Claim, error) {
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
-	noise, b, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
+	noise, _, err := accountant.CalibrateNoise(ctx, account.NewAccount, target, event)
 	if err != nil {
-		return 0, 0, fmt.Errorf("plan: %w", err)
+		return 0, accountant.Claim{}, fmt.Errorf("plan: %w", err)
 	}
-	return noise, b.Upper, nil
+	e, err := event(noise)
+	if err != nil {
+		return 0, accountant.Claim{}, err
+	}
+	claim, err := claimed(ctx, account, e, r.Delta)
+	return noise, claim, err
 }
 
 // argmaxRegime returns what a noisy argmax does whose law at gap g depends on g/noise
 // alone. event is what all queries cost.
-func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
-	noise, eps, err := r.calibrate(ctx, account, event)
+func (r Regime) argmaxRegime(ctx context.Context, account accountant.TightConfig, d aggregate.Description, event func(noise float64) (accountant.Event, error)) (Method, error) {
+	noise, claim, err := r.calibrate(ctx, account, event)
 	if err != nil {
 		return Method{}, err
 	}
@@ -167,7 +174,7 @@ func (r Regime) argmaxRegime(ctx context.Context, account accountant.Config, d a
 		ahead = aheadByLaw(d)
 	}
 	needed := leastAbove(func(x float64) bool { return ahead(x, rivals) >= r.Success })
-	return Method{Mechanism: d.Name, Noise: noise, Epsilon: eps, GapNeeded: noise * needed,
+	return Method{Mechanism: d.Name, Noise: noise, Epsilon: claim.Upper, By: claim.By, GapNeeded: noise * needed,
 		AtGap: ahead(float64(r.Gap)/noise, rivals)}, nil
 }
 
@@ -214,8 +221,10 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	account := accountant.Config{Relation: accountant.AddRemove}
-	for queries := float64(r.Unstable); queries < 1<<40; queries = math.Ceil(queries * 1.2) {
+	// Rényi divergences ask for more noise of a noisy argmax and no less of stable-svt, so
+	// where they let it win first is where to begin; they answer at once.
+	account := claims(accountant.ByRDP)
+	for queries := float64(r.Unstable); queries < 1<<40; {
 		r.Queries = int(queries)
 		svt, err := stableSVTRegime(ctx, r, account)
 		if err != nil {
@@ -232,8 +241,13 @@ func StabilityWinsFrom(ctx context.Context, r Regime) (int, error) {
 			}
 			wins = wins && svt.GapNeeded < m.GapNeeded
 		}
-		if wins {
+		switch {
+		case wins && account.Method == accountant.ByTightest:
 			return r.Queries, nil
+		case wins:
+			account = claims(accountant.ByTightest)
+		default:
+			queries = math.Ceil(queries * 1.2)
 		}
 	}
 	return 0, nil

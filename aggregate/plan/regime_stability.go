@@ -22,7 +22,7 @@ func distanceOf(gap int) int64 { return int64(max(0, (gap-1)/2)) }
 
 // stableMethod returns what a mechanism of package stable, which the laws and charges are
 // from, does in a regime. success is what its distance is judged by.
-func (r Regime) stableMethod(account accountant.Config, name string, noise, success float64, cfg stable.Config) (Method, error) {
+func (r Regime) stableMethod(ctx context.Context, account accountant.TightConfig, name string, noise, success float64, cfg stable.Config) (Method, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
 		return Method{}, fmt.Errorf("plan: %s: %w", name, err)
@@ -32,28 +32,30 @@ func (r Regime) stableMethod(account accountant.Config, name string, noise, succ
 		return Method{}, fmt.Errorf("plan: %s: %w", name, err)
 	}
 	released, _ := m.LawAt(distanceOf(r.Gap))
-	eps, err := accounted(account, m.Event(), r.Delta) // failure probabilities included
-	return Method{Mechanism: name, Stability: true, Noise: noise, Epsilon: eps, GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
+	claim, err := claimed(ctx, account, m.Event(), r.Delta) // failure probabilities included
+	return Method{Mechanism: name, Stability: true, Noise: noise, Epsilon: claim.Upper, By: claim.By, GapNeeded: gapOf(distance), AtGap: math.Exp(released)}, err
 }
 
 // mstabLaplaceRegime tests each query by itself. Half of delta pays for releases at
 // d = 0, the same for each query.
-func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+func mstabLaplaceRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MStab, Noise: stability.Laplace, Delta: r.Delta / 2})
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, MStabLaplace, cfg.Scale, r.Success, cfg)
+	return r.stableMethod(ctx, account, MStabLaplace, cfg.Scale, r.Success, cfg)
 }
 
 // mstabGaussianRegime does the same with Gaussian noise, and the share of delta for
 // releases at d = 0 that needs the smallest distance, by the quantiles of continuous
 // noise.
-func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	least, best := math.Inf(1), 0.0
+	renyi := account
+	renyi.Method = accountant.ByRDP // at once, and the share hardly depends on it
 	for share := 0.04; share < 0.99; share += 0.02 {
 		each := r.Delta * share / float64(r.Queries)
-		sigma, _, err := r.calibrate(ctx, account, func(sigma float64) (accountant.Event, error) {
+		sigma, _, err := r.calibrate(ctx, renyi, func(sigma float64) (accountant.Event, error) {
 			return accountant.Repeated{Count: int64(r.Queries),
 				Event: accountant.WithFailure{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Delta: each}}, nil
 		})
@@ -68,38 +70,38 @@ func mstabGaussianRegime(ctx context.Context, r Regime, account accountant.Confi
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, MStabGaussian, cfg.Sigma, r.Success, cfg)
+	return r.stableMethod(ctx, account, MStabGaussian, cfg.Sigma, r.Success, cfg)
 }
 
 // svtPrintedRegime returns the sparse vector over stable queries as lecture notes calibrate
 // it, svtCalibratedRegime the same mechanism at the noise that it needs.
-func svtPrintedRegime(_ context.Context, r Regime, account accountant.Config) (Method, error) {
+func svtPrintedRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	c, err := svt.PrintedMSvec(r.Epsilon, r.Delta, r.Queries, r.Unstable)
 	if err != nil {
 		return Method{}, noBracket(err)
 	}
-	return r.stableMethod(account, SVTPrinted, c.Lambda, r.Success,
+	return r.stableMethod(ctx, account, SVTPrinted, c.Lambda, r.Success,
 		stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures})
 }
 
-func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.Config) (Method, error) {
+func svtCalibratedRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	cfg, err := r.fit(ctx, account, stable.Task{Mechanism: stable.MSvec, Failures: r.Unstable, Delta: r.Delta / 2})
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, SVTCalibrated, cfg.Lambda, r.Success, cfg)
+	return r.stableMethod(ctx, account, SVTCalibrated, cfg.Lambda, r.Success, cfg)
 }
 
 // stableSVTRegime returns the stable sparse vector with one-sided noise, at pure epsilon
 // with all of delta for releases at d = 0. A stable query is refused with probability
 // beta and then uses up one of the Q failures too, so beta is at most Q/(2m).
-func stableSVTRegime(_ context.Context, r Regime, account accountant.Config) (Method, error) {
+func stableSVTRegime(ctx context.Context, r Regime, account accountant.TightConfig) (Method, error) {
 	beta := math.Min(1-r.Success, float64(r.Unstable)/(2*float64(r.Queries)))
 	cfg, err := balancedSVT(r.Epsilon, r.Delta, r.Unstable, beta)
 	if err != nil {
 		return Method{}, err
 	}
-	return r.stableMethod(account, StableSVT, cfg.B2, 1-beta, cfg)
+	return r.stableMethod(ctx, account, StableSVT, cfg.B2, 1-beta, cfg)
 }
 
 // balancedSVT needs the smallest distance to be refused with probability beta at most.
@@ -129,7 +131,7 @@ func balancedSVT(epsilon, delta float64, failures int, beta float64) (stable.Con
 }
 
 // fit gives all queries of a regime their noise.
-func (r Regime) fit(ctx context.Context, account accountant.Config, t stable.Task) (stable.Config, error) {
+func (r Regime) fit(ctx context.Context, account accountant.TightConfig, t stable.Task) (stable.Config, error) {
 	t.Queries, t.Success = r.Queries, r.Success
 	target := accountant.Target{Epsilon: r.Epsilon, Delta: r.Delta}
 	cfg, err := stable.Fit(t, func(event func(float64) (accountant.Event, error)) (float64, error) {

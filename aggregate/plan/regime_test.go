@@ -33,7 +33,7 @@ func TestRegimeTable(t *testing.T) {
 	var ref struct{ Entries []map[string]float64 }
 	require.NoError(t, json.Unmarshal(data, &ref))
 	require.Len(t, ref.Entries, 16)
-	cfg := accountant.Config{Relation: accountant.AddRemove, Orders: referenceOrders()}
+	cfg := accountant.TightConfig{Relation: accountant.AddRemove, Method: accountant.ByRDP, Orders: referenceOrders()}
 	for _, e := range ref.Entries {
 		for _, unstable := range []int{5, 20, 100} {
 			r := Regime{Teachers: maxTeachers, Classes: 2, Queries: int(e["queries"]), Epsilon: e["eps"], Delta: e["delta"], Unstable: unstable}
@@ -93,7 +93,7 @@ func TestRegimeTable(t *testing.T) {
 }
 
 // argmaxPure returns the gap LNMax needs if it is charged as 2/b-DP alone.
-func (r Regime) argmaxPure(t *testing.T, cfg accountant.Config) (float64, error) {
+func (r Regime) argmaxPure(t *testing.T, cfg accountant.TightConfig) (float64, error) {
 	r.Success = 0.95
 	d, err := mechanisms.Find("lnmax")
 	require.NoError(t, err)
@@ -117,11 +117,15 @@ func TestAdvise(t *testing.T) {
 	require.Greater(t, many.Winner().AtGap, 0.95)
 
 	// At the gap needed, the method succeeds as often as was asked, and no more.
-	for _, m := range few.Methods {
+	renyi := claims(accountant.ByRDP)
+	quick, err := advise(t.Context(), few.Regime, renyi)
+	require.NoError(t, err)
+	for _, m := range quick.Methods {
+		require.GreaterOrEqual(t, m.GapNeeded, gapNeeded(few, m.Mechanism), "the tightest accountant asks for no larger gap of %s", m.Mechanism)
 		gap := int(math.Ceil(m.GapNeeded))
-		again, err := Advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap})
+		again, err := advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap}, renyi)
 		require.NoError(t, err)
-		below, err := Advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap - 4})
+		below, err := advise(t.Context(), Regime{Teachers: 10_000, Classes: 10, Queries: 1000, Epsilon: 2, Delta: 1e-5, Gap: gap - 4}, renyi)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, atGap(again, m.Mechanism), 0.95, m.Mechanism)
 		require.Less(t, atGap(below, m.Mechanism), atGap(again, m.Mechanism), m.Mechanism)
@@ -145,6 +149,15 @@ func atGap(a Advice, mechanism string) float64 {
 	for _, m := range a.Methods {
 		if m.Mechanism == mechanism {
 			return m.AtGap
+		}
+	}
+	return math.NaN()
+}
+
+func gapNeeded(a Advice, mechanism string) float64 {
+	for _, m := range a.Methods {
+		if m.Mechanism == mechanism {
+			return m.GapNeeded
 		}
 	}
 	return math.NaN()

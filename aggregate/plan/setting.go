@@ -31,7 +31,10 @@ func alwaysAnswers(d aggregate.Description) bool {
 // Alternative is a setting with what it costs and what is expected of it.
 type Alternative struct {
 	aggregate.Setting
-	Epsilon         float64 // at the goal's delta, of the mechanism's own Event, rounded up
+	// Epsilon is what a ledger of its own, of mode reserved, claims at the goal's delta for
+	// the mechanism's own Event, to the digit; By says which accountant proves it.
+	Epsilon         float64
+	By              accountant.Method
 	ExpectedAnswers float64
 	ExpectedCorrect float64
 }
@@ -48,14 +51,18 @@ func (a Alternative) Accuracy() float64 {
 // teachers.
 const maxPlannedNoise = 1 << 20
 
-// Evaluate returns what a setting costs at delta and what to expect of it, when every
-// query is drawn independently from the examples.
-func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, delta float64) (Alternative, error) {
+// Evaluate returns what a setting costs at delta, by that accountant, and what to expect of
+// it, when every query is drawn independently from the examples.
+func Evaluate(ctx context.Context, examples []Example, s aggregate.Setting, by accountant.Method, delta float64) (Alternative, error) {
 	c, err := newCases(examples)
 	if err != nil {
 		return Alternative{}, err
 	}
-	return c.evaluate(ctx, s, delta)
+	a, err := c.expect(ctx, s)
+	if err != nil {
+		return Alternative{}, err
+	}
+	return a, a.claim(ctx, by, delta)
 }
 
 // described returns the description of a mechanism that can be planned.
@@ -70,7 +77,8 @@ func described(mechanism string) (aggregate.Description, error) {
 	return d, nil
 }
 
-func (c cases) evaluate(ctx context.Context, s aggregate.Setting, delta float64) (Alternative, error) {
+// expect returns what to expect of a setting, without what it costs.
+func (c cases) expect(ctx context.Context, s aggregate.Setting) (Alternative, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
 		return Alternative{}, err
@@ -79,14 +87,7 @@ func (c cases) evaluate(ctx context.Context, s aggregate.Setting, delta float64)
 		return Alternative{}, fmt.Errorf("plan: noise of %g votes is above the limit of a plan, %d", noise, maxPlannedNoise)
 	}
 	s = d.Complete(s)
-	e, err := d.Event(s)
-	if err != nil {
-		return Alternative{}, fmt.Errorf("plan: %w", err)
-	}
 	a := Alternative{Setting: s}
-	if a.Epsilon, err = epsilon(e, delta); err != nil {
-		return Alternative{}, err
-	}
 	chances, err := d.ChancesOf(s, len(c.counts[0]), false)
 	if err != nil {
 		return Alternative{}, fmt.Errorf("plan: %w", err)
@@ -123,23 +124,6 @@ func answersOf(s aggregate.Setting) int {
 		return int(n)
 	}
 	return s.Queries
-}
-
-// epsilon returns the accountant's claim for one event.
-func epsilon(e accountant.Event, delta float64) (float64, error) {
-	return accounted(accountant.Config{Relation: accountant.AddRemove}, e, delta)
-}
-
-func accounted(cfg accountant.Config, e accountant.Event, delta float64) (float64, error) {
-	account, err := accountant.NewRDP(cfg)
-	if err != nil {
-		return 0, err
-	}
-	if err := account.Compose(e, 1); err != nil {
-		return 0, err
-	}
-	b, err := account.Epsilon(delta)
-	return b.Upper, err
 }
 
 // untilCap returns the expected number of answers when each of n queries is answered

@@ -18,7 +18,8 @@ import (
 type Outcome struct {
 	Mechanism string
 	Stability bool
-	Epsilon   float64 // of the mechanism's own Event at the goal's delta, rounded up
+	Epsilon   float64 // as of an Alternative
+	By        accountant.Method
 	Noise     float64 // votes (argmax), votes that move (stability: of a distance, threshold or query)
 	Failures  int     // sparse vectors: refusals that were paid for
 	Asked     float64 // expected, of as many queries as there are examples
@@ -54,9 +55,16 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 	if err != nil {
 		return nil, err
 	}
+	same, fits, err := goal.equivalent(len(examples), goal.least(ctx))
+	if err != nil {
+		return nil, err
+	}
 	var out []Outcome
 	for _, mechanism := range []string{GNMax, Exponential, Confident} {
-		o, found, err := c.argmaxOutcome(ctx, mechanism, goal)
+		if !fits {
+			break
+		}
+		o, found, err := c.argmaxOutcome(ctx, mechanism, goal, same)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +91,8 @@ func Outcomes(ctx context.Context, examples []Example, goal Goal) ([]Outcome, er
 // MStab is the name of a test for each query, with Laplace or Gaussian noise.
 const MStab = stable.MStab
 
-func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (Outcome, bool, error) {
+// argmaxOutcome returns that of a noisy argmax, found by the same goal in Rényi divergences.
+func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal, same Goal) (Outcome, bool, error) {
 	most := len(c.counts)
 	d, err := described(mechanism)
 	if err != nil {
@@ -92,11 +101,11 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (
 	var settings []aggregate.Setting
 	switch {
 	case mechanism == Confident:
-		if settings, err = c.thinned(maxSearched).confidentSettings(ctx, goal, most); err != nil {
+		if settings, err = c.thinned(maxSearched).confidentSettings(ctx, same, most); err != nil {
 			return Outcome{}, false, err
 		}
 	case goal.MinAccuracy > 0:
-		s, found, err := c.thinned(maxSearched).bestQueries(ctx, mechanism, goal, most)
+		s, found, err := c.thinned(maxSearched).bestQueries(ctx, mechanism, same, most)
 		if err != nil {
 			return Outcome{}, false, err
 		}
@@ -104,7 +113,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (
 			settings = append(settings, s)
 		}
 	default:
-		s, err := calibrated(ctx, mechanism, most, goal)
+		s, err := calibrated(ctx, mechanism, most, same)
 		if err != nil {
 			return Outcome{}, false, err
 		}
@@ -127,7 +136,7 @@ func (c cases) argmaxOutcome(ctx context.Context, mechanism string, goal Goal) (
 	for _, p := range d.Noise() {
 		noise = best.Values[p.Name]
 	}
-	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, Noise: noise, Asked: float64(best.Queries),
+	return Outcome{Mechanism: mechanism, Epsilon: best.Epsilon, By: best.By, Noise: noise, Asked: float64(best.Queries),
 		Released: best.ExpectedAnswers, Right: best.ExpectedCorrect}, best.Queries > 0, nil
 }
 
@@ -141,7 +150,7 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 		if err != nil {
 			return Outcome{}, false, fmt.Errorf("plan: %w", err)
 		}
-		o, err := d.evaluate(method, cfg, goal.Delta)
+		o, err := d.evaluate(ctx, method, cfg, goal)
 		return o, err == nil, err
 	}
 	var best Outcome
@@ -157,7 +166,7 @@ func (d distances) outcome(ctx context.Context, method string, goal Goal) (Outco
 		if err != nil {
 			return Outcome{}, false, err
 		}
-		o, err := d.evaluate(method, cfg, goal.Delta)
+		o, err := d.evaluate(ctx, method, cfg, goal)
 		if err != nil {
 			return Outcome{}, false, err
 		}
@@ -188,21 +197,25 @@ func failureLadder(n int) []int {
 // sparseConfig returns a sparse vector at the whole of a goal; the error of one that cannot
 // be had matches accountant.ErrNoBracket.
 func sparseConfig(ctx context.Context, method string, goal Goal, queries, failures int) (stable.Config, error) {
-	if method == StableSVT {
+	switch method {
+	case StableSVT:
 		return balancedSVT(goal.Epsilon, goal.Delta, failures, math.Min(0.05, float64(failures)/(2*float64(queries))))
+	case SVTCalibrated:
+		cfg, err := stable.Fit(stable.Task{Mechanism: stable.MSvec, Queries: queries, Failures: failures, Delta: goal.Delta / 2}, goal.least(ctx))
+		if errors.Is(err, stable.ErrNoFit) {
+			return cfg, noBracket(err)
+		}
+		return cfg, err
 	}
 	c, err := svt.PrintedMSvec(goal.Epsilon, goal.Delta, queries, failures)
-	if method == SVTCalibrated {
-		c, err = svt.CalibrateMSvec(ctx, goal.Epsilon, goal.Delta, failures)
-	}
 	if err != nil {
-		return stable.Config{}, errors.Join(noBracket(err), ctx.Err())
+		return stable.Config{}, noBracket(err)
 	}
 	return stable.Config{Mechanism: stable.MSvec, Lambda: c.Lambda, Threshold: c.Threshold, Failures: c.Failures}, nil
 }
 
 // evaluate returns what a mechanism does, and what its Event costs.
-func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Outcome, error) {
+func (d distances) evaluate(ctx context.Context, method string, cfg stable.Config, goal Goal) (Outcome, error) {
 	m, err := stable.New(cfg)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("plan: %w", err)
@@ -225,15 +238,7 @@ func (d distances) evaluate(method string, cfg stable.Config, delta float64) (Ou
 	if err != nil {
 		return Outcome{}, err
 	}
-	o.Epsilon, err = epsilon(m.Event(), delta)
+	claim, err := claimed(ctx, claims(goal.Accountant), m.Event(), goal.Delta)
+	o.Epsilon, o.By = claim.Upper, claim.By
 	return o, err
-}
-
-// least finds the least noise that keeps the goal.
-func (g Goal) least(ctx context.Context) aggregate.LeastNoise {
-	return func(event func(float64) (accountant.Event, error)) (float64, error) {
-		noise, _, err := accountant.CalibrateNoise(ctx, accountant.Config{Relation: accountant.AddRemove}.NewAccount,
-			accountant.Target{Epsilon: g.Epsilon, Delta: g.Delta}, event)
-		return noise, err
-	}
 }

@@ -30,7 +30,7 @@ func TestOutcomesOfOneDistance(t *testing.T) {
 		for _, distance := range []int{0, 9, 12, 25} {
 			d := distances{queries: queries, share: make([]float64, 40), right: make([]float64, 40)}
 			d.share[distance], d.right[distance] = 1, 0.75
-			got, err := d.evaluate(name, cfg, 0.1)
+			got, err := d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1})
 			require.NoError(t, err)
 			var asked, released float64
 			if law, sequential := m.RunLaw(); sequential {
@@ -84,7 +84,7 @@ func TestOutcomesAreThoseOfRuns(t *testing.T) {
 		}
 		m, err := stable.New(cfg)
 		require.NoError(t, err)
-		want, err := d.evaluate(name, cfg, 0.1)
+		want, err := d.evaluate(t.Context(), name, cfg, Goal{Delta: 0.1})
 		require.NoError(t, err)
 		var mean, square [3]float64
 		for run := range uint64(runs) {
@@ -144,8 +144,8 @@ func TestRenewals(t *testing.T) {
 // TestOutcomesAgreeWithTheRegime: the same winner where queries are unanimous and many,
 // and where they are contested or few; nothing over budget.
 func TestOutcomesAgreeWithTheRegime(t *testing.T) {
-	right := func(examples []Example, epsilon float64) map[string]float64 {
-		goal := Goal{Epsilon: epsilon, Delta: 1e-6}
+	right := func(examples []Example, epsilon float64, method accountant.Method) map[string]float64 {
+		goal := Goal{Epsilon: epsilon, Delta: 1e-6, Accountant: method}
 		out, err := Outcomes(t.Context(), examples, goal)
 		require.NoError(t, err)
 		by := make(map[string]float64)
@@ -165,9 +165,9 @@ func TestOutcomesAgreeWithTheRegime(t *testing.T) {
 		require.NoError(t, err)
 		return examples
 	}
-	contested := right(simulate(Simulation{Teachers: 250, Classes: 10, Queries: 500, Accuracy: 0.83}), 4)
+	contested := right(simulate(Simulation{Teachers: 250, Classes: 10, Queries: 500, Accuracy: 0.83}), 4, accountant.ByTightest)
 	require.Greater(t, contested[GNMax], 2*contested[StableSVT])
-	unanimous := right(simulate(Simulation{Teachers: 1000, Classes: 10, Queries: 4000, Accuracy: 0.98, Correlation: 0.005}), 0.4)
+	unanimous := right(simulate(Simulation{Teachers: 1000, Classes: 10, Queries: 4000, Accuracy: 0.98, Correlation: 0.005}), 0.4, accountant.ByRDP)
 	require.Greater(t, unanimous[StableSVT], 1.2*unanimous[GNMax])
 	require.Greater(t, unanimous[StableSVT], 1.2*unanimous[Exponential])
 	require.Greater(t, unanimous[StableSVT], 10*unanimous[SVTPrinted])

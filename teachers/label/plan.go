@@ -61,7 +61,7 @@ func (c Config) plan(ctx context.Context, p plan.Public, goal plan.Goal) (plan.A
 	if err != nil {
 		return plan.Alternative{}, err
 	}
-	goal.Epsilon, goal.Delta = account.Epsilon, account.Delta
+	goal.Epsilon, goal.Delta, goal.Accountant = account.Epsilon, account.Delta, account.Method()
 	a, err := plan.ForLabels(ctx, p, goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
 		return book.LeastNoise(ctx, event)
 	})

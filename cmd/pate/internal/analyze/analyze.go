@@ -32,7 +32,9 @@ Where teachers agree, one vote more or less changes hardly anything, and a query
 costs far less than the worst case that a ledger charges. The report shows, at
 --delta and the best Rényi order:
 
-  data-independent  what the queries cost on any votes
+  claim by pld      what a ledger of mode reserved charges, on any votes, by the
+                    accountant that proves least: pld or rdp
+  data-independent  the same as published, by Rényi divergences
   data-dependent    the published bound on these votes (Theorem 6 of Papernot
                     et al. 2018; LNMax: Theorem 3 of 2017); it is one-sided
   exact             the divergence itself, forward (the side the published
@@ -44,8 +46,7 @@ All numbers are computed from the votes and are as private as they are. They hol
 for these votes only, so they are no (epsilon, delta) guarantee; telling one,
 stopping at one or choosing noise by one leaks. For what may be claimed see
 pate account; pate label charges that. The one number that may leave is that of
-pate analyze release. Data-independent numbers are as published; for lnmax a
-ledger charges less than that.
+pate analyze release.
 
 With --mechanism confident the first two are expected costs: that of the
 threshold tests plus that of each answer times its probability. It is the number

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
@@ -34,10 +35,14 @@ type analyzeReport struct {
 }
 
 type analyzeCosts struct {
-	Independent        shell.Number `json:"epsilon_data_independent"`
-	IndependentClassic shell.Number `json:"epsilon_data_independent_classic"`
-	Dependent          shell.Number `json:"epsilon_data_dependent"`
-	DependentClassic   shell.Number `json:"epsilon_data_dependent_classic"`
+	// Independent is what a ledger of mode reserved claims where there is such a number, and
+	// Accountant who proves it; IndependentRDP is that by Rényi divergences, as published.
+	Independent        shell.Number      `json:"epsilon_data_independent"`
+	Accountant         accountant.Method `json:"accountant_data_independent"`
+	IndependentRDP     shell.Number      `json:"epsilon_data_independent_rdp"`
+	IndependentClassic shell.Number      `json:"epsilon_data_independent_classic"`
+	Dependent          shell.Number      `json:"epsilon_data_dependent"`
+	DependentClassic   shell.Number      `json:"epsilon_data_dependent_classic"`
 }
 
 type analyzeRealised struct {
@@ -71,10 +76,15 @@ type analyzeValid struct {
 }
 
 func newAnalyzeCosts(c analysis.Costs) analyzeCosts {
-	return analyzeCosts{
-		Independent: revealed(c.Independent.Improved), IndependentClassic: revealed(c.Independent.Classic),
+	out := analyzeCosts{
+		Independent: revealed(c.Independent.Improved), Accountant: accountant.ByRDP,
+		IndependentRDP: revealed(c.Independent.Improved), IndependentClassic: revealed(c.Independent.Classic),
 		Dependent: revealed(c.DataDependent.Improved), DependentClassic: revealed(c.DataDependent.Classic),
 	}
+	if c.Claim != nil {
+		out.Independent, out.Accountant = shell.Number(c.Claim.Upper), c.Claim.By
+	}
+	return out
 }
 
 func revealed(n analysis.Number) shell.Number { return shell.Number(n.Reveal()) }
@@ -141,13 +151,13 @@ func (out analyzeReport) table(r *analysis.Report) table.Table {
 		t.Rows = append(t.Rows, []string{name, fmt.Sprintf("%.4f", e.Improved.Reveal()), fmt.Sprintf("%.4f", e.Classic.Reveal()), fmt.Sprintf("%g", e.ClassicOrder), holds})
 	}
 	costs := func(name string, c analysis.Costs, independent, dependent string) {
+		if c.Claim != nil {
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("claim by %s%s", c.Claim.By, name), shell.FormatEpsilon(c.Claim.Upper, false), "", "", independent})
+		}
 		row("data-independent"+name, c.Independent, independent)
 		row("data-dependent"+name, c.DataDependent, dependent)
 	}
 	suffix, anyVotes := "", "on any votes"
-	if _, ok := r.Mechanism.(analysis.LNMax); ok {
-		anyVotes = "as published" // a ledger charges less
-	}
 	if r.Expected != nil {
 		costs(", expected", r.Expected.Costs, "no bound", "no bound")
 		suffix = ", all answered"

@@ -260,6 +260,9 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 		return labelError(err, c.Setting)
 	}
 	f.tell(g, result)
+	if err := tellMode(cmd.Context(), g, result); err != nil {
+		return err
+	}
 	if err := f.writeReport(cmd.Context(), g, c, result); err != nil {
 		return err
 	}

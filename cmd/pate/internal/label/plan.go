@@ -161,7 +161,7 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	const weak = 0.6
 	p := f.public(c.Votes)
 	p.Accuracy, p.Correlation = weak, 0.1
-	e, err := p.Expect(ctx, a.Setting, c.Account.Delta)
+	e, err := p.Expect(ctx, a.Setting)
 	if err != nil {
 		return err
 	}

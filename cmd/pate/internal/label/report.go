@@ -96,7 +96,7 @@ func (f *labelFlags) expected(ctx context.Context, c label.Config, r label.Resul
 	if err != nil || !plan.Plannable(d) || c.Votes.Teachers() < 2 || d.MostNoise(r.Setting) > 64*float64(c.Votes.Teachers()) {
 		return nil, err
 	}
-	a, err := f.public(c.Votes).Expect(ctx, r.Setting, r.Delta)
+	a, err := f.public(c.Votes).Expect(ctx, r.Setting)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
@@ -26,6 +28,7 @@ type planFlags struct {
 	shell.AgreementFlags
 	queries     int
 	minAccuracy float64
+	accountant  string
 	shell.ParameterFlags
 }
 
@@ -64,8 +67,11 @@ type planAlternative struct {
 	ExpectedAnswered float64            `json:"expected_answered"`
 	ExpectedCorrect  float64            `json:"expected_correct"`
 	Accuracy         float64            `json:"accuracy"`
-	Epsilon          float64            `json:"epsilon"`
-	Command          string             `json:"command"` // that labels so; VOTES stands for the files
+	Epsilon          float64            `json:"epsilon"`    // as the ledger of Command will claim
+	Accountant       accountant.Method  `json:"accountant"` // that proves it
+	// FilterQueries are those of as many that a ledger of mode filter would take.
+	FilterQueries int    `json:"filter_queries"`
+	Command       string `json:"command"` // that labels so; VOTES stands for the files
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -78,6 +84,12 @@ that give the most correct labels for --epsilon, best first, each with its epsil
 recomputed by the accountant and never above the budget. With --mechanism and its
 noise instead of --epsilon, the reverse: what that costs and how many labels come
 out right. Expectations are sums over exact laws, not simulations.
+
+A plan is for a ledger of its own, in mode reserved, and its epsilon is what that
+ledger will claim, to the digit: by the accountant that proves least, pld or rdp,
+named beside it (--accountant). A ledger in mode filter can be charged again later, by
+what the answers were; loss distributions are no filter, so it goes by Rényi
+divergences and takes fewer queries: how many is said below the plans.
 
 --teacher-accuracy (or --simulate-accuracy) plans on synthetic votes, which costs no
 privacy; --calibrate-on finds what they are made with on labelled public rows. Each query
@@ -108,9 +120,26 @@ rounded up; questions asked; cap on answers; answers expected, and of them right
 	flags.IntVar(&f.queries, "queries", 0, "queries that can be asked at most (default 1000 simulated, or all of VOTES)")
 	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "only settings whose labels are expected right this often")
+	addAccountant(cmd, &f.accountant)
 	f.AddParameters(cmd, "the reverse", plan.Plannable)
 	cmd.AddCommand(newRegimeCommand(g), newPlanTableCommand(g))
 	return cmd
+}
+
+// addAccountant adds the flag that says who claims.
+func addAccountant(cmd *cobra.Command, name *string) {
+	all := []string{string(accountant.ByTightest), string(accountant.ByPLD), string(accountant.ByRDP)}
+	cmd.Flags().StringVar(name, "accountant", all[0], "of the ledger that the plan is for: "+strings.Join(all, "|"))
+	shell.Complete(cmd, map[string]shell.Values{"accountant": shell.Words(all...)})
+}
+
+// method reads that flag.
+func (f *planFlags) method() (accountant.Method, error) {
+	m, err := accountant.ParseMethod(f.accountant)
+	if err != nil {
+		return m, shell.UsageError("mechanisms", fmt.Errorf("--accountant %q: must be auto, pld or rdp", f.accountant))
+	}
+	return m, nil
 }
 
 // addSimulation adds the flags of synthetic votes.
@@ -123,6 +152,10 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	defer f.Close()
 	reverse := f.Mechanism != ""
 	if err := f.check(cmd, args, reverse); err != nil {
+		return err
+	}
+	by, err := f.method()
+	if err != nil {
 		return err
 	}
 	examples, err := f.examples(cmd.Context(), g, args, simulatedQueries)
@@ -145,14 +178,17 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 		if f.queries > 0 {
 			s.Queries = min(s.Queries, f.queries)
 		}
-		a, err := plan.Evaluate(cmd.Context(), examples, s, g.Delta)
+		a, err := plan.Evaluate(cmd.Context(), examples, s, by, g.Delta)
+		if errors.Is(err, accountant.ErrUnsupportedEvent) {
+			return shell.InputError(fmt.Errorf("--accountant %s: %w", by, err), "", "use --accountant auto", "mechanisms")
+		}
 		if err != nil {
 			return shell.InputError(err, "", "see pate plan --help", "mechanisms")
 		}
 		found = append(found, a)
 	} else {
 		report.TargetEpsilon = &f.epsilon
-		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Queries: f.queries})
+		found, err = plan.Alternatives(cmd.Context(), examples, plan.Goal{Epsilon: f.epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Queries: f.queries, Accountant: by})
 		if errors.Is(err, plan.ErrNoPlan) {
 			return shell.InputError(err, "no mechanism and no number of queries tried is that accurate within that budget",
 				"raise --epsilon, lower --min-accuracy, or have more teachers", "privacy")
@@ -163,7 +199,15 @@ func runPlan(cmd *cobra.Command, g *shell.Globals, f planFlags, args []string) e
 	}
 	for _, a := range found {
 		row := alternativeJSON(a)
-		row.Command = f.labelCommand(a, f.epsilon, g.Delta)
+		budget := f.epsilon
+		if reverse { // what the ledger of the command is given
+			budget = number.Up(a.Epsilon*(1+1e-9), 6)
+		}
+		row.Command = f.labelCommand(a, budget, g.Delta)
+		filter := ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: budget, Delta: g.Delta, Mode: ledger.Filter}
+		if row.FilterQueries, err = plan.Carries(cmd.Context(), a.Setting, filter); err != nil {
+			return err
+		}
 		report.Alternatives = append(report.Alternatives, row)
 	}
 	return writePlan(g, report)
@@ -254,7 +298,7 @@ func alternativeJSON(a plan.Alternative) planAlternative {
 	v := a.Values
 	p := planAlternative{Mechanism: a.Mechanism, Threshold: v["threshold"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Sigma: v["sigma"], Scale: v["scale"],
 		Noise: v, Queries: a.Queries, Answers: a.Queries, ExpectedAnswered: a.ExpectedAnswers, ExpectedCorrect: a.ExpectedCorrect,
-		Accuracy: a.Accuracy(), Epsilon: a.Epsilon}
+		Accuracy: a.Accuracy(), Epsilon: a.Epsilon, Accountant: a.By}
 	if answers, capped := v["answers"]; capped {
 		p.Answers = int(answers)
 	}
@@ -271,6 +315,18 @@ func (a planAlternative) answerNoise() float64 {
 	return a.Noise[noise[len(noise)-1].Name]
 }
 
+// filterCost says what the other mode of a ledger costs the first plan.
+func (a planAlternative) filterCost() string {
+	return fmt.Sprintf("With --mode filter others may charge the ledger later, by what they have seen.\n"+
+		"Loss distributions are no filter: Rényi divergences claim there, and with the\n"+
+		"noise of plan 1 it takes %d queries where reserved takes %d (%s).", a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
+}
+
+// fewerBy prints by how much of it a number is less than another.
+func fewerBy(n, than int) string {
+	return fmt.Sprintf("%.0f %% fewer", 100*(1-float64(n)/float64(than)))
+}
+
 // folded breaks a command before flags, into lines of at most 76 columns.
 func folded(command string) string {
 	parts := strings.Split(command, " --")
@@ -284,20 +340,14 @@ func folded(command string) string {
 	return lines + line
 }
 
-// labelCommand writes a plan as the command that labels so, on a ledger of its own. Noise
-// is rounded up.
-func (f *planFlags) labelCommand(a plan.Alternative, target, delta float64) string {
-	s := a.Setting
-	if d, err := mechanisms.Find(s.Mechanism); err == nil {
-		for _, p := range d.Noise() {
-			s = s.With(p.Name, math.Min(number.Up(s.Values[p.Name], 6), p.Max))
-		}
+// labelCommand writes a plan as the command that labels so, on a ledger of its own.
+func (f *planFlags) labelCommand(a plan.Alternative, budget, delta float64) string {
+	claims := ""
+	if f.accountant != string(accountant.ByTightest) {
+		claims = " --accountant " + f.accountant
 	}
-	if target == 0 { // of a setting that was given
-		target = number.Up(a.Epsilon*(1+1e-9), 6)
-	}
-	return fmt.Sprintf("pate label VOTES --classes %d %s --epsilon %v --delta %v --mode reserved --ledger run.jsonl --out labels.csv",
-		f.Classes, shell.LabelFlags(s, 0), target, delta)
+	return fmt.Sprintf("pate label VOTES --classes %d %s --epsilon %v --delta %v --mode reserved%s --ledger run.jsonl --out labels.csv",
+		f.Classes, shell.LabelFlags(a.Setting, 0), budget, delta, claims)
 }
 
 func newPlanVotes(s plan.Summary, simulated bool) planVotes {
@@ -339,13 +389,16 @@ func writePlan(g *shell.Globals, r planReport) error {
 		Left:   []bool{true},
 	}
 	if exact {
-		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct", "accuracy", "epsilon"}
+		t.Header = []string{"mechanism", "threshold", "sigma1", "noise", "queries", "answers", "expected_answered", "expected_correct", "accuracy", "epsilon", "accountant"}
 	}
 	for _, a := range r.Alternatives {
 		row := []string{a.Mechanism, "", "", shell.FormatUp(a.answerNoise(), exact), strconv.Itoa(a.Queries), strconv.Itoa(a.Answers),
 			shell.FormatExpected(a.ExpectedAnswered, exact), shell.FormatExpected(a.ExpectedCorrect, exact), formatShare(a.Accuracy, exact), shell.FormatEpsilon(a.Epsilon, exact)}
 		if _, tested := a.Noise["threshold"]; tested {
 			row[1], row[2] = strconv.FormatFloat(a.Threshold, 'g', -1, 64), shell.FormatUp(a.Sigma1, exact)
+		}
+		if exact {
+			row = append(row, string(a.Accountant))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -354,8 +407,9 @@ func writePlan(g *shell.Globals, r planReport) error {
 	}
 	if format == table.Text || format == table.Markdown {
 		for i, a := range r.Alternatives {
-			fmt.Fprintf(g.Stdout, "\n%d: %s\n", i+1, folded(a.Command))
+			fmt.Fprintf(g.Stdout, "\n%s\n", folded(fmt.Sprintf("%d, by %s: %s", i+1, a.Accountant, a.Command)))
 		}
+		fmt.Fprintf(g.Stdout, "\n%s\n", r.Alternatives[0].filterCost())
 	}
 	tellPlanPrivate(g, r.Private)
 	if best := r.Alternatives[0]; r.TargetEpsilon != nil && best.Accuracy < 0.8 {

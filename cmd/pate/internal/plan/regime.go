@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
@@ -32,13 +33,14 @@ type regimeReport struct {
 }
 
 type regimeMethod struct {
-	Mechanism string  `json:"mechanism"`
-	Stability bool    `json:"stability"`
-	GapNeeded float64 `json:"gap_needed"`
-	Feasible  bool    `json:"feasible"` // not more than all teachers
-	AtGap     float64 `json:"at_gap"`
-	Noise     float64 `json:"noise"`
-	Epsilon   float64 `json:"epsilon"`
+	Mechanism  string            `json:"mechanism"`
+	Stability  bool              `json:"stability"`
+	GapNeeded  float64           `json:"gap_needed"`
+	Feasible   bool              `json:"feasible"` // not more than all teachers
+	AtGap      float64           `json:"at_gap"`
+	Noise      float64           `json:"noise"`
+	Epsilon    float64           `json:"epsilon"`
+	Accountant accountant.Method `json:"accountant"` // that proves it
 }
 
 func newRegimeCommand(g *shell.Globals) *cobra.Command {
@@ -97,7 +99,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r plan.Regime) error {
 		Gap: r.Gap, Unstable: r.Unstable, Success: r.Success, Winner: advice.Winner().Mechanism, StabilityLoses: advice.StabilityLoses()}
 	for _, m := range advice.Methods {
 		report.Methods = append(report.Methods, regimeMethod{Mechanism: m.Mechanism, Stability: m.Stability, GapNeeded: m.GapNeeded,
-			Feasible: advice.Feasible(m), AtGap: m.AtGap, Noise: m.Noise, Epsilon: m.Epsilon})
+			Feasible: advice.Feasible(m), AtGap: m.AtGap, Noise: m.Noise, Epsilon: m.Epsilon, Accountant: m.By})
 	}
 	if report.StabilityLoses {
 		from, err := plan.StabilityWinsFrom(cmd.Context(), r)
@@ -114,8 +116,8 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r plan.Regime) error {
 	}
 	exact := format == table.CSV
 	t := table.Table{
-		Header: []string{"mechanism", "needs gap", "feasible", fmt.Sprintf("right at %d", r.Gap), "noise", "epsilon"},
-		Left:   []bool{true, false, true},
+		Header: []string{"mechanism", "needs gap", "feasible", fmt.Sprintf("right at %d", r.Gap), "noise", "epsilon", "by"},
+		Left:   []bool{true, false, true, false, false, false, true},
 	}
 	for _, m := range report.Methods {
 		feasible := "no"
@@ -123,7 +125,7 @@ func runRegime(cmd *cobra.Command, g *shell.Globals, r plan.Regime) error {
 			feasible = "yes"
 		}
 		t.Rows = append(t.Rows, []string{m.Mechanism, formatGap(m.GapNeeded, exact), feasible, formatShare(m.AtGap, exact),
-			shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact)})
+			shell.FormatUp(m.Noise, exact), shell.FormatEpsilon(m.Epsilon, exact), string(m.Accountant)})
 	}
 	if err := t.Write(g.Stdout, format); err != nil {
 		return err

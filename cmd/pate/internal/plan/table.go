@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
@@ -27,17 +28,18 @@ type planTableReport struct {
 }
 
 type planTableRow struct {
-	TargetEpsilon float64 `json:"target_epsilon"`
-	Mechanism     string  `json:"mechanism"`
-	Stability     bool    `json:"stability"`
-	Noise         float64 `json:"noise"`
-	Failures      int     `json:"failures,omitempty"`
-	Asked         float64 `json:"expected_asked"`
-	Released      float64 `json:"expected_released"`
-	Right         float64 `json:"expected_right"`
-	Accuracy      float64 `json:"accuracy"`
-	Epsilon       float64 `json:"epsilon"`
-	Approximate   bool    `json:"approximate,omitempty"`
+	TargetEpsilon float64           `json:"target_epsilon"`
+	Mechanism     string            `json:"mechanism"`
+	Stability     bool              `json:"stability"`
+	Noise         float64           `json:"noise"`
+	Failures      int               `json:"failures,omitempty"`
+	Asked         float64           `json:"expected_asked"`
+	Released      float64           `json:"expected_released"`
+	Right         float64           `json:"expected_right"`
+	Accuracy      float64           `json:"accuracy"`
+	Epsilon       float64           `json:"epsilon"`
+	Accountant    accountant.Method `json:"accountant"` // that proves it
+	Approximate   bool              `json:"approximate,omitempty"`
 }
 
 type planTableFlags struct {
@@ -83,6 +85,7 @@ pays for each and they for none. pate plan regime says the same without votes.`,
 	flags.IntVar(&f.queries, "queries", 0, "queries (default 1000 simulated, or all of VOTES)")
 	f.addSimulation(cmd)
 	flags.Float64Var(&f.minAccuracy, "min-accuracy", 0, "noisy argmax asks as few as it must for labels that are right this often")
+	addAccountant(cmd, &f.accountant)
 	flags.StringVar(&f.labels, "labels", "", "with VOTES: the right class of each query, CSV or NPY with one column")
 	shell.Complete(cmd, map[string]shell.Values{"labels": shell.Files("csv", "npy")})
 	return cmd
@@ -90,6 +93,10 @@ pays for each and they for none. pate plan regime says the same without votes.`,
 
 func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args []string) error {
 	if err := f.check(cmd, args); err != nil {
+		return err
+	}
+	by, err := f.method()
+	if err != nil {
 		return err
 	}
 	examples, err := f.examples(cmd.Context(), g, args, 0)
@@ -110,14 +117,14 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 	bar := shell.NewProgress(g)
 	for i, epsilon := range f.epsilons {
 		bar.Update("budgets", i, len(f.epsilons))
-		outcomes, err := plan.Outcomes(cmd.Context(), examples, plan.Goal{Epsilon: epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy})
+		outcomes, err := plan.Outcomes(cmd.Context(), examples, plan.Goal{Epsilon: epsilon, Delta: g.Delta, MinAccuracy: f.minAccuracy, Accountant: by})
 		if err != nil {
 			bar.Clear()
 			return err
 		}
 		for _, o := range outcomes {
 			report.Rows = append(report.Rows, planTableRow{TargetEpsilon: epsilon, Mechanism: o.Mechanism, Stability: o.Stability, Noise: o.Noise,
-				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon, Approximate: o.Approximate})
+				Failures: o.Failures, Asked: o.Asked, Released: o.Released, Right: o.Right, Accuracy: o.Accuracy(), Epsilon: o.Epsilon, Accountant: o.By, Approximate: o.Approximate})
 		}
 	}
 	bar.Clear()
@@ -158,9 +165,9 @@ func writePlanTable(g *shell.Globals, r planTableReport) error {
 		return shell.WriteJSON(g.Stdout, r)
 	}
 	exact := format == table.CSV
-	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps"}, Left: []bool{false, true}}
+	t := table.Table{Header: []string{"budget", "mechanism", "noise", "failures", "asked", "released", "right", "share", "eps", "by"}, Left: []bool{false, true, false, false, false, false, false, false, false, true}}
 	if exact {
-		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right", "accuracy", "epsilon"}
+		t.Header = []string{"target_epsilon", "mechanism", "noise", "failures", "expected_asked", "expected_released", "expected_right", "accuracy", "epsilon", "accountant"}
 	}
 	for _, row := range r.Rows {
 		failures := ""
@@ -172,7 +179,7 @@ func writePlanTable(g *shell.Globals, r planTableReport) error {
 			share = ""
 		}
 		t.Rows = append(t.Rows, []string{strconv.FormatFloat(row.TargetEpsilon, 'g', -1, 64), row.Mechanism, shell.FormatUp(row.Noise, exact), failures,
-			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right, exact), share, shell.FormatEpsilon(row.Epsilon, exact)})
+			shell.FormatExpected(row.Asked, exact), shell.FormatExpected(row.Released, exact), shell.FormatExpected(row.Right, exact), share, shell.FormatEpsilon(row.Epsilon, exact), string(row.Accountant)})
 	}
 	if err := t.Write(g.Stdout, format); err != nil {
 		return err

@@ -84,7 +84,7 @@ func (j *job) plan(ctx context.Context, c label.Config) (label.Config, error) {
 		return planned, nil
 	}
 	public.Queries, public.Accuracy = c.Votes.Queries(), lesserAccuracy
-	lesser, err := public.Expect(ctx, a.Setting, c.Account.Delta)
+	lesser, err := public.Expect(ctx, a.Setting)
 	if err != nil {
 		return c, err
 	}
