@@ -35,14 +35,14 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 }
 
 // calibrate returns the least noise whose event meets the target.
-func calibrate(ctx context.Context, c Config, event func(noise float64) (accountant.Event, error)) (float64, error) {
-	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
+func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
+	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, event)
 	return noise, err
 }
 
 // charge fills the privacy columns of a row from what was reserved.
-func (r *Row) charge(ctx context.Context, e accountant.Event, c Config) error {
+func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	claim, err := claimOf(ctx, e, c.Delta)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/pate-go/pate/accountant"
@@ -13,7 +15,7 @@ import (
 )
 
 // Compare runs every method of the configuration, Seeds times, and returns one
-// row a method. It may be interrupted and called again with the same Config: the
+// row for each method and target. It may be interrupted and called again with the same Config: the
 // teachers already trained are taken from Config.Dir, answers repeat themselves
 // and cost nothing more.
 func Compare(ctx context.Context, cfg Config) (*Result, error) {
@@ -31,54 +33,53 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if err := durable.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	byMethod := map[string][]Row{}
-	if c.wants(DPSGD, NonPrivate) { // first: its features and those of the teachers together are gigabytes
-		models, err := runDPSGD(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		for method, row := range models {
-			byMethod[method] = []Row{row}
-		}
-	}
-	var p prepared
-	if c.wants(ensembleMethods()...) {
-		if p, err = prepare(ctx, c); err != nil {
-			return nil, err
-		}
-	}
 	r := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
 		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
-		EpsilonTarget: c.Epsilon, Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
+		EpsilonTarget: c.Epsilons[0], Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
 		Seeds: c.Seeds, Seeded: !c.Key.Releasable(),
 	}
-	for seed := range c.Seeds {
-		rows, diagnostics, err := compareOnce(ctx, c, p, seed)
+	if len(c.Epsilons) > 1 {
+		r.EpsilonTargets = c.Epsilons
+	}
+	// DP-SGD first: its features and those of the teachers together are gigabytes.
+	rows, err := runDPSGD(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	runtime.GC()
+	plain, err := runUnprotected(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, plain...)
+	if c.wants(ensembleMethods()...) {
+		p, err := prepare(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range rows {
-			byMethod[row.Method] = append(byMethod[row.Method], row)
+		runs := make([][]Row, c.Seeds)
+		for seed := range runs {
+			var diagnostics *Diagnostics
+			if runs[seed], diagnostics, err = compareOnce(ctx, c, p, seed); err != nil {
+				return nil, err
+			}
+			if seed == 0 {
+				r.Diagnostics = diagnostics
+			}
 		}
-		if seed == 0 {
-			r.Diagnostics = diagnostics
-		}
+		rows = append(rows, means(runs)...)
 	}
 	var all accountant.Composed
-	for _, m := range allMethods() {
-		runs := byMethod[m]
-		if len(runs) == 0 {
-			continue
-		}
-		row := mean(runs)
+	for _, row := range inOrder(rows, c.Epsilons) {
 		row.StandardError = number.StandardError(row.Accuracy, c.Task.Test.Len())
 		if row.Account != nil {
 			all.Events = append(all.Events, accountant.Repeated{Event: accountant.Composed{Events: row.Account.Events}, Count: int64(c.Seeds)})
 		}
 		r.Rows = append(r.Rows, row)
 	}
+	r.Differences = differences(r.Rows)
 	if len(all.Events) > 0 {
 		if r.EpsilonAll, err = together(ctx, r.Rows, all, c.Delta); err != nil {
 			return nil, err
@@ -105,38 +106,64 @@ func together(ctx context.Context, rows []Row, all accountant.Event, delta float
 	return claim.Upper, err
 }
 
-// compareOnce runs every method with teachers once.
-func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+// inOrder puts rows in the order of the table: target by target, and what has no target last.
+func inOrder(rows []Row, targets []float64) []Row {
 	var out []Row
-	var diagnostics *Diagnostics
-	add := func(row Row, err error) error {
-		out = append(out, row)
-		return err
-	}
-	if c.wants(ensembleMethods()...) {
-		v, err := runPoll(ctx, c, p, seed)
-		if err != nil {
-			return nil, nil, err
+	for _, target := range append(slices.Clone(targets), 0) {
+		for _, m := range allMethods() {
+			for _, row := range rows {
+				if row.Method == m && row.TargetEpsilon == target {
+					out = append(out, row)
+				}
+			}
 		}
-		diagnostics = diagnose(c, v)
+	}
+	return out
+}
+
+// compareOnce runs every method with teachers once, at every target.
+func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+	e, err := runPolls(ctx, c, p, seed)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []Row
+	for i, at := range p.points {
 		for _, m := range voteMethods() {
 			if !c.wants(m) {
 				continue
 			}
-			if err := add(runVote(ctx, c, p, v, m, seed)); err != nil {
+			row, err := runVote(ctx, at, p, e.polls[i], m, seed)
+			if err != nil {
 				return nil, nil, err
 			}
-		}
-		if c.wants(Plurality) {
-			out = append(out, runPlurality(c, v))
+			rows = append(rows, row)
 		}
 		if c.wants(TrueLabels) {
-			if err := add(runTrueLabels(ctx, c, p, v, seed)); err != nil {
+			row, err := runTrueLabels(ctx, at, p, e.polls[i], seed)
+			if err != nil {
 				return nil, nil, err
 			}
+			rows = append(rows, row)
 		}
 	}
-	return out, diagnostics, nil
+	if c.wants(Plurality) {
+		rows = append(rows, runPlurality(c, e))
+	}
+	return rows, diagnose(c, e), nil
+}
+
+// means averages runs, each of the same rows in the same order.
+func means(runs [][]Row) []Row {
+	out := make([]Row, len(runs[0]))
+	for i := range out {
+		var of []Row
+		for _, run := range runs {
+			of = append(of, run[i])
+		}
+		out[i] = mean(of)
+	}
+	return out
 }
 
 // mean averages the runs of one method; everything that does not vary is taken
@@ -157,6 +184,7 @@ func mean(runs []Row) Row {
 	if len(runs) > 1 {
 		sum := 0.0
 		for _, r := range runs {
+			row.Runs = append(row.Runs, r.Accuracy)
 			sum += (r.Accuracy - accuracy) * (r.Accuracy - accuracy)
 		}
 		sd := math.Sqrt(sum / (n - 1))

@@ -47,7 +47,7 @@ func blobs(private, pool, test int) dataset.Task {
 
 func config(t *testing.T, dir string) Config {
 	t.Helper()
-	return Config{Task: blobs(3000, 400, 300), Epsilon: 2, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Curves: true, Workers: 2}
+	return Config{Task: blobs(3000, 400, 300), Epsilons: []float64{2}, Delta: 1e-5, Key: aggregate.SeedKey(7), Dir: dir, Workers: 2}
 }
 
 // TestStabilityMethodsAreRunWhenNamed: same budget, votes and student; an interrupted
@@ -61,18 +61,17 @@ func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 		require.NotContains(t, Methods(), m)
 	}
 	cfg := config(t, t.TempDir())
-	cfg.Epsilon, cfg.Methods = 6, append(stability, GNMax)
+	cfg.Epsilons, cfg.Methods = []float64{6}, append(stability, GNMax)
 	r, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
 	require.Len(t, r.Rows, 4)
 	require.Equal(t, GNMax, r.Rows[0].Method)
 	for _, row := range r.Rows {
 		require.NotNil(t, row.Epsilon)
-		require.LessOrEqual(t, *row.Epsilon, cfg.Epsilon, row.Method)
+		require.LessOrEqual(t, *row.Epsilon, 6.0, row.Method)
 		require.Equal(t, *row.Epsilon, recompute(t, row, cfg.Delta), row.Method)
 		require.NotContains(t, row.Charged[0].Event, "accountant.")
 		require.InDelta(t, 1, row.Charged[0].Share, 1e-12, row.Method)
-		require.NotEmpty(t, row.Curve)
 		t.Logf("%s: %d of %d, %.3f right, student %.3f, epsilon %.4f: %s; %s", row.Method, row.Answered, row.Asked, row.LabelAccuracy, row.Accuracy, *row.Epsilon, row.Note, row.Charged[0].Event)
 	}
 	sparse := r.Rows[2]
@@ -86,16 +85,21 @@ func TestStabilityMethodsAreRunWhenNamed(t *testing.T) {
 
 func TestCompareOnBlobs(t *testing.T) {
 	cfg := config(t, t.TempDir())
-	cfg.Seeds = 2
+	cfg.Seeds, cfg.Curves = 2, true
 	r, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
 	require.Equal(t, Schema, r.Schema)
 	require.False(t, r.Releasable)
-	require.Len(t, r.Rows, len(Methods()))
+	methods := []string{GNMax, ConfidentGNMax, DPSGD, TrueLabels, NonPrivate, Plurality, Majority}
+	require.Len(t, r.Rows, len(methods))
 	for i, row := range r.Rows {
-		require.Equal(t, Methods()[i], row.Method)
+		require.Equal(t, methods[i], row.Method)
+		if row.Method == Majority {
+			require.InDelta(t, 1./3, row.Accuracy, 1e-12)
+			continue
+		}
 		require.Greater(t, row.Accuracy, 0.9, row.Method)
-		require.NotNil(t, row.SD)
+		require.Equal(t, row.Method == NonPrivate, row.SD == nil)
 		private := row.Method == GNMax || row.Method == ConfidentGNMax || row.Method == DPSGD
 		require.Equal(t, private, row.Epsilon != nil, row.Method)
 		if !private {
@@ -119,9 +123,101 @@ func TestCompareOnBlobs(t *testing.T) {
 	// Three private methods, two seeds: more than any one, less than the sum.
 	require.Greater(t, r.EpsilonAll, 4.0)
 	require.Less(t, r.EpsilonAll, 12.0)
-	once, err := Compare(context.Background(), config(t, t.TempDir()))
+	require.Len(t, r.Differences, 3)
+	cfg = config(t, t.TempDir())
+	cfg.Methods = []string{GNMax, ConfidentGNMax, DPSGD}
+	once, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
 	require.Greater(t, r.EpsilonAll, 1.2*once.EpsilonAll, "a second seed uses the data again")
+}
+
+// Each target is a run and a budget of its own, within it, with questions and noise as the
+// run at this target alone would have; an interrupted sweep repeats itself.
+func TestASweepIsARunForEachTarget(t *testing.T) {
+	targets, dir := []float64{1, 2}, t.TempDir()
+	cfg := config(t, dir)
+	cfg.Epsilons, cfg.Methods = targets, []string{GNMax, DPSGD, TrueLabels, Majority}
+	sweep, err := Compare(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, targets, sweep.EpsilonTargets)
+	require.Len(t, sweep.Rows, 7)
+	require.Zero(t, sweep.Rows[6].TargetEpsilon)
+	for i, e := range targets[1:] {
+		i++
+		alone := config(t, t.TempDir())
+		alone.Epsilons, alone.Methods = []float64{e}, cfg.Methods
+		one, err := Compare(t.Context(), alone)
+		require.NoError(t, err)
+		for j, want := range one.Rows[:3] {
+			got := sweep.Rows[3*i+j]
+			require.Equal(t, e, got.TargetEpsilon)
+			require.Equal(t, want.Method, got.Method)
+			require.Equal(t, want.Account, got.Account, "%s at %v", got.Method, e)
+			require.Equal(t, want.Answered, got.Answered)
+			if got.Epsilon != nil {
+				require.LessOrEqual(t, *got.Epsilon, e)
+			}
+			if got.Method != GNMax { // whose noise follows from all votes
+				require.Equal(t, want.Accuracy, got.Accuracy)
+			}
+		}
+	}
+	ledgers, err := filepath.Glob(filepath.Join(dir, "ledger", "*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, ledgers, 4)
+	before := map[string]string{}
+	for _, l := range ledgers {
+		text, err := os.ReadFile(l)
+		require.NoError(t, err)
+		before[l] = string(text)
+		want := targets[0]
+		if strings.Contains(l, "epsilon-2") {
+			want = targets[1]
+		}
+		if strings.Contains(l, "gnmax") {
+			require.Contains(t, string(text), fmt.Sprintf(`"epsilon":%v,`, want), l)
+		}
+	}
+	again, err := Compare(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, timeless(sweep), timeless(again))
+	for l, text := range before {
+		now, err := os.ReadFile(l)
+		require.NoError(t, err)
+		require.Equal(t, text, string(now), "nothing is charged twice")
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	epsilon := 2.0
+	row := func(method string, runs ...float64) Row {
+		r := Row{Method: method, TargetEpsilon: 2, Epsilon: &epsilon, StandardError: 0.001, Runs: runs}
+		for _, a := range runs {
+			r.Accuracy += a / float64(len(runs))
+		}
+		if len(runs) == 1 {
+			r.Runs = nil
+		}
+		return r
+	}
+	other := row("elsewhere", 0.5)
+	other.TargetEpsilon = 4
+	unprotected := row("unprotected", 0.5)
+	unprotected.Epsilon = nil
+	all := differences([]Row{row("a", 0.90, 0.92, 0.94), row("b", 0.80, 0.82, 0.84), other, unprotected})
+	require.Len(t, all, 1)
+	d := all[0]
+	require.Equal(t, "a", d.Better)
+	require.InDelta(t, 0.1, d.Mean, 1e-12)
+	require.InDelta(t, 0.1-1.959964*0.001*math.Sqrt2, d.Low, 1e-9, "pairs differ alike: test rows alone")
+	d = difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94))
+	require.Equal(t, "b", d.Better)
+	// sd of the pairs is 0.03, and Student's t of two degrees of freedom 4.302653.
+	d = difference(row("a", 0.90, 0.93, 0.96), row("b", 0.90, 0.90, 0.90))
+	require.Empty(t, d.Better)
+	require.InDelta(t, math.Hypot(4.302653*0.03/math.Sqrt(3), 1.959964*0.001*math.Sqrt2), d.High-d.Mean, 1e-6)
+	require.Empty(t, difference(row("a", 0.900), row("b", 0.902)).Better)
+	require.Equal(t, "b", difference(row("a", 0.900), row("b", 0.903)).Better)
 }
 
 // TestDPSGDProtectsTheUnit: its guarantee is for a row, so a unit gives one row.
@@ -290,9 +386,11 @@ func TestCompareRefusesBadConfigs(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"epsilon 0":    {func(c *Config) { c.Epsilon = 0 }, "epsilon"},
-		"epsilon NaN":  {func(c *Config) { c.Epsilon = math.NaN() }, "epsilon"},
-		"epsilon inf":  {func(c *Config) { c.Epsilon = math.Inf(1) }, "epsilon"},
+		"epsilon 0":    {func(c *Config) { c.Epsilons = []float64{0} }, "epsilon"},
+		"epsilon NaN":  {func(c *Config) { c.Epsilons = []float64{1, math.NaN()} }, "epsilon"},
+		"epsilon inf":  {func(c *Config) { c.Epsilons = []float64{math.Inf(1)} }, "epsilon"},
+		"no epsilon":   {func(c *Config) { c.Epsilons = nil }, "no epsilon"},
+		"twice":        {func(c *Config) { c.Epsilons = []float64{2, 1, 2} }, "twice"},
 		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
 		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
 		"no key":       {func(c *Config) { c.Key = aggregate.Key{} }, "Key"},
@@ -339,7 +437,7 @@ func (m keyed) Start(_ *ledger.Reservation, key aggregate.Key) (aggregate.Sessio
 // Noise is that of the votes: were it the same for two vote matrices under one key, the
 // difference of two answers would be that of the counts, without noise.
 func TestOtherVotesHaveOtherNoise(t *testing.T) {
-	keyOf := func(vote int, seed int) aggregate.Key {
+	keyOf := func(vote, seed int, epsilon float64) aggregate.Key {
 		cfg, err := config(t, t.TempDir()).withDefaults()
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "ledger"), 0o700))
@@ -350,11 +448,13 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 		}
 		var key aggregate.Key
 		v := votingPlan{Mechanism: keyed{&key}}
-		_, err = cfg.release(t.Context(), v, poll{queries: []int{0}, votes: m}, GNMax, seed)
+		at := point{Config: cfg, epsilon: epsilon}
+		_, err = at.release(t.Context(), v, poll{queries: []int{0}, rows: []int{0}, ensemble: &ensemble{votes: m}}, GNMax, seed)
 		require.NoError(t, err)
 		return key
 	}
-	require.Equal(t, keyOf(1, 0), keyOf(1, 0))
-	require.NotEqual(t, keyOf(1, 0), keyOf(2, 0))
-	require.NotEqual(t, keyOf(1, 0), keyOf(1, 1))
+	require.Equal(t, keyOf(1, 0, 2), keyOf(1, 0, 2))
+	require.NotEqual(t, keyOf(1, 0, 2), keyOf(2, 0, 2))
+	require.NotEqual(t, keyOf(1, 0, 2), keyOf(1, 1, 2))
+	require.NotEqual(t, keyOf(1, 0, 2), keyOf(1, 0, 4), "two budgets, one mechanism")
 }

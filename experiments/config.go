@@ -23,7 +23,9 @@ const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
 	DPSGD          = "dpsgd/linear"
-	NonPrivate     = "non-private"         // the DP-SGD model without clipping and noise
+	NonPrivate     = "non-private"         // the model of DP-SGD without privacy
+	BoostedTrees   = "non-private/trees"   // boosted trees on all private rows
+	Majority       = "majority-class"      // always the class that most private rows have
 	Plurality      = "ensemble/plurality"  // the teachers' vote without noise, on the test rows
 	TrueLabels     = "student/true-labels" // the student on the pool's true labels of the same queries
 )
@@ -48,9 +50,9 @@ func OnRequest() []string {
 	return methods
 }
 
-// Methods lists the methods that are run if none are named.
+// Methods lists the methods that are run if none are named; boosted trees on tables alone.
 func Methods() []string {
-	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, Plurality, TrueLabels}
+	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
 // voteMethods lists the methods that release labels, in the order of the table.
@@ -62,14 +64,16 @@ func ensembleMethods() []string { return append(voteMethods(), Plurality, TrueLa
 // allMethods lists all methods in the order of the table.
 func allMethods() []string { return append(voteMethods(), Methods()[2:]...) }
 
-// Config says what to compare. Task, Epsilon, Delta and Key are required.
+// Config says what to compare. Task, Epsilons, Delta and Key are required.
 type Config struct {
-	Task    dataset.Task
-	Epsilon float64 // target of every private method, > 0
-	Delta   float64 // in (0, 1/number of private units)
-	Seeds   int     // independent runs; default 1
-	Methods []string
-	Learner string // teachers' learner, one of Learners(); default kernel-ridge
+	Task dataset.Task
+	// Epsilons are the targets, > 0 and different: each a run and a budget of its own for
+	// every private method.
+	Epsilons []float64
+	Delta    float64 // in (0, 1/number of private units)
+	Seeds    int     // independent runs; default 1
+	Methods  []string
+	Learner  string // teachers' learner, one of Learners(); default by the kind of data
 	// Features is one of features.Names(), for all methods. By default teachers get
 	// deskewed-hog for handwriting, hog for pictures and raw for tables, and DP-SGD what its
 	// recipe says, part of which may be learned from private rows and is charged.
@@ -99,6 +103,13 @@ type Config struct {
 
 	units int    // of Task.Private
 	named string // Features as they were given; empty for the default of each method
+}
+
+// point is a comparison at one of its targets.
+type point struct {
+	Config
+	epsilon float64
+	answers int // how many a mechanism plans for
 }
 
 // Progress is where a run is.
@@ -134,14 +145,22 @@ func (c Config) complete() (Config, error) {
 	switch {
 	case n == 0:
 		return c, errors.New("no private records in Task")
-	case !(c.Epsilon > 0) || math.IsInf(c.Epsilon, 1):
-		return c, fmt.Errorf("epsilon %v must be finite and above 0", c.Epsilon)
+	case len(c.Epsilons) == 0:
+		return c, errors.New("no epsilon")
 	case !(c.Delta > 0) || !(c.Delta < 1/float64(n)):
 		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private units", c.Delta, n)
 	case c.Seeds < 0:
 		return c, fmt.Errorf("seeds %d must be positive", c.Seeds)
 	case c.Teachers < 0 || c.Teachers == 1 || c.Teachers > n:
 		return c, fmt.Errorf("teachers %d must be between 2 and the %d private units", c.Teachers, n)
+	}
+	for i, e := range c.Epsilons {
+		if !(e > 0) || math.IsInf(e, 1) {
+			return c, fmt.Errorf("epsilon %v must be finite and above 0", e)
+		}
+		if slices.Contains(c.Epsilons[:i], e) {
+			return c, fmt.Errorf("epsilon %v twice", e)
+		}
 	}
 	if c.Seeds == 0 {
 		c.Seeds = 1
@@ -156,7 +175,7 @@ func (c Config) complete() (Config, error) {
 		c.Progress = func(Progress) {}
 	}
 	if len(c.Methods) == 0 {
-		c.Methods = Methods()
+		c.Methods = slices.DeleteFunc(Methods(), func(m string) bool { return m == BoostedTrees && c.Task.Encoder == nil })
 	}
 	for _, m := range c.Methods {
 		if all := allMethods(); !slices.Contains(all, m) {
@@ -164,7 +183,7 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	if c.Learner == "" {
-		c.Learner = KernelRidge
+		c.Learner, _ = training.DefaultLearner(c.Task.Encoder != nil, c.Task.Image)
 	}
 	if !slices.Contains(Learners(), c.Learner) {
 		return c, fmt.Errorf("learner %q is not one of %s", c.Learner, strings.Join(Learners(), ", "))

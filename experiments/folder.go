@@ -29,9 +29,11 @@ type Identity struct {
 	Split   string  `json:"split"`
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	Seeds   int     `json:"seeds"`
-	Seed    string  `json:"seed,omitempty"` // of a seeded run
-	Learner string  `json:"learner"`
+	// Epsilons are all targets, if there are several.
+	Epsilons []float64 `json:"epsilons,omitempty"`
+	Seeds    int       `json:"seeds"`
+	Seed     string    `json:"seed,omitempty"` // of a seeded run
+	Learner  string    `json:"learner"`
 	// Features, Teachers and Methods as asked for; empty means the default.
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`

@@ -10,28 +10,43 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/internal/number"
 )
 
 // openLedger opens the ledger of one method in one run. The run's name covers
 // its key, its data and, as bound, everything else that the answers depend on:
 // a run that repeats itself pays nothing twice, and one that would answer
 // differently is refused.
-func (c Config) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
+func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
 	run, err := c.runID(bound)
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("%s-%d.jsonl", strings.ReplaceAll(method, "/", "-"), seed)
 	noise := ledger.SeededNoise
 	if c.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.Epsilon, Delta: c.Delta, Run: run, Noise: noise, Accountant: accountant.ByTightest}
-	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", name)}.Open(ctx, made)
+	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: run, Noise: noise, Accountant: accountant.ByTightest}
+	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	return book, nil
+}
+
+// file returns the name of files of a method in one run. Where there are several targets, it
+// has the target.
+func (c point) file(method string, seed int) string {
+	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
+}
+
+// FileName returns how files about a method at a target begin.
+func FileName(method string, epsilon float64, several bool) string {
+	name := strings.ReplaceAll(method, "/", "-")
+	if several {
+		name += "-epsilon-" + number.Exact(epsilon)
+	}
+	return name
 }
 
 // runID names, in a ledger, the run whose answers repeat themselves. It is a

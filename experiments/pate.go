@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,47 +23,69 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// poll is one ensemble's votes: first on the pool rows that are asked, in the
-// order in which they are asked, then on the test rows.
-type poll struct {
-	queries []int // pool rows
+// ensemble is the votes of the teachers of one run: first on the pool rows that are asked at
+// any target, then on the test rows.
+type ensemble struct {
 	votes   *votes.Matrix
+	asked   int // rows before those of the test
+	polls   []poll
 	seconds float64
 }
 
-// runPoll trains the teachers of one run and lets them vote. The votes are on
-// disk before anything is asked.
-func runPoll(ctx context.Context, c Config, p prepared, seed int) (poll, error) {
+// poll is what is asked at one target, in the order in which it is asked.
+type poll struct {
+	*ensemble
+	queries []int // pool rows
+	rows    []int // theirs in the votes
+}
+
+// runPolls trains the teachers of one run and lets them vote. The votes are on disk before
+// anything is asked.
+func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
 	start := time.Now()
 	key := c.Key.Derive("ensemble", uint64(seed))
-	queries, err := chooseQueries(ctx, c, p, key)
-	if err != nil {
-		return poll{}, err
+	e := &ensemble{polls: make([]poll, len(p.points))}
+	var pool []int // rows asked at any target
+	place := map[int]int{}
+	for i, point := range p.points {
+		queries, err := chooseQueries(ctx, point, p, key)
+		if err != nil {
+			return nil, err
+		}
+		e.polls[i] = poll{ensemble: e, queries: queries}
+		for _, q := range queries {
+			if _, there := place[q]; !there {
+				place[q] = len(pool)
+				pool = append(pool, q)
+			}
+			e.polls[i].rows = append(e.polls[i].rows, place[q])
+		}
 	}
 	learner, err := training.NewLearner(ctx, c.Learner, p.private.Cols, c.Task.Image)
 	if err != nil {
-		return poll{}, err
+		return nil, err
 	}
 	share, err := teachers.Partition(c.Task.Private.Units, c.teachers(), key)
 	if err != nil {
-		return poll{}, fmt.Errorf("experiments: %w", err)
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	dir, err := c.subfolder(seed)
 	if err != nil {
-		return poll{}, err
+		return nil, err
 	}
-	votes, err := teachers.Train(ctx, teachers.Config{
+	e.votes, err = teachers.Train(ctx, teachers.Config{
 		Learner: learner, Teachers: c.teachers(), Key: key, Workers: c.Workers,
 		Checkpoint: filepath.Join(dir, "teachers"), Fingerprint: fingerprint(learner),
 		Progress: func(done, total int) { c.Progress(Progress{Stage: "teachers", Done: done, Total: total}) },
-	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(dense.Pick(p.pool, queries), p.test))
+	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(dense.Pick(p.pool, pool), p.test))
 	if err != nil {
-		return poll{}, fmt.Errorf("experiments: %w", err)
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	if err := votes.Save(filepath.Join(dir, "votes.npy")); err != nil {
-		return poll{}, fmt.Errorf("experiments: %w", err)
+	if err := e.votes.Save(filepath.Join(dir, "votes.npy")); err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	return poll{queries: queries, votes: votes, seconds: time.Since(start).Seconds()}, nil
+	e.asked, e.seconds = len(pool), time.Since(start).Seconds()
+	return e, nil
 }
 
 // stack puts the rows of b under those of a.
@@ -77,10 +100,10 @@ func stack(a, b teachers.Matrix) teachers.Matrix {
 }
 
 // runVote releases labels by one mechanism and trains a student on them.
-func runVote(ctx context.Context, c Config, p prepared, v poll, method string, seed int) (Row, error) {
+func runVote(ctx context.Context, c point, p prepared, v poll, method string, seed int) (Row, error) {
 	start := time.Now()
-	row := Row{Method: method}
-	mechanism, err := c.mechanism(ctx, method, p, &row)
+	row := Row{Method: method, TargetEpsilon: c.epsilon}
+	mechanism, err := c.mechanism(ctx, method, &row)
 	if err != nil {
 		return row, err
 	}
@@ -109,34 +132,34 @@ func runVote(ctx context.Context, c Config, p prepared, v poll, method string, s
 	} else {
 		row.LabelAccuracy = float64(right) / float64(row.Answered)
 	}
-	if row.Accuracy, err = c.scoreStudent(ctx, p, labels); err != nil {
+	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
 		return row, err
 	}
 	row.Seconds = v.seconds + time.Since(start).Seconds()
-	if seed == 0 && c.Curves {
+	if seed == 0 && c.Curves && len(c.Epsilons) == 1 {
 		row.Curve, err = c.voteCurve(ctx, p, mechanism, v, answers, row)
 	}
 	return row, err
 }
 
 // release releases the answers of one mechanism, in order, until a cap is reached.
-// Without a key of its own per vote matrix, two runs on different votes would share
-// noise.
-func (c Config) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
+// Without a key of its own per vote matrix and target, two runs on different votes, or of
+// different budgets, would share noise.
+func (c point) release(ctx context.Context, m votingPlan, v poll, method string, seed int) ([]aggregate.Answer, error) {
 	hash := v.votes.Hash()
-	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v", hash, v.queries, m.Event()))
+	book, err := c.openLedger(ctx, method, seed, fmt.Appendf(nil, "%x %v %+v, epsilon %v", hash, v.queries, m.Event(), c.epsilon))
 	if err != nil {
 		return nil, err
 	}
 	defer book.Close()
-	name, mode := fmt.Sprintf("labels-%s-%d.csv", strings.ReplaceAll(method, "/", "-"), seed), os.FileMode(0o644)
+	name, mode := "labels-"+c.file(method, seed)+".csv", os.FileMode(0o644)
 	if !c.Key.Releasable() {
 		name, mode = "seeded-"+name, 0o600
 	}
 	var answers []aggregate.Answer
 	_, err = book.Release(ctx, release.Release{
 		Events: []accountant.Event{m.Event()}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
-		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:])},
+		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			session, err := m.Start(reservations[0], key)
@@ -158,11 +181,11 @@ func (c Config) release(ctx context.Context, m votingPlan, v poll, method string
 }
 
 // ask asks all queries in order, and returns the answers and the file that leaves.
-func (c Config) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
+func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
 	file := table.Table{Header: []string{"query", "label"}}
 	for q, pool := range v.queries {
-		h, err := v.votes.Histogram(q)
+		h, err := v.votes.Histogram(v.rows[q])
 		if err != nil {
 			return nil, nil, fmt.Errorf("query %d: %w", q, err)
 		}
@@ -191,7 +214,7 @@ func (c Config) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []by
 // questions that were charged, at the worst case of so many questions: places and
 // prices fixed before any answer. The last point is the whole reservation. It is
 // post-processing of released labels.
-func (c Config) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
+func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, answers []aggregate.Answer, row Row) ([]Point, error) {
 	const points = 4
 	var curve []Point
 	if m.description.Distances { // what part of a run costs is the worst case of all of it
@@ -200,7 +223,7 @@ func (c Config) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll,
 	labels := noLabels(p.pool.Rows)
 	done := 0
 	for k := 1; k < points; k++ {
-		asked := p.questions(row.Method) * k / points
+		asked := c.questions(row.Method) * k / points
 		if asked == 0 || asked >= len(answers) {
 			continue
 		}
@@ -220,7 +243,7 @@ func (c Config) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll,
 		if err != nil {
 			return nil, err
 		}
-		a, err := c.scoreStudent(ctx, p, labels)
+		a, err := c.score(ctx, p, labels, new(Row), 0)
 		if err != nil {
 			return nil, err
 		}
@@ -230,32 +253,32 @@ func (c Config) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll,
 }
 
 // runTrueLabels trains the student on the true labels of the same queries.
-func runTrueLabels(ctx context.Context, c Config, p prepared, v poll, seed int) (Row, error) {
+func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (Row, error) {
 	start := time.Now()
-	row := Row{Method: TrueLabels, Note: "the student, had the teachers known the pool's labels"}
+	row := Row{Method: TrueLabels, TargetEpsilon: c.epsilon, Note: "the student, had the teachers known the pool's labels"}
 	labels := noLabels(p.pool.Rows)
-	for _, q := range v.queries[:p.questions(GNMax)] {
+	for _, q := range v.queries[:c.questions(GNMax)] {
 		labels[q] = c.Task.Pool.Y[q]
 	}
 	var err error
-	row.Accuracy, err = c.scoreStudent(ctx, p, labels)
+	row.Accuracy, err = c.score(ctx, p, labels, &row, seed)
 	row.Seconds = time.Since(start).Seconds()
 	return row, err
 }
 
 // runPlurality scores the teachers' vote without noise on the test rows.
-func runPlurality(c Config, v poll) Row {
-	winners := v.votes.Pluralities()[len(v.queries):]
+func runPlurality(c Config, v *ensemble) Row {
+	winners := v.votes.Pluralities()[v.asked:]
 	return Row{Method: Plurality, Accuracy: accuracy(winners, c.Task.Test.Y), Seconds: v.seconds,
 		Note: "the teachers' vote without noise"}
 }
 
 // diagnose looks at the votes on the queries.
-func diagnose(c Config, v poll) *Diagnostics {
+func diagnose(c Config, v *ensemble) *Diagnostics {
 	n := c.teachers()
 	d := &Diagnostics{Private: true, GapWidth: max(1, (n+24)/25)}
 	d.Gaps = make([]int, n/d.GapWidth+1)
-	gaps := v.votes.Gaps()[:len(v.queries)]
+	gaps := v.votes.Gaps()[:v.asked]
 	for _, g := range gaps {
 		d.MeanGap += float64(g) / float64(len(gaps))
 		d.Gaps[g/d.GapWidth]++
@@ -263,7 +286,7 @@ func diagnose(c Config, v poll) *Diagnostics {
 	right := 0
 	for i, y := range c.Task.Test.Y {
 		for t := range n {
-			if v.votes.At(len(v.queries)+i, t) == y {
+			if v.votes.At(v.asked+i, t) == y {
 				right++
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers/training"
 )
 
@@ -47,17 +48,20 @@ const (
 
 // planAnswers returns how many answers to pay for: what GNMax can afford at
 // noiseShare and this epsilon, at least two a class, within the pool.
-func planAnswers(ctx context.Context, c Config, p prepared) (int, error) {
+func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
 	sigma := noiseShare * float64(c.teachers())
-	target := accountant.Target{Epsilon: c.Epsilon, Delta: c.Delta}
+	target := accountant.Target{Epsilon: epsilon, Delta: c.Delta}
 	affordable, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
 	})
 	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
 		return 0, fmt.Errorf("experiments: %w", err)
 	}
-	return int(min(max(affordable, int64(2*p.classes)), int64(p.pool.Rows))), nil
+	return int(min(max(affordable, int64(2*len(c.Task.Classes))), int64(c.askable()))), nil
 }
+
+// askable returns how many rows of the pool can be asked about.
+func (c Config) askable() int { return min(c.Task.Pool.Len(), student.MaxSpread) }
 
 // Sparse vectors ask so many questions against one answer of GNMax, for nothing, and may
 // be refused this share of them, which is what they pay for.
@@ -67,14 +71,14 @@ const (
 )
 
 // questions returns how many pool rows a method asks.
-func (p prepared) questions(method string) int {
+func (c point) questions(method string) int {
 	switch d, _ := described(method); {
 	case method == ConfidentGNMax:
-		return min(int(confidentAsked*float64(p.answers)), p.pool.Rows)
+		return min(int(confidentAsked*float64(c.answers)), c.askable())
 	case slices.Contains(d.ParameterNames(), "failures"):
-		return min(sparseAsked*p.answers, p.pool.Rows)
+		return min(sparseAsked*c.answers, c.askable())
 	}
-	return p.answers
+	return c.answers
 }
 
 // methodOf returns the method that releases labels by a mechanism.
@@ -104,16 +108,16 @@ type votingPlan struct {
 
 // mechanism calibrates a method's noise to the budget and fills the row's
 // columns of it.
-func (c Config) mechanism(ctx context.Context, method string, p prepared, row *Row) (votingPlan, error) {
+func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPlan, error) {
 	d, ok := described(method)
 	if !ok {
 		return votingPlan{}, fmt.Errorf("experiments: %s releases no labels by votes", method)
 	}
-	s := aggregate.Setting{Mechanism: d.Name, Queries: p.questions(method)}
+	s := aggregate.Setting{Mechanism: d.Name, Queries: c.questions(method)}
 	for _, parameter := range d.Parameters {
 		switch parameter.Name {
 		case "answers":
-			s = s.With("answers", float64(p.answers))
+			s = s.With("answers", float64(c.answers))
 		case "failures":
 			s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
 		}
@@ -145,7 +149,7 @@ func (c Config) mechanism(ctx context.Context, method string, p prepared, row *R
 
 // withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,
 // of stability mechanisms with half of delta for releases that should not be.
-func (c Config) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
+func (c point) withNoise(ctx context.Context, d aggregate.Description, s aggregate.Setting) (aggregate.Setting, error) {
 	least := func(event func(float64) (accountant.Event, error)) (float64, error) { return calibrate(ctx, c, event) }
 	if d.Fit != nil {
 		return d.Fit(s, c.Delta/2, least)

@@ -27,8 +27,8 @@ func (c Config) dimensions() int {
 type prepared struct {
 	private, pool, test teachers.Matrix
 	classes             int
-	public              *student.Pool // what is learned from the pool without labels
-	answers             int           // how many a mechanism plans for
+	public              *student.Learner // what is learned from the pool without labels
+	points              []point
 }
 
 func prepare(ctx context.Context, c Config) (prepared, error) {
@@ -43,16 +43,29 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	}{{c.Task.Private, &p.private}, {c.Task.Pool, &p.pool}, {c.Task.Test, &p.test}}
 	for i, s := range sets {
 		c.Progress(Progress{Stage: "features", Done: i, Total: len(sets)})
-		if *s.to, err = features.Apply(ctx, s.set, e, c.Workers); err != nil {
-			return prepared{}, fmt.Errorf("experiments: %w", err)
+		if *s.to, err = c.features(ctx, s.set, e); err != nil {
+			return prepared{}, err
 		}
 	}
 	c.Progress(Progress{Stage: "features", Done: len(sets), Total: len(sets)})
-	if p.answers, err = planAnswers(ctx, c, p); err != nil {
+	if p.points, err = c.points(ctx); err != nil {
 		return prepared{}, err
 	}
 	p.public, err = learnPool(ctx, c, p)
 	return p, err
+}
+
+// points returns the comparison at each of its targets.
+func (c Config) points(ctx context.Context) ([]point, error) {
+	points := make([]point, len(c.Epsilons))
+	for i, e := range c.Epsilons {
+		answers, err := c.planAnswers(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		points[i] = point{Config: c, epsilon: e, answers: answers}
+	}
+	return points, nil
 }
 
 // accuracy returns the share of predictions that equal the labels.

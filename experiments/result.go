@@ -27,17 +27,21 @@ type Result struct {
 	Teachers      int     `json:"teachers"`
 	Learner       string  `json:"learner"`
 	Student       string  `json:"student"`
-	EpsilonTarget float64 `json:"epsilon_target"`
-	Delta         float64 `json:"delta"`
-	Relation      string  `json:"relation"`
-	Unit          string  `json:"unit"`
-	Seeds         int     `json:"seeds"`
+	EpsilonTarget float64 `json:"epsilon_target"` // the first of them
+	// EpsilonTargets are all targets, if there are several.
+	EpsilonTargets []float64 `json:"epsilon_targets,omitempty"`
+	Delta          float64   `json:"delta"`
+	Relation       string    `json:"relation"`
+	Unit           string    `json:"unit"`
+	Seeds          int       `json:"seeds"`
 	// Releasable says whether the whole result may leave: it is false as soon
 	// as it holds a row that protects nothing, diagnostics, or seeded noise.
 	Releasable bool    `json:"releasable"`
 	Seeded     bool    `json:"seeded"`            // all noise can be removed with the seed
 	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
 	Rows       []Row   `json:"rows"`
+	// Differences compare the private methods at each target.
+	Differences []Difference `json:"differences,omitempty"`
 
 	// EpsilonAll is what the outputs of all private methods and all seeds cost
 	// together, at the same delta.
@@ -84,13 +88,17 @@ func (r *Result) AllDeclined() bool {
 // Row is one method. Accuracy is on the test rows, mean and standard deviation
 // over seeds; Epsilon is absent where nothing was protected.
 type Row struct {
-	Method  string   `json:"method"`
-	Epsilon *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
+	Method string `json:"method"`
+	// TargetEpsilon is what was asked for; absent where the row depends on no target.
+	TargetEpsilon float64  `json:"target_epsilon,omitempty"`
+	Epsilon       *float64 `json:"epsilon,omitempty"` // upper bound, data-independent
 	// Accountant proved Epsilon, of votes: pld or rdp.
 	Accountant accountant.Method `json:"accountant,omitempty"`
 	Releasable bool              `json:"releasable"` // charged, with cryptographic noise
 	Accuracy   float64           `json:"accuracy"`
 	SD         *float64          `json:"sd,omitempty"` // absent for one seed
+	// Runs are the accuracies of all runs, if there are several.
+	Runs []float64 `json:"runs,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError   float64 `json:"standard_error,omitempty"`
 	Answered        int     `json:"answered,omitempty"`
@@ -103,7 +111,9 @@ type Row struct {
 	Probability     float64 `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64 `json:"noise_multiplier,omitempty"`
 	Seconds         float64 `json:"seconds,omitempty"` // whole, rounded up
-	Note            string  `json:"note,omitempty"`
+	// Student says what cross-validation kept, in the first run.
+	Student string `json:"student,omitempty"`
+	Note    string `json:"note,omitempty"`
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account *accountant.Schedule `json:"account,omitempty"`
 	// Charged divides the cost among the kinds of releases made.

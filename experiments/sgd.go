@@ -13,8 +13,9 @@ import (
 
 // runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and
 // scores them on the test rows of the comparison: those of the pool are for students. It
-// returns a row of each method that is wanted, over all seeds.
-func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
+// returns a row of each target, and of images that of the model without privacy, over all
+// seeds.
+func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 	if err := c.checkNoOlderModel(); err != nil {
 		return nil, err
 	}
@@ -24,15 +25,17 @@ func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	shape := recipe.ShapeOf(task)
-	var methods []string
 	var plans []recipe.Plan
 	if c.wants(DPSGD) {
-		methods = append(methods, DPSGD)
-		plans = append(plans, recipe.Plan{Recipe: recipe.Default(shape, c.named, recipe.Linear, c.Epsilon), Epsilon: c.Epsilon})
+		for _, e := range c.Epsilons {
+			plans = append(plans, recipe.Plan{Recipe: recipe.Default(shape, c.named, recipe.Linear, e), Epsilon: e})
+		}
 	}
-	if c.wants(NonPrivate) {
-		methods = append(methods, NonPrivate)
+	if c.wants(NonPrivate) && c.Task.Image.Rows > 0 {
 		plans = append(plans, recipe.Plan{Recipe: recipe.Default(shape, c.named, recipe.Linear, math.Inf(1)), NonPrivate: true})
+	}
+	if len(plans) == 0 {
+		return nil, nil
 	}
 	result, err := recipe.Run(ctx, recipe.Config{
 		Task: task, Delta: c.Delta, Plans: plans, Seeds: c.Seeds, Unit: c.Unit, Key: c.Key, Dir: c.Dir, Workers: c.Workers, Cache: c.Cache, Bayes: c.Bayes,
@@ -43,9 +46,9 @@ func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	rows := make(map[string]Row, len(methods))
-	for i, method := range methods {
-		if rows[method], err = c.modelRow(method, result.Rows[i]); err != nil {
+	rows := make([]Row, len(plans))
+	for i, plan := range plans {
+		if rows[i], err = c.modelRow(plan, result.Rows[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -53,13 +56,13 @@ func runDPSGD(ctx context.Context, c Config) (map[string]Row, error) {
 }
 
 // modelRow returns the row of a recipe's model.
-func (c Config) modelRow(method string, m recipe.Row) (Row, error) {
+func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	row := Row{
-		Method: method, Epsilon: m.Epsilon, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Steps: m.Steps,
+		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Steps: m.Steps,
 		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Bayes: m.Bayes,
 	}
-	if method == NonPrivate {
-		row.Note = "the model of " + DPSGD + " without clipping and noise"
+	if plan.NonPrivate {
+		row.Method, row.Note = NonPrivate, "the model of "+DPSGD+" without clipping and noise"
 	}
 	if c.Task.Grouped {
 		row.Note += ", trained on one row per " + c.Unit
@@ -67,7 +70,7 @@ func (c Config) modelRow(method string, m recipe.Row) (Row, error) {
 	if m.Account == nil {
 		return row, nil
 	}
-	if c.Curves {
+	if c.Curves && len(c.Epsilons) == 1 {
 		for _, p := range m.Curve {
 			row.Curve = append(row.Curve, Point{Epsilon: p.Epsilon, Accuracy: p.Accuracy})
 		}

@@ -24,6 +24,9 @@ import (
 // loses up to 4 points against a plain forest; a mean loses hardly any.
 type CrossValidation struct {
 	Candidates []Candidate // no default, see [TableCandidates]
+	// Favourite says that the first candidate is known to be best on rows of this kind: it is
+	// kept alone, unless the mean is clearly better.
+	Favourite bool
 	// Folds is the number of parts, at most one for each label; default 5.
 	Folds    int
 	Progress func(Progress) // one goroutine at a time; nil is fine
@@ -36,8 +39,13 @@ type Candidate struct {
 	Name string
 	// Fit trains on the rows of x whose label is not [Unlabelled]. It is called from
 	// several goroutines at once.
-	Fit func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error)
+	Fit fitFunc
+	// Try, if not nil, trains a quicker classifier of the same kind, by which the candidate is
+	// judged.
+	Try fitFunc
 }
+
+type fitFunc func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error)
 
 // Choice is the student that cross-validation kept.
 type Choice struct {
@@ -89,7 +97,7 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 		if err != nil {
 			return nil, err
 		}
-		kept, powers, weights = held.keep(choice)
+		kept, powers, weights = held.keep(choice, c.Favourite)
 	}
 	choice.kept = kept[0]
 	var members []member
@@ -174,7 +182,11 @@ func (c CrossValidation) holdBack(ctx context.Context, x Matrix, labels, labelle
 		for _, r := range order[from:to] {
 			rest[r] = Unlabelled
 		}
-		model, err := c.Candidates[k].fit(ctx, x, rest, classes, rand.New(rand.NewPCG(streams[t][0], streams[t][1])))
+		judged := c.Candidates[k]
+		if judged.Try != nil {
+			judged.Fit = judged.Try
+		}
+		model, err := judged.fit(ctx, x, rest, classes, rand.New(rand.NewPCG(streams[t][0], streams[t][1])))
 		if err == nil {
 			err = out.ask(k, from, to, model, asked.X)
 		}
@@ -205,7 +217,7 @@ func (h *heldBack) ask(k, from, to int, model member, x Matrix) error {
 
 // keep returns the candidates to be kept with their powers and weights, and fills in the
 // comparison.
-func (h *heldBack) keep(choice *Choice) (kept []int, powers, weights []float64) {
+func (h *heldBack) keep(choice *Choice, favourite bool) (kept []int, powers, weights []float64) {
 	best := 0
 	for k, right := range h.right {
 		choice.Right = append(choice.Right, count(right))
@@ -236,6 +248,9 @@ func (h *heldBack) keep(choice *Choice) (kept []int, powers, weights []float64) 
 		mean[i] = dense.Argmax(sum) == y
 	}
 	choice.Mean = count(mean)
+	if favourite && kept[0] == 0 && !ahead(mean, h.right[0], meanErrors) {
+		return kept[:1], powers[:1], []float64{1}
+	}
 	if ahead(h.right[best], mean, meanErrors) {
 		return []int{best}, []float64{alone}, []float64{1}
 	}

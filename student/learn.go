@@ -9,35 +9,104 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// MaxSpread is how many rows of a pool [Learn] spreads labels over. Time grows with the
-// square of them, and what more rows add is small.
-const MaxSpread = 6000
+// MaxSpread is how many rows of a pool a [Learner] spreads labels over, and how many
+// questions it can choose. Time grows with the square of them, and what more rows add is
+// small.
+const MaxSpread = 10_000
 
-// Learn trains the student of a pool that nobody knows anything about: it compares those of
-// [TableCandidates] by [CrossValidation], on the released labels alone. Labels are spread
-// over all labelled rows and, of a large pool, a random part of the others, [MaxSpread] in
-// all. The same arguments and random stream give the same student.
-func Learn(ctx context.Context, x Matrix, labels []int, classes int, progress func(Progress), rnd *rand.Rand) (*Choice, error) {
-	labelled, err := check(x, labels, classes)
-	if err != nil {
+// Learner trains students of one pool. It holds what is learned from public rows without
+// labels, which all of them share. It is immutable; methods may be called concurrently if
+// progress allows it.
+type Learner struct {
+	x      Matrix
+	rows   []int // of x, that labels are spread over
+	pool   *Pool
+	images bool
+	report func(Progress)
+}
+
+// LearnerConfig says what is known of a pool.
+type LearnerConfig struct {
+	// Images says that rows are features of images. Images that look alike are of one class,
+	// so [ImageCandidates] are compared; otherwise [TableCandidates].
+	Images bool
+	// Labelled are rows that have labels already, of which no more than [MaxSpread] count.
+	Labelled []int
+	Progress func(Progress) // nil is fine
+}
+
+// NewLearner learns from x, one row per public example, which it retains. Labels will be
+// spread over the labelled rows and, of a large pool, a random part of the others,
+// [MaxSpread] in all.
+func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) (*Learner, error) {
+	if err := checkMatrix(x); err != nil {
 		return nil, err
 	}
-	rows := partOf(x.Rows, labelled, rnd)
-	pool, err := NewPool(ctx, dense.Pick(x, rows), Config{Progress: progress}, rnd)
-	if err != nil {
-		return nil, err
+	if c.Progress == nil {
+		c.Progress = func(Progress) {}
 	}
-	candidates := TableCandidates(pool)
-	last := &candidates[len(candidates)-1]
-	fit := last.Fit
-	last.Fit = func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-		of := make([]int, len(rows))
-		for i, r := range rows {
+	l := &Learner{x: x, rows: partOf(x.Rows, c.Labelled, rnd), images: c.Images, report: c.Progress}
+	part := x
+	if len(l.rows) < x.Rows {
+		part = dense.Pick(x, l.rows)
+	}
+	var err error
+	l.pool, err = NewPool(ctx, part, Config{Progress: c.Progress}, rnd)
+	return l, err
+}
+
+// Select returns m different rows to ask about, as [Pool.Select] does, of those that labels
+// are spread over.
+func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
+	chosen, err := l.pool.Select(ctx, m, rnd)
+	for i, r := range chosen {
+		chosen[i] = l.rows[r]
+	}
+	return chosen, err
+}
+
+// Fit trains the student of released labels, one entry for each row of the pool, a class or
+// [Unlabelled]: it compares candidates by [CrossValidation] on these labels alone. The same
+// labels and random stream give the same student.
+func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
+	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
+	if l.images {
+		c.Candidates, c.Favourite = ImageCandidates(l.pool), true
+	}
+	for i := range c.Candidates {
+		if k := &c.Candidates[i]; k.Name == LabelSpreading {
+			k.Fit, k.Try = l.ofRows(k.Fit), l.ofRows(k.Try)
+		}
+	}
+	return c.Fit(ctx, l.x, labels, classes, rnd)
+}
+
+// ofRows returns a fit that is given the labels of the rows of its pool alone.
+func (l *Learner) ofRows(fit fitFunc) fitFunc {
+	if fit == nil {
+		return nil
+	}
+	return func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+		of := make([]int, len(l.rows))
+		for i, r := range l.rows {
 			of[i] = labels[r]
 		}
 		return fit(ctx, x, of, classes, rnd)
 	}
-	return CrossValidation{Candidates: candidates, Progress: progress}.Fit(ctx, x, labels, classes, rnd)
+}
+
+// Learn trains the student of a pool: [NewLearner] and [Learner.Fit] in one, for labels that
+// are there already.
+func Learn(ctx context.Context, x Matrix, labels []int, classes int, c LearnerConfig, rnd *rand.Rand) (*Choice, error) {
+	var err error
+	if c.Labelled, err = check(x, labels, classes); err != nil {
+		return nil, err
+	}
+	l, err := NewLearner(ctx, x, c, rnd)
+	if err != nil {
+		return nil, err
+	}
+	return l.Fit(ctx, labels, classes, rnd)
 }
 
 // partOf returns at most MaxSpread of n rows, ascending, the labelled ones first of all.

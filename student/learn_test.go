@@ -12,7 +12,7 @@ import (
 func TestAPartOfALargePool(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	labelled := []int{5, 8000, 19_999}
-	rows := partOf(20_000, labelled, rnd)
+	rows := partOf(30_000, labelled, rnd)
 	require.Len(t, rows, MaxSpread)
 	require.True(t, slices.IsSorted(rows))
 	require.Len(t, slices.Compact(slices.Clone(rows)), MaxSpread)
@@ -23,7 +23,7 @@ func TestAPartOfALargePool(t *testing.T) {
 	for i := range many {
 		many[i] = 2 * i
 	}
-	rows = partOf(20_000, many, rnd)
+	rows = partOf(30_000, many, rnd)
 	require.Len(t, rows, MaxSpread)
 	for _, r := range rows {
 		require.Zero(t, r%2)

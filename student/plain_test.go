@@ -50,7 +50,7 @@ func TestPlainModelsSayWhatTheClassifierSays(t *testing.T) {
 			}
 		})
 	}
-	choice, err := student.Learn(t.Context(), x, labels, 3, nil, stream(5))
+	choice, err := student.Learn(t.Context(), x, labels, 3, student.LearnerConfig{}, stream(5))
 	require.NoError(t, err)
 	p := choice.Model.(plain.Describer).Plain()
 	require.Len(t, p.Mean.Members, len(choice.Kept))

@@ -3,8 +3,6 @@ package student
 import (
 	"context"
 
-	"gonum.org/v1/gonum/blas/blas32"
-
 	"github.com/pate-go/pate/internal/dense"
 )
 
@@ -61,14 +59,8 @@ func (g *graph) step(out []float32, f Matrix, i int) {
 		return
 	}
 	clear(out)
-	sum := blas32.Vector{N: len(out), Data: out, Inc: 1}
 	for e := from; e < to; e++ {
-		row := dense.Row(f, int(g.to[e]))
-		w := alpha * g.weight[e]
-		if len(out) >= 8 {
-			blas32.Axpy(w, blas32.Vector{N: len(row), Data: row, Inc: 1}, sum)
-			continue
-		}
+		w, row := alpha*g.weight[e], dense.Row(f, int(g.to[e]))
 		for c, v := range row[:len(out)] {
 			out[c] += w * v
 		}

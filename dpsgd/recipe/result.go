@@ -86,6 +86,8 @@ type Row struct {
 	Releasable bool     `json:"releasable"`
 	Accuracy   float64  `json:"accuracy"`
 	SD         *float64 `json:"sd,omitempty"` // absent for one seed
+	// Runs are the accuracies of all runs, if there are several.
+	Runs []float64 `json:"runs,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`

@@ -133,6 +133,7 @@ func mean(runs []Row) Row {
 	if len(runs) > 1 {
 		sum := 0.0
 		for _, r := range runs {
+			row.Runs = append(row.Runs, r.Accuracy)
 			sum += (r.Accuracy - row.Accuracy) * (r.Accuracy - row.Accuracy)
 		}
 		sd := math.Sqrt(sum / (n - 1))

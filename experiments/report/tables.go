@@ -15,19 +15,35 @@ func Table(r *experiments.Result) table.Table {
 		Header: []string{"method", "ε", "test %", "±", "sd", "labels", "right %", "noise", "s"},
 		Left:   []bool{true},
 	}
+	several := len(r.EpsilonTargets) > 1
+	if several { // which target a row without an ε belongs to
+		t.Header, t.Left = append([]string{"at ε"}, t.Header...), []bool{false, true}
+	}
 	for _, row := range r.Rows {
-		t.Rows = append(t.Rows, []string{
+		cells := []string{
 			row.Method, epsilonCell(row), percent(row.Accuracy), errorCell(row), sdCell(row), labelsCell(row),
 			labelAccuracyCell(row), noiseCell(row), secondsCell(row),
-		})
+		}
+		if several {
+			cells = append([]string{targetCell(row)}, cells...)
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
+}
+
+// targetCell is empty for rows that depend on no target.
+func targetCell(row experiments.Row) string {
+	if row.TargetEpsilon == 0 {
+		return ""
+	}
+	return number.Exact(row.TargetEpsilon)
 }
 
 // Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "standard_error", "sd", "answered", "asked", "label_accuracy",
-		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "seconds", "releasable"}}
+		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "seconds", "releasable"}}
 	for _, row := range r.Rows {
 		cell := func(x float64) string {
 			if x == 0 {
@@ -45,7 +61,7 @@ func Records(r *experiments.Result) table.Table {
 			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), cell(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
 			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
-			cell(row.NoiseMultiplier), cell(row.Seconds), strconv.FormatBool(row.Releasable),
+			cell(row.NoiseMultiplier), cell(row.TargetEpsilon), row.Student, cell(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t

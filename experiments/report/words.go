@@ -41,11 +41,33 @@ func Footnotes(r *experiments.Result) string {
 	if r.EpsilonAll > 0 {
 		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", claim(r.EpsilonAll))
 	}
+	b.WriteString(Verdicts(r))
+	said := map[string]bool{}
 	for _, row := range r.Rows {
-		if row.Note != "" {
-			fmt.Fprintf(&b, "%s: %s.\n", row.Method, table.Printable(row.Note))
+		if line := fmt.Sprintf("%s: %s.\n", row.Method, table.Printable(row.Note)); row.Note != "" && !said[line] {
+			said[line] = true
+			b.WriteString(line)
 		}
 	}
 	b.WriteString(Warning(r) + "\n")
+	return b.String()
+}
+
+// Verdicts says in words which private methods can be told apart at each target.
+func Verdicts(r *experiments.Result) string {
+	var b strings.Builder
+	for _, d := range r.Differences {
+		if d.Better == d.B { // from the better one's side
+			d.A, d.B, d.Mean, d.Low, d.High = d.B, d.A, -d.Mean, -d.High, -d.Low
+		}
+		if len(r.EpsilonTargets) > 1 {
+			fmt.Fprintf(&b, "at ε %s ", number.Exact(d.TargetEpsilon))
+		}
+		word := "is better than"
+		if d.Better == "" {
+			word = "cannot be told from"
+		}
+		fmt.Fprintf(&b, "%s %s %s: %+.1f points, %+.1f to %+.1f.\n", d.A, word, d.B, 100*d.Mean, 100*d.Low, 100*d.High)
+	}
 	return b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
@@ -116,7 +115,7 @@ func writeAccounts(dir string, r *experiments.Result) error {
 		if err != nil {
 			return fmt.Errorf("report: %s: %w", row.Method, err)
 		}
-		name, mode := AccountFile(strings.ReplaceAll(row.Method, "/", "-"), r.Seeded)
+		name, mode := AccountFile(experiments.FileName(row.Method, row.TargetEpsilon, len(r.EpsilonTargets) > 1), r.Seeded)
 		if err := durable.WriteBytes(filepath.Join(dir, name), mode, append(data, '\n')); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}

@@ -59,11 +59,7 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("published: %w", err)
 	}
-	progress := c.Progress
-	if progress == nil {
-		progress = func(student.Progress) {}
-	}
-	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), progress, stream(c.Labels))
+	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), student.LearnerConfig{Images: c.Schema.Image.Rows > 0, Progress: c.Progress}, stream(c.Labels))
 	if err != nil {
 		return nil, fmt.Errorf("published: %w", err)
 	}

@@ -53,16 +53,16 @@ func DefaultFeatures(kind dataset.Kind, image dataset.Shape, learner string) str
 	}
 }
 
-// defaultLearner returns the learner for rows of a kind. For tables it is the one that loses
-// least where it loses: on development splits of letter, optdigits, abalone, Adult and
-// Diabetes forests, boosters and kernel ridge are within a point or two of each other, with
-// kernel ridge ahead, but on tables with long tails or rare classes kernel ridge falls behind
-// by ten.
-func defaultLearner(s *dataset.Schema) (learner, reason string) {
+// DefaultLearner returns the learner for tables, images or other features, and why. For
+// tables it is the one that loses least where it loses: on development splits of letter,
+// optdigits, abalone, Adult and Diabetes forests, boosters and kernel ridge are within a
+// point or two of each other, with kernel ridge ahead, but on tables with long tails or rare
+// classes kernel ridge falls behind by ten.
+func DefaultLearner(table bool, image dataset.Shape) (learner, reason string) {
 	switch {
-	case s.Encoder != nil:
+	case table:
 		return Forest, "for tables"
-	case s.Image != dataset.Shape{}:
+	case image != dataset.Shape{}:
 		return KernelRidge, "for images"
 	}
 	return KernelRidge, "for features"

@@ -116,7 +116,7 @@ func (t *task) readPublic(ctx context.Context) error {
 	}
 	name, why := t.Learner, "as given"
 	if name == "" {
-		name, why = defaultLearner(schema)
+		name, why = DefaultLearner(schema.Encoder != nil, schema.Image)
 	}
 	feature := t.Features
 	if feature == "" {

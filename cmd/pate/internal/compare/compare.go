@@ -22,7 +22,7 @@ import (
 // compareFlags are the flags of `pate compare`.
 type compareFlags struct {
 	shell.DataFlags
-	epsilon  float64
+	epsilon  string
 	seeds    int
 	methods  string
 	out      string
@@ -37,13 +37,17 @@ func New(g *shell.Globals) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "PATE and DP-SGD on one task, at one epsilon",
+		Short: "PATE and DP-SGD on one task, at one epsilon or several",
 		Long: `Train teachers on disjoint parts of the private data, let them vote on public
 examples, release noisy labels, train a student on them; beside it train a model
 by DP-SGD, as pate dpsgd does, on the same private data. Both at the same epsilon and
-delta, scored on the same test rows. Three rows that protect nothing
-show where accuracy is lost: the model without privacy, the teachers' vote
-without noise, a student on true labels.
+delta, scored on the same test rows. Teachers and student are those of pate publish.
+Rows that protect nothing show where accuracy is lost: the model without privacy (of
+a table also boosted trees), the teachers' vote without noise, a student on true labels
+of the same queries, and the most frequent class.
+
+With several epsilons each is a run and a budget of its own, not a part of a larger
+one. Features and teachers are made once for all of them.
 
 Stability methods, which release the plurality where many votes would have to move
 and refuse elsewhere, are run when they are named and are not part of "all": for the
@@ -59,6 +63,7 @@ the same command; without it nothing is kept, the ledgers included.
 ` + shell.BayesHelp,
 		Example: `  pate compare                                  # MNIST, about two minutes
   pate compare --epsilon 1 --seeds 3 --out run  # mean of three, with a report
+  pate compare --epsilon 0.25,0.5,1,2,4,8 --seeds 3 --out sweep
   pate compare --data fashion-mnist             # Debian: dataset-fashion-mnist
   pate compare --data patients.csv --label outcome --unit patient_id`,
 		Args: cobra.NoArgs,
@@ -66,24 +71,28 @@ the same command; without it nothing is kept, the ledgers included.
 	}
 	flags := cmd.Flags()
 	f.DataFlags.Add(flags)
-	flags.Float64Var(&f.epsilon, "epsilon", 2, "target of every private method")
+	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method, or several with commas: a run each")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
 	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
 	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
-	flags.StringVar(&f.learner, "learner", experiments.KernelRidge, "what the teachers are: "+strings.Join(experiments.Learners(), ", "))
+	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
 	f.bayes.Add(flags)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
-		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"),
+		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"), "epsilon": shell.Anything(),
 	})
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
 	return cmd
 }
 
 func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
+	targets, err := shell.Targets(f.epsilon)
+	if err != nil {
+		return shell.UsageError("", err)
+	}
 	task, err := f.Task()
 	if err != nil {
 		return err
@@ -94,7 +103,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 			fmt.Sprintf("use --delta %.0e or less", 0.1/float64(n)), "privacy")
 	}
 	cfg := experiments.Config{
-		Task: task, Epsilon: f.epsilon, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
+		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
 		Features: f.features, Teachers: f.teachers, Unit: f.unitName(),
 	}
 	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
@@ -124,7 +133,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 
 // runIn runs the comparison in its folder and prints the result.
 func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experiments.Config) (*experiments.Result, error) {
-	id, err := f.identity(g)
+	id, err := f.identity(g, cfg.Epsilons)
 	if err != nil {
 		return nil, err
 	}
@@ -202,25 +211,28 @@ func methodNames(r *experiments.Result) []string {
 }
 
 // Identity says what the run is a function of.
-func (f compareFlags) identity(g *shell.Globals) (experiments.Identity, error) {
+func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments.Identity, error) {
 	data, err := f.DataFlags.Identity()
 	if err != nil {
 		return experiments.Identity{}, err
 	}
 	id := experiments.Identity{
 		Schema: "pate.run/1", Data: data, Split: f.Split,
-		Epsilon: f.epsilon, Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
+		Epsilon: targets[0], Delta: g.Delta, Seeds: f.seeds, Learner: f.learner, Features: f.features,
 		Teachers: f.teachers, Methods: f.methodList(), Quick: f.Quick, Bayes: strings.Join(f.bayes.Words(), " "),
+	}
+	if len(targets) > 1 {
+		id.Epsilons = targets
 	}
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	id.Command = f.command(g)
+	id.Command = f.command(g, targets)
 	return id, nil
 }
 
 // command returns the command line that repeats the run.
-func (f compareFlags) command(g *shell.Globals) string {
+func (f compareFlags) command(g *shell.Globals, targets []float64) string {
 	words := []string{"pate compare"}
 	add := func(changed bool, format string, args ...any) {
 		if changed {
@@ -241,10 +253,10 @@ func (f compareFlags) command(g *shell.Globals) string {
 	for _, w := range f.Columns.Words() {
 		add(true, "%s", w)
 	}
-	add(true, "--epsilon %v --delta %v", f.epsilon, g.Delta)
+	add(true, "--epsilon %s --delta %v", shell.TargetsText(targets), g.Delta)
 	add(f.seeds != 1, "--seeds %d", f.seeds)
 	add(f.methods != "all", "--methods %s", f.methods)
-	add(f.learner != experiments.KernelRidge, "--learner %s", f.learner)
+	add(f.learner != "", "--learner %s", f.learner)
 	add(f.teachers != 0, "--teachers %d", f.teachers)
 	add(f.features != "", "--features %s", f.features)
 	add(f.Split != string(dataset.Literature), "--split %s", f.Split)

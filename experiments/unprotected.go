@@ -1,0 +1,109 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"time"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/trees"
+)
+
+// runUnprotected trains what protects nothing and needs no teachers: so that nobody takes a
+// weak model for the price of privacy.
+func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
+	var rows []Row
+	if c.wants(Majority) {
+		rows = append(rows, Row{Method: Majority, Accuracy: majorityAccuracy(c.Task), Note: "always the most frequent class of the private rows"})
+	}
+	var x, test teachers.Matrix
+	fit := func(method, note string, learner teachers.Learner) error {
+		start := time.Now()
+		c.Progress(Progress{Stage: method, Total: 1})
+		if x.Rows == 0 {
+			var err error
+			if x, test, err = c.plainFeatures(ctx); err != nil {
+				return err
+			}
+		}
+		data := teachers.Dataset{X: x, Y: c.Task.Private.Y, Classes: len(c.Task.Classes)}
+		model, err := learner.Fit(ctx, data, rand.New(c.Key.Derive(method).Stream()))
+		if err != nil {
+			return fmt.Errorf("experiments: %s: %w", method, err)
+		}
+		row := Row{Method: method, Note: note}
+		if row.Accuracy, err = score(model.Predict, test, c.Task.Test.Y); err != nil {
+			return err
+		}
+		row.Seconds = time.Since(start).Seconds()
+		rows = append(rows, row)
+		c.Progress(Progress{Stage: method, Done: 1, Total: 1})
+		return nil
+	}
+	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
+		// The optimum itself, as steps of fixed length stop short of it on columns of
+		// different kinds.
+		linear := teachers.Softmax{L2: 1 / float64(c.Task.Private.Len()), Iterations: linearIterations}
+		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", linear); err != nil {
+			return nil, err
+		}
+	}
+	if c.wants(BoostedTrees) {
+		if err := fit(BoostedTrees, "boosted trees on all private rows", trees.Booster{}); err != nil {
+			return nil, err
+		}
+	}
+	runtime.GC()
+	return rows, nil
+}
+
+// linearIterations is enough for logistic regression on tables to stop by itself.
+const linearIterations = 300
+
+// plainFeatures returns what models without privacy learn from: rows as they are, or what
+// --features says.
+func (c Config) plainFeatures(ctx context.Context) (x, test teachers.Matrix, err error) {
+	e, err := features.Named(c.Features, c.Task.Image)
+	if err != nil {
+		return x, test, err
+	}
+	if x, err = c.features(ctx, c.Task.Private, e); err != nil {
+		return x, test, err
+	}
+	test, err = c.features(ctx, c.Task.Test, e)
+	return x, test, err
+}
+
+// features computes the features of rows. Rows that stay as they are are not copied.
+func (c Config) features(ctx context.Context, set dataset.Set, e features.Extractor) (teachers.Matrix, error) {
+	if _, raw := e.(features.Raw); raw {
+		return set.X, nil
+	}
+	x, err := features.Apply(ctx, set, e, c.Workers)
+	if err != nil {
+		return x, fmt.Errorf("experiments: %w", err)
+	}
+	return x, nil
+}
+
+// majorityAccuracy returns how often the most frequent class of the private rows is right.
+func majorityAccuracy(t dataset.Task) float64 {
+	counts := make([]int, len(t.Classes))
+	most := 0
+	for _, y := range t.Private.Y {
+		if counts[y]++; counts[y] > counts[most] || counts[y] == counts[most] && y < most {
+			most = y
+		}
+	}
+	right := 0
+	for _, y := range t.Test.Y {
+		if y == most {
+			right++
+		}
+	}
+	return float64(right) / float64(len(t.Test.Y))
+}
