@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -117,4 +119,30 @@ func (l Law) Missed(share float64) float64 {
 		return math.Max(0, log/math.Log(l.Gamma)) // no -0
 	}
 	return math.Max(0, math.Expm1(-l.Eta*log)/math.Expm1(-l.Eta*math.Log(l.Gamma)))
+}
+
+// Quantile returns the least number of runs that is not exceeded with this probability, in
+// (0, 1), up to rounding. It is for people who plan how long a search may take.
+func (l Law) Quantile(probability float64) int64 {
+	if l.Mean != 0 {
+		law := distuv.Poisson{Lambda: l.Mean}
+		k := int64(0)
+		for step := int64(1) << 40; step > 0; step /= 2 {
+			if k+step < 1<<40 && law.CDF(float64(k+step-1)) < probability {
+				k += step
+			}
+		}
+		return k
+	}
+	first := 1.0 / -math.Log(l.Gamma)
+	if l.Eta != 0 {
+		first = l.Eta / math.Expm1(-l.Eta*math.Log(l.Gamma))
+	}
+	p := first * (1 - l.Gamma) // of one run
+	k := int64(1)
+	for sum := p; sum < probability && p > 1e-18; sum += p {
+		p *= (1 - l.Gamma) * (float64(k) + l.Eta) / float64(k+1)
+		k++
+	}
+	return k
 }

@@ -59,7 +59,7 @@ func probabilities(l Law, n int) []float64 {
 // What the laws say of themselves follows from their probabilities.
 func TestLawsSayWhatTheyAre(t *testing.T) {
 	for _, l := range laws(t) {
-		p := probabilities(l, 200_000)
+		p := probabilities(l, 60_000)
 		sum, mean, missed := 0.0, 0.0, 0.0
 		for k, x := range p {
 			sum, mean, missed = sum+x, mean+float64(k)*x, missed+x*math.Pow(0.8, float64(k))
@@ -68,7 +68,22 @@ func TestLawsSayWhatTheyAre(t *testing.T) {
 		assert.InEpsilon(t, mean, l.Expected(), 1e-9, l)
 		assert.InDelta(t, missed, l.Missed(0.2), 1e-9, l)
 		assert.InDelta(t, p[0], l.Missed(1), 1e-12, l)
-		assert.NoError(t, l.Event(accountant.PureDP{Epsilon: 1}).Validate(), l)
+		for _, share := range []float64{0.01, 0.5, 0.99} {
+			at, below := l.Quantile(share), 0.0
+			for _, x := range p[:at] {
+				below += x
+			}
+			assert.Less(t, below, share+1e-12, l)
+			assert.GreaterOrEqual(t, below+p[at], share-1e-12, l)
+		}
+		switch run := (accountant.PureDP{Epsilon: 1}); e := l.Event(run).(type) {
+		case accountant.PoissonSelection:
+			assert.Equal(t, accountant.PoissonSelection{Mean: l.Expected(), Event: run}, e)
+		case accountant.Selection:
+			assert.Equal(t, accountant.Selection{Eta: l.Eta, Gamma: l.Gamma, Event: run}, e)
+		default:
+			t.Errorf("%v is charged as %#v", l, e)
+		}
 	}
 }
 

@@ -148,6 +148,13 @@ func TestNothingRunsUncharged(t *testing.T) {
 	other.Relation = accountant.ReplaceOne
 	_, err = Select(context.Background(), other, reserve(t, s.Law.Event(s.Event), 1, ledger.SecretNoise)[0], secret)
 	require.ErrorIs(t, err, ledger.ErrUnfit)
+	tight, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 9, Delta: 1e-5, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest})
+	require.NoError(t, err)
+	defer tight.Close()
+	r, err := tight.Reserve(s.Law.Event(s.Event))
+	require.NoError(t, err)
+	_, err = Select(context.Background(), s, r, secret)
+	require.ErrorIs(t, err, ledger.ErrUnfit, "loss distributions may claim there")
 	for name, change := range map[string]func(*Search){
 		"law": func(s *Search) { s.Law = Law{} }, "settings": func(s *Search) { s.Settings = 0 }, "event": func(s *Search) { s.Event = nil },
 		"bad event": func(s *Search) { s.Event = accountant.PureDP{Epsilon: math.NaN()} }, "relation": func(s *Search) { s.Relation = 0 },

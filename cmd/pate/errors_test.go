@@ -197,6 +197,8 @@ tune --data blobs.csv --label kind --plan --score secret
 tune --data blobs.csv --label kind --plan --score-noise 3
 tune --data blobs.csv --label kind --plan --score private --score-share 1
 tune --data blobs.csv --label kind --plan --epsilon 0
+tune --data blobs.csv --label kind --plan --epsilon 0.1 --score private --score-noise 0.5
+tune --data blobs.csv --label kind --unit-name record --ledger beside.jsonl --epsilon 1 --spend 2 --out new
 tune --data blobs.csv --label kind --plan --delta 0.5
 tune --data blobs.csv --label kind --plan --steps -3
 tune --data blobs.csv --label kind --plan --out new

@@ -171,6 +171,41 @@ func (j *job) settle(ctx context.Context, s *state) (*release.Book, error) {
 	return file.Open(ctx, account)
 }
 
+// TryLedger checks, before anything is written, that a new run fits the shared ledger, which
+// may not be there yet: the error is the one that Run would return.
+func (c Config) TryLedger(ctx context.Context, fresh bool) error {
+	j, err := c.newJob()
+	if err != nil {
+		return err
+	}
+	var l *ledger.Ledger
+	if fresh {
+		if l, err = release.Trial(j.Shared.Account); err != nil {
+			return err
+		}
+		defer l.Close()
+	} else {
+		book, err := j.Shared.File.Open(ctx, j.Shared.Account)
+		if err != nil {
+			return err
+		}
+		defer book.Close()
+		l = book.Ledger
+	}
+	price, err := j.priceOn(ctx, l)
+	if err != nil {
+		return err
+	}
+	run, err := j.event(price.Noise)
+	if err != nil {
+		return err
+	}
+	if err := l.Try(j.Law.Event(run)); err != nil {
+		return fmt.Errorf("tuned: %w", err)
+	}
+	return nil
+}
+
 // price settles what the search costs: for its epsilon, or for what is left of a ledger.
 func (j *job) price(ctx context.Context, shared *ledger.Ledger, s *state) error {
 	if s.Price.Noise != 0 {
@@ -184,15 +219,18 @@ func (j *job) price(ctx context.Context, shared *ledger.Ledger, s *state) error 
 		}
 	}
 	var err error
-	if j.Epsilon != 0 {
-		s.Price, err = j.quote(ctx)
-	} else {
-		s.Price, err = j.priceOfRest(ctx, shared)
-	}
-	if err != nil {
+	if s.Price, err = j.priceOn(ctx, shared); err != nil {
 		return err
 	}
-	return j.save(*s)
+	return j.save(state{ID: s.ID, Price: s.Price})
+}
+
+// priceOn returns the price for an epsilon, or for what is left of a ledger.
+func (j *job) priceOn(ctx context.Context, shared *ledger.Ledger) (tune.Price, error) {
+	if j.Epsilon != 0 {
+		return j.quote(ctx)
+	}
+	return j.priceOfRest(ctx, shared)
 }
 
 // priceOfRest returns the price of a search that takes all that is left of a ledger.

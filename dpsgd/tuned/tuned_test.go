@@ -197,7 +197,15 @@ func TestSharedLedger(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, first.Epsilon, 4.0)
 	cfg.Epsilon, cfg.Dir = 0, t.TempDir()
-	rest, err := Run(context.Background(), cfg)
+	killed := errors.New("killed")
+	_, err = Run(crash.With(context.Background(), func(place string) error {
+		if place == "reserved" {
+			return killed
+		}
+		return nil
+	}), cfg)
+	require.ErrorIs(t, err, killed)
+	rest, err := Run(context.Background(), cfg) // with the noise that was charged, although nothing is left now
 	require.NoError(t, err)
 	require.Equal(t, epsilonOf(t, rest.Account, cfg.Delta), rest.Epsilon)
 	require.Less(t, rest.Epsilon, 8.0)
@@ -223,6 +231,60 @@ func TestPrivateRowsChooseByUnit(t *testing.T) {
 	require.Equal(t, 1, train.Len()-trainLess.Len()+choose.Len()-chooseLess.Len())
 	require.Subset(t, train.Units, trainLess.Units)
 	require.Subset(t, choose.Units, chooseLess.Units)
+
+	cfg := config(t, tune.Law{Mean: 2})
+	cfg.Private = &Private{0.5, 5}
+	units := make([]string, cfg.Task.Private.Len())
+	for i := range units {
+		units[i] = fmt.Sprint("unit ", i/4)
+	}
+	cfg.Task.Private.Units = units
+	j, err := cfg.newJob()
+	require.NoError(t, err)
+	require.Equal(t, len(units)/4, j.choose.Len()+j.inner.Private.Len(), "one row of each unit")
+}
+
+// The number of right answers on private rows has the noise that is charged for it. False
+// alarm: below 1e-9.
+func TestScoresOfPrivateRowsAreNoised(t *testing.T) {
+	cfg := config(t, tune.Law{Mean: 3})
+	cfg.Private = &Private{0.5, 6}
+	r, err := Run(context.Background(), cfg)
+	require.NoError(t, err)
+	require.NotNil(t, r.Chosen)
+	m, err := recipe.OpenModel(filepath.Join(cfg.Dir, ModelFile))
+	require.NoError(t, err)
+	j, err := cfg.newJob()
+	require.NoError(t, err)
+	classes, err := m.Predict(context.Background(), j.choose)
+	require.NoError(t, err)
+	accuracy, known := m.Accuracy(classes, j.choose)
+	require.True(t, known)
+	right, squares := accuracy*float64(j.choose.Len()), 0.0
+	const n = 2000
+	for i := range uint64(n) {
+		score, err := j.score(context.Background(), m, recipe.Row{}, dpsgd.SeedKey(9).Derive("run", i))
+		require.NoError(t, err)
+		squares += (score - right) * (score - right) / n
+	}
+	require.InDelta(t, 36, squares, 6.5*36*math.Sqrt(2.0/n))
+	event, err := j.event(5)
+	require.NoError(t, err)
+	require.Equal(t, accountant.Composed{Events: []accountant.Event{j.plans[0].Event(5), accountant.DiscreteGaussian{Sigma: 6, Sensitivity: 1}}}, event)
+}
+
+// A training that charged less than the search counts on is no run of it.
+func TestRunsChargeWhatTheSearchCountsOn(t *testing.T) {
+	a, b := accountant.Gaussian{NoiseMultiplier: 3}, accountant.Gaussian{NoiseMultiplier: 4}
+	both := accountant.Composed{Events: []accountant.Event{a, b}}
+	add := func(events ...accountant.Event) *accountant.Schedule {
+		return &accountant.Schedule{Relation: accountant.AddRemove, Events: events}
+	}
+	require.NoError(t, isCharged(a, add(a)))
+	require.NoError(t, isCharged(both, add(a, b)))
+	require.Error(t, isCharged(both, add(a)))
+	require.Error(t, isCharged(a, add(b)))
+	require.Error(t, isCharged(a, &accountant.Schedule{Relation: accountant.ReplaceOne, Events: []accountant.Event{a}}))
 }
 
 // Settings whose runs cost differently are refused, and so is what cannot be a Config.

@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -30,6 +31,8 @@ type planned struct {
 	Epsilon  float64 `json:"epsilon"`
 	Noise    float64 `json:"noise_multiplier"`
 	Ratio    float64 `json:"noise_ratio"`
+	// Most is how many runs 99 searches of 100 do not exceed.
+	Most int64 `json:"runs_99"`
 	// OneEpsilon is what one run with this noise costs.
 	OneEpsilon float64 `json:"untuned_epsilon"`
 	// Missed is the chance that a given setting is not run, and None that nothing is.
@@ -58,7 +61,7 @@ func printPlan(ctx context.Context, g *shell.Globals, cfg tuned.Config, runs flo
 			p.OneNoise, p.Advice = price.OneNoise, advice(price, len(cfg.Settings))
 		}
 		p.Laws = append(p.Laws, planned{
-			Law: law.String(), Expected: law.Expected(), Epsilon: price.Epsilon, Noise: price.Noise, Ratio: price.Ratio(),
+			Law: law.String(), Expected: law.Expected(), Epsilon: price.Epsilon, Noise: price.Noise, Ratio: price.Ratio(), Most: law.Quantile(0.99),
 			OneEpsilon: price.OneEpsilon, Missed: law.Missed(1 / float64(len(cfg.Settings))), None: law.Missed(1),
 		})
 	}
@@ -77,16 +80,20 @@ func (p plan) print(g *shell.Globals) error {
 		}
 		return number.Digits(x, n)
 	}
-	t := table.Table{Header: []string{"law", "runs expected", "ε", "noise", "× untuned", "ε of one run", "setting missed", "no run"}, Left: []bool{true}}
+	t := table.Table{Header: []string{"law", "runs", "99 %", "noise", "× untuned", "ε of one run", "missed", "none"}, Left: []bool{true}}
 	if exact {
-		t.Header = []string{"law", "expected_runs", "epsilon", "noise_multiplier", "noise_ratio", "untuned_epsilon", "missed", "none"}
+		t.Header = []string{"law", "expected_runs", "runs_99", "noise_multiplier", "noise_ratio", "untuned_epsilon", "missed", "none", "epsilon"}
 	}
 	for _, l := range p.Laws {
-		t.Rows = append(t.Rows, []string{l.Law, digits(l.Expected, 4), shell.FormatUp(l.Epsilon, exact), digits(l.Noise, 4), digits(l.Ratio, 3),
-			shell.FormatUp(l.OneEpsilon, exact), digits(l.Missed, 2), digits(l.None, 2)})
+		cells := []string{l.Law, digits(l.Expected, 4), strconv.FormatInt(l.Most, 10), digits(l.Noise, 4), digits(l.Ratio, 3),
+			shell.FormatUp(l.OneEpsilon, exact), digits(l.Missed, 2), digits(l.None, 2)}
+		if exact {
+			cells = append(cells, number.Exact(l.Epsilon))
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	if format == table.Text {
-		fmt.Fprintf(g.Stdout, "%d settings, δ = %s; one run without a choice has noise ×%s\n\n", len(p.Settings), number.Exact(p.Delta), number.Digits(p.OneNoise, 4))
+		fmt.Fprintf(g.Stdout, "%d settings, ε = %s, δ = %s; one run without a choice has noise ×%s\n\n", len(p.Settings), number.Exact(p.Epsilon), number.Exact(p.Delta), number.Digits(p.OneNoise, 4))
 	}
 	if err := t.Write(g.Stdout, format); err != nil || exact {
 		return err
@@ -117,6 +124,6 @@ func advice(p tune.Price, settings int) string {
 	if missed := p.Law.Missed(1 / float64(settings)); settings > 1 && missed > 0.5 {
 		fmt.Fprintf(&b, "A given setting is not even tried with a chance of %s: name fewer settings, or more --runs. ", number.Digits(missed, 2))
 	}
-	b.WriteString("Nothing was spent.")
+	b.WriteString("runs: expected; 99 %: not exceeded in 99 of 100 searches. missed, none: chances that a given setting, or nothing, is run. Nothing was spent.")
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/tuned"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // run carries out the command.
@@ -33,8 +35,9 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		Task: task, Delta: g.Delta, Epsilon: f.epsilon, Unit: f.unitWord(),
 		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
 	}
+	fresh := false
 	if f.ledger != "" {
-		if cfg.Shared, err = f.shared(cmd, g); err != nil {
+		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {
 			return err
 		}
 		cfg.Delta, cfg.Epsilon = cfg.Shared.Account.Delta, f.spend
@@ -66,7 +69,17 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		return explain(printPlan(cmd.Context(), g, cfg, runs))
 	}
 	if !f.noCache {
-		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
+		var once sync.Once // a line for each run would tell how many there were
+		cfg.Cache = &features.Cache{Warn: func(err error) { once.Do(func() { g.Logf("%v", err) }) }}
+	}
+	if f.ledger != "" {
+		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
+		if err == nil && !begun {
+			err = cfg.TryLedger(cmd.Context(), fresh)
+		}
+		if err != nil {
+			return explain(err)
+		}
 	}
 	shell.ReadTaskAloud(g, task)
 	return explain(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
@@ -78,6 +91,12 @@ func explain(err error) error {
 	case errors.Is(err, tuned.ErrCostsDiffer):
 		return shell.InputError(err, "every run must cost the same, since the ledger is charged before it is drawn which settings are run",
 			"give settings with features that learn the same statistics", "tune")
+	case errors.Is(err, recipe.ErrBudget):
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: err, Why: "no noise of the training brings the whole within the budget; nothing was spent",
+			Fix: "raise --epsilon or --score-noise, or ask for fewer --runs", Topic: "tune"}
+	case errors.Is(err, ledger.ErrBudgetExceeded):
+		return &shell.CommandError{Code: shell.ExitOverBudget, What: err, Why: "all of a search is charged before its first run; nothing was spent",
+			Fix: "leave --spend out to take what is left, or name another ledger", Topic: "tune"}
 	case errors.Is(err, tuned.ErrConfig):
 		return shell.UsageError("tune", err)
 	case errors.Is(err, tuned.ErrOtherRun):
@@ -88,10 +107,10 @@ func explain(err error) error {
 }
 
 // shared returns the ledger of --ledger.
-func (f *flags) shared(cmd *cobra.Command, g *shell.Globals) (*recipe.Shared, error) {
+func (f *flags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recipe.Shared, fresh bool, err error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
-		return nil, shell.UsageError("tune", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
+		return nil, false, shell.UsageError("tune", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
 	}
 	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
 	given := cmd.Flags().Changed
@@ -106,21 +125,21 @@ func (f *flags) shared(cmd *cobra.Command, g *shell.Globals) (*recipe.Shared, er
 	if given("mode") {
 		file.Expect.Mode = &mode
 	}
-	account, _, err := shell.LedgerConfig(file)
+	account, fresh, err := shell.LedgerConfig(file)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case account.Unit != f.unitWord():
-		return nil, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
+		return nil, false, shell.InputError(fmt.Errorf("%s is for one %s, and this model for one %s", f.ledger, account.Unit, f.unitWord()),
 			"a unit has one row here, or a column that names it", "name the column with --unit, and what it is called with --unit-name", "ledger")
 	case account.Relation != accountant.AddRemove:
-		return nil, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
+		return nil, false, shell.InputError(fmt.Errorf("%s is for relation %v", f.ledger, account.Relation),
 			"DP-SGD is accounted for records added or removed alone", "name another ledger", "ledger")
 	case account.Method() != accountant.ByRDP:
-		return nil, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, account.Accountant),
+		return nil, false, shell.InputError(fmt.Errorf("%s claims by %s", f.ledger, account.Accountant),
 			"a search is bounded by Rényi divergences alone", "name a ledger whose accountant is rdp", "ledger")
 	}
-	return &recipe.Shared{File: file, Account: account}, nil
+	return &recipe.Shared{File: file, Account: account}, fresh, nil
 }
 
 // identity says what the run is a function of: the command line, and the settings that a

@@ -1,0 +1,26 @@
+package tune
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// Every flag is part of what a run is, or said not to matter.
+func TestFlagsIdentifyARun(t *testing.T) {
+	cmd := New(&shell.Globals{})
+	known := map[string]bool{"out": true, "workers": true, "no-cache": true, "plan": true}
+	var f flags
+	f.settings.add(cmd.InheritedFlags())
+	for _, name := range f.names() {
+		known[name] = true
+	}
+	lines := regexp.MustCompile(`(?m)^ *--([a-z-]+)`).FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1)
+	require.Greater(t, len(lines), 15)
+	for _, line := range lines {
+		require.True(t, known[line[1]], line[1])
+	}
+}
