@@ -114,12 +114,18 @@ words. Labels are then written in the same words.
                 numbers is refused unless --header says what it is
   votes.npy     numpy.save of a matrix: bool, any int or uint, whole floats, or
                 strings; both byte orders, C or Fortran; -1 is a missing vote
+  v.parquet     a column for each teacher (or, of counts, each class); pandas'
+                row numbers are passed over, a missing value is a missing vote
   'dir/*.npy'   one file for each teacher: vectors of equal length, by name
   -             standard input, one matrix
 
-What is saved otherwise (probabilities, an index column, objects, np.savetxt's
-blanks) is refused with the line of Python that mends it, where np is numpy and
-pd is pandas.
+Each of them may be compressed by gzip or Zstandard. That and Parquet are unpacked
+into a temporary file without a name, of 4 GiB at most. pate check says what it
+found, and the command that reads it.
+
+What is saved otherwise (probabilities, a row for each vote, Arrow and Feather, an
+index column, objects, np.savetxt's blanks) is refused with the line of Python that
+mends it, where np is numpy and pd is pandas.
 
 A file with a row for each teacher needs --transpose; a square file would not
 show that it does, so this is never guessed. --queries 0:640 takes a part, and

@@ -32,6 +32,7 @@ const (
 	HDF5      Kind = "an HDF5 file"
 	Pickle    Kind = "a Python pickle"
 	Gzip      Kind = "a gzip file"
+	Zstandard Kind = "a Zstandard file"
 	Zip       Kind = "a zip archive, as .npz and .xlsx are"
 	IDX       Kind = "an idx file, as those of MNIST"
 	PNG       Kind = "a PNG picture"
@@ -70,6 +71,8 @@ var magic = []struct {
 	{"\x93NUMPY", NPY},
 	{"PAR1", Parquet},
 	{"ARROW1", Arrow},
+	{"FEA1", Arrow},
+	{"\x28\xb5\x2f\xfd", Zstandard},
 	{"\x89HDF\r\n", HDF5},
 	{"\x1f\x8b", Gzip},
 	{"PK\x03\x04", Zip},

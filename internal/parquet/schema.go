@@ -208,6 +208,9 @@ func refusal(e element) string {
 	return "values of a type that is not read"
 }
 
+// Truth reports whether the values are truth values.
+func (c Column) Truth() bool { return c.kind == kindBool && c.Refused == "" }
+
 // Convert says how a refused column is made one that is read, in words of pandas. It is
 // empty where the column is read.
 func (c Column) Convert() string {

@@ -12,6 +12,7 @@ import (
 type Report struct {
 	Queries, Teachers, Classes int      // Teachers is 0 for counts that do not state it
 	Counts                     bool     // the file holds counts
+	Kind                       string   // [Source.Kind]
 	Names                      []string // of the files, where there is one for each teacher
 	ClassNames                 []string // [Source.ClassNames]
 	Hash                       [32]byte // [Source.Hash]; zero if a vote is invalid
@@ -70,7 +71,7 @@ func (s *Source) Check(ctx context.Context) (*Report, error) {
 func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	opt := s.opt
 	c := &checker{source: s, Report: Report{
-		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts, ClassNames: s.ClassNames(),
+		Queries: s.Total(), Teachers: s.teachers, Classes: s.classes, Counts: opt.Counts, Kind: s.Kind(), ClassNames: s.ClassNames(),
 		ClassVotes: make([]int64, s.classes), Pluralities: make([]int64, s.classes), LeastVotes: math.MaxInt,
 	}}
 	if perTeacher {

@@ -73,6 +73,9 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if err != nil {
 		return t, err
 	}
+	if in.parquet() {
+		opt.Header = HeaderYes
+	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words
 	if opt.Header == HeaderAuto && first.words && first.numbers {
 		e := &Error{File: in.name, What: "row 1 has numbers and words: a header or votes", Why: "taken for a header, the first query would be lost; a missing vote is -1 or an empty cell", Fix: "say --header yes or --header no"}

@@ -26,6 +26,23 @@ func OpenIn(opt Options, files ...[]byte) (*Source, error) {
 	return open(context.Background(), in, perTeacher, opt)
 }
 
+// OpenFull is OpenIn with less room for what is unpacked.
+func OpenFull(opt Options, most int64, file []byte) (*Source, error) {
+	in, _ := inMemory([][]byte{file})
+	into, err := newStore()
+	if err != nil {
+		return nil, err
+	}
+	into.full = most
+	if in[0], err = unpackInput(context.Background(), in[0], packingOf(file), into, opt); err != nil {
+		return nil, err
+	}
+	return open(context.Background(), in, false, opt)
+}
+
+// Packed reports whether a file is unpacked before it is read.
+func Packed(file []byte) bool { return packingOf(file) != "" }
+
 // OpenInTiles is OpenIn with less room for columns.
 func OpenInTiles(opt Options, cells int, file []byte) (*Source, error) {
 	in, _ := inMemory([][]byte{file})

@@ -50,11 +50,11 @@ func (r *Report) Findings() []Finding {
 func (r *Report) shape() Finding {
 	switch {
 	case r.Counts:
-		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes", r.Queries, r.Classes)}
+		return Finding{"shape", LevelOK, fmt.Sprintf("counts, %d queries, %d classes; read as %s", r.Queries, r.Classes, r.Kind)}
 	case r.Teachers > r.Queries:
 		return Finding{"shape", LevelNote, fmt.Sprintf("%d queries, %d teachers, %d classes: more teachers than queries; is the file transposed?", r.Queries, r.Teachers, r.Classes)}
 	}
-	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes", r.Queries, r.Teachers, r.Classes)}
+	return Finding{"shape", LevelOK, fmt.Sprintf("%d queries, %d teachers, %d classes; read as %s", r.Queries, r.Teachers, r.Classes, r.Kind)}
 }
 
 // balance says how the votes divide among the classes.

@@ -20,7 +20,11 @@ type input struct {
 	size     int64
 	modified time.Time
 	open     func() (openInput, error)
+	packed   []packing // how what is read lay in the file, from the outside in
 }
+
+// parquet reports whether what is read is a table that was Parquet.
+func (in *input) parquet() bool { return slices.Contains(in.packed, packedParquet) }
 
 // openInput is what is read, wherever it comes from.
 type openInput interface {

@@ -234,6 +234,8 @@ func (s *Source) place(row, col int) string {
 		x, y = col, row
 	}
 	switch {
+	case cur.in.parquet():
+		return fmt.Sprintf("row %d, column %d", x+1, y+1)
 	case cur.npy == nil:
 		return fmt.Sprintf("row %d, column %d", x+1+cur.csv.form.headers, y+1)
 	case len(s.files) > 1:

@@ -74,7 +74,7 @@ func (s *Source) remedy(f survey) string {
 func (s *Source) withoutIndex() string {
 	form := s.shape.cursors[0]
 	name := s.files[0].name
-	if form.npy != nil {
+	if form.npy != nil || form.in.parquet() {
 		return s.python("%s[:, 1:]")
 	}
 	header := ", header=None"
@@ -89,7 +89,10 @@ func (s *Source) withoutIndex() string {
 func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
-	if cur.npy == nil {
+	switch {
+	case cur.in.parquet():
+		load = fmt.Sprintf("pd.read_parquet(%q).values", name)
+	case cur.npy == nil:
 		load = fmt.Sprintf("np.genfromtxt(%q, delimiter=%q, skip_header=%d)", name, string(cur.csv.form.sep), cur.csv.form.headers)
 	}
 	line := inPython(saveLine(name, fmt.Sprintf(made, load)))

@@ -57,6 +57,32 @@ type Options struct {
 	From, To int
 }
 
+// Kind says what the votes were read from: "Parquet", or "gzip of CSV with a header".
+func (s *Source) Kind() string {
+	cur := s.shape.cursors[0]
+	text := ""
+	for _, how := range cur.in.packed {
+		if how == packedParquet {
+			return text + string(how)
+		}
+		text += string(how) + " of "
+	}
+	if cur.npy != nil {
+		return fmt.Sprintf("%sNPY of type %c%d", text, cur.npy.Kind, cur.npy.Size)
+	}
+	text += "CSV"
+	switch cur.csv.form.sep {
+	case ';':
+		text += " with semicolons"
+	case '\t':
+		text += " with tabs"
+	}
+	if cur.csv.form.headers > 0 {
+		text += " with a header"
+	}
+	return text
+}
+
 // Source is votes in files, read as often as asked in bounded memory. Make
 // one with [Open]. It keeps no file open between calls, does not change and
 // is safe for concurrent use. Whatever fmt or slog is asked to print, only the
@@ -80,7 +106,7 @@ type Ballot struct {
 	Histogram aggregate.Histogram
 }
 
-// Open opens a matrix of votes, CSV or NPY, or one file per teacher.
+// Open opens a matrix of votes, CSV, NPY or Parquet, or one file per teacher.
 //
 // One path is a matrix. Several paths, or a glob pattern that names no existing
 // file, are one file per teacher: vectors of equal length, in the order of their
@@ -89,13 +115,15 @@ type Ballot struct {
 // CSV is numbers or class names separated by commas, semicolons or tabs, a line each
 // query; an empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds
 // booleans, integers, floats (whole ones) or strings of either byte order, in C or
-// Fortran order; NaN is refused. What is wrong with a file is a [*Error], with a line
+// Fortran order; NaN is refused. Parquet has a column for each teacher; it and files that
+// are compressed, by gzip or Zstandard, are unpacked into a temporary file without a name,
+// up to 4 GiB, which goes with the source. What is wrong with a file is a [*Error], with a line
 // of Python that mends it if there is one.
 //
 // All of the files is read once, whatever range is chosen: a source that was
 // opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
 // the number of queries and whatever headers claim: below 100 MB, and some 100
-// bytes for each teacher.
+// bytes for each teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {
@@ -140,8 +168,11 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
 	}
+	files, err := unpackInputs(ctx, files, opt)
+	if err != nil {
+		return nil, err
+	}
 	s := &Source{opt: opt, files: files, classes: opt.Classes, tile: tileCells}
-	var err error
 	if s.shape, err = findLayout(ctx, files, perTeacher, opt); err != nil {
 		return nil, err
 	}

@@ -385,7 +385,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"npy vector":         {labels, npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (2,)}", []byte{0, 1}), "holds an array of 1 dimensions"},
 		"npy overflow":       {labels, npy(1, "{'descr': '|i1', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807)}", nil), "is not as long as its header says"},
 		"npz":                {labels, []byte("PK\x03\x04..."), "is a zip archive"},
-		"gzip":               {labels, []byte("\x1f\x8b..."), "is compressed"},
+		"gzip":               {labels, []byte("\x1f\x8b..."), "cannot be unpacked (gzip)"},
 		"UTF-16":             {labels, []byte("\xff\xfe1\x00"), "is UTF-16"},
 		"binary":             {labels, []byte("1\x00"), "is neither text nor NPY"},
 		"range":              {votes.Options{Classes: 3, From: 1, To: 4}, []byte("1,1\n1,1\n"), "has 2 queries, 1:4 were asked for"},

@@ -28,11 +28,11 @@ type Spool struct {
 // NewSpool reads in to its end, at most limit bytes. It returns as soon as ctx is done; in
 // may then still be read from. The folder is that of temporary files ($TMPDIR).
 func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
-	f, err := os.CreateTemp("", "pate-votes-*") // mode 0600
+	f, named, err := temporary()
 	if err != nil {
-		return nil, &Error{File: stdinName, What: "cannot be kept", Why: "votes are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
+		return nil, err
 	}
-	s := &Spool{file: f, named: os.Remove(f.Name()) != nil}
+	s := &Spool{file: f, named: named}
 	type done struct {
 		n   int64
 		err error
@@ -60,6 +60,14 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// temporary makes a file that only its owner can read, and takes its name away if it can.
+func temporary() (f *os.File, named bool, err error) {
+	if f, err = os.CreateTemp("", "pate-votes-*"); err != nil { // mode 0600
+		return nil, false, &Error{What: "votes cannot be kept in a temporary file", Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
+	}
+	return f, os.Remove(f.Name()) != nil, nil
 }
 
 // Close forgets the votes.

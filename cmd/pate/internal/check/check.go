@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
@@ -71,6 +72,7 @@ type checkReport struct {
 }
 
 type checkVotes struct {
+	Kind             string   `json:"kind"` // how the file holds them, in words
 	Queries          int      `json:"queries"`
 	Teachers         int      `json:"teachers,omitempty"`
 	Classes          int      `json:"classes"`
@@ -179,7 +181,26 @@ func runCheck(cmd *cobra.Command, g *shell.Globals, f checkFlags, args []string)
 	if !out.OK {
 		return out.failure(checked)
 	}
+	if checked != nil {
+		g.Logf("labels of them: %s", labelCommand(cmd, args))
+	}
 	return nil
+}
+
+// labelCommand returns the command that releases labels of votes that were read by these
+// arguments and flags.
+func labelCommand(cmd *cobra.Command, args []string) string {
+	words := []string{"pate", "label"}
+	for _, a := range args {
+		words = append(words, shell.ShellWord(a))
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if own := cmd.Flags().Lookup(f.Name); own == nil || cmd.InheritedFlags().Lookup(f.Name) != nil || slices.Contains([]string{"manifest", "join", "salt"}, f.Name) {
+			return
+		}
+		words = append(words, "--"+f.Name+"="+shell.ShellWord(f.Value.String()))
+	})
+	return strings.Join(append(words, "--epsilon 2 --ledger run.jsonl --out labels.csv"), " ")
 }
 
 // expand resolves patterns; a path without a match stays, to be missed when it
@@ -201,7 +222,7 @@ func expand(patterns []string) ([]string, error) {
 
 func (r *checkReport) addVotes(v *votes.Report) {
 	r.Votes = &checkVotes{
-		Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
+		Kind: v.Kind, Queries: v.Queries, Teachers: v.Teachers, Classes: v.Classes, ClassNames: v.ClassNames, ClassVotes: v.ClassVotes, Pluralities: v.Pluralities,
 		Abstentions: v.Abstentions, LeastVotes: v.LeastVotes, MostVotes: v.MostVotes,
 		OutOfRange: v.OutOfRange, NaN: v.NaN, NotWhole: v.NotWhole, NotNumber: v.NotNumber,
 		Names: v.Names, Silent: notNil(v.Silent), Constant: notNil(v.Constant), Duplicates: notNil(v.Duplicates), ChanceDuplicates: v.ChanceDuplicates,

@@ -183,7 +183,7 @@ func (f *DataFlags) wrongKind() error {
 				"give one of them, a folder or a file", "data")
 		}
 	}
-	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.IDX, filekind.UTF16, filekind.Empty, filekind.Folder)
+	return WrongKind(f.Data, "a table or images", "data", filekind.NPY, filekind.Parquet, filekind.Gzip, filekind.Zstandard, filekind.IDX, filekind.UTF16, filekind.Empty, filekind.Folder)
 }
 
 // Where names the data for an identity: a known set, or the path from the root.

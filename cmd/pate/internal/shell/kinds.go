@@ -17,6 +17,7 @@ var instead = map[filekind.Kind]string{
 	filekind.NPY:       "in Python: numpy.savetxt('file.csv', numpy.load(FILE), delimiter=',', fmt='%g')",
 	filekind.Pickle:    "in Python: numpy.save('file.npy', pickle.load(open(FILE, 'rb')))",
 	filekind.Gzip:      "unpack it: gzip -d FILE",
+	filekind.Zstandard: "unpack it: zstd -d FILE",
 	filekind.Zip:       "unpack it; of an .npz: numpy.save('file.npy', numpy.load(FILE)['arr_0']), of an .xlsx: save it as CSV",
 	filekind.UTF16:     "save it as UTF-8: iconv -f UTF-16 -t UTF-8 FILE",
 	filekind.Ledger:    "for what it spent: pate ledger show FILE; as a page: pate statement FILE",

@@ -57,7 +57,7 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
 	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
-	CompleteArgs(cmd, Files("npy", "csv", "tsv", "txt", "gz"))
+	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
 // Missing lists what votes cannot be read without: the number of classes.
@@ -140,7 +140,7 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 // toldVotes says why votes cannot be read: first of all where a file is none.
 func toldVotes(err error, paths []string) error {
 	for _, path := range paths {
-		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
+		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Arrow, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
 			return wrong
 		}
 	}

@@ -1,0 +1,271 @@
+package votes
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/pate-go/pate/internal/parquet"
+)
+
+// maxUnpacked bounds what compressed and Parquet files of one source unpack to.
+const maxUnpacked = 4 << 30
+
+// packing is how a file holds the text or the array that votes are read from.
+type packing string
+
+const (
+	packedGzip    packing = "gzip"
+	packedZstd    packing = "Zstandard"
+	packedParquet packing = "Parquet"
+)
+
+// packingOf recognises how a file begins.
+func packingOf(head []byte) packing {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return packedGzip
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return packedZstd
+	case bytes.HasPrefix(head, []byte(parquet.Magic)):
+		return packedParquet
+	}
+	return ""
+}
+
+// store is a temporary file for all that is unpacked, one part after the other, as a
+// [Spool] is one: nobody else can read it, and it has no name where the system allows that.
+// It goes when nothing refers to it any more.
+type store struct {
+	file *os.File
+	size int64
+	full int64 // the most that it takes
+}
+
+func newStore() (*store, error) {
+	f, named, err := temporary()
+	if err != nil {
+		return nil, err
+	}
+	s := &store{file: f, full: maxUnpacked}
+	if named {
+		runtime.AddCleanup(s, func(name string) { _ = os.Remove(name) }, f.Name())
+	}
+	return s, nil
+}
+
+var errFull = errors.New("full")
+
+// Write appends to the file.
+func (s *store) Write(p []byte) (int, error) {
+	if int64(len(p)) > s.full-s.size {
+		return 0, errFull
+	}
+	n, err := s.file.WriteAt(p, s.size)
+	s.size += int64(n)
+	return n, err
+}
+
+// unpackInputs replaces files that are compressed, or Parquet, by what is in them.
+func unpackInputs(ctx context.Context, files []*input, opt Options) ([]*input, error) {
+	var into *store
+	out := slices.Clone(files)
+	for i := range out {
+		for range 2 { // Parquet in gzip
+			head, err := firstBytes(out[i])
+			if err != nil {
+				return nil, err
+			}
+			how := packingOf(head)
+			if how == "" {
+				break
+			}
+			if into == nil {
+				if into, err = newStore(); err != nil {
+					return nil, err
+				}
+			}
+			if out[i], err = unpackInput(ctx, out[i], how, into, opt); err != nil {
+				return nil, err
+			}
+			if how == packedParquet {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+func firstBytes(in *input) ([]byte, error) {
+	f, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, min(4, in.size))
+	if n, err := f.ReadAt(head, 0); n < len(head) {
+		return nil, changed(in.name, noEOF(err))
+	}
+	return head, nil
+}
+
+// unpackInput appends what is in a file to the store, and makes an input of that.
+func unpackInput(ctx context.Context, in *input, how packing, into *store, opt Options) (*input, error) {
+	f, err := in.open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	from := into.size
+	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
+	if how == packedParquet {
+		err = writeParquet(w, f, in, opt)
+	} else {
+		err = inflate(w, io.NewSectionReader(f, 0, in.size), how)
+	}
+	if err == nil {
+		err = w.Flush()
+	}
+	var told *Error
+	switch {
+	case errors.Is(err, errFull):
+		return nil, &Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("votes: unpacking: %w", ctx.Err())
+	case errors.As(err, &told):
+		return nil, told
+	case err != nil:
+		return nil, &Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
+	}
+	again, err := in.open() // as it was when it was opened first
+	if err != nil {
+		return nil, err
+	}
+	if err := again.Close(); err != nil {
+		return nil, changed(in.name, err)
+	}
+	size := into.size - from
+	return &input{name: in.name, size: size, packed: append(slices.Clone(in.packed), how), open: func() (openInput, error) {
+		return spooled{io.NewSectionReader(into.file, from, size)}, nil
+	}}, nil
+}
+
+// watched stops to write when ctx is done.
+type watched struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (w watched) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.w.Write(p)
+}
+
+func inflate(w io.Writer, r io.Reader, how packing) error {
+	if how == packedGzip {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(w, z)
+		return err
+	}
+	// One goroutine: none is left behind when reading ends early.
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(64<<20))
+	if err != nil {
+		return err
+	}
+	_, err = z.WriteTo(w)
+	return err
+}
+
+// writeParquet writes a Parquet table as the CSV that is read in its place, under a header.
+func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) error {
+	file, err := parquet.Open(r, in.size, in.name)
+	if err != nil {
+		return ofParquet(err)
+	}
+	columns := file.Columns()
+	if isLong(columns) {
+		return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
+			Fix: inPython(fmt.Sprintf("pd.read_parquet(%q).pivot(index=\"query\", columns=\"teacher\", values=\"vote\").to_parquet(%q, index=False), with the names of its columns", in.name, beside(in.name, ".parquet")))}
+	}
+	var read []int
+	for i, c := range columns {
+		if !strings.HasPrefix(c.Name, "__index_level_") { // pandas' row numbers
+			read = append(read, i)
+		}
+	}
+	if len(read) == 0 {
+		return &Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
+	}
+	rows, err := file.Rows(read)
+	if err != nil {
+		return ofParquet(err)
+	}
+	for i := range read {
+		fmt.Fprintf(w, "%sv%d", comma(i), i) // a bufio.Writer keeps its first error
+	}
+	words := slices.Contains(opt.ClassNames, "True")
+	for {
+		cells, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return w.WriteByte('\n')
+		}
+		if err != nil {
+			return ofParquet(err)
+		}
+		for i, cell := range cells {
+			switch {
+			case columns[read[i]].Truth() && !words:
+				cell = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
+			case strings.ContainsAny(cell, ",;\t\"\r\n"):
+				cell = "\ufffd" // no name of a class, nor a vote
+			}
+			sep := comma(i)
+			if i == 0 {
+				sep = "\n"
+			}
+			if _, err := w.WriteString(sep + cell); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+// isLong reports whether columns are named as those of a table of single votes.
+func isLong(columns []parquet.Column) bool {
+	seen := map[string]bool{}
+	for _, c := range columns {
+		seen[strings.ToLower(c.Name)] = true
+	}
+	return len(columns) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
+}
+
+// ofParquet makes an error about a file one of this package.
+func ofParquet(err error) error {
+	var e *parquet.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return (*Error)(e)
+}
