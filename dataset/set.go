@@ -107,7 +107,7 @@ func (s Set) OnePerUnit() Set {
 func (s Set) rows(indices []int) Set {
 	out := s
 	out.Y, out.Units, out.IDs = nil, nil, nil
-	out.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols}
+	out.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols, Data: make([]float32, 0, len(indices)*s.X.Cols)}
 	for _, i := range indices {
 		out.appendRow(s, i)
 	}
