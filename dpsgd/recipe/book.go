@@ -37,7 +37,14 @@ func (j *job) runID() (string, error) {
 func (j *job) bound() string {
 	p, none := j.plan, dpsgd.Distances{}
 	p.Recipe.Train.Distances = none
-	return strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", " Ends:[]}", "}").Replace(fmt.Sprintf("%+v %d", p, j.seed))
+	text := strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", " Ends:[]}", "}").Replace(fmt.Sprintf("%+v %d", p, j.seed))
+	if j.RowsPerUnit > 1 {
+		text += fmt.Sprintf(" rows per unit %d", j.RowsPerUnit)
+	}
+	if j.Records > 0 {
+		text += fmt.Sprintf(" records %d", j.Records)
+	}
+	return text
 }
 
 // ownFile returns the ledger of one run by itself, and how it is made.
@@ -98,7 +105,7 @@ func (c Config) chooseNoise(ctx context.Context, shared *ledger.Ledger, p Plan) 
 	case p.NoiseMultiplier != 0:
 		return p.NoiseMultiplier, nil
 	case p.Epsilon != 0:
-		to, err := p.claim(ShapeOf(c.Task), c.Delta)
+		to, err := p.claim(c.Shape(), c.Delta)
 		if err != nil {
 			return 0, err
 		}

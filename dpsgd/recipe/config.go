@@ -3,6 +3,7 @@ package recipe
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 
@@ -20,6 +21,14 @@ type Config struct {
 	Seeds int     // independent runs of each plan; default 1
 	// Unit says in a word whose data Task.Private.Units name; default "record".
 	Unit string
+	// RowsPerUnit is how many rows of a unit are trained on at most, where Task.Grouped says
+	// that units have several: a public number up to dpsgd.MaxRows. A unit's share of a step
+	// is one clipped vector all the same; see [dpsgd.Data]. With more rows than that, a unit
+	// keeps those of least hash under Key. Default 1, the first row of each unit.
+	RowsPerUnit int
+	// Records is how many units there are, as may be said in public: sampling, noise and
+	// steps follow from it. Default: the number of private units, which is then made public.
+	Records int
 	// Shared, if not nil, is the ledger that is charged. Then there is one plan and one
 	// seed, and the plan may leave out both epsilon and noise: the noise is the least
 	// that fits what is left.
@@ -27,6 +36,12 @@ type Config struct {
 
 	// Bayes, if not nil, asks for figures of a typical record beside epsilon.
 	Bayes *Bayes
+
+	// Rows, if not nil, is how rows were read, by public ones; it stays with the model.
+	Rows *dataset.Schema
+	// Format, if not nil, makes the file of a model, in place of the one that [OpenModel]
+	// reads. The same arguments must give the same bytes.
+	Format func(m *Model, paid Paid) ([]byte, error)
 
 	// Key is the secret all randomness derives from.
 	Key dpsgd.Key
@@ -37,6 +52,13 @@ type Config struct {
 	Workers  int             // default GOMAXPROCS
 	Cache    *features.Cache // of features, 1.9 GB of all of MNIST; nil computes them every time
 	Progress func(Progress)
+}
+
+// Paid says what a ledger was charged for a model, before it was trained.
+type Paid struct {
+	Entry   int64   // the first of the ledger
+	Epsilon float64 // of all that the ledger covers
+	Delta   float64
 }
 
 // Progress is where a run is.
@@ -68,8 +90,13 @@ func (c Config) complete() (Config, error) {
 	if c.Task.Private.Len() == 0 {
 		return c, errors.New("no private records in Task")
 	}
-	shape := ShapeOf(c.Task)
+	if c.Records < 0 || c.Records > math.MaxInt32 {
+		return c, fmt.Errorf("records %d must be positive", c.Records)
+	}
+	shape := c.Shape()
 	switch {
+	case c.RowsPerUnit < 0 || c.RowsPerUnit > dpsgd.MaxRows:
+		return c, fmt.Errorf("rows per unit %d must be from 1 to %d", c.RowsPerUnit, dpsgd.MaxRows)
 	case !(c.Delta > 0) || !(c.Delta < 1/float64(shape.Records)):
 		return c, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, shape.Records)
 	case c.Seeds < 0:
@@ -105,6 +132,9 @@ func (c Config) complete() (Config, error) {
 		}
 		names = append(names, p.name())
 	}
+	if c.RowsPerUnit == 0 || !c.Task.Grouped {
+		c.RowsPerUnit = 1
+	}
 	if c.Workers == 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -115,4 +145,13 @@ func (c Config) complete() (Config, error) {
 		c.Progress = func(Progress) {}
 	}
 	return c, nil
+}
+
+// Shape returns what is public about the task.
+func (c Config) Shape() Shape {
+	s := ShapeOf(c.Task)
+	if c.Records > 0 {
+		s.Records = c.Records
+	}
+	return s
 }

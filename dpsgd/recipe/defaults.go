@@ -47,6 +47,8 @@ func defaultFeatures(s Shape) string {
 	switch {
 	case s.Image.Rows < least || s.Image.Cols < least:
 		return features.NamePixels
+	case s.Image.Planes() > 1:
+		return features.NameHOG
 	case s.Kind == dataset.Handwriting: // its slant carries no meaning
 		return deskewed + ScatteringHOG
 	default:

@@ -113,17 +113,25 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
 	apply := features.Apply
-	if j.Cache != nil && name != features.NamePixels {
+	_, raw := e.(features.Raw)
+	switch {
+	case raw: // rows that stay as they are are not copied
+		apply = func(_ context.Context, set dataset.Set, _ features.Extractor, _ int) (blas32.General, error) {
+			return set.X, nil
+		}
+	case j.Cache != nil:
 		apply = j.Cache.Apply
 	}
-	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y}, fixed: e}
+	p := prepared{train: dpsgd.Data{Y: j.Task.Private.Y, Ends: j.ends}, fixed: e}
 	j.Progress(Progress{Stage: "features", Done: 0, Total: 2})
 	if p.train.X, err = apply(ctx, j.Task.Private, e, j.Workers); err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
 	j.Progress(Progress{Stage: "features", Done: 1, Total: 2})
-	if p.test, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
-		return prepared{}, fmt.Errorf("recipe: %w", err)
+	if j.Task.Test.Len() > 0 {
+		if p.test, err = apply(ctx, j.Task.Test, e, j.Workers); err != nil {
+			return prepared{}, fmt.Errorf("recipe: %w", err)
+		}
 	}
 	j.Progress(Progress{Stage: "features", Done: 2, Total: 2})
 	j.made, j.ready = made, p
@@ -142,11 +150,11 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 		defer l.Close()
 		reservations = own
 	}
-	f, err := charged.Prepare(ctx, j.Task.Private, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
+	f, err := charged.PrepareRecords(ctx, j.Task.Private, j.ends, j.Task.Test, c, reservations, j.Key.Derive("recipe features", uint64(j.seed)))
 	if err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
-	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y}, test: f.Test, transform: f.Transform}, nil
+	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test, transform: f.Transform}, nil
 }
 
 // unprotected reserves statistics on a ledger of their own that nothing keeps: for a model

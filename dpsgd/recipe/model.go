@@ -95,8 +95,11 @@ func hidden(words string) ([]int, error) {
 	return widths, nil
 }
 
-// score returns the accuracy of a model on rows.
+// score returns the accuracy of a model on rows, 0 if there are none.
 func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int) (float64, error) {
+	if x.Rows == 0 {
+		return 0, nil
+	}
 	predicted := make([]int, x.Rows)
 	if err := m.Predict(ctx, predicted, x); err != nil {
 		return 0, fmt.Errorf("recipe: %w", err)

@@ -40,6 +40,8 @@ type Card struct {
 	Extractor string `json:"extractor,omitempty"`
 	// Encoder is how columns of a table become those of a row, fitted on public rows.
 	Encoder *dataset.Encoder `json:"encoder,omitempty"`
+	// Reading is how rows were read, if that was by public ones: new rows are read alike.
+	Reading *dataset.Schema `json:"reading,omitempty"`
 	// Epsilon is the certified upper bound for this model alone, absent if nothing was
 	// protected; with Delta, for one Unit added or removed.
 	Epsilon *float64 `json:"epsilon,omitempty"`

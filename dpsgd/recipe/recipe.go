@@ -40,7 +40,7 @@ type Shape struct {
 
 // ShapeOf returns the shape of a task.
 func ShapeOf(t dataset.Task) Shape {
-	return Shape{Kind: t.Kind, Records: t.Private.OnePerUnit().Len(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
+	return Shape{Kind: t.Kind, Records: t.Private.UnitCount(), Columns: t.Private.X.Cols, Classes: len(t.Classes), Image: t.Image}
 }
 
 // Validate reports the first thing that does not fit a task of this shape.

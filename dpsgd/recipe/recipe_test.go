@@ -290,6 +290,9 @@ func TestConfigIsRefused(t *testing.T) {
 		"callback":      func(c *Config) { c.Plans[0].Recipe.Train.Observe = func(dpsgd.Metrics) {} },
 		"cache":         func(c *Config) { c.Plans[0].Recipe.Statistics.Cache = &features.Cache{} },
 		"steps":         func(c *Config) { c.Plans[0].Recipe.Train.Steps = 0 },
+		"rows of units": func(c *Config) { c.RowsPerUnit = dpsgd.MaxRows + 1 },
+		"records":       func(c *Config) { c.Records = -1 },
+		"delta of them": func(c *Config) { c.Records, c.Delta = 20_000, 1e-4 },
 		"ledger, seeds": func(c *Config) { c.Shared, c.Seeds = &Shared{}, 2 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
 )
@@ -25,6 +26,7 @@ type runner struct {
 	shape Shape
 	hash  [32]byte // of the task
 	made  string   // says how the features in ready were made
+	ends  []int    // of units of several rows; nil where a unit has one
 	ready prepared
 }
 
@@ -50,18 +52,25 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, fmt.Errorf("recipe: %w", err)
 		}
 	}
-	r := &runner{Config: c, shape: ShapeOf(c.Task)}
+	r := &runner{Config: c, shape: c.Shape()}
 	r.Task = c.Task.WithoutPool()
-	r.Task.Private = c.Task.Private.OnePerUnit()
+	if c.RowsPerUnit == 1 {
+		r.Task.Private = c.Task.Private.OnePerUnit()
+	} else if r.Task.Private, r.ends, err = r.rowsOfUnits(c.Task.Private); err != nil {
+		return nil, err
+	}
 	r.hash = r.Task.Hash()
 	result := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
-		Private: r.Task.Private.Len(), Test: r.Task.Test.Len(), Classes: len(c.Task.Classes),
+		Private: r.shape.Records, Test: r.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
 		Releasable: true, Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
 	}
 	if c.Task.Grouped {
 		result.Note = fmt.Sprintf("trained on one row per %s, which is what epsilon is for", c.Unit)
+	}
+	if r.ends != nil {
+		result.Note = fmt.Sprintf("trained on up to %d rows per %s, which is what epsilon is for", c.RowsPerUnit, c.Unit)
 	}
 	var all accountant.Composed
 	together := claim{delta: c.Delta}
@@ -91,6 +100,16 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	result.Seconds = wholeSeconds(start)
 	return result, nil
+}
+
+// rowsOfUnits returns the rows to train on, and where those of each unit end.
+func (r *runner) rowsOfUnits(private dataset.Set) (dataset.Set, []int, error) {
+	key, err := r.Key.Derive("rows of a unit").MarshalText()
+	if err != nil {
+		return dataset.Set{}, nil, fmt.Errorf("recipe: %w", err)
+	}
+	set, ends := private.PerUnit(r.RowsPerUnit, key)
+	return set, ends, nil
 }
 
 // wholeSeconds returns the time since start, rounded up.

@@ -132,7 +132,11 @@ func (j *job) released(ctx context.Context, done state, book *release.Book, nois
 		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
 		Out: release.Out{Path: j.modelFile(), Mode: mode},
 		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) error {
-			trained, file, err := j.train(ctx, done, reservations, noise)
+			paid, err := paidFor(book.Ledger, reservations)
+			if err != nil {
+				return err
+			}
+			trained, file, err := j.train(ctx, done, reservations, noise, paid)
 			if err != nil {
 				return err
 			}
@@ -159,7 +163,7 @@ func (j *job) released(ctx context.Context, done state, book *release.Book, nois
 
 // trainWithout trains a model that no ledger charges.
 func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
-	row, file, err := j.train(ctx, done, nil, 0)
+	row, file, err := j.train(ctx, done, nil, 0, Paid{})
 	if err != nil {
 		return Row{}, err
 	}
@@ -176,7 +180,7 @@ func (j *job) forget() error {
 }
 
 // train returns the training, charged. It returns the file of the model.
-func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, noise float64) (Row, []byte, error) {
+func (j *job) train(ctx context.Context, done state, reservations []*ledger.Reservation, noise float64, paid Paid) (Row, []byte, error) {
 	start := time.Now()
 	j.noise = noise
 	var statistics []*ledger.Reservation
@@ -198,6 +202,7 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
 	cfg := j.plan.train(noise)
+	cfg.Records = j.Records
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step
@@ -234,7 +239,11 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 	if p.fixed != nil {
 		whole.Extractor = p.fixed.Name()
 	}
-	file, err := whole.bytes()
+	format := j.Format
+	if format == nil {
+		format = func(m *Model, _ Paid) ([]byte, error) { return m.bytes() }
+	}
+	file, err := format(&whole, paid)
 	return row, file, err
 }
 
@@ -260,7 +269,7 @@ func (j *job) removeCheckpoint() error {
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
-		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Epsilon: row.Epsilon, Releasable: row.Releasable,
+		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Reading: j.Rows, Epsilon: row.Epsilon, Releasable: row.Releasable,
 	}
 	if row.Epsilon != nil {
 		c.Delta, c.Unit = j.Delta, j.Unit
@@ -302,15 +311,30 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 	return row, nil
 }
 
+// claimOf returns the epsilon of all that a ledger covers.
+func claimOf(l *ledger.Ledger) (float64, error) {
+	if c := l.Config(); c.Mode != ledger.Reserved {
+		return c.Epsilon, nil
+	}
+	claim, err := l.Epsilon()
+	if err != nil {
+		return 0, fmt.Errorf("recipe: %w", err)
+	}
+	return claim, nil
+}
+
+// paidFor says what was charged for a model.
+func paidFor(l *ledger.Ledger, reservations []*ledger.Reservation) (Paid, error) {
+	claim, err := claimOf(l)
+	return Paid{Entry: reservations[0].Entry(), Epsilon: claim, Delta: l.Config().Delta}, err
+}
+
 // stateOf says how a shared ledger stands.
 func stateOf(l *ledger.Ledger) (*LedgerState, error) {
 	c := l.Config()
-	claim := c.Epsilon
-	if c.Mode == ledger.Reserved {
-		var err error
-		if claim, err = l.Epsilon(); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
-		}
+	claim, err := claimOf(l)
+	if err != nil {
+		return nil, err
 	}
 	return &LedgerState{Unit: c.Unit, Mode: c.Mode, Budget: c.Epsilon, Claim: claim, LeftRho: l.Left().Rho}, nil
 }
