@@ -3,7 +3,8 @@
     pate student public.csv --labels labels.csv --out student.model --export student.json
     python3 docs/predict.py student.json new.csv > predictions.csv
 
-The file says all that is needed: how cells become features ("rows"), and the model, a mean
+student.model itself will do as well: it is the same JSON between a line and a hash. So will
+the model of pate publish --method dpsgd. The file says all that is needed: how cells become features ("rows"), and the model, a mean
 of softmax regression, trees and kernels. Images need the features of pate itself, and a
 column of dates the layout of Go.
 """
@@ -131,9 +132,16 @@ def predict(document, path):
     return score(document["model"], x, len(document["classes"]))
 
 
+def load(path):
+    """Reads a model, or its JSON."""
+    magic = b"pate student 1\n"
+    with open(path, "rb") as f:
+        text = f.read()
+    return json.loads(text[len(magic):-32] if text.startswith(magic) else text)
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1]) as f:
-        document = json.load(f)
+    document = load(sys.argv[1])
     probabilities = predict(document, sys.argv[2])
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["row", "label"] + ["p(%s)" % c for c in document["classes"]])

@@ -21,6 +21,10 @@
 // from the labels' hash. It has the (epsilon, delta) of the labels and costs nothing more;
 // see package student. The same labels and public rows give the same file.
 //
+// A model that learned from private rows itself, by DP-SGD ([OfPrivate]), has the file and
+// the answers of a student. Its guarantee is that of its training, whose ledger has the hash
+// of the file.
+//
 // # Caveats
 //
 // The file holds public rows, or features made of them: landmarks of kernels. A hash finds

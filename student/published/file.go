@@ -8,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/internal/sealed"
@@ -45,7 +43,7 @@ func (m *Model) Export(w io.Writer) error {
 
 // Save writes the model to a file. The same model gives the same bytes.
 func (m *Model) Save(path string, mode os.FileMode) error {
-	b, err := m.bytes()
+	b, err := m.MarshalBinary()
 	if err != nil {
 		return err
 	}
@@ -55,7 +53,8 @@ func (m *Model) Save(path string, mode os.FileMode) error {
 	return nil
 }
 
-func (m *Model) bytes() ([]byte, error) {
+// MarshalBinary returns the file of the model.
+func (m *Model) MarshalBinary() ([]byte, error) {
 	b := bytes.NewBufferString(magic)
 	if err := m.Export(b); err != nil {
 		return nil, err
@@ -99,8 +98,5 @@ func parse(b []byte) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Card: d.Card, model: d.Model}
-	if !slices.Contains(features.Names(), m.Features) {
-		return nil, fmt.Errorf("it has features %.40q", m.Features)
-	}
 	return m, m.check()
 }

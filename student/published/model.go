@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/plain"
 )
 
@@ -23,7 +26,10 @@ type Card struct {
 	// Features names what is made of what Rows reads, as features.Named has it.
 	Features string `json:"features"`
 	// Extractor says how Features are made, in full.
-	Extractor string     `json:"extractor"`
+	Extractor string `json:"extractor"`
+	// Transform makes Features that learned a little from private rows, which was charged:
+	// a [charged.Transform] as it writes itself. None for others.
+	Transform []byte     `json:"transform,omitempty"`
 	Columns   int        `json:"columns"` // of the features
 	HeldBack  HeldBack   `json:"held_back"`
 	Labels    Provenance `json:"labels"`
@@ -40,7 +46,9 @@ type HeldBack struct {
 }
 
 // Provenance says what the labels were and what they cost. It is what the maker of the
-// model said; `pate ledger verify` compares it with a ledger.
+// model said; `pate ledger verify` compares it with a ledger. A model that learned from
+// private rows itself has no labels: Asked and Released are 0, SHA256 is empty, and the
+// entry is its own.
 type Provenance struct {
 	Asked    int    `json:"asked"`
 	Released int    `json:"released"`
@@ -63,6 +71,7 @@ type Model struct {
 	Card
 	model     plain.Model
 	extractor features.Extractor
+	transform *charged.Transform // in place of the extractor; else nil
 }
 
 // Prediction is the class of a row, the lowest of the most probable, and what the model
@@ -81,30 +90,38 @@ func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, e
 	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
 		return nil, &Error{What: fmt.Sprintf("the rows have %d columns", rows.X.Cols), Why: fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features)}
 	}
-	if rows.Len() == 0 {
-		return nil, nil
-	}
-	set := dataset.Set{Name: rows.Name, X: rows.X, Image: rows.Image}
-	x, err := features.Apply(ctx, set, m.extractor, runtime.GOMAXPROCS(0))
-	if err != nil {
-		return nil, fmt.Errorf("published: %w", err)
-	}
-	classes := len(m.Classes)
-	scores, err := m.model.Scores(ctx, x, classes)
-	if err != nil {
-		return nil, fmt.Errorf("published: %w", err)
-	}
-	out := make([]Prediction, x.Rows)
-	for i := range out {
-		p := scores[i*classes : (i+1)*classes]
-		out[i].Probabilities = p
-		for c, v := range p {
-			if v > p[out[i].Class] {
-				out[i].Class = c
+	out, classes := make([]Prediction, rows.Len()), len(m.Classes)
+	for from := 0; from < rows.Len(); from += predictRows {
+		to := min(from+predictRows, rows.Len())
+		x, err := m.features(ctx, dataset.Set{Name: rows.Name, X: dense.Rows(rows.X, from, to), Image: rows.Image})
+		if err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
+		scores, err := m.model.Scores(ctx, x, classes)
+		if err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
+		for i := range x.Rows {
+			p, answer := scores[i*classes:(i+1)*classes], &out[from+i]
+			answer.Probabilities = p
+			for c, v := range p {
+				if v > p[answer.Class] {
+					answer.Class = c
+				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// predictRows is how many rows have their features in memory at a time.
+const predictRows = 1 << 12
+
+func (m *Model) features(ctx context.Context, set dataset.Set) (dense.Matrix, error) {
+	if m.transform != nil {
+		return m.transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
+	}
+	return features.Apply(ctx, set, m.extractor, runtime.GOMAXPROCS(0))
 }
 
 // Accuracy returns how many of the rows whose truth is known were predicted, and how many
@@ -131,17 +148,39 @@ func (m *Model) check() error {
 	case dataset.ClassRule{Names: m.Classes}.Validate() != nil || m.Classes == nil:
 		return fmt.Errorf("it has %d classes, or one without a name of its own", len(m.Classes))
 	}
-	var err error
-	if m.extractor, err = features.Named(m.Features, m.Rows.Image); err != nil {
+	n, err := m.restoreFeatures()
+	if err != nil {
 		return err
 	}
-	if name := m.extractor.Name(); m.Extractor != name {
-		return fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
-	}
-	if n := columns(m.extractor, m.Rows); n != m.Columns {
+	if n != m.Columns {
 		return fmt.Errorf("it has %d columns, and its features %d", m.Columns, n)
 	}
 	return m.model.Check(m.Columns, len(m.Classes))
+}
+
+// restoreFeatures finds out how features are made, and how many there are.
+func (m *Model) restoreFeatures() (int, error) {
+	if m.Transform != nil {
+		m.transform = new(charged.Transform)
+		if err := m.transform.UnmarshalBinary(m.Transform); err != nil {
+			return 0, err
+		}
+		if got := m.transform.Image(); got != m.Rows.Image {
+			return 0, fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, m.Rows.Image.Rows, m.Rows.Image.Cols)
+		}
+		return m.transform.Columns(), nil
+	}
+	if !slices.Contains(features.Names(), m.Features) {
+		return 0, fmt.Errorf("it has features %.40q", m.Features)
+	}
+	var err error
+	if m.extractor, err = features.Named(m.Features, m.Rows.Image); err != nil {
+		return 0, err
+	}
+	if name := m.extractor.Name(); m.Extractor != name {
+		return 0, fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
+	}
+	return columns(m.extractor, m.Rows), nil
 }
 
 // columns returns the number of features made of a row.
