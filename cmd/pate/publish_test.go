@@ -37,16 +37,22 @@ func clearPublic() []byte {
 	return []byte(text)
 }
 
+// publishingModel is the same with one private model.
+func publishingModel(private, public, out string, more ...string) []string {
+	return slices.Concat([]string{"publish", private, "--public", public, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
+		"--method", "dpsgd", "--size", "150", "--rows-per-unit", "4", "--epsilon", "8", "--out", out}, more)
+}
+
 // publishedBy runs the command on a table and returns all that it shows, and the released
 // labels as they are.
-func publishedBy(t *testing.T, table []byte) (shown map[string]string, labels string) {
+func publishedBy(t *testing.T, command func(private, public, out string, more ...string) []string, table []byte) (shown map[string]string, labels string) {
 	t.Helper()
 	dir := t.TempDir()
 	private, public, out := filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv"), filepath.Join(dir, "out")
 	require.NoError(t, os.WriteFile(private, table, 0o600))
 	require.NoError(t, os.WriteFile(public, clearPublic(), 0o600))
 	var stdout, stderr bytes.Buffer
-	code := run(context.Background(), publishing(private, public, out, "--seed", "3", "--format", "json"), strings.NewReader(""), &stdout, &stderr)
+	code := run(context.Background(), command(private, public, out, "--seed", "3", "--format", "json"), strings.NewReader(""), &stdout, &stderr)
 	require.Equal(t, shell.ExitDone, code, "%s", &stderr)
 	here := func(text []byte) string { return strings.ReplaceAll(string(text), dir, "DIR") }
 	shown = map[string]string{"stdout": here(stdout.Bytes()), "stderr": here(stderr.Bytes())}
@@ -60,7 +66,7 @@ func publishedBy(t *testing.T, table []byte) (shown map[string]string, labels st
 		case strings.HasPrefix(name, filepath.Join("out", "private")): // their names and sizes alone
 			info, err := e.Info()
 			require.NoError(t, err)
-			if !e.IsDir() && filepath.Ext(name) != ".json" && !strings.HasPrefix(filepath.Base(name), "lock") {
+			if filepath.Ext(name) != ".json" && !strings.HasPrefix(filepath.Base(name), "lock") {
 				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm(), name)
 			}
 			shown[name] = "secret"
@@ -82,13 +88,13 @@ var whatFollows = regexp.MustCompile(`(?s)"labels": \d+,.*?"ledger_entry"|<tr><t
 // labels are the same all is the same, but for hashes under secret keys.
 func TestPublishReleasesLabelsAlone(t *testing.T) {
 	others := units("someone")
-	want, labels := publishedBy(t, people(false, "1.00,2.00,red,someone,a"))
+	want, labels := publishedBy(t, publishing, people(false, "1.00,2.00,red,someone,a"))
 	require.Contains(t, want["stdout"], `"labels": 12`)
 	require.Contains(t, want["stdout"], `"epsilon": 59.99`)
 	require.NotContains(t, want[filepath.Join("out", "student.model")], `"releasable":true`)
 	equal := 0
 	for name, table := range map[string][]byte{"removed": people(false), "new class": people(false, others["new class"]...), "forty rows": people(false, others["forty rows"]...)} {
-		got, changed := publishedBy(t, table)
+		got, changed := publishedBy(t, publishing, table)
 		mask := func(text string) string { return hexadecimal.ReplaceAllString(text, "#") }
 		if changed == labels {
 			equal++
@@ -108,9 +114,60 @@ func TestPublishReleasesLabelsAlone(t *testing.T) {
 	require.Positive(t, equal, "no neighbour has the same labels: this shows less than it could")
 }
 
+// What one private model publishes is the model and what follows from it. Nothing else moves
+// with one unit, be it one of another class, of forty rows or of numbers beyond reason: no
+// noise, no number of steps, no column, no name of a file.
+func TestPublishReleasesTheModelAlone(t *testing.T) {
+	mask := func(name, text string) string {
+		switch {
+		case strings.HasSuffix(name, "student.model"):
+			text, _, _ = strings.Cut(text, `"model":{`)
+		case strings.HasSuffix(name, "labels.csv"):
+			text = regexp.MustCompile(`(?m),[a-z]+$`).ReplaceAllString(text, ",")
+		}
+		return hexadecimal.ReplaceAllString(text, "#")
+	}
+	want, labels := publishedBy(t, publishingModel, people(false, "1.00,2.00,red,someone,a"))
+	require.Contains(t, want["stdout"], `"labels": 12`)
+	require.Contains(t, want["stdout"], `"records": 150`)
+	require.Contains(t, labels, "label_seeded_not_releasable")
+	require.Contains(t, want[filepath.Join("out", "student.model")], `"releasable":false`)
+	tables := map[string][]byte{"removed": people(false)}
+	for name, rows := range units("someone") {
+		if name != "no class" {
+			tables[name] = people(false, rows...)
+		}
+	}
+	moved := 0
+	for name, table := range tables {
+		got, _ := publishedBy(t, publishingModel, table)
+		for file, text := range want {
+			require.Equal(t, mask(file, text), mask(file, got[file]), "%s: %s", name, file)
+		}
+		require.Len(t, got, len(want), name)
+		if got[filepath.Join("out", "student.model")] != want[filepath.Join("out", "student.model")] {
+			moved++
+		}
+	}
+	require.Equal(t, len(tables), moved, "every neighbour trains another model: the test sees the rows")
+}
+
 // Killed at any moment, the same command ends with the same labels and one charge, and no
 // secret lies outside the folder of secrets.
 func TestPublishSurvivesKill(t *testing.T) {
+	for name, c := range map[string]struct {
+		command func(private, public, out string, more ...string) []string
+		same    []string // files that end the same
+		files   int
+	}{
+		"pate":  {publishing, []string{"labels.csv", "queries.csv", "labelled.csv"}, 7},
+		"dpsgd": {publishingModel, []string{"labels.csv", "student.model"}, 5},
+	} {
+		t.Run(name, func(t *testing.T) { survivesKill(t, c.command, c.same, c.files) })
+	}
+}
+
+func survivesKill(t *testing.T, command func(private, public, out string, more ...string) []string, same []string, whole int) {
 	dir := t.TempDir()
 	pate := filepath.Join(dir, "pate")
 	self, err := os.Executable()
@@ -119,14 +176,14 @@ func TestPublishSurvivesKill(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), clearPublic(), 0o600))
 	start := func(out string) *exec.Cmd {
-		cmd := exec.Command(pate, publishing("private.csv", "public.csv", out, "--seed", "3")...)
+		cmd := exec.Command(pate, command("private.csv", "public.csv", out, "--seed", "3")...)
 		cmd.Dir = dir
 		return cmd
 	}
 	began := time.Now()
 	text, err := start("want").CombinedOutput()
 	require.NoError(t, err, "%s", text)
-	whole := time.Since(began)
+	took := time.Since(began)
 	files := func(out string) map[string]string {
 		found := map[string]string{}
 		require.NoError(t, filepath.WalkDir(filepath.Join(dir, out), func(path string, e fs.DirEntry, err error) error {
@@ -144,12 +201,12 @@ func TestPublishSurvivesKill(t *testing.T) {
 		return found
 	}
 	want := files("want")
-	require.Len(t, want, 7)
+	require.Len(t, want, whole)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 4 { // kills of one run that goes on
 		cmd := start("got")
 		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(rnd.Float64() * float64(whole)))
+		time.Sleep(time.Duration(rnd.Float64() * float64(took)))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		for name := range files("got") {
@@ -160,7 +217,7 @@ func TestPublishSurvivesKill(t *testing.T) {
 	text, err = start("got").CombinedOutput()
 	require.NoError(t, err, "%s", text)
 	got := files("got")
-	for _, name := range []string{"labels.csv", "queries.csv", "labelled.csv"} {
+	for _, name := range same {
 		require.Equal(t, want[name], got[name], name)
 	}
 	require.Len(t, got, len(want))

@@ -23,6 +23,7 @@ import (
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
 type dpsgdFlags struct {
 	data     shell.DataFlags
+	own      ownFlags
 	unitName string
 	epsilon  string
 	noise    float64
@@ -43,7 +44,7 @@ type dpsgdFlags struct {
 func New(g *shell.Globals) *cobra.Command {
 	var f dpsgdFlags
 	cmd := &cobra.Command{
-		Use:   "dpsgd",
+		Use:   "dpsgd [PRIVATE --public PUBLIC]",
 		Short: "One model trained with differential privacy (DP-SGD)",
 		Long: `One model trained with differential privacy, by DP-SGD: Poisson batches, every
 record's gradient clipped, discrete Gaussian noise on the sum. Everything about the
@@ -56,10 +57,19 @@ Without flags for it, model, features, rates and steps are those of a recipe for
 the kind of data and epsilon. With several epsilons or seeds every model is a budget
 of its own; what publishing all of them costs is said below the table.
 
-DP-SGD asks nothing of public data, so all public rows score: of MNIST 60,000 rows
-are private and 10,000 score, of a table 70 % of the units are private. Where a unit
-has several rows, one of them is trained on. Hyper-parameters are chosen with
+With --data one file or known set is cut in two. DP-SGD asks nothing of public data,
+so all public rows score: of MNIST 60,000 rows are private and 10,000 score, of a
+table 70 % of the units are private. Hyper-parameters are chosen with
 --split development, which never touches a row that scores.
+
+PRIVATE with --public is your own data, read as pate train reads it: all rows of
+PRIVATE are trained on, and columns, scales and classes come from PUBLIC, of which
+labelled rows score.
+
+With --unit or --units a person may have several rows. Units are sampled then, and
+the mean gradient of a unit's rows is clipped as one, so epsilon is for all of them;
+--rows-per-unit bounds the work, not the cost. The number of units is taken to be
+public, or what --size says in its place.
 
 With --out the model, results, curve and ledger are kept, and pate dpsgd predict asks
 the model about other rows. An interrupted run goes on at its checkpoint when the
@@ -79,14 +89,21 @@ relation add_remove: DP-SGD is accounted for that alone.
 ` + shell.BayesHelp,
 		Example: `  pate dpsgd --data mnist --epsilon 2
   pate dpsgd --data mnist --epsilon 0.5,1,2,8 --seeds 3 --format md
-  pate dpsgd --data patients.csv --label outcome --epsilon 1 --out run
+  pate dpsgd patients.csv --public survey.csv --label outcome --unit patient \
+      --size 60000 --epsilon 1 --out run
   pate dpsgd --data mnist --noise-multiplier 1.1 --steps 1000 --batch 512
   pate dpsgd --data patients.csv --label outcome --ledger shared.jsonl --out run`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDPSGD(cmd, g, f) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.own.private = args[0]
+			}
+			return runDPSGD(cmd, g, f)
+		},
 	}
 	flags := cmd.Flags()
 	f.data.Add(flags)
+	f.own.add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
 	flags.StringVar(&f.epsilon, "epsilon", "", "target of the model, or several with commas: a model each (default 2); with --ledger, the budget of a new one")
 	flags.Float64Var(&f.noise, "noise-multiplier", 0, "noise over clip norm, instead of --epsilon")
@@ -103,6 +120,7 @@ relation add_remove: DP-SGD is accounted for that alone.
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
 	f.bayes.Add(flags)
 	f.data.Complete(cmd)
+	f.own.complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
 		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
@@ -124,6 +142,9 @@ func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
 		targets = append(targets, x)
 	}
 	given := cmd.Flags().Changed
+	if err := f.own.check(given); err != nil {
+		return nil, err
+	}
 	switch {
 	case given("epsilon") && len(targets) == 0:
 		return nil, errors.New("--epsilon is empty")
@@ -199,12 +220,12 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
-	task, err := f.data.Task()
+	task, schema, err := f.task(g)
 	if err != nil {
 		return err
 	}
-	shape := recipe.ShapeOf(task)
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), Workers: f.workers}
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers}
+	shape := cfg.Shape()
 	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
 		return shell.UsageError("bayes", err)
 	}
@@ -229,7 +250,10 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
-	shell.ReadTaskAloud(g, task)
+	if schema == nil {
+		shell.ReadTaskAloud(g, task)
+	}
+	f.own.sayUnits(g, cfg)
 	if f.ledger != "" {
 		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
 		if err == nil && !begun {
@@ -289,6 +313,9 @@ func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recip
 // command returns the command line that repeats the run.
 func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 	words := []string{"pate dpsgd"}
+	if f.own.private != "" {
+		words = append(words, shell.ShellWord(f.own.private))
+	}
 	for _, name := range f.identifying(cmd) {
 		flag := cmd.Flags().Lookup(name)
 		if flag.Value.Type() == "bool" {
@@ -302,7 +329,7 @@ func (f *dpsgdFlags) command(cmd *cobra.Command) string {
 
 // flagNames returns the flags of which the outcome is a function.
 func (f *dpsgdFlags) flagNames() []string {
-	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"epsilon", "noise-multiplier",
+	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), ownNames(), []string{"epsilon", "noise-multiplier",
 		"no-privacy", "delta", "features", "model"}, f.training.names(), []string{"seeds", "ledger", "mode", "spend"}, shell.BayesNames(), []string{"seed"})
 }
 

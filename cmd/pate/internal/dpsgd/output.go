@@ -83,8 +83,12 @@ func dpsgdTable(r *recipe.Result) table.Table {
 		if row.SD != nil {
 			sd = strconv.FormatFloat(100**row.SD, 'f', 2, 64)
 		}
+		right, within := "", ""
+		if r.Test > 0 {
+			right, within = strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), optional(100*row.StandardError, "%.2f")
+		}
 		t.Rows = append(t.Rows, []string{
-			epsilon, strconv.FormatFloat(100*row.Accuracy, 'f', 2, 64), optional(100*row.StandardError, "%.2f"), sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
+			epsilon, right, within, sd, optional(row.Noise, "×%.4g"), strconv.Itoa(row.Steps),
 			fmt.Sprintf("%.3g", row.Probability), optional(row.ClipNorm, "%.3g"), fmt.Sprintf("%.3g", row.LearningRate),
 			optional(row.Seconds, "%.0f"),
 		})

@@ -65,6 +65,7 @@ public. A model's accuracy on the rows that it was trained on is not releasable.
 	flags.StringVar(&f.data.Data, "data", "mnist", strings.Join(dataset.Names(), ", ")+", DIR or FILE.csv (pate help data)")
 	flags.StringVar(&f.data.Label, "label", "", "label column of FILE.csv, if it has one: a name, or a number from 1")
 	flags.StringVar(&f.data.Unit, "unit", "", "with --scored: the column that said whose record a row is")
+	flags.StringVar(&f.data.Labels, "labels", "", "labels of NPY or idx rows, if the model was trained on such rows, for the accuracy")
 	f.data.AddReading(flags)
 	flags.BoolVar(&f.scored, "scored", false, "of FILE.csv, only the rows that scored when the model was trained on it")
 	flags.StringVar(&f.data.Split, "split", string(dataset.Literature), "literature, or development for the rows that score there")
@@ -168,6 +169,10 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 		set, err := m.Rows(data.Table)
 		return set, f.public, shell.FaultError(err, "data")
 	}
+	if m.Reading != nil && !f.scored && !named {
+		set, err := newRows(m.Reading, dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
+		return set, f.public, shell.FaultError(err, "data")
+	}
 	task, err := f.data.TaskOf(opt)
 	if err != nil {
 		return dataset.Set{}, false, err
@@ -180,6 +185,20 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 	// is public; other splits take rows of the training file.
 	public = f.public || m.Encoder != nil || f.data.Split == string(dataset.Literature)
 	return task.WithoutPool().Test, public, nil
+}
+
+// newRows reads rows as those of the training were read. Their labels are taken where all
+// are known.
+func newRows(reading *dataset.Schema, from dataset.Source) (dataset.Set, error) {
+	pool, err := reading.ReadNew(from)
+	if err != nil {
+		return dataset.Set{}, err
+	}
+	set := dataset.Set{Name: pool.Name, X: pool.X, Image: pool.Image, IDs: pool.IDs, Classes: reading.Classes}
+	if !slices.Contains(pool.Truth, -1) {
+		set.Y = pool.Truth
+	}
+	return set, nil
 }
 
 // noClass returns a name that no class has.

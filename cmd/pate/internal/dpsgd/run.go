@@ -12,7 +12,7 @@ import (
 
 // Identity says what the run is a function of: the command line.
 func (f *dpsgdFlags) identity(g *shell.Globals, command string) (experiments.Identity, error) {
-	data, err := f.data.Where()
+	data, err := f.where()
 	if err != nil {
 		return experiments.Identity{}, err
 	}

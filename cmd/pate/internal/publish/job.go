@@ -18,7 +18,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/student/published"
-	"github.com/pate-go/pate/teachers/training"
+	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // job is one run of the command.
@@ -43,23 +43,27 @@ const (
 	ledgerFile    = "ledger.jsonl"
 )
 
+// sweep removes what a killed run left.
+func (j *job) sweep() {
+	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile} {
+		durable.Sweep(filepath.Join(j.dir, name), "")
+	}
+}
+
 // publish carries out all steps. Each of them finds what an earlier run left: the teachers
 // their votes, the labels their charge and key, and everything after the labels is a
 // function of these and of public rows.
-func (j *job) publish(ctx context.Context, t training.Job) (*report, error) {
+func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 	if j.g.Seeded {
 		t.Key = aggregate.SeedKey(j.g.Seed)
 	}
 	t.Progress = j.bar.Update
 	t.Say = j.say
-	t.Decided = func(r *training.Result) {
+	t.Decided = func(r *teaching.Result) {
 		j.bar.Clear()
 		shell.ReadAloud(j.g, r.Columns, r.Repeated)
 	}
-	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile} {
-		durable.Sweep(filepath.Join(j.dir, name), "") // what a killed run left
-	}
-	trained, err := training.Run(ctx, t)
+	trained, err := teaching.Run(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +72,7 @@ func (j *job) publish(ctx context.Context, t training.Job) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Schema: schemaPublish, Method: "pate", Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
+	r := &report{Schema: schemaPublish, Method: methodPATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
 		Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism, Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
 	if err := j.tables(trained, order); err != nil {
 		return nil, err
@@ -78,10 +82,10 @@ func (j *job) publish(ctx context.Context, t training.Job) (*report, error) {
 			return nil, err
 		}
 	}
-	if err := j.statement(); err != nil {
+	if err := j.statement(labelsFile); err != nil {
 		return nil, err
 	}
-	if err := j.report(r); err != nil {
+	if err := j.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile); err != nil {
 		return nil, err
 	}
 	if j.flags.destroy {
@@ -110,7 +114,7 @@ func orderOf(pool [32]byte, n int) []int {
 }
 
 // read reads the labels that were released, of rows of the pool.
-func (j *job) read(t *training.Result, order []int) (published.Labels, error) {
+func (j *job) read(t *teaching.Result, order []int) (published.Labels, error) {
 	f, err := durable.OpenRegular(j.private(labelsFile))
 	if err != nil {
 		return published.Labels{}, err
@@ -122,7 +126,7 @@ func (j *job) read(t *training.Result, order []int) (published.Labels, error) {
 }
 
 // tables writes the labels, and which rows they are of.
-func (j *job) tables(t *training.Result, order []int) error {
+func (j *job) tables(t *teaching.Result, order []int) error {
 	labels, err := j.read(t, order)
 	if err != nil {
 		return err
@@ -151,7 +155,7 @@ func (j *job) tables(t *training.Result, order []int) error {
 }
 
 // student trains and writes the student.
-func (j *job) student(ctx context.Context, t *training.Result, order []int, r *report) error {
+func (j *job) student(ctx context.Context, t *teaching.Result, order []int, r *report) error {
 	labels, err := j.read(t, order)
 	if err != nil {
 		return err
@@ -173,8 +177,9 @@ func (j *job) student(ctx context.Context, t *training.Result, order []int, r *r
 	return m.Save(filepath.Join(j.dir, studentFile), j.mode())
 }
 
-// statement writes the statement, and a copy of the ledger that it is about.
-func (j *job) statement() error {
+// statement writes the statement, and a copy of the ledger that it is about. The ledger
+// committed to a file of that name.
+func (j *job) statement(released string) error {
 	text, err := os.ReadFile(j.private(ledgerFile))
 	if err != nil {
 		return err
@@ -187,11 +192,11 @@ func (j *job) statement() error {
 		return err
 	}
 	defer file.Close()
-	labels, err := os.ReadFile(j.private(labelsFile))
+	left, err := os.ReadFile(filepath.Join(j.dir, released))
 	if err != nil {
 		return err
 	}
-	s, err := statement.Make(statement.Options{Files: []statement.File{{Name: labelsFile, SHA256: sha256.Sum256(labels)}}},
+	s, err := statement.Make(statement.Options{Files: []statement.File{{Name: released, SHA256: sha256.Sum256(left)}}},
 		statement.Source{Name: ledgerFile, Ledger: file, Kept: known.Kept(ledger.Head{}), Compared: func() bool { return true }})
 	if err != nil {
 		return err
@@ -201,7 +206,7 @@ func (j *job) statement() error {
 
 // destroySecrets removes what only another run would need. The ledger stays, since what was
 // charged stays spent.
-func (j *job) destroySecrets(t *training.Result) error {
+func (j *job) destroySecrets(t *teaching.Result) error {
 	for _, path := range []string{t.Votes, t.Manifest, j.private("queries.npy"), j.private("teachers")} {
 		if err := os.RemoveAll(path); err != nil {
 			return err

@@ -12,14 +12,14 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/teachers/label"
-	"github.com/pate-go/pate/teachers/training"
+	teaching "github.com/pate-go/pate/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 // label releases labels of the pool in that order. The votes are those of disjoint shares,
 // since they were made here: teachers that vote alike everywhere have learned the same, and
 // that is not looked at. A check of them would tell of private rows by what it says.
-func (j *job) label(ctx context.Context, t *training.Result, order []int) (label.Result, error) {
+func (j *job) label(ctx context.Context, t *teaching.Result, order []int) (label.Result, error) {
 	source, err := j.asked(ctx, t, order)
 	if err != nil {
 		return label.Result{}, err
@@ -43,7 +43,7 @@ func (j *job) label(ctx context.Context, t *training.Result, order []int) (label
 }
 
 // asked writes the votes in the order of the queries.
-func (j *job) asked(ctx context.Context, t *training.Result, order []int) (*votes.Source, error) {
+func (j *job) asked(ctx context.Context, t *teaching.Result, order []int) (*votes.Source, error) {
 	path := j.private("queries.npy")
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {

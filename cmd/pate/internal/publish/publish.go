@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
-	"github.com/pate-go/pate/teachers/training"
+	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // publishFlags are the flags of `pate publish`.
@@ -29,8 +29,15 @@ type publishFlags struct {
 	learner  string
 	accuracy float64
 	least    float64
+	rows     int
 	destroy  bool
 }
+
+// How private rows are learned from.
+const (
+	methodPATE  = "pate"
+	methodDPSGD = "dpsgd"
+)
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
@@ -59,12 +66,19 @@ Mechanism, noise and their number are planned from public numbers, as pate
 label does; a budget that carries no labels that are right often enough is
 refused before anything is charged.
 
+With --method dpsgd one logistic regression is trained on PRIVATE itself, by
+DP-SGD, and is student.model; labels.csv is what it says of PUBLIC, and there
+are no queries. It needs --size, since sampling and noise follow from it, and
+PUBLIC for columns, scales and classes alone: a few hundred rows will do.
+
 Interrupted, even killed, run the same command again: it goes on where it
 stopped, ends with the same labels and charges nothing more. --destroy-private
 removes the votes and the teachers' keys at the end; the ledger that is
 charged stays in DIR/private.`,
 		Example: `  pate publish patients.csv --public survey.csv --label outcome \
       --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
+  pate publish patients.csv --public survey.csv --label outcome --unit patient \
+      --method dpsgd --class-names no,yes --size 20000 --epsilon 2 --out model
   pate student predict release/student.model new.csv --out predictions.csv`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "epsilon", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
@@ -73,10 +87,11 @@ charged stays in DIR/private.`,
 	f.Add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
 	flags.StringVar(&f.out, "out", "", "folder of what is released (required)")
-	shell.ChoiceVar(flags, &f.method, "method", "pate", []string{"pate"}, "how the private rows are learned from; one private model by DP-SGD is pate dpsgd")
+	shell.ChoiceVar(flags, &f.method, "method", methodPATE, []string{methodPATE, methodDPSGD}, "how the private rows are learned from, by teachers or by one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
-	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
-	shell.ChoiceVar(flags, &f.learner, "learner", "", training.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
+	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon")
+	shell.ChoiceVar(flags, &f.learner, "learner", "", teaching.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data: a better plan")
 	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
@@ -85,7 +100,8 @@ charged stays in DIR/private.`,
 	return cmd
 }
 
-func (f *publishFlags) check(private string) error {
+// check refuses flags that do not go together.
+func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private string) error {
 	usage := func(format string, args ...any) error {
 		return shell.UsageError("train", fmt.Errorf(format, args...))
 	}
@@ -96,8 +112,25 @@ func (f *publishFlags) check(private string) error {
 		return usage("--out is required: the folder of what is released")
 	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
 		return usage("--epsilon %v: must be a finite number above 0", f.epsilon)
+	case f.method == methodDPSGD && f.size == 0:
+		return usage("--method dpsgd needs --size: about how many units PRIVATE has, as you may say in public; sampling and noise follow from it, so their number must not be private")
+	case f.method == methodPATE && given("rows-per-unit"):
+		return usage("--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units")
 	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
 		return usage("--teacher-accuracy and --min-accuracy must lie between 0 and 1")
+	}
+	if f.method == methodDPSGD {
+		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {
+			if given(name) {
+				return usage("--%s is about teachers, of which --method dpsgd has none", name)
+			}
+		}
+		if err := shell.CheckUnits(given, f.size, f.rows); err != nil {
+			return shell.UsageError("train", err)
+		}
+		if !(g.Delta < 1/float64(f.size)) {
+			return shell.UsageError("privacy", fmt.Errorf("--delta %g is not below 1/%d, one over the number of units: it would allow giving one of them away whole", g.Delta, f.size))
+		}
 	}
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return shell.InputError(fmt.Errorf("--out %s is a file", f.out), "it is a folder of several files", "name a folder", "data")
@@ -111,7 +144,7 @@ func (f *publishFlags) check(private string) error {
 }
 
 func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
-	if err := f.check(private); err != nil {
+	if err := f.check(g, cmd.Flags().Changed, private); err != nil {
 		return err
 	}
 	reading, err := f.Reading()
@@ -130,15 +163,39 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 		return err
 	}
 	defer unlock()
-	r, err := j.publish(cmd.Context(), training.Job{
-		Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
-		Unit: f.UnitWord(), Out: j.private("votes.npy"), Secrets: j.private("teachers"),
-	})
+	if err := j.oneMethod(); err != nil {
+		return err
+	}
+	j.sweep()
+	var r *report
+	if f.method == methodDPSGD {
+		r, err = j.publishModel(cmd.Context(), private)
+		err = shell.TrainingError(err)
+	} else {
+		r, err = j.publish(cmd.Context(), teaching.Job{
+			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
+			Unit: f.UnitWord(), Out: j.private("votes.npy"), Secrets: j.private("teachers"),
+		})
+	}
 	j.bar.Clear()
 	if err != nil {
 		return inWords(err)
 	}
 	return j.print(r)
+}
+
+// oneMethod refuses a folder in which the other method has begun. A folder has one ledger, which
+// one release fills.
+func (j *job) oneMethod() error {
+	other, name := methodPATE, "teachers"
+	if j.flags.method == methodPATE {
+		other, name = methodDPSGD, "model"
+	}
+	there, err := durable.Exists(j.private(name))
+	if err != nil || !there {
+		return err
+	}
+	return shell.InputError(fmt.Errorf("%s was begun with --method %s", j.dir, other), "a folder has one ledger, which one method fills", "choose another --out, or repeat that command", "train")
 }
 
 // private names files of the secret folder.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
 	"html/template"
 	"io"
 	"os"
@@ -24,14 +25,15 @@ type report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
 	Public     int                 `json:"public"` // rows
-	Teachers   int                 `json:"teachers"`
-	Reason     string              `json:"teachers_reason"`
-	Learner    string              `json:"learner"`
+	Teachers   int                 `json:"teachers,omitempty"`
+	Reason     string              `json:"teachers_reason,omitempty"`
+	Learner    string              `json:"learner,omitempty"`
 	Classes    []string            `json:"classes"`
 	Unit       string              `json:"unit"`
-	Mechanism  string              `json:"mechanism"`
-	Asked      int                 `json:"asked"`
+	Mechanism  string              `json:"mechanism,omitempty"`
+	Asked      int                 `json:"asked,omitempty"`
 	Released   int                 `json:"labels"`
+	Training   *training           `json:"training,omitempty"` // of one private model
 	Student    string              `json:"kind,omitempty"`
 	Held       *published.HeldBack `json:"held_back,omitempty"`
 	Entry      int64               `json:"ledger_entry,omitempty"`
@@ -58,6 +60,12 @@ func (r *report) held() string {
 // table returns the numbers of a run. On a terminal the student, which takes words, stands
 // below: see student.
 func (r *report) table(f table.Format) table.Table {
+	if t := r.Training; t != nil {
+		return table.Table{
+			Header: []string{r.Unit + "s", "steps", "noise", "labels", "epsilon"},
+			Rows:   [][]string{{strconv.Itoa(t.Records), strconv.Itoa(t.Steps), fmt.Sprintf("%.4g", t.Noise), strconv.Itoa(r.Released), shell.FormatUp(r.Epsilon, false)}},
+		}
+	}
 	t := table.Table{
 		Header: []string{"teachers", "asked", "labels", "predicts % of labels held back", "epsilon"},
 		Rows:   [][]string{{strconv.Itoa(r.Teachers), strconv.Itoa(r.Asked), strconv.Itoa(r.Released), r.held(), shell.FormatUp(r.Epsilon, false)}},
@@ -72,9 +80,9 @@ func (r *report) table(f table.Format) table.Table {
 //go:embed report.html
 var page string
 
-// report hashes the files and writes the page about them.
-func (j *job) report(r *report) error {
-	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile} {
+// report hashes files and writes the page about them.
+func (j *job) report(r *report, files ...string) error {
+	for _, name := range files {
 		f, err := os.Open(filepath.Join(j.dir, name))
 		if os.IsNotExist(err) && name == studentFile { // every query was declined
 			continue

@@ -44,6 +44,15 @@ func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.accept, "accept-differences", false, "train though the private rows are unlike the public ones in some column")
 }
 
+// Pair returns the flags of private and public rows of a command that can also read both
+// from one file.
+func (f *DataFlags) Pair(public, publicLabels, unitName string, accept bool) PairFlags {
+	return PairFlags{Public: public, Labels: f.Labels, Units: f.Units, PublicLabels: publicLabels, UnitName: unitName, columns: f.Columns, data: *f, accept: accept}
+}
+
+// Grouped reports whether a column or file names units, which may then have several rows.
+func (f *PairFlags) Grouped() bool { return f.data.Unit != "" || f.Units != "" }
+
 // Reading returns how the rows are to be read.
 func (f *PairFlags) Reading() (dataset.Reading, error) {
 	opt, err := f.data.Options()
