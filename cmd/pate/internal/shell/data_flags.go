@@ -177,7 +177,7 @@ func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
 
 // wrongKind says what --data is, if it is nothing that data are read from.
 func (f *DataFlags) wrongKind() error {
-	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(f.Data); errors.Is(err, fs.ErrNotExist) && !slices.Contains(dataset.Names(), f.Data) {
 		if near := didYouMean(f.Data, dataset.Names()); near != "" {
 			return InputError(fmt.Errorf("%s: is no data set, folder or file%s", f.Data, near), "known data sets are "+strings.Join(dataset.Names(), ", "),
 				"give one of them, a folder or a file", "data")
