@@ -37,6 +37,8 @@ type accountReport struct {
 	Epsilon  *float64            `json:"epsilon,omitempty"`
 	Results  []accountResult     `json:"results"`
 	Warning  string              `json:"warning,omitempty"` // of a claim that protects next to nothing
+	// Explained says where the numbers part, with --explain at a delta.
+	Explained *explained `json:"explained,omitempty"`
 }
 
 type accountResult struct {
@@ -92,6 +94,11 @@ pairs give away, of which a noisy argmax gives less. With --plot it draws the
 trade-off curve: what an attacker misses at least, by the whole curve and by
 epsilon and delta alone.
 
+With --explain a table has every accountant's epsilon, by how much it is above the
+least and why; another has the ways to say the result (a trade-off curve, one epsilon
+and delta, rho, a pure epsilon, mu), with the epsilon and the share found at 1 % false
+alarms that follow from each alone.
+
 Epsilon is an upper bound at --delta; with --epsilon the answer is a delta. No
 finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
@@ -109,7 +116,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.StringVar(&f.orders, "orders", "", "Rényi orders to use and no others: a list with ranges, as 1.5,2:64 or 1.1:10.9:0.1 (default: a wide grid, refined)")
 	flags.StringVar(&f.conversion, "conversion", "improved", "improved|classic")
 	flags.BoolVar(&f.rdp, "rdp", false, "also print the Rényi divergence at each of --orders")
-	flags.BoolVar(&f.explain, "explain", false, "say at length why the numbers differ, with each other and with other tools")
+	flags.BoolVar(&f.explain, "explain", false, "say by how much every accountant is above the tightest and why, what each way to say the result leaves out, and why other tools differ")
 	flags.BoolVar(&f.risk, "risk", false, "also say what an attacker can do, from the whole trade-off curve: pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
 	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps, or with --risk the trade-off curve: .svg or .png")
@@ -198,6 +205,11 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 	}
 	if !byEpsilon {
 		report.warn(g)
+	}
+	if f.explain && !byEpsilon {
+		if report.Explained, err = explain(cmd.Context(), cfg, schedule, g.Delta); err != nil {
+			return err
+		}
 	}
 	if err := writeAccount(g, report); err != nil {
 		return err

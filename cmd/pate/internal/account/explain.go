@@ -10,10 +10,10 @@ import (
 
 // explainAccount says where two epsilons of the same run part: first the same
 // Rényi account with one habit of other tools after the other, then what no
-// number shows. In JSON mode it is text on stderr.
+// number shows. Where the output is data it is text on stderr.
 func explainAccount(g *shell.Globals, cfg accountant.Config, schedule accountant.Schedule, report accountReport) error {
 	out := g.Stdout
-	if g.ParsedFormat() == table.JSON {
+	if format := g.ParsedFormat(); format != table.Text && format != table.Markdown { // prose is no data
 		out = g.Stderr
 	}
 	if report.Delta != nil {
@@ -41,12 +41,14 @@ func explainAccount(g *shell.Globals, cfg accountant.Config, schedule accountant
 		}
 		if len(t.Rows) > 0 {
 			format := g.ParsedFormat()
-			if format == table.JSON {
+			if format != table.Markdown {
 				format = table.Text
 			}
-			fmt.Fprintln(out)
-			if err := t.Write(out, format); err != nil {
-				return err
+			for _, t := range reasonsBelow(t, format) {
+				fmt.Fprintln(out)
+				if err := t.Write(out, format); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -74,9 +76,9 @@ func explainVariants() []explainVariant {
 	}
 	return []explainVariant{
 		{"all real orders, improved conversion", nil, accountant.Improved, "what pate answers"},
-		{"orders 1.1 to 10.9 and 11 to 63", grid, accountant.Improved, "grid: the defaults of Opacus; worse when the best order is outside or between"},
-		{"whole orders 2 to 63", integers, accountant.Improved, "grid: worse when epsilon is large and the best order is low"},
-		{"the same, classic conversion", integers, accountant.Classic, "conversion: Mironov 2017, as in papers before 2020"},
+		{"orders 1.1 to 10.9 and 11 to 63", grid, accountant.Improved, "the grid of Opacus, without the best"},
+		{"whole orders 2 to 63", integers, accountant.Improved, "loses where the best order is low"},
+		{"the same, classic conversion", integers, accountant.Classic, "conversion: as in papers before 2020"},
 		{"whole orders 2 to 33, classic conversion", integers[:32], accountant.Classic, "the moments accountant of 2016"},
 	}
 }
@@ -84,23 +86,26 @@ func explainVariants() []explainVariant {
 // explanation returns what differs without a number to show it.
 func explanation(schedule accountant.Schedule) string {
 	text := `
-relation   under ` + schedule.Relation.String() + `. Noise multipliers are relative to the sensitivity under that
-           relation: a sum clipped to C moves by C when a record is added or removed,
-           by 2C when one is replaced. Some tools keep C for both and answer too little.
+relation   under ` + schedule.Relation.String() + `. Noise multipliers are relative to the sensitivity
+           under that relation: a sum clipped to C moves by C when a record is
+           added or removed, by 2C when one is replaced. Some tools keep C for
+           both and answer too little.
 `
 	if hasSampling(schedule.Events) {
-		text += `sampler    every sampled event is what it says: poisson_sampled takes each record by its
-           own coin. Batches that are shuffled or of fixed size cost more under the same
-           name; sampled_without_replacement and truncated_poisson are events of their own.
+		text += `sampler    every sampled event is what it says: poisson_sampled takes each record
+           by its own coin. Batches that are shuffled or of fixed size cost more
+           under the same name; sampled_without_replacement and truncated_poisson
+           are events of their own.
 `
 	}
-	return text + `counts     an event repeated n times is charged n times; one well-known library charges
-           exponential mechanisms and randomized responses once whatever their count.
-errors     every bound is rounded outwards. A Rényi account has no grid of losses, so
-           discretisation costs nothing; what it gives up against pld, the account of
-           the whole loss distribution, is 3 to 8 percent for typical DP-SGD, and much
-           more for a few steps or rare sampling. pld adds all its numerical errors to
-           the answer and shows the other side of the interval.
+	return text + `counts     an event repeated n times is charged n times; one well-known library
+           charges exponential mechanisms and randomized responses once whatever
+           their count.
+errors     every bound is rounded outwards. A Rényi account has no grid of losses,
+           so discretisation costs nothing; what it gives up against pld, the
+           account of the whole loss distribution, is 3 to 8 percent for typical
+           DP-SGD, and much more for a few steps or rare sampling. pld adds all
+           its numerical errors to the answer and shows the other side.
 `
 }
 

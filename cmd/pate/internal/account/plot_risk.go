@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/figure"
@@ -21,15 +22,6 @@ import (
 // riskPlotPoints is how many rates of false alarms a trade-off curve is drawn through: more
 // of them where few are accused.
 const riskPlotPoints = 80
-
-// pairMisses returns the least share of those who took part that a test misses by one
-// (epsilon, delta) pair alone (Wasserman, Zhou 2010).
-func pairMisses(epsilon, delta, fpr float64) float64 {
-	if math.IsInf(epsilon, 1) {
-		return 0
-	}
-	return math.Max(0, math.Max(1-delta-math.Exp(epsilon)*fpr, math.Exp(-epsilon)*(1-delta-fpr)))
-}
 
 // plotRisk draws what an attacker at least misses against false alarms, beside what
 // (epsilon, delta) alone says: by pld or rdp where only one of them was asked for, else by
@@ -65,7 +57,7 @@ func plotRisk(ctx context.Context, path string, names []string, schedule account
 	}
 	for i := range 1001 {
 		fpr := math.Pow(float64(i)/1000, 2)
-		pair = append(pair, plotter.XY{X: fpr, Y: pairMisses(claim.Upper, delta, fpr)})
+		pair = append(pair, plotter.XY{X: fpr, Y: 1 - statement.TPR(claim.Upper, delta, fpr)})
 	}
 	data, err := drawRisk(curve, pair, claim.Upper, delta, risk.By, strings.ToLower(filepath.Ext(path)))
 	if err != nil {

@@ -182,23 +182,14 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 			curves.Rows = append(curves.Rows, []string{strconv.FormatFloat(res.Orders[i], 'g', -1, 64), shell.FormatUp(float64(v), exact)})
 		}
 	}
-	tables := []table.Table{t}
-	if format == table.Text { // within 80 columns: the reasons below the numbers
-		last := len(t.Header) - 1
-		why := table.Table{Header: []string{"accountant", t.Header[last]}, Left: []bool{true, true}}
-		for i, row := range t.Rows {
-			why.Rows = append(why.Rows, []string{row[0], row[last]})
-			t.Rows[i] = row[:last]
-		}
-		t.Header, t.Left = t.Header[:last], t.Left[:last]
-		tables = []table.Table{t, why}
-	}
+	tables := reasonsBelow(t, format)
 	if risks := r.riskTable(exact); len(risks.Rows) > 0 {
 		tables = append(tables, risks)
 	}
 	if len(curves.Rows) > 0 {
 		tables = append(tables, curves)
 	}
+	tables = append(tables, r.Explained.tables(format)...)
 	for i, t := range tables {
 		if i > 0 {
 			fmt.Fprintln(g.Stdout)
@@ -208,4 +199,20 @@ func writeAccount(g *shell.Globals, r accountReport) error {
 		}
 	}
 	return nil
+}
+
+// reasonsBelow takes the last column of a table, which is prose, to a table of its own below
+// it where lines have 80 columns.
+func reasonsBelow(t table.Table, format table.Format) []table.Table {
+	if format != table.Text {
+		return []table.Table{t}
+	}
+	last := len(t.Header) - 1
+	why := table.Table{Header: []string{t.Header[0], t.Header[last]}, Left: []bool{true, true}}
+	for i, row := range t.Rows {
+		why.Rows = append(why.Rows, []string{row[0], row[last]})
+		t.Rows[i] = row[:last]
+	}
+	t.Header, t.Left = t.Header[:last], t.Left[:last]
+	return []table.Table{t, why}
 }
