@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers/label"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -42,7 +43,7 @@ const (
 	seededLabel = "label_seeded_not_releasable"
 )
 
-// ReadLabels reads what `pate label` wrote: a line "query,label", or "row,label" as
+// ReadLabels reads what `pate label` wrote, in whatever form; as CSV that is a line "query,label", or "row,label" as
 // [Labels.Write] has it, for each query, a row of the pool from 0, where an empty label means that the mechanism declined. Rows has the
 // queries if they are not the rows themselves: Rows[q] is the row of query q. A label is the
 // number of a class from 0, or its name if classes has names. Without names classes are
@@ -51,7 +52,11 @@ func ReadLabels(r io.Reader, pool int, rows []int, classes []string) (Labels, er
 	l := Labels{Of: slices.Repeat([]int{student.Unlabelled}, pool), Classes: classes}
 	sum := sha256.New()
 	counted := &io.LimitedReader{R: io.TeeReader(r, sum), N: maxLabels + 1}
-	lines := bufio.NewScanner(counted)
+	text, err := label.ReadCSV(counted)
+	if err != nil {
+		return Labels{}, &Error{What: "the labels cannot be read", Err: err, Fix: "give the file that pate label wrote"}
+	}
+	lines := bufio.NewScanner(text)
 	lines.Buffer(make([]byte, 1<<12), 1<<16)
 	p := labelParser{Labels: &l, rows: rows, seen: make([]bool, pool), number: map[string]int{}}
 	for i, name := range classes {

@@ -84,7 +84,7 @@ func BenchmarkLabel(b *testing.B) {
 				require.NoError(b, err)
 				ask, err := run.start(r, key)
 				require.NoError(b, err)
-				w := newLabelWriter(io.Discard, nil, false)
+				w := newLabelWriter(io.Discard, CSV, nil, false)
 				require.NoError(b, askAll(context.Background(), inMemory(matrix), nil, ask, w, func(int) {}))
 				require.Equal(b, queries, w.asked)
 				runs++

@@ -55,7 +55,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	}
 	var count counts
 	r.Draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
-		w := newLabelWriter(out, j.Votes.ClassNames(), j.Seed != nil)
+		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.Seed != nil)
 		err := j.draw(ctx, s, reservations[0], key, w)
 		count = w.counts
 		return err

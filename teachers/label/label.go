@@ -25,7 +25,7 @@ type Config struct {
 	// mechanism is one of package stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
-	Out     string // path of the labels; required
+	Out     string // path of the labels, whose extension says their [Form]; required
 	Pool    string // names the public records that the queries are; required
 	Votes   *votes.Source
 	// Setting is a mechanism of package mechanisms. Noise that it does not have is
@@ -140,6 +140,8 @@ func (c Config) check() error {
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
 		return &Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
+	case c.Seed != nil && FormOf(c.Out) == NPY:
+		return &Error{What: "an array cannot say that its labels come from a seed", Why: "every output of a seeded run says that it must not be released", Fix: "write .csv, .jsonl or .parquet"}
 	}
 	s, err := c.setting()
 	if err != nil {

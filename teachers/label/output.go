@@ -3,6 +3,7 @@ package label
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 )
 
-// The labels are CSV: a line for each query that was asked, in order, with the number
+// The labels are CSV, unless the name of the file asks for another [Form]: a line for each query that was asked, in order, with the number
 // or the name of a class, and an empty label where the mechanism declined. Queries that were not asked, since a cap
 // on answers was reached before, have no line.
 const heading = "query,label\n"
@@ -27,40 +28,75 @@ type counts struct {
 // labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
-	out   io.Writer
-	buf   []byte
-	names []string // of the classes, as cells; nil for numbers
+	out    io.Writer
+	form   Form
+	buf    []byte
+	names  []string // of the classes; nil for numbers
+	cells  []string // the names as CSV and JSON have them
+	seeded bool
+	later  collected // of forms that are written at the end
 }
 
-func newLabelWriter(out io.Writer, names []string, seeded bool) *labelWriter {
-	w := &labelWriter{out: out, buf: []byte(heading)}
-	if seeded {
-		w.buf = []byte(seededHeading)
-	}
+func newLabelWriter(out io.Writer, form Form, names []string, seeded bool) *labelWriter {
+	w := &labelWriter{out: out, form: form, names: names, seeded: seeded}
 	for _, name := range names {
-		if strings.ContainsAny(name, ",;") { // it has neither quotes nor line ends
+		switch {
+		case form == JSONL:
+			quoted, _ := json.Marshal(name) // a text always is JSON
+			name = string(quoted)
+		case strings.ContainsAny(name, ",;"): // it has neither quotes nor line ends
 			name = `"` + name + `"`
 		}
-		w.names = append(w.names, name)
+		w.cells = append(w.cells, name)
+	}
+	if form == CSV {
+		w.buf = []byte(w.heading())
 	}
 	return w
 }
 
+func (w *labelWriter) heading() string {
+	if w.seeded {
+		return seededHeading
+	}
+	return heading
+}
+
+// column returns what labels are called.
+func (w *labelWriter) column() string {
+	return strings.TrimSuffix(strings.TrimPrefix(w.heading(), "query,"), "\n")
+}
+
 func (w *labelWriter) write(first uint64, answers []aggregate.Answer) error {
 	for i, a := range answers {
-		w.buf = append(strconv.AppendUint(w.buf, first+uint64(i), 10), ',')
+		query := first + uint64(i)
 		w.asked++
 		if a.Answered {
 			w.answered++
-			if w.names != nil {
-				w.buf = append(w.buf, w.names[a.Label]...)
-			} else {
-				w.buf = strconv.AppendInt(w.buf, int64(a.Label), 10)
-			}
 		}
-		w.buf = append(w.buf, '\n')
+		switch w.form {
+		case CSV:
+			w.buf = append(strconv.AppendUint(w.buf, query, 10), ',')
+			w.buf = append(w.appendLabel(a, ""), '\n')
+		case JSONL:
+			w.buf = append(strconv.AppendUint(append(w.buf, `{"query":`...), query, 10), `,"`+w.column()+`":`...)
+			w.buf = append(w.appendLabel(a, "null"), "}\n"...)
+		default:
+			w.later.add(query, a.Label, a.Answered)
+		}
 	}
 	return w.flush()
+}
+
+// appendLabel appends the number or the name of a class.
+func (w *labelWriter) appendLabel(a aggregate.Answer, declined string) []byte {
+	switch {
+	case !a.Answered:
+		return append(w.buf, declined...)
+	case w.cells != nil:
+		return append(w.buf, w.cells[a.Label]...)
+	}
+	return strconv.AppendInt(w.buf, int64(a.Label), 10)
 }
 
 func (w *labelWriter) flush() error {
@@ -69,9 +105,24 @@ func (w *labelWriter) flush() error {
 	return err
 }
 
-// countLabels counts the lines of a file.
+// end writes what is left: all of it, where a file begins with how long it is.
+func (w *labelWriter) end() error {
+	switch w.form {
+	case NPY:
+		return w.later.writeNPY(w.out, numbersOf(w.names))
+	case Parquet:
+		return w.later.writeParquet(w.out, w.column(), w.names)
+	}
+	return w.flush() // the heading, if there was no query
+}
+
+// countLabels counts the labels of a file, in whatever form they are.
 func countLabels(f io.Reader) (c counts, err error) {
-	lines := bufio.NewReaderSize(f, 1<<16)
+	text, err := ReadCSV(f)
+	if err != nil {
+		return c, nil // no file of ours: the hash will differ
+	}
+	lines := bufio.NewReaderSize(text, 1<<16)
 	for {
 		text, err := lines.ReadSlice('\n')
 		switch {

@@ -109,5 +109,5 @@ func askAll(ctx context.Context, votes iter.Seq2[votes.Ballot, error], predictio
 		done += len(b.votes)
 		progress(done)
 	}
-	return w.flush() // the heading, if there was no query
+	return w.end()
 }

@@ -51,6 +51,10 @@ written. The labels get their name only when the ledger has committed them:
   17,              the mechanism declined: the teachers did not agree
                    no line: not asked, as --answers were given before
 
+The name of --out says the form: .csv as above; .jsonl, {"query":17,"label":null} a
+line; .parquet with these two columns; .npy, two columns of int64 with -1 where the
+mechanism declined and, for names of classes, their places in --class-names from 0.
+
 Without --mechanism it plans: mechanism, noise and how many queries to ask, from
 public numbers alone: teachers, classes, queries, the budget, and how good the
 teachers are. That is --teacher-accuracy, how often one of them is right;
@@ -118,7 +122,7 @@ is proved). They are no filter; one goes by Rényi divergences.`,
 	flags.StringVar(&f.predictions, "predictions", "", "interactive: CSV file with a line for each query and the student's probability of each class, from public data")
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of the ledger (required if it is new)")
 	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
-	flags.StringVar(&f.out, "out", "", "the labels (required)")
+	flags.StringVar(&f.out, "out", "", "the labels (required): .csv, .jsonl, .npy or .parquet")
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
 	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
@@ -126,7 +130,7 @@ is proved). They are no filter; one goes by Rényi divergences.`,
 	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
 	flags.Float64Var(&f.failure, "failure-delta", 0, "of a new ledger, --mode filter: part of delta for m-stab, m-svec and stable-svt, which may fail (default half with one of them, else 0)")
 	shell.Complete(cmd, map[string]shell.Values{
-		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv"), "pool": shell.Anything(),
+		"predictions": shell.Files("csv"), "ledger": shell.Files("jsonl"), "out": shell.Files("csv", "jsonl", "npy", "parquet"), "pool": shell.Anything(),
 		"unit": shell.Suggested("record", "patient", "user"), "relation": shell.Words("add_remove", "replace_one"), "mode": shell.Words("filter", "reserved"), "accountant": shell.Words("auto", "pld", "rdp"),
 	})
 	return cmd

@@ -364,7 +364,7 @@ Get the public key from the signer: one that came with the ledger proves nothing
 	cmd.Flags().StringVar(&publicKey, "public-key", "", "PEM file of the signer's public key")
 	takesLedger(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
-		"labels": shell.Files("csv", "json"), "model": shell.Files("model"), "statement": shell.Files("html", "md", "json"), "head": shell.Anything(),
+		"labels": shell.Files("csv", "jsonl", "npy", "parquet", "json"), "model": shell.Files("model"), "statement": shell.Files("html", "md", "json"), "head": shell.Anything(),
 		"signature": shell.Files("sig"), "public-key": shell.Files("pem", "pub"),
 	})
 	return cmd

@@ -63,7 +63,7 @@ digest of itself; pate ledger verify --statement says whether it still holds.`,
 	flags.StringArrayVar(&f.labels, "labels", nil, "labels that were released, to be named on the page; may be given more than once")
 	flags.StringArrayVar(&f.models, "model", nil, "model that was released, to be named on the page; may be given more than once")
 	shell.Complete(cmd, map[string]shell.Values{
-		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "json"), "model": shell.Files("model"),
+		"out": shell.Files("html", "md", "json"), "about": shell.Files("json"), "labels": shell.Files("csv", "jsonl", "npy", "parquet", "json"), "model": shell.Files("model"),
 	})
 	shell.CompleteArgs(cmd, shell.Files("jsonl"))
 	shell.Without(cmd, "seed", "delta")

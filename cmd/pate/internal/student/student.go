@@ -80,7 +80,7 @@ docs/own-data.md.`,
 	rows := shell.Files("csv", "tsv", "gz", "zst", "parquet", "npy")
 	f.data.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
-		"labels": shell.Files("csv"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"), "export": shell.Files("json"),
+		"labels": shell.Files("csv", "jsonl", "npy", "parquet"), "out": shell.Files("model"), "ledger": shell.Files("jsonl"), "export": shell.Files("json"),
 		"label-column": shell.Anything(), "drop": shell.Anything(),
 	})
 	shell.CompleteArgs(cmd, rows)
