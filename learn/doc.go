@@ -44,7 +44,7 @@
 // "What is released" and "What it cost" are found by their headings. The heading of a
 // mistake begins with If, and a mistake has no formula. Values are named between braces:
 // every input that is one number, by its name, and what the code of the mechanism adds
-// with let. The language is that of text/template: {{if .passed}} ... {{else}} ...
+// with let. The language is a small part of text/template: {{if .passed}} ... {{else}} ...
 // {{end}} chooses between sentences, {{template "verdict" .}} puts in the paragraph of
 // another section. Sections that several mechanisms tell stand in text/shared.md; a text
 // that has a section of the same name tells its own.

@@ -1,12 +1,10 @@
 package learn
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
-	"text/template"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/theorems"
@@ -23,7 +21,7 @@ type lesson struct {
 	inputs map[string]string
 	key    rng.Key
 	delta  float64
-	text   *template.Template
+	text   phrases
 	values map[string]any
 	told   map[string]bool // sections
 	err    error
@@ -64,10 +62,10 @@ func (l *lesson) fail(err error) {
 	}
 }
 
-// execute fills in a template.
+// execute fills in a phrase.
 func (l *lesson) execute(name string) string {
-	var b bytes.Buffer
-	if err := l.text.ExecuteTemplate(&b, name, l.values); err != nil {
+	var b strings.Builder
+	if err := l.text.fill(&b, name, l.values); err != nil {
 		l.fail(fmt.Errorf("learn: %s: %w", l.Mechanism, err))
 	}
 	return b.String()

@@ -2,10 +2,9 @@ package learn
 
 import (
 	"embed"
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"text/template"
 )
 
 //go:embed text/*.md
@@ -19,8 +18,6 @@ type text struct {
 
 // section is one part of a text, a template whose values Go fills in.
 type section struct{ id, heading, body string }
-
-var headingID = regexp.MustCompile(`^(.*) \{#([a-z0-9-]+)\}$`)
 
 // readText reads the text of that name.
 func readText(name string) (text, error) {
@@ -38,19 +35,19 @@ func readText(name string) (text, error) {
 	for _, part := range parts[1:] {
 		heading, body, _ := strings.Cut(part, "\n")
 		s := section{id: heading, heading: heading, body: strings.TrimSpace(body)}
-		if m := headingID.FindStringSubmatch(heading); m != nil {
-			s.heading, s.id = m[1], m[2]
+		if words, id, found := strings.Cut(strings.TrimSuffix(heading, "}"), " {#"); found {
+			s.heading, s.id = words, id
 		}
 		t.sections = append(t.sections, s)
 	}
 	return t, nil
 }
 
-// parseTexts makes templates of the sections of texts, each named for its id, its heading
-// for headingOf(id). A section of a later text replaces that of an earlier one. A value
-// that Go does not give is an error when the template is executed.
-func parseTexts(texts ...text) (*template.Template, error) {
-	all := template.New("learn").Option("missingkey=error")
+// parseTexts reads the sections of texts, each named for its id, its heading for
+// headingOf(id). A section of a later text replaces that of an earlier one. A value that Go
+// does not give is an error when the section is told.
+func parseTexts(texts ...text) (phrases, error) {
+	all := make(phrases)
 	for _, t := range texts {
 		seen := make(map[string]bool)
 		for _, s := range t.sections {
@@ -58,11 +55,8 @@ func parseTexts(texts ...text) (*template.Template, error) {
 				return nil, fmt.Errorf("learn: %q: section %q is empty or there twice", t.title, s.id)
 			}
 			seen[s.id] = true
-			if _, err := all.New(s.id).Parse(s.body); err != nil {
-				return nil, fmt.Errorf("learn: %w", err)
-			}
-			if _, err := all.New(headingOf(s.id)).Parse(s.heading); err != nil {
-				return nil, fmt.Errorf("learn: %w", err)
+			if err := errors.Join(all.add(s.id, s.body), all.add(headingOf(s.id), s.heading)); err != nil {
+				return nil, err
 			}
 		}
 	}

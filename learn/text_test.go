@@ -3,8 +3,6 @@ package learn
 import (
 	"maps"
 	"testing"
-	"text/template"
-	"text/template/parse"
 
 	"github.com/stretchr/testify/require"
 )
@@ -74,41 +72,28 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// names collects the values and the templates that a template names, in all its cases.
-func names(all *template.Template, id string, told, named map[string]bool) {
+// names collects the values and the phrases that a phrase names, in all its cases.
+func names(all phrases, id string, told, named map[string]bool) {
 	told[id] = true
-	var walk func(n parse.Node)
-	list := func(l *parse.ListNode) {
-		if l != nil {
-			for _, n := range l.Nodes {
-				walk(n)
+	var walk func(list []phrase)
+	walk = func(list []phrase) {
+		for _, one := range list {
+			if one.value != "" {
+				named[one.value] = true
 			}
-		}
-	}
-	walk = func(n parse.Node) {
-		switch n := n.(type) {
-		case *parse.FieldNode:
-			named[n.Ident[0]] = true
-		case *parse.PipeNode:
-			for _, c := range n.Cmds {
-				for _, a := range c.Args {
-					walk(a)
+			if one.other != "" {
+				names(all, one.other, told, named)
+			}
+			for _, c := range one.cases {
+				if c.value != "" {
+					named[c.value] = true
 				}
+				walk(c.then)
 			}
-		case *parse.ActionNode:
-			walk(n.Pipe)
-		case *parse.IfNode:
-			walk(n.Pipe)
-			list(n.List)
-			list(n.ElseList)
-		case *parse.TemplateNode:
-			names(all, n.Name, told, named)
 		}
 	}
-	list(all.Lookup(id).Root)
-	if heading := all.Lookup(headingOf(id)); heading != nil {
-		list(heading.Root)
-	}
+	walk(all[id])
+	walk(all[headingOf(id)])
 }
 
 // TestTextsThatAreWrong checks that no mistake in a text prints nothing in its place.
@@ -124,18 +109,23 @@ func TestTextsThatAreWrong(t *testing.T) {
 	}
 	require.NoError(t, tell("With {{.sigma}}.\n\n    a\n    b\n\n$$a$$"))
 	for body, says := range map[string]string{
-		"With {{.sigam}}.":               "sigam",
-		"{{if .sigam}}a{{end}}b":         "sigam",
-		"With {{.sigma}.":                "bad character",
-		"{{template \"nothing\"}}":       "nothing",
-		"":                               "empty",
-		"One.\n\nTwo.":                   "one paragraph",
-		"One.\n\n    a\n\n$$a$$\n\nTwo.": "one paragraph",
-		"One.\n\n    a":                  "both forms",
-		"One.\n\n$$a$$":                  "both forms",
-		"    a\n\n$$a$$":                 "words",
-		"One.\n\n    a\n\n$$a$$\n$$b$$":  "both forms",
-		"{{if eq .sigma \"20\"}}{{else}}a{{end}}": "words",
+		"With {{.sigam}}.":                        "sigam",
+		"{{if .sigam}}a{{end}}b":                  "sigam",
+		"With {{.sigma}.":                         "what does",
+		"{{template \"nothing\" .}}":              "nothing",
+		"{{range .sigma}}a{{end}}":                "what does",
+		"{{if .sigma}}a":                          "no {{end}}",
+		"{{if .sigma}}a{{else}}b{{else}}c{{end}}": "no {{end}}",
+		"{{if .sigma 20}}a{{end}}":                "what does",
+		"a{{end}}":                                "without if",
+		"":                                        "empty",
+		"One.\n\nTwo.":                            "one paragraph",
+		"One.\n\n    a\n\n$$a$$\n\nTwo.":          "one paragraph",
+		"One.\n\n    a":                           "both forms",
+		"One.\n\n$$a$$":                           "both forms",
+		"    a\n\n$$a$$":                          "words",
+		"One.\n\n    a\n\n$$a$$\n$$b$$":           "both forms",
+		"{{if eq .sigma 20}}{{else}}a{{end}}":     "words",
 	} {
 		require.ErrorContains(t, tell(body), says, body)
 	}
@@ -150,7 +140,7 @@ func TestTextsThatAreWrong(t *testing.T) {
 }
 
 // parseSections parses a text of sections that are all called s.
-func parseSections(bodies ...string) (*template.Template, error) {
+func parseSections(bodies ...string) (phrases, error) {
 	var own text
 	for _, body := range bodies {
 		own.sections = append(own.sections, section{id: "s", heading: "Heading", body: body})

@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/explain"
 	"github.com/pate-go/pate/cmd/pate/internal/label"
 	"github.com/pate-go/pate/cmd/pate/internal/law"
+	"github.com/pate-go/pate/cmd/pate/internal/learn"
 	"github.com/pate-go/pate/cmd/pate/internal/ledgers"
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/publish"
@@ -65,7 +66,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.Version = buildinfo.Read().String()
 	root.SetVersionTemplate("pate {{.Version}}\n")
 	root.AddCommand(compare.New(g), account.New(g), calibrate.New(g))
-	root.AddCommand(law.New(g), explain.New(g), plan.New(g))
+	root.AddCommand(law.New(g), explain.New(g), learn.New(g), plan.New(g))
 	root.AddCommand(train.New(g), check.New(g))
 	root.AddCommand(audit.New(g))
 	root.AddCommand(analyze.New(g))

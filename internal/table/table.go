@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -110,13 +109,27 @@ func (t Table) text(b *strings.Builder) {
 	}
 }
 
-// tag finds where HTML would begin in Markdown.
-var tag = regexp.MustCompile(`<([A-Za-z/!?])`)
+// withoutTags escapes what would begin HTML in Markdown.
+func withoutTags(cell string) string {
+	var b strings.Builder
+	for i := range len(cell) {
+		if cell[i] == '<' && i+1 < len(cell) && beginsTag(cell[i+1]) {
+			b.WriteString("&lt;")
+			continue
+		}
+		b.WriteByte(cell[i])
+	}
+	return b.String()
+}
+
+func beginsTag(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '/' || c == '!' || c == '?'
+}
 
 func (t Table) markdown(b *strings.Builder) {
 	line := func(cells []string) {
 		for _, c := range cells {
-			b.WriteString("| " + strings.ReplaceAll(tag.ReplaceAllString(c, "&lt;$1"), "|", `\|`) + " ")
+			b.WriteString("| " + strings.ReplaceAll(withoutTags(c), "|", `\|`) + " ")
 		}
 		b.WriteString("|\n")
 	}

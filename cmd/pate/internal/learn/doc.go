@@ -1,0 +1,2 @@
+// Package learn is the command `pate learn`: the course as a page.
+package learn

@@ -1,0 +1,132 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/learn/site"
+)
+
+type flags struct {
+	export    string
+	noBrowser bool
+	port      int
+}
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "learn",
+		Short: "A course to move: votes, laws, charges, on one page",
+		Long: `A course on private answers as a page: move one vote, and see both exact laws, what
+anybody can learn from the answer, and what the ledger is charged. Eight chapters,
+each with one claim, a picture that moves, a misconception that it ends, and
+exercises that are checked.
+
+Without flags it is served to this machine alone, at an address of the loopback
+interface, and a browser is opened; Ctrl-C ends it. --export FILE.html writes the whole
+course as one file that needs no network and no server. --export DIR writes a
+site of one page for each chapter, whose pictures are there without JavaScript too.
+
+Every number comes from the packages that run in production. Pictures show votes and
+noise: nothing in them may be released.`,
+		Example: `  pate learn
+  pate learn --export course.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.export != "" {
+				return export(g, f.export)
+			}
+			return f.serve(cmd.Context(), g)
+		},
+	}
+	shell.EpsilonIsNoBudget(cmd)
+	cmd.Flags().StringVar(&f.export, "export", "", "write the course to FILE.html, or a site into this folder")
+	cmd.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open nothing")
+	cmd.Flags().IntVar(&f.port, "port", 0, "of the loopback interface; 0 for any that is free")
+	shell.Complete(cmd, map[string]shell.Values{"export": shell.Files("html")})
+	cmd.MarkFlagsMutuallyExclusive("export", "no-browser")
+	cmd.MarkFlagsMutuallyExclusive("export", "port")
+	return cmd
+}
+
+func export(g *shell.Globals, path string) error {
+	info, err := os.Stat(path)
+	folder := err == nil && info.IsDir()
+	if !folder && (strings.EqualFold(filepath.Ext(path), ".html") || strings.EqualFold(filepath.Ext(path), ".htm")) {
+		page, err := site.File()
+		if err != nil {
+			return err
+		}
+		if err := durable.WriteBytes(path, 0o666, page); err != nil {
+			return err
+		}
+		g.Logf("%s: %.2f MB, opens without a network", path, float64(len(page))/1e6)
+		return nil
+	}
+	if err == nil && !folder {
+		return shell.UsageError("mechanisms", fmt.Errorf("--export %s: is a file; name a file that ends in .html, or a folder", path))
+	}
+	if err := site.WriteFolder(path); err != nil {
+		return err
+	}
+	g.Logf("%s: open %s", path, filepath.Join(path, "index.html"))
+	return nil
+}
+
+// serve answers this machine until the context ends.
+func (f flags) serve(ctx context.Context, g *shell.Globals) error {
+	if f.port < 0 || f.port > 65535 {
+		return shell.UsageError("mechanisms", fmt.Errorf("--port %d: from 0 to 65535", f.port))
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", f.port))
+	if err != nil {
+		return fmt.Errorf("learn: %w", err)
+	}
+	handler, err := site.Handler(listener.Addr().String())
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	address := "http://" + listener.Addr().String() + "/"
+	fmt.Fprintln(g.Stdout, address)
+	if !f.noBrowser {
+		if err := open(ctx, address); err != nil {
+			g.Logf("no browser was opened: open the address above")
+		}
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	stopped := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // nothing is left to do
+	defer stopped()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("learn: %w", err)
+	}
+	return nil
+}
+
+// open shows an address in the browser of the user.
+func open(ctx context.Context, address string) error {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "darwin":
+		cmd = exec.CommandContext(ctx, "open", address)
+	case "windows":
+		cmd = exec.CommandContext(ctx, "rundll32", "url.dll,FileProtocolHandler", address)
+	default:
+		cmd = exec.CommandContext(ctx, "xdg-open", address)
+	}
+	return cmd.Run()
+}

@@ -1,0 +1,28 @@
+// Package page has the pictures of `pate learn`: what the knobs of a chapter say goes in, a
+// picture with its numbers and its words comes out.
+//
+//	c, err := page.Find("noisy-argmax")
+//	view, err := c.Draw(page.Situation{"votes": "60,40,3", "noise": "20"})
+//
+// A [View] is a pure function of the [Situation]: panels as SVG with a text alternative, the
+// sentences that stand below them, the command that prints the same numbers, and the numbers
+// themselves. The program in folder wasm is this package for a browser; a test compares its
+// numbers with the native ones. Package site puts it into a page.
+//
+// Every probability, noise and epsilon comes from the packages that run the mechanisms and
+// from accountant. Only what is wrong on purpose, the broken variants, stands here.
+//
+// # The words
+//
+// Each chapter has a file in folder text: title, claim, misconception, exercises with hints
+// and solutions. Claims are those of docs/lecture, word for word, which a test checks. What a
+// mechanism does step by step is told by package learn.
+//
+// # Adding a chapter
+//
+// Write text/NAME.md, a file with a function that returns a Chapter, and a line in [Chapters].
+//
+// # Caveats
+//
+// A picture shows votes and noise. It is for teaching; nothing in it may be released.
+package page

@@ -1,0 +1,123 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// reader reads the knobs of a situation and keeps the first error.
+type reader struct {
+	values Situation
+	err    error
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %w", ErrSituation, err)
+	}
+}
+
+func (r *reader) text(id string) string { return r.values[id] }
+
+func (r *reader) number(id string) float64 {
+	x, err := strconv.ParseFloat(strings.TrimSpace(r.values[id]), 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		r.fail(fmt.Errorf("%s: %q is not a number", id, r.values[id]))
+		return 1
+	}
+	return x
+}
+
+func (r *reader) whole(id string) int {
+	x := r.number(id)
+	if x != math.Trunc(x) || math.Abs(x) > 1e9 {
+		r.fail(fmt.Errorf("%s: %v is not a whole number", id, x))
+		return 1
+	}
+	return int(x)
+}
+
+// numbers reads a list of whole numbers between low and high.
+func (r *reader) numbers(id string, least, most int, low, high float64) []int {
+	parts := strings.FieldsFunc(r.values[id], func(c rune) bool { return c == ',' || c == ' ' })
+	if len(parts) < least || len(parts) > most {
+		r.fail(fmt.Errorf("%s: from %d to %d numbers, not %d", id, least, most, len(parts)))
+		return make([]int, least)
+	}
+	out := make([]int, len(parts))
+	for i, part := range parts {
+		x, err := strconv.ParseFloat(part, 64)
+		if err != nil || x != math.Trunc(x) || !(x >= low && x <= high) {
+			r.fail(fmt.Errorf("%s: %q is not a whole number from %g to %g", id, part, low, high))
+			x = low
+		}
+		out[i] = int(x)
+	}
+	return out
+}
+
+const (
+	maxClasses = 10
+	maxVotes   = 500
+)
+
+// votes reads counts of votes: at least one vote, at most maxVotes.
+func (r *reader) votes(id string) []int {
+	counts := r.numbers(id, 2, maxClasses, 0, maxVotes)
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if total < 1 || total > maxVotes {
+		r.fail(fmt.Errorf("%s: from 1 to %d votes, not %d", id, maxVotes, total))
+		counts[0] = 1
+	}
+	return counts
+}
+
+// moved reads a vote that moves, "0>1", and returns the counts after it. An empty value is a
+// vote of the largest class that moves to the class behind it.
+func (r *reader) moved(id string, counts []int) (from, to int, after []int) {
+	from, to = favourite(counts)
+	if text := r.values[id]; text != "" {
+		a, b, found := strings.Cut(text, ">")
+		i, err1 := strconv.Atoi(a)
+		j, err2 := strconv.Atoi(b)
+		if !found || err1 != nil || err2 != nil || i < 0 || j < 0 {
+			r.fail(fmt.Errorf("%s: %q is not a moved vote such as 0>1", id, text))
+		} else if i < len(counts) && j < len(counts) && i != j && counts[i] > 0 {
+			from, to = i, j // a class that is not there any more is no error
+		}
+	}
+	after = append([]int(nil), counts...)
+	after[from]--
+	after[to]++
+	return from, to, after
+}
+
+// favourite returns the class with most votes and the one behind it.
+func favourite(counts []int) (first, second int) {
+	for i, n := range counts {
+		if n > counts[first] {
+			first = i
+		}
+	}
+	second = -1
+	for i, n := range counts {
+		if i != first && (second < 0 || n > counts[second]) {
+			second = i
+		}
+	}
+	return first, second
+}
+
+// list writes counts as a knob has them.
+func list[T int | int64](xs []T) string {
+	parts := make([]string, len(xs))
+	for i, x := range xs {
+		parts[i] = strconv.FormatInt(int64(x), 10)
+	}
+	return strings.Join(parts, ",")
+}

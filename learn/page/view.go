@@ -1,0 +1,114 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/pate-go/pate/internal/number"
+)
+
+// View is the picture of a situation.
+type View struct {
+	Panels  []Panel  `json:"panels"`
+	Says    []string `json:"says"`              // the picture in sentences
+	Command string   `json:"command,omitempty"` // prints the same numbers
+	Verdict Verdict  `json:"verdict"`
+	Numbers []Number `json:"numbers"`
+}
+
+// Verdict says whether the claim held in what is shown.
+type Verdict struct {
+	Holds bool   `json:"holds"`
+	Words string `json:"words"`
+}
+
+// Panel is one drawing.
+type Panel struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	SVG   string `json:"svg"`
+	Alt   string `json:"alt"`             // the drawing in a sentence or two
+	Table *Table `json:"table,omitempty"` // its numbers, or nil
+	Wide  bool   `json:"wide,omitempty"`  // needs the width of the page
+}
+
+// Table is the numbers of a drawing.
+type Table struct {
+	Head []string   `json:"head"`
+	Rows [][]string `json:"rows"`
+}
+
+// Number is a named number of a view, and how it is printed.
+type Number struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Text  string  `json:"text"`
+}
+
+// number adds a number to the view.
+func (v *View) number(name string, x float64) { v.add(name, x, short(x)) }
+
+// claim adds an epsilon, which is never printed smaller than it is.
+func (v *View) claim(name string, epsilon float64) { v.add(name, epsilon, up(epsilon)) }
+
+// add leaves out what JSON cannot hold: an infinite number is its text alone.
+func (v *View) add(name string, x float64, text string) {
+	if math.IsInf(x, 0) {
+		x = math.Copysign(math.MaxFloat64, x)
+	}
+	v.Numbers = append(v.Numbers, Number{Name: name, Value: x, Text: text})
+}
+
+func (v *View) say(format string, args ...any) {
+	v.Says = append(v.Says, fmt.Sprintf(format, args...))
+}
+
+// Number returns the number of that name.
+func (v View) Number(name string) (float64, bool) {
+	for _, n := range v.Numbers {
+		if n.Name == name {
+			return n.Value, true
+		}
+	}
+	return 0, false
+}
+
+func (v View) check() error {
+	for _, n := range v.Numbers {
+		if math.IsNaN(n.Value) {
+			return fmt.Errorf("page: %s is not a number", n.Name)
+		}
+	}
+	return nil
+}
+
+// short prints a number to four digits.
+func short(x float64) string {
+	switch {
+	case math.IsInf(x, 0):
+		return map[bool]string{true: "∞", false: "−∞"}[x > 0]
+	case x == math.Trunc(x) && math.Abs(x) < 1e9:
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'g', 4, 64)
+}
+
+// up prints an epsilon to four digits, rounded up. What float64 adds to a sum is not shown.
+func up(x float64) string {
+	if math.IsInf(x, 1) {
+		return "∞"
+	}
+	return short(number.Up(x-math.Abs(x)*0x1p-40, 4))
+}
+
+// percent prints a probability.
+func percent(p float64) string {
+	switch {
+	case p == 0 || p == 1:
+		return strconv.FormatFloat(100*p, 'f', 0, 64) + " %"
+	case p < 0.0995 || p > 0.995 && p < 1:
+		return strconv.FormatFloat(100*p, 'g', 3, 64) + " %"
+	}
+	return strconv.FormatFloat(100*p, 'f', 1, 64) + " %"
+}
