@@ -22,6 +22,8 @@ func brokenAccounts() []Target {
 			"noise multiplier 1 around -1 and 1", stated(4.728507067217623, 1e-5), halfLines(distuv.Normal{Mu: 1, Sigma: 1}.Survival, distuv.Normal{Mu: -1, Sigma: 1}.Survival)),
 		priced("account-replaced-laplace", "replacing a record charged as adding one (dp_accounting 0.6.0, RDP)",
 			"noise multiplier 1 around -1 and 1", stated(1.0118275891413084, 1e-5), halfLines(distuv.Laplace{Mu: 1, Scale: 1}.Survival, distuv.Laplace{Mu: -1, Scale: 1}.Survival)),
+		priced("account-best-of-twenty", "the best of 20 runs charged as one: hyper-parameters chosen free of charge",
+			"whether any of 20 runs is good, log odds 0.5 and -0.5", stated(0.5, 1e-5), anyOf(20, 0.5, -0.5)),
 		flipped(), anyOrder(),
 	}
 }
@@ -51,6 +53,16 @@ func binomial(n int, logOdds float64) []float64 {
 // there is to know.
 func responses(n int, logOdds float64) func() (p, q []float64) {
 	return selections(n, logOdds, -logOdds)
+}
+
+// anyOf returns whether the best of n runs is good, where a run is of the log odds given on
+// two inputs.
+func anyOf(n int, one, two float64) func() (p, q []float64) {
+	law := func(logOdds float64) []float64 {
+		none := -float64(n) * math.Log1p(math.Exp(logOdds))
+		return []float64{none, math.Log(-math.Expm1(none))}
+	}
+	return func() (p, q []float64) { return law(one), law(two) }
 }
 
 // selections returns n selections between two, of the log odds given on two inputs.
