@@ -34,7 +34,10 @@ func TestHelpFitsTheTerminalAndTeaches(t *testing.T) {
 			assert.True(t, strings.HasPrefix(out.String(), "Examples:\n"), cmd.CommandPath())
 			assert.GreaterOrEqual(t, strings.Count(cmd.Example, "pate "), 2, "%s needs two examples", cmd.CommandPath())
 		}
+		names := map[string]bool{}
 		for _, child := range cmd.Commands() {
+			assert.False(t, names[child.Name()], "%s %s twice", cmd.CommandPath(), child.Name())
+			names[child.Name()] = true
 			walk(child)
 		}
 	}

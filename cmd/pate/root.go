@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +76,21 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(student.New(g), publish.New(g), data.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g))
 	root.AddCommand(newVersionCommand(g))
-	root.AddCommand(helpTopics()...)
+	addTopics(root)
 	g.AddTo(root)
 	shell.CompleteAll(root)
 	return root
+}
+
+// addTopics adds the help topics. One that has the name of a command becomes a part of its
+// help: of two with one name, which is found would be a matter of chance.
+func addTopics(root *cobra.Command) {
+	for _, topic := range helpTopics() {
+		i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == topic.Name() })
+		if i < 0 {
+			root.AddCommand(topic)
+			continue
+		}
+		root.Commands()[i].Long += "\n\n" + topic.Long
+	}
 }
