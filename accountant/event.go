@@ -107,7 +107,8 @@ func allEvents() []Event {
 	return []Event{Gaussian{}, Laplace{}, DiscreteGaussian{}, DiscreteLaplace{},
 		ExponentialMechanism{}, PureDP{}, RandomizedResponse{}, KaryResponse{}, ZCDP{}, GNMax{}, Threshold{}, LNMax{},
 		GNSS{}, MStab{}, AboveThreshold{}, StableSVT{}, PoissonSampled{}, SampledWithoutReplacement{},
-		TruncatedPoisson{}, Selection{}, PoissonSelection{}, Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
+		TruncatedPoisson{}, RandomAllocation{}, BallsInBins{}, BandedMatrix{}, Selection{}, PoissonSelection{},
+		Group{}, Composed{}, Repeated{}, WithFailure{}, NonPrivate{}}
 }
 
 // zeroEvent returns the zero value of the event of a JSON type name.

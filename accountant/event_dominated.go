@@ -22,8 +22,9 @@ type dominatedRow struct {
 func (e dominated) row() row { return dominatedRow{leafOf(e), e} }
 
 func (r dominatedRow) name() string {
-	if _, sampled := r.by.(PoissonSampled); sampled {
-		return "poisson_sampled"
+	switch r.by.(type) {
+	case PoissonSampled, RandomAllocation:
+		return typeName(r.by)
 	}
 	return "group"
 }

@@ -35,6 +35,7 @@ type PLD struct {
 	terms    terms
 	pairs    tally[pairKey] // that dominate the terms, Gaussians apart
 	plans    map[int]*mathx.FFT
+	spread   map[pairKey]*allocation
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
 	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
@@ -73,7 +74,7 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if cfg.MaxMemory < 1<<20 {
 		return nil, fmt.Errorf("accountant: PLDConfig.MaxMemory must be at least 1 MB, got %d bytes", cfg.MaxMemory)
 	}
-	return &PLD{cfg: cfg, plans: make(map[int]*mathx.FFT)}, nil
+	return &PLD{cfg: cfg, plans: make(map[int]*mathx.FFT), spread: make(map[pairKey]*allocation)}, nil
 }
 
 // Compose implements Accountant. It holds every event with a known dominating

@@ -11,7 +11,8 @@ type component struct {
 	key      pairKey
 	count    int64
 	roughLaw roughLaw
-	atoms    *atoms // nil if the loss has a density
+	atoms    *atoms      // nil if the loss has a density
+	spread   *allocation // of pairAllocation
 	// logTail is the log of the probability that all steps together may meet a
 	// loss left to infinity.
 	logTail float64
@@ -43,11 +44,14 @@ func (s *schedule) components(reverse bool) []component {
 			c.atoms = karyResponse(c.key.a, c.key.b)
 		case pairSampledResponse:
 			c.atoms = sampledResponse(c.key.a, c.key.b, reverse)
+		case pairAllocation:
+			c.spread = s.allocation(c.key)
+			c.roughLaw = c.spread.roughLaw()
 		}
 		if c.atoms != nil {
 			c.roughLaw = c.atoms.roughLaw()
 		}
-		if reverse && c.key.kind == pairSampled {
+		if reverse && (c.key.kind == pairSampled || c.key.kind == pairAllocation) {
 			c.roughLaw = c.roughLaw.mirror()
 		}
 	}
@@ -72,7 +76,12 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 	}
 	width := c.roughLaw.widths(lambda, h)
 	var t *cells
-	if c.key.kind == pairLaplace || c.key.kind == pairRange {
+	if c.key.kind == pairAllocation {
+		var err error
+		if t, err = c.spread.discretise(h, c.logTail-math.Log(float64(c.count)), reverse, up, most, width); err != nil {
+			return nil, err
+		}
+	} else if c.key.kind == pairLaplace || c.key.kind == pairRange {
 		if !(2*c.key.a <= h*float64(most)) || !(c.key.a >= 0.5*h) {
 			return nil, errTooLong
 		}

@@ -19,6 +19,7 @@ const (
 	pairDiscreteGaussian
 	pairKary            // a = epsilon, b = categories
 	pairSampledResponse // a = q, b = epsilon
+	pairAllocation      // one step of many: a = steps, b = noise multiplier
 )
 
 // pairKey identifies a dominating pair; equal keys are merged.
@@ -35,6 +36,7 @@ type schedule struct {
 	mu2        float64 // sum of n (sensitivity/sigma)^2 of plain Gaussians
 	pairs      tally[pairKey]
 	nonPrivate bool
+	spread     map[pairKey]*allocation // the laws of pairAllocation, computed once
 }
 
 func (s *schedule) gaussian(ratio float64, n int64) { s.mu2 += float64(n) * ratio * ratio }
@@ -55,7 +57,7 @@ func (s *schedule) response(logOdds float64, n int64) {
 // schedules returns the dominating pairs of everything composed, and pairs
 // that are attained; the same pointer if they are the same.
 func (p *PLD) schedules() (above, below *schedule) {
-	above, below = &schedule{}, &schedule{}
+	above, below = &schedule{spread: p.spread}, &schedule{spread: p.spread}
 	same := true
 	for i, e := range p.terms.curves.Keys {
 		n := p.terms.curves.Counts[i]
@@ -107,7 +109,7 @@ func (s *schedule) pure(reverse bool) float64 {
 // asymmetric tells whether the order of the pair matters.
 func (s *schedule) asymmetric() bool {
 	for _, k := range s.pairs.Keys {
-		if k.kind == pairSampled || k.kind == pairSampledResponse {
+		if k.kind == pairSampled || k.kind == pairSampledResponse || k.kind == pairAllocation {
 			return true
 		}
 	}

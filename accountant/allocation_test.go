@@ -1,0 +1,278 @@
+package accountant
+
+import (
+	"math"
+
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// allocationDelta is the exact delta of one random step of t: with all ratios but one fixed, the
+// mean over the last is a closed form (that of a call option), and the others are a product
+// of trapezoid rules.
+func allocationDelta(t, nodes int, sigma, epsilon float64) float64 {
+	const reach = 8.0
+	step := (2*reach + 1/sigma) / float64(nodes)
+	ratios, weights := make([]float64, nodes), make([]float64, nodes)
+	for i := range ratios {
+		z := -reach + (float64(i)+0.5)*step
+		ratios[i] = math.Exp(z/sigma - 0.5/(sigma*sigma))
+		weights[i] = math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
+	}
+	call := func(strike float64) float64 { // E (r - strike)_+
+		if strike <= 0 {
+			return 1 - strike
+		}
+		d := -math.Log(strike) * sigma
+		return normalCDF(d+0.5/sigma) - strike*normalCDF(d-0.5/sigma)
+	}
+	forward, reverse := 0.0, 0.0
+	n := float64(t)
+	up, down := n*math.Exp(epsilon), n*math.Exp(-epsilon)
+	// Every multiset of nodes once, with the number of its orders.
+	var over func(left, from, run int, sum, weight float64)
+	over = func(left, from, run int, sum, weight float64) {
+		switch {
+		case weight < 1e-18:
+		case left == 0:
+			forward += weight * call(up-sum) / n
+			// (1 - g s/n)_+ = (g/n)(n/g - s)_+, and a put is a call less the forward.
+			reverse += weight * (call(down-sum) - 1 + down - sum) / down
+		default:
+			for i := from; i < nodes; i++ {
+				length := 1
+				if i == from {
+					length = run + 1
+				}
+				over(left-1, i, length, sum+ratios[i], weight*weights[i]*float64(left)/float64(length))
+			}
+		}
+	}
+	over(t-1, 0, 0, 0, 1)
+	return math.Max(forward, reverse)
+}
+
+// One step of t for t to 6, and balls in bins, against their exact law.
+func TestAllocationContainsTheExactLaw(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		steps, nodes int
+		sigma        float64
+		epsilons     []float64
+	}{
+		{2, 4000, 1, []float64{0.1, 1, 3}}, {2, 4000, 0.4, []float64{1, 5}}, {2, 4000, 8, []float64{0.01, 0.2}},
+		{3, 500, 0.7, []float64{0.3, 2}}, {3, 500, 2, []float64{0.3, 1}},
+		{4, 120, 1.5, []float64{0.2, 1}}, {5, 60, 2, []float64{0.5}}, {6, 30, 3, []float64{0.2}},
+	} {
+		for _, eps := range c.epsilons {
+			truth := allocationDelta(c.steps, c.nodes, c.sigma, eps)
+			for _, e := range []Event{
+				RandomAllocation{1, int64(c.steps), Gaussian{c.sigma}},
+				BallsInBins{int64(c.steps), 9, Gaussian{3 * c.sigma}},
+			}[c.steps%2 : c.steps%2+1] {
+				p := newPLD(t, PLDConfig{})
+				require.NoError(t, p.Compose(e, 1))
+				d, err := p.DeltaContext(t.Context(), eps)
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, d.Upper, truth*(1-1e-9), "%+v at %v", e, eps)
+				assert.LessOrEqual(t, d.Lower, truth*(1+1e-9), "%+v at %v", e, eps)
+				assert.InEpsilon(t, truth, d.Upper, 0.02, "%+v at %v", e, eps)
+				assert.InEpsilon(t, truth, d.Lower, 0.02, "%+v at %v", e, eps)
+				b, err := p.EpsilonContext(t.Context(), truth)
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, b.Upper, eps*(1-1e-9), "%+v", e)
+				assert.LessOrEqual(t, b.Lower, eps*(1+1e-9), "%+v", e)
+				assert.LessOrEqual(t, b.Upper-b.Lower, 1e-3, "%+v", e)
+				r := newRDP(t, Config{})
+				require.NoError(t, r.Compose(e, 1))
+				byRDP, err := r.Delta(eps)
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, byRDP.Upper, truth)
+			}
+		}
+	}
+}
+
+// intervalOf returns the answer of loss distributions and that of Rényi divergences.
+func intervalOf(t *testing.T, delta float64, e Event) (PLDBound, Bound) {
+	t.Helper()
+	p, r := newPLD(t, PLDConfig{Gap: 0.05}), newRDP(t, Config{})
+	require.NoError(t, p.Compose(e, 1))
+	require.NoError(t, r.Compose(e, 1))
+	b, err := p.EpsilonContext(t.Context(), delta)
+	require.NoError(t, err)
+	rb, err := r.Epsilon(delta)
+	require.NoError(t, err)
+	require.LessOrEqual(t, b.Lower, b.Floor+1e-12, "%+v", e)
+	require.LessOrEqual(t, b.Floor, b.Upper, "%+v", e)
+	require.LessOrEqual(t, b.Lower, rb.Upper, "%+v", e)
+	return b, rb
+}
+
+// Tiny and huge noise and numbers of steps: bounds, in time, never above what one takes for
+// certain and never below what the sum of all outputs shows.
+func TestAllocationAtExtremes(t *testing.T) {
+	t.Parallel()
+	for _, sigma := range []float64{5e-324, 1e-3, 1, 1e6} {
+		for _, steps := range []int64{2, 1e9, math.MaxInt64} {
+			b, r := intervalOf(t, 1e-5, RandomAllocation{1, steps, Gaussian{sigma}})
+			if sigma < 1e-300 {
+				require.Equal(t, math.Inf(1), b.Upper)
+				continue
+			}
+			certain, err := GaussianEpsilon(sigma, 1e-5)
+			require.NoError(t, err)
+			assert.LessOrEqual(t, b.Upper, certain*(1+1e-3)+1e-3, "sigma %v, %d steps", sigma, steps)
+			assert.GreaterOrEqual(t, r.Upper, b.Lower)
+			sum, err := GaussianEpsilon(sigma*math.Sqrt(float64(steps)), 1e-5)
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, b.Upper, sum*(1-1e-9), "sigma %v, %d steps", sigma, steps)
+			for _, e := range []Event{
+				RandomAllocation{steps, steps, Gaussian{sigma}}, BallsInBins{steps, steps, Gaussian{sigma}}, BallsInBins{1, 3, Gaussian{sigma}},
+				BandedMatrix{1, steps, 1e-9, sigma}, BandedMatrix{steps, steps, 0, sigma},
+			} {
+				r := newRDP(t, Config{})
+				require.NoError(t, r.Compose(e, 1))
+				b, err := r.Epsilon(1e-5)
+				require.NoError(t, err)
+				require.GreaterOrEqual(t, b.Upper, 0.0)
+			}
+		}
+	}
+	all, _ := intervalOf(t, 1e-5, RandomAllocation{40, 40, Gaussian{9}})
+	plain, _ := intervalOf(t, 1e-5, Repeated{Gaussian{9}, 40})
+	assert.Equal(t, plain, all, "all steps are no sampling")
+	assert.ErrorIs(t, newRDP(t, Config{}).Compose(RandomAllocation{3, math.MaxInt64, Gaussian{1}}, math.MaxInt64), ErrInvalidEvent)
+}
+
+// More steps, more noise and fewer shares cost less; more epochs cost more.
+func TestAllocationIsMonotone(t *testing.T) {
+	t.Parallel()
+	const delta = 1e-5
+	order := [][]Event{
+		{RandomAllocation{1, 3000, Gaussian{1}}, RandomAllocation{1, 1000, Gaussian{1}}, RandomAllocation{1, 333, Gaussian{1}}, RandomAllocation{1, 2, Gaussian{1}}, Gaussian{1}},
+		{RandomAllocation{1, 100, Gaussian{5}}, RandomAllocation{1, 100, Gaussian{2}}, RandomAllocation{1, 100, Gaussian{0.6}}},
+		{RandomAllocation{2, 100, Gaussian{2}}, RandomAllocation{7, 100, Gaussian{2}}, RandomAllocation{60, 100, Gaussian{2}}, RandomAllocation{100, 100, Gaussian{2}}},
+		{BallsInBins{100, 1, Gaussian{2}}, BallsInBins{100, 5, Gaussian{2}}, BallsInBins{50, 5, Gaussian{2}}},
+		{BandedMatrix{8, 100, 0.1, 2}, BandedMatrix{4, 100, 0.1, 2}, BandedMatrix{3, 100, 0.1, 2}},
+	}
+	for _, events := range order {
+		var before PLDBound
+		var rdp float64
+		for _, e := range events {
+			b, r := intervalOf(t, delta, e)
+			require.LessOrEqual(t, before.Lower, b.Upper*(1+1e-9), "%+v", e)
+			require.LessOrEqual(t, before.Upper, b.Upper*(1+1e-9)+1e-3, "%+v", e)
+			require.LessOrEqual(t, rdp, r.Upper*(1+1e-9), "%+v", e)
+			before, rdp = b, r.Upper
+		}
+	}
+}
+
+// The moments that have a closed form: order 2, and both orders of one step of two by quadrature.
+func TestAllocationMoments(t *testing.T) {
+	for _, sigma := range []float64{0.3, 20} {
+		for _, steps := range []float64{7, 1e9} {
+			m := newAllocationMoments(steps, sigma)
+			want := math.Log1p(math.Expm1(1/(sigma*sigma)) / steps)
+			assert.InDelta(t, want, m.forward[2], 1e-11+1e-12*want)
+			assert.GreaterOrEqual(t, m.forward[2], want)
+		}
+		m := newAllocationMoments(2, sigma)
+		for _, a := range []int{2, 3, 9, 40} {
+			lim := 12.0 + float64(a)/sigma
+			reverse := math.Log(simpson(func(x float64) float64 { // log ratio of the two, whose mean is cosh
+				// R = e^{(z1+z2)/(2 sigma) - 1/(2 sigma^2)} cosh((z1-z2)/(2 sigma))
+				return math.Exp(-x*x/2) / math.Sqrt(2*math.Pi) * math.Pow(math.Cosh(x/(math.Sqrt2*sigma)), float64(1-a))
+			}, -lim, lim)) + float64(a-1)/(2*sigma*sigma) + float64((a-1)*(a-1))/(4*sigma*sigma)
+			got := m.log(a)
+			assert.GreaterOrEqual(t, got, reverse-1e-13*math.Abs(reverse), "sigma %v order %v", sigma, a)
+			assert.GreaterOrEqual(t, m.reverse[a], reverse-1e-13*math.Abs(reverse), "sigma %v order %v", sigma, a)
+			if float64(a) > 50*sigma {
+				continue
+			}
+			assert.InEpsilon(t, reverse, m.reverse[a], 1e-9, "sigma %v order %v", sigma, a)
+		}
+	}
+}
+
+// The lattice of the sum and the geometric grid are two ways to one law.
+func TestAllocationTwoWays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ steps, sigma float64 }{{2, 3}, {7, 2}, {100, 1.5}, {1000, 1.2}, {12345, 4}} {
+		a := newAllocation(c.steps, c.sigma)
+		h := a.spread() / 20
+		for _, reverse := range []bool{false, true} {
+			var above, below [2]*profile
+			for i, up := range []bool{true, false} {
+				points, err := a.linear(h, -26, reverse, up)
+				require.NoError(t, err)
+				l, err := a.law(h, -26, up)
+				require.NoError(t, err)
+				for j, law := range []*pointLaw{points, a.points(l)} {
+					cells := law.cells(h, func(float64, float64) int { return 1 })
+					if reverse {
+						cells = cells.mirror()
+					}
+					if i == 0 {
+						above[j] = newProfile(cells.upper(0), 0, true)
+					} else {
+						below[j] = newProfile(cells.lower(0), 0, false)
+					}
+				}
+			}
+			for _, x := range []float64{0.3, 1} {
+				eps := x * a.spread()
+				for i := range 2 {
+					for j := range 2 {
+						assert.LessOrEqual(t, below[i].delta(eps), above[j].delta(eps)*(1+1e-9), "%+v", c)
+						assert.InEpsilon(t, below[i].delta(eps), above[j].delta(eps), 0.2, "%+v reverse %v %d %d", c, reverse, i, j)
+					}
+				}
+			}
+		}
+	}
+}
+
+// What is not known is refused, and says why.
+func TestAllocationRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		relation Relation
+		event    Event
+	}{
+		"replaced record":            {ReplaceOne, RandomAllocation{1, 5, Gaussian{1}}},
+		"replaced record in a bin":   {ReplaceOne, BallsInBins{5, 1, Gaussian{1}}},
+		"replaced record in a band":  {ReplaceOne, BandedMatrix{1, 5, 0.1, 1}},
+		"Laplace noise":              {AddRemove, RandomAllocation{1, 5, Laplace{1}}},
+		"integer noise":              {AddRemove, BallsInBins{5, 2, DiscreteGaussian{4, 1}}},
+		"what may fail":              {AddRemove, RandomAllocation{1, 5, WithFailure{Gaussian{1}, 1e-9}}},
+		"a group inside":             {AddRemove, RandomAllocation{1, 5, Group{2, Gaussian{1}}}},
+		"a group of allocated":       {AddRemove, Group{2, RandomAllocation{1, 5, Gaussian{1}}}},
+		"a sample of allocated":      {AddRemove, PoissonSampled{0.1, RandomAllocation{1, 5, Gaussian{1}}}},
+		"an allocation of allocated": {AddRemove, RandomAllocation{1, 5, RandomAllocation{1, 5, Gaussian{1}}}},
+	} {
+		byPLD, err := NewPLD(PLDConfig{Relation: c.relation})
+		require.NoError(t, err)
+		for _, a := range []Accountant{newRDP(t, Config{Relation: c.relation}), byPLD} {
+			var refused *UnsupportedEventError
+			require.ErrorAs(t, a.Compose(c.event, 1), &refused, name)
+			require.NotEmpty(t, refused.Reason, name)
+		}
+	}
+	for _, e := range []Event{
+		RandomAllocation{0, 5, Gaussian{1}}, RandomAllocation{6, 5, Gaussian{1}}, RandomAllocation{1, 0, Gaussian{1}}, RandomAllocation{1, 5, nil}, RandomAllocation{1, 5, Gaussian{math.NaN()}},
+		BallsInBins{0, 1, Gaussian{1}}, BallsInBins{1, 0, Gaussian{1}},
+		BandedMatrix{0, 5, 0.1, 1}, BandedMatrix{6, 5, 0.1, 1}, BandedMatrix{1, 0, 0.1, 1}, BandedMatrix{1, 5, math.NaN(), 1}, BandedMatrix{1, 5, 0.1, math.Inf(1)},
+	} {
+		require.ErrorIs(t, e.Validate(), ErrInvalidEvent, "%+v", e)
+	}
+	// Several releases from one batch are one; votes are bounded from above only.
+	several, _ := intervalOf(t, 1e-5, RandomAllocation{1, 50, Composed{[]Event{Gaussian{2}, Repeated{Gaussian{4}, 4}}}})
+	one, _ := intervalOf(t, 1e-5, RandomAllocation{1, 50, Gaussian{math.Sqrt2}})
+	assert.InEpsilon(t, one.Upper, several.Upper, 1e-6)
+	votes, _ := intervalOf(t, 1e-5, RandomAllocation{1, 50, GNMax{Sigma: 2}})
+	assert.Positive(t, votes.Floor)
+	assert.Zero(t, votes.Lower)
+}
