@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -48,7 +48,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime.GC()
+	debug.FreeOSMemory() // features of DP-SGD are gigabytes
 	plain, err := runUnprotected(ctx, c)
 	if err != nil {
 		return nil, err

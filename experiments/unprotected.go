@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"time"
 
 	"github.com/pate-go/pate/dataset"
@@ -57,7 +56,6 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 			return nil, err
 		}
 	}
-	runtime.GC()
 	return rows, nil
 }
 

@@ -1,8 +1,6 @@
 package features
 
 import (
-	"math"
-
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -137,11 +135,8 @@ func (p *scatteringPlan) coarseAverages(dst tensor, s scratch, src tensor, from,
 func moduli(dst, src tensor) {
 	for i := range dst.cols {
 		out := dst.at(0, i)[:dst.width]
-		re, im := src.at(0, i)[:len(out)], src.at(0, i)[len(out):][:len(out)]
-		for j, a := range re {
-			b := im[j]
-			out[j] = float32(math.Sqrt(float64(a*a + b*b)))
-		}
+		both := src.at(0, i)
+		kernel.Moduli(out, both[:len(out)], both[len(out):2*len(out)])
 	}
 }
 

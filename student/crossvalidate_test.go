@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -217,4 +218,34 @@ func TestMixtureIsTheMean(t *testing.T) {
 	require.Error(t, choice.Model.Predict(answers, x))
 	scores.Cols = 1
 	require.Error(t, choice.Model.(teachers.Scorer).Scores(scores, x))
+}
+
+// TestAFavouriteIsKeptUnlessOthersAreClearlyBetter: the favourite that is a little worse is
+// kept alone, one that is clearly worse is not, and it is judged by Try.
+func TestAFavouriteIsKeptUnlessOthersAreClearlyBetter(t *testing.T) {
+	x := matrix(200, 2, func(i, j int) float64 { return float64((i%2)*(1-j)) + float64(i%7)/20 })
+	y := make([]int, 200)
+	for i := range y {
+		y[i] = i % 2
+	}
+	labels := label(y, stream(3).Perm(200)[:100])
+	good := student.TableCandidates(nil)[0]
+	constant := func(ctx context.Context, x student.Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+		return student.Supervised(ctx, teachers.Softmax{}, x, label(y, []int{slices.Index(y, 0)}), classes, rnd)
+	}
+	for name, c := range map[string]struct {
+		favourite student.Candidate
+		kept      string
+	}{
+		"as good":        {student.Candidate{Name: "favourite", Fit: good.Fit}, "favourite"},
+		"judged by Try":  {student.Candidate{Name: "favourite", Fit: constant, Try: good.Fit}, "favourite"},
+		"clearly worse":  {student.Candidate{Name: "favourite", Fit: constant}, good.Name},
+		"worse in trial": {student.Candidate{Name: "favourite", Fit: good.Fit, Try: constant}, good.Name},
+	} {
+		t.Run(name, func(t *testing.T) {
+			choice, err := student.CrossValidation{Candidates: []student.Candidate{c.favourite, good}, Favourite: true}.Fit(t.Context(), x, labels, 2, stream(5))
+			require.NoError(t, err)
+			require.Equal(t, []string{c.kept}, choice.Kept, "right %v, mean %d", choice.Right, choice.Mean)
+		})
+	}
 }

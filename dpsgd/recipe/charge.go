@@ -34,7 +34,7 @@ const latticeShare = 1e-3 // of delta
 
 // claim returns what a plan may cost.
 func (p Plan) claim(s Shape, delta float64) (claim, error) {
-	columns, err := p.Recipe.columns(s)
+	columns, err := p.Recipe.Columns(s)
 	if err != nil {
 		return claim{}, err
 	}

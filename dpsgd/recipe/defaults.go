@@ -30,7 +30,7 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 		featureSet = defaultFeatures(s)
 	}
 	r := Recipe{Features: featureSet, Statistics: statistics(s), Model: model}
-	columns, err := r.columns(s)
+	columns, err := r.Columns(s)
 	if err != nil { // which Validate says
 		columns = s.Columns
 	}

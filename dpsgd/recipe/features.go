@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -49,8 +49,8 @@ func (r Recipe) learned(s Shape) (charged.Config, bool) {
 	return c, c.Scattering || c.HOG
 }
 
-// columns returns the number of features.
-func (r Recipe) columns(s Shape) (int, error) {
+// Columns returns the number of features of a task of this shape.
+func (r Recipe) Columns(s Shape) (int, error) {
 	if !slices.Contains(FeatureSets(), r.Features) {
 		return 0, fmt.Errorf("features %q are not one of %s", r.Features, strings.Join(FeatureSets(), ", "))
 	}
@@ -100,7 +100,7 @@ func (j *job) prepare(ctx context.Context, reservations []*ledger.Reservation) (
 		return j.ready, nil
 	}
 	j.made, j.ready = "", prepared{}
-	runtime.GC() // the features of the run before are gigabytes
+	debug.FreeOSMemory() // the features of the run before are gigabytes, and what reading left is not little
 	if learns {
 		p, err := j.learn(ctx, c, reservations)
 		if err == nil {

@@ -162,7 +162,7 @@ func (m *Model) restoreFeatures(transform []byte) error {
 	if len(transform) > 0 {
 		return fmt.Errorf("features %q learn nothing", m.Features)
 	}
-	if _, err := r.columns(m.shape()); err != nil {
+	if _, err := r.Columns(m.shape()); err != nil {
 		return err
 	}
 	var err error

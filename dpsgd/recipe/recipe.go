@@ -49,7 +49,7 @@ func (r Recipe) Validate(s Shape) error {
 	if t.Observe != nil || t.Public.X.Rows > 0 || t.Checkpoint != "" || f.Progress != nil || f.Cache != nil {
 		return errors.New("callbacks, checkpoint, public data and cache are not part of a recipe")
 	}
-	columns, err := r.columns(s)
+	columns, err := r.Columns(s)
 	if err != nil {
 		return err
 	}

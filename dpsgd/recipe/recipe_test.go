@@ -120,7 +120,7 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 		p := Plan{Recipe: Default(s, name, "", 1), Epsilon: 1}
 		to, err := p.claim(s, 1e-5)
 		require.NoError(t, err)
-		columns, err = p.Recipe.columns(s)
+		columns, err = p.Recipe.Columns(s)
 		require.NoError(t, err)
 		m, err := p.Recipe.newModel(s, columns, dpsgd.SeedKey(0))
 		require.NoError(t, err)

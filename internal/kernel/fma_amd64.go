@@ -20,6 +20,9 @@ func foldInt64(dst *int64, src *float32, n int, perUnit float64)
 func squaredNorm32(lanes *float64, x *float32, n int)
 
 //go:noescape
+func moduli32(dst *float32, re *float32, im *float32, n int)
+
+//go:noescape
 func addRows32(dst *float32, a *float32, lda int, m int, n int, run int)
 
 //go:noescape

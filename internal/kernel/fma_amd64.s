@@ -3952,6 +3952,30 @@ loop:
 	VZEROUPPER
 	RET
 
+// func moduli32(dst *float32, re *float32, im *float32, n int)
+// Requires: AVX
+TEXT ·moduli32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ re+8(FP), CX
+	MOVQ im+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VMULPS  Y0, Y0, Y0
+	VMULPS  Y1, Y1, Y1
+	VADDPS  Y1, Y0, Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JNE     loop
+	VZEROUPPER
+	RET
+
 // func addRows32(dst *float32, a *float32, lda int, m int, n int, run int)
 // Requires: AVX, CMOV
 TEXT ·addRows32(SB), NOSPLIT, $0-48

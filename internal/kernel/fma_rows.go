@@ -29,6 +29,14 @@ func fmaSquares[T Float](lanes *[normLanes]float64, x []T) int {
 	return done
 }
 
+func fmaModuli(dst, re, im []float32) int {
+	done := len(dst) &^ 7
+	if done > 0 {
+		moduli32(&dst[0], &re[0], &im[0], done)
+	}
+	return done
+}
+
 func fmaFold(dst []int64, src []float32, perUnit float64) int {
 	done := len(src) &^ 3
 	if done > 0 {

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
 // of 32, and then sums the runs, as [AddATB] does.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(assembly[T](), dst, a, lda, m, n) }
@@ -45,5 +47,23 @@ func scale[T Float](fma bool, dst []T, factor T, src []T) {
 	}
 	for i := done; i < len(src); i++ {
 		dst[i] = factor * src[i]
+	}
+}
+
+// Moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of
+// their sum and of the root. All three have one length.
+func Moduli(dst, re, im []float32) { moduli(assembly[float32](), dst, re, im) }
+
+func moduli(fma bool, dst, re, im []float32) {
+	if len(re) != len(dst) || len(im) != len(dst) {
+		panic("kernel: dimension mismatch")
+	}
+	done := 0
+	if fma {
+		done = fmaModuli(dst, re, im)
+	}
+	for i := done; i < len(dst); i++ {
+		// The conversions keep compilers from fusing.
+		dst[i] = float32(math.Sqrt(float64(float32(float32(re[i]*re[i]) + float32(im[i]*im[i])))))
 	}
 }

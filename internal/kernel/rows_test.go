@@ -117,3 +117,25 @@ func TestPathsAgree(t *testing.T) {
 		require.Equal(t, run(false), run(true))
 	})
 }
+
+// The assembly and the portable path have the same bits, whatever the numbers are.
+func TestModuli(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		any32 := rapid.OneOf(rapid.Float32(), rapid.SampledFrom([]float32{float32(math.Inf(1)), float32(math.NaN()), 0, 1e-45, 3e38}))
+		n := rapid.IntRange(0, 70).Draw(t, "n")
+		re, im := rapid.SliceOfN(any32, n, n).Draw(t, "re"), rapid.SliceOfN(any32, n, n).Draw(t, "im")
+		plain, fast := make([]float32, n), make([]float32, n)
+		moduli(false, plain, re, im)
+		moduli(hasFMA, fast, re, im)
+		for i := range n {
+			require.Equal(t, math.IsNaN(float64(plain[i])), math.IsNaN(float64(fast[i])))
+			if plain[i] == plain[i] {
+				require.Equal(t, plain[i], fast[i], "%v %v", re[i], im[i])
+			}
+		}
+	})
+	dst := make([]float32, 1)
+	Moduli(dst, []float32{3}, []float32{-4})
+	require.Equal(t, []float32{5}, dst)
+	require.Panics(t, func() { Moduli(dst, []float32{3}, nil) })
+}

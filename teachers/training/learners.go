@@ -39,6 +39,11 @@ func OfGolearn(learner string) bool {
 	return slices.Contains([]string{BernoulliNB, BaggedID3, KNN}, learner)
 }
 
+// OnTrees reports whether a learner grows trees.
+func OnTrees(learner string) bool {
+	return slices.Contains([]string{Forest, ExtraTrees, RandomTrees, Booster}, learner)
+}
+
 // Kernel width and ridge of the teachers, for columns of standard deviation 1:
 // gamma is per column, so that it fits any number of them. Chosen on the
 // development split of MNIST; accuracy is flat between half and twice of both.

@@ -11,6 +11,7 @@ func main() {
 	dots()
 	foldInt64()
 	squaredNorm()
+	moduli()
 	addRows()
 	scale()
 	transpose()

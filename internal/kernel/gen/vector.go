@@ -124,6 +124,29 @@ func scale() {
 	RET()
 }
 
+// moduli writes dst = sqrt(re² + im²) for n a positive multiple of 8. Every step rounds once,
+// and none is fused, so that the portable path has the same bits.
+func moduli() {
+	function("moduli32", "func(dst, re, im *float32, n int)")
+	dst, re, im, n := Load(Param("dst"), GP64()), Load(Param("re"), GP64()), Load(Param("im"), GP64()), Load(Param("n"), GP64())
+	a, b := YMM(), YMM()
+	Label("loop")
+	VMOVUPS(operand.Mem{Base: re}, a)
+	VMOVUPS(operand.Mem{Base: im}, b)
+	VMULPS(a, a, a)
+	VMULPS(b, b, b)
+	VADDPS(b, a, a)
+	VSQRTPS(a, a)
+	VMOVUPS(a, operand.Mem{Base: dst})
+	for _, p := range []reg.Register{dst, re, im} {
+		ADDQ(operand.U8(32), p)
+	}
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 // transpose writes the function that sets eight columns of a panel to eight rows of b. The
 // panel is 64 bytes wide. The rows of b are ldb bytes apart and n elements long. The length
 // n is a positive multiple of 8.

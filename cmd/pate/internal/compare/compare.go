@@ -30,6 +30,7 @@ type compareFlags struct {
 	teachers int
 	features string
 	noCache  bool
+	plan     bool
 	bayes    shell.BayesFlags
 }
 
@@ -47,7 +48,8 @@ a table also boosted trees), the teachers' vote without noise, a student on true
 of the same queries, and the most frequent class.
 
 With several epsilons each is a run and a budget of its own, not a part of a larger
-one. Features and teachers are made once for all of them.
+one. Features and teachers are made once for all of them. --plan says beforehand what
+will be done, its time and its memory.
 
 Stability methods, which release the plurality where many votes would have to move
 and refuse elsewhere, are run when they are named and are not part of "all": for the
@@ -84,6 +86,7 @@ the same command; without it nothing is kept, the ledgers included.
 		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"), "epsilon": shell.Anything(),
 	})
+	flags.BoolVar(&f.plan, "plan", false, "say what would be done, about how long it takes and how much memory; nothing is trained or charged")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else those of DP-SGD, about 1.9 GB for MNIST, in pate/features of the user's cache")
 	return cmd
 }
@@ -114,6 +117,9 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("", err)
+	}
+	if f.plan {
+		return printPlan(cmd.Context(), g, cfg)
 	}
 	shell.ReadTaskAloud(g, task)
 	result, err := f.runIn(cmd.Context(), g, cfg)

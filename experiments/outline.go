@@ -1,0 +1,145 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/teachers/training"
+)
+
+// Outline says what a comparison will do, about how long it takes and how much memory it
+// needs. It follows from public numbers: shapes, targets, methods and processors.
+type Outline struct {
+	Schema  string  `json:"schema"`
+	Steps   []Step  `json:"steps"`
+	Seconds float64 `json:"seconds"` // all steps
+	Bytes   float64 `json:"bytes"`   // the largest step
+}
+
+// Step is a part of a comparison.
+type Step struct {
+	What    string  `json:"what"`
+	Times   int     `json:"times"`   // how often, over all targets and seeds
+	Seconds float64 `json:"seconds"` // all times together
+	Bytes   float64 `json:"bytes"`   // while it runs
+}
+
+// SchemaOutline names the JSON form of an Outline.
+const SchemaOutline = "pate.compare-plan/1"
+
+// Speed of one processor, measured on one of 2.4 GHz with AVX2. Estimates are within a
+// factor of two of what was measured on MNIST, Adult, letter and optdigits.
+const (
+	perScattered   = 0.32e-3 / 784 // s a pixel of an image: scattering and gradients
+	perGradient    = 0.05e-3 / 784 // s a pixel: gradients alone
+	perProduct     = 1 / 25e9      // s a multiplication and addition, in long products
+	perHashed      = 1.5e-9        // s a number of a training set, for its fingerprint
+	perSplit       = 6e-9          // s a row, column tried and level of a tree
+	perLeaf        = 12e-9         // s a row and level of a tree that answers
+	treesOfForest  = 100
+	perStudent     = 3.0 // s, on images; a third of it on other rows
+	bytesOfProcess = 2e8
+)
+
+// Outline returns what Compare will do. Nothing is read but the shape of the task, and
+// nothing is written.
+func (c Config) Outline(ctx context.Context) (Outline, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return Outline{}, err
+	}
+	o := Outline{Schema: SchemaOutline}
+	add := func(what string, times int, seconds, bytes float64) {
+		o.Steps = append(o.Steps, Step{What: what, Times: times, Seconds: seconds * float64(times) / float64(c.Workers), Bytes: bytes})
+	}
+	rows, test, classes := float64(c.Task.Private.Len()), float64(c.Task.Test.Len()), float64(len(c.Task.Classes))
+	data := bytesOfProcess + 4*(rows+test+float64(c.Task.Pool.Len()))*float64(c.Task.Private.X.Cols)
+	if err := c.outlineModels(add, data); err != nil {
+		return o, err
+	}
+	if c.wants(ensembleMethods()...) {
+		points, err := c.points(ctx)
+		if err != nil {
+			return o, err
+		}
+		asked, labels, students := 0., "", 0
+		for i, p := range points {
+			asked += float64(max(p.questions(GNMax), p.questions(ConfidentGNMax)))
+			if i > 0 {
+				labels += ", "
+			}
+			labels += fmt.Sprint(p.answers)
+			for _, m := range append(voteMethods(), TrueLabels) {
+				if c.wants(m) {
+					students++
+				}
+			}
+		}
+		columns := float64(c.dimensions())
+		features := 4 * (rows + test + float64(c.Task.Pool.Len())) * columns
+		if c.Task.Image.Rows > 0 {
+			add("features of teachers and students, "+c.Features, 1, perGradient*(rows+test)*float64(c.Task.Image.Pixels()), data+features)
+		} else {
+			features = 0
+		}
+		share := rows / float64(c.teachers())
+		each := share*share*columns*perProduct + (asked+test)*share*columns*perProduct + share*share*share*perProduct
+		if training.OnTrees(c.Learner) {
+			depth := math.Log2(share + 2)
+			each = treesOfForest * (share*math.Sqrt(columns)*depth*perSplit + (asked+test)*depth*perLeaf)
+		}
+		add(fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test), c.Seeds, each*float64(c.teachers()), data+features)
+		student := perStudent
+		if c.Task.Image.Rows == 0 {
+			student *= math.Max(1, classes/10) / 3
+		}
+		if students > 0 {
+			add("students, on "+labels+" labels", c.Seeds*students, student, data+features)
+		}
+	}
+	for _, s := range o.Steps {
+		o.Seconds, o.Bytes = o.Seconds+s.Seconds, math.Max(o.Bytes, s.Bytes)
+	}
+	return o, nil
+}
+
+// outlineModels adds what needs no teachers.
+func (c Config) outlineModels(add func(what string, times int, seconds, bytes float64), data float64) error {
+	shape, images := recipe.ShapeOf(c.Task), c.Task.Image.Rows > 0
+	r := recipe.Default(shape, c.named, recipe.Linear, c.Epsilons[0])
+	columns, err := r.Columns(shape)
+	if err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	rows, classes := float64(shape.Records), float64(len(c.Task.Classes))
+	size := rows * float64(columns)
+	bytes := data
+	if images {
+		bytes += 4 * size
+		if c.wants(DPSGD, NonPrivate) {
+			add("features of DP-SGD, "+r.Features, c.Seeds, perScattered*rows*float64(c.Task.Image.Pixels()), bytes)
+		}
+	}
+	sgd := func(r recipe.Recipe) float64 {
+		return size*perHashed + 4*float64(r.Train.TotalSteps())*r.Train.SamplingProbability*size*classes*perProduct
+	}
+	if c.wants(DPSGD) {
+		for _, e := range c.Epsilons {
+			add(fmt.Sprintf("DP-SGD at epsilon %v", e), c.Seeds, sgd(recipe.Default(shape, c.named, recipe.Linear, e)), bytes)
+		}
+	}
+	if c.wants(NonPrivate) {
+		if images {
+			add("the same model without privacy", c.Seeds, sgd(recipe.Default(shape, c.named, recipe.Linear, math.Inf(1))), bytes)
+		} else {
+			add("logistic regression without privacy", 1, 4*linearIterations*size*classes*perProduct, data)
+		}
+	}
+	if c.wants(BoostedTrees) {
+		const rounds, levels, part = 100, 4, 0.4 // of rows times columns
+		add("boosted trees without privacy", 1, rounds*levels*part*size*math.Max(1, classes)*perSplit/4, data)
+	}
+	return nil
+}

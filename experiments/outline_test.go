@@ -1,0 +1,49 @@
+package experiments
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dataset"
+)
+
+// Every method that is asked for has a step, every target and seed costs, and no more than
+// the shape of the task is looked at.
+func TestOutline(t *testing.T) {
+	outline := func(change func(*Config)) Outline {
+		cfg := config(t, "")
+		cfg.Task.Encoder = &dataset.Encoder{}
+		change(&cfg)
+		o, err := cfg.Outline(t.Context())
+		require.NoError(t, err)
+		sum := 0.0
+		for _, s := range o.Steps {
+			require.Positive(t, s.Seconds, s.What)
+			require.LessOrEqual(t, s.Bytes, o.Bytes, s.What)
+			sum += s.Seconds
+		}
+		require.InDelta(t, sum, o.Seconds, 1e-12)
+		return o
+	}
+	once := outline(func(*Config) {})
+	require.Len(t, once.Steps, 5)
+	require.Equal(t, 3, once.Steps[4].Times, "students of two mechanisms, and of true labels")
+	sweep := outline(func(c *Config) { c.Epsilons = []float64{1, 2, 4} })
+	require.Len(t, sweep.Steps, 7)
+	require.Equal(t, 9, sweep.Steps[6].Times)
+	require.Greater(t, sweep.Seconds, 1.5*once.Seconds)
+	require.Less(t, sweep.Seconds, 3*once.Seconds, "teachers are trained once")
+	seeds := outline(func(c *Config) { c.Seeds = 3 })
+	require.Greater(t, seeds.Seconds, 2*once.Seconds)
+	require.Less(t, outline(func(c *Config) { c.Workers = 8 }).Seconds, once.Seconds)
+	require.Len(t, outline(func(c *Config) { c.Methods = []string{DPSGD} }).Steps, 1)
+	other := outline(func(c *Config) {
+		for i := range c.Task.Private.X.Data {
+			c.Task.Private.X.Data[i] = float32(i)
+		}
+	})
+	require.Equal(t, once, other)
+	_, err := Config{}.Outline(t.Context())
+	require.ErrorIs(t, err, ErrConfig)
+}
