@@ -65,20 +65,32 @@ func (w worlds) sampled(q float64) worlds {
 	return out
 }
 
+// gaussianWorld is discrete Gaussian noise on a coordinate that moves by one.
+func gaussianWorld(sigma float64) (w worlds) {
+	norm := math.Exp(mathx.LogTheta(sigma))
+	for x := int(9*sigma) + 1; x >= -int(9*sigma); x-- { // what is left out has mass below 1e-17
+		w.loss = append(w.loss, float64(1-2*x)/(2*sigma*sigma))
+		w.mass = append(w.mass, math.Exp(-float64(x*x)/(2*sigma*sigma))/norm)
+	}
+	return w
+}
+
+// laplaceWorld is discrete Laplace noise.
+func laplaceWorld(e DiscreteLaplace) (w worlds) {
+	r := math.Exp(-1 / e.Scale)
+	for x := -400; x <= 400; x++ {
+		w.loss = append(w.loss, (math.Abs(float64(x)-float64(e.Sensitivity))-math.Abs(float64(x)))/e.Scale)
+		w.mass = append(w.mass, (1-r)/(1+r)*math.Pow(r, math.Abs(float64(x))))
+	}
+	return worlds{[]float64{0}, []float64{1}}.times(w)
+}
+
 // randomWorld draws a mechanism and the losses of its worst pair, from the
 // definition of its noise.
 func randomWorld(rnd *rand.Rand) (Event, worlds) {
 	response := func(eps float64) worlds {
 		hi := 1 / (1 + math.Exp(-eps))
 		return worlds{[]float64{-eps, eps}, []float64{1 - hi, hi}}
-	}
-	gaussian := func(sigma float64) (w worlds) {
-		norm := math.Exp(mathx.LogTheta(sigma))
-		for x := int(9*sigma) + 1; x >= -int(9*sigma); x-- { // what is left out has mass below 1e-17
-			w.loss = append(w.loss, float64(1-2*x)/(2*sigma*sigma))
-			w.mass = append(w.mass, math.Exp(-float64(x*x)/(2*sigma*sigma))/norm)
-		}
-		return w
 	}
 	eps, q := math.Exp(rnd.Float64()*4-3), math.Pow(10, -3*rnd.Float64())
 	sigma := 0.5 + rnd.Float64()/2
@@ -87,24 +99,21 @@ func randomWorld(rnd *rand.Rand) (Event, worlds) {
 		return RandomizedResponse{eps}, response(eps)
 	case 1:
 		e := DiscreteLaplace{Scale: 0.5 + 5*rnd.Float64(), Sensitivity: 1 + rnd.Int64N(4)}
-		r := math.Exp(-1 / e.Scale)
-		var w worlds
-		for x := -400; x <= 400; x++ {
-			w.loss = append(w.loss, (math.Abs(float64(x)-float64(e.Sensitivity))-math.Abs(float64(x)))/e.Scale)
-			w.mass = append(w.mass, (1-r)/(1+r)*math.Pow(r, math.Abs(float64(x))))
+		if rnd.IntN(2) == 0 {
+			return e, laplaceWorld(e)
 		}
-		return e, worlds{[]float64{0}, []float64{1}}.times(w)
+		return PoissonSampled{q, e}, laplaceWorld(e).sampled(q)
 	case 2:
-		return DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, gaussian(sigma)
+		return DiscreteGaussian{Sigma: sigma, Sensitivity: 1}, gaussianWorld(sigma)
 	case 3:
-		return PoissonSampled{q, DiscreteGaussian{Sigma: sigma, Sensitivity: 1}}, gaussian(sigma).sampled(q)
+		return PoissonSampled{q, DiscreteGaussian{Sigma: sigma, Sensitivity: 1}}, gaussianWorld(sigma).sampled(q)
 	case 4:
 		return PoissonSampled{q, PureDP{eps}}, response(eps).sampled(q)
 	case 5: // two counts one vote apart
 		one := response(eps)
 		return LNMax{Scale: 1 / eps, Discrete: true}, one.times(one)
 	case 6:
-		return Threshold{Sigma: 2 * sigma, Discrete: true}, gaussian(2 * sigma)
+		return Threshold{Sigma: 2 * sigma, Discrete: true}, gaussianWorld(2 * sigma)
 	}
 	k := 3 + rnd.Int64N(5)
 	z := math.Exp(eps) + float64(k) - 1

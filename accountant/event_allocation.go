@@ -183,7 +183,7 @@ func (r randomAllocationRow) pair(s *schedule, n int64) error {
 		case steps == 1 || r.sigma() < leastAllocated:
 			s.gaussian(1/r.sigma(), count)
 		default:
-			err = s.add(pairKey{pairAllocation, float64(steps), r.sigma()}, count)
+			err = s.add(pairKey{pairAllocation, float64(steps), r.sigma(), 0}, count)
 		}
 		first = errors.Join(first, err)
 	})

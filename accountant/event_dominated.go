@@ -43,12 +43,15 @@ func (r dominatedRow) pair(s *schedule, n int64) error {
 }
 
 func (e dominated) curve() curve {
-	by := curveOf(e.by)
 	if e.alsoCurve == nil {
-		return by
+		return curveOf(e.by)
 	}
-	other := curveOf(e.alsoCurve)
-	return func(a float64) float64 { return math.Min(by(a), other(a)) }
+	return leastCurve(curveOf(e.by), curveOf(e.alsoCurve))
+}
+
+// leastCurve returns the lesser of two curves.
+func leastCurve(c, d curve) curve {
+	return func(a float64) float64 { return math.Min(c(a), d(a)) }
 }
 
 // group adds the leaves of an event as a group sees it. What scales its

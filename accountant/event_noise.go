@@ -83,7 +83,7 @@ func (r laplaceRow) group(n int64) (Event, error) {
 }
 
 func (r laplaceRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairLaplace, 1 / r.NoiseMultiplier, 0}, n)
+	return s.add(pairKey{pairLaplace, 1 / r.NoiseMultiplier, 0, 0}, n)
 }
 
 func (laplaceRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -126,26 +126,33 @@ func (r discreteGaussianRow) group(n int64) (Event, error) {
 	return DiscreteGaussian{r.Sigma, mathx.Up(r.Sensitivity * float64(n))}, nil
 }
 
-// pair rests on this: an integer vector of L2 norm below 2 has entries 0 and +-1
-// only, at most norm^2 of them, so the worst neighbour moves that many
-// coordinates by one. From norm 2 on, moving one coordinate by two competes
-// with moving four by one, and neither is known to dominate.
 func (r discreteGaussianRow) pair(s *schedule, n int64) error {
-	// A sensitivity typed to a few digits means the root it is near.
-	moved := int64(math.Floor(math.Min(r.Sensitivity*r.Sensitivity*(1+2e-3), 1<<40)))
-	switch {
-	case moved == 0: // an integer function that moves by less than 1 does not move
-		return nil
-	case moved > 3:
-		return &UnsupportedEventError{r.event, "from sensitivity 2 on no single shift is known to be the worst"}
-	case 80*r.Sigma > maxLossAtoms:
-		return &UnsupportedEventError{r.event, fmt.Sprintf("a sigma above %d is too fine for a loss distribution", maxLossAtoms/80)}
+	moved, err := r.moved()
+	if err != nil || moved == 0 {
+		return err
 	}
 	total, err := mul(n, moved)
 	if err != nil {
 		return err
 	}
-	return s.add(pairKey{pairDiscreteGaussian, r.Sigma, 0}, total)
+	return s.add(pairKey{pairDiscreteGaussian, r.Sigma, 0, 0}, total)
+}
+
+// moved returns how many coordinates the worst neighbour moves, each by one. An integer
+// vector of L2 norm below 2 has entries 0 and +-1 only, at most norm^2 of them. From norm
+// 2 on, moving one coordinate by two competes with moving four by one, and neither is known
+// to dominate.
+func (e DiscreteGaussian) moved() (int64, error) {
+	// A sensitivity typed to a few digits means the root it is near. An integer function
+	// that moves by less than 1 does not move.
+	moved := int64(math.Floor(math.Min(e.Sensitivity*e.Sensitivity*(1+2e-3), 1<<40)))
+	switch {
+	case moved > 3:
+		return 0, &UnsupportedEventError{e, "from sensitivity 2 on no single shift is known to be the worst"}
+	case moved > 0 && 80*e.Sigma > maxLossAtoms:
+		return 0, &UnsupportedEventError{e, fmt.Sprintf("a sigma above %d is too fine for a loss distribution", maxLossAtoms/80)}
+	}
+	return moved, nil
 }
 
 func (discreteGaussianRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -191,9 +198,13 @@ func (r discreteLaplaceRow) group(n int64) (Event, error) {
 
 func (r discreteLaplaceRow) pair(s *schedule, n int64) error {
 	if r.Sensitivity > maxLossAtoms {
-		return &UnsupportedEventError{r.event, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", maxLossAtoms)}
+		return errFineSensitivity(r.event)
 	}
-	return s.add(pairKey{pairDiscreteLaplace, r.Scale, float64(r.Sensitivity)}, n)
+	return s.add(pairKey{pairDiscreteLaplace, r.Scale, float64(r.Sensitivity), 0}, n)
+}
+
+func errFineSensitivity(e Event) error {
+	return &UnsupportedEventError{e, fmt.Sprintf("a sensitivity above %d is too fine for a loss distribution", maxLossAtoms)}
 }
 
 func (discreteLaplaceRow) attained(*schedule, int64) (dominating bool) { return true }

@@ -35,7 +35,7 @@ func (r pureDPRow) sampledAs() (Event, bool)     { return r.PureDP, true }
 func (r pureDPRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
 func (r pureDPRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.Epsilon, 0}, n)
+	return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
 }
 
 func (pureDPRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -71,7 +71,7 @@ func (r randomizedResponseRow) sampledAs() (Event, bool)     { return PureDP(r.R
 func (r randomizedResponseRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, 0}, true }
 
 func (r randomizedResponseRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.Epsilon, 0}, n)
+	return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
 }
 
 func (randomizedResponseRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -121,9 +121,9 @@ func (r karyResponseRow) guarantee() (guarantee, bool) { return guarantee{r.Epsi
 
 func (r karyResponseRow) pair(s *schedule, n int64) error {
 	if r.Categories == 2 {
-		return s.add(pairKey{pairResponse, r.Epsilon, 0}, n)
+		return s.add(pairKey{pairResponse, r.Epsilon, 0, 0}, n)
 	}
-	return s.add(pairKey{pairKary, r.Epsilon, float64(r.Categories)}, n)
+	return s.add(pairKey{pairKary, r.Epsilon, float64(r.Categories), 0}, n)
 }
 
 func (karyResponseRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -168,7 +168,7 @@ func (r exponentialMechanismRow) group(n int64) (Event, error) {
 }
 
 func (r exponentialMechanismRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairRange, r.Epsilon, 0}, n)
+	return s.add(pairKey{pairRange, r.Epsilon, 0, 0}, n)
 }
 
 // attained adds the choice between two candidates that one record turns around.

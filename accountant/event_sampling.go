@@ -44,6 +44,10 @@ func (r poissonSampledRow) curve() curve {
 	switch inner := r.Event.(type) {
 	case PureDP:
 		return sampledPureCurve(r.Probability, inner.Epsilon)
+	case Laplace, DiscreteLaplace:
+		// A sample costs no more than all records (the divergence is convex).
+		pure, _ := guaranteeOf(inner)
+		return leastCurve(sampledPureCurve(r.Probability, pure.epsilon), curveOf(inner))
 	case DiscreteGaussian:
 		return sampledDiscreteGaussianCurve(r.Probability, inner.Sigma/inner.Sensitivity)
 	case Gaussian:
@@ -52,14 +56,14 @@ func (r poissonSampledRow) curve() curve {
 	return infiniteCurve
 }
 
+// pair is ((1-q)Q + qP, Q), in both orders, for the pair (P, Q) of one run without
+// sampling (Zhu, Dong, Wang 2022, Theorem 11).
 func (r poissonSampledRow) pair(s *schedule, n int64) error {
-	switch inner := r.Event.(type) {
-	case PureDP:
-		return s.add(pairKey{pairSampledResponse, r.Probability, inner.Epsilon}, n)
-	case Gaussian:
-		return s.add(pairKey{pairSampled, r.Probability, inner.NoiseMultiplier}, n)
+	key, ok, err := onSample(r.Probability, r.Event, false)
+	if err != nil || !ok {
+		return err
 	}
-	return &UnsupportedEventError{r.event, "the losses of sampled integer noise lie on no lattice; rdp holds it"}
+	return s.add(key, n)
 }
 
 func (poissonSampledRow) attained(*schedule, int64) (dominating bool) { return true }
@@ -72,9 +76,11 @@ func (r poissonSampledRow) group(n int64) (Event, error) {
 }
 
 // SampledWithoutReplacement runs Event on a uniformly random subset of exactly
-// Size of Population records. It is accounted under replace_one, where the
-// size of the data is public; noise multipliers are then relative to the
-// sensitivity to replacing a record, twice the clipping norm for a clipped sum.
+// Size of Population records. Noise multipliers are relative to the sensitivity under
+// the relation of the account: under replace_one, where the size of the data is public,
+// twice the clipping norm for a clipped sum; under add_remove the norm, and the event is
+// accounted as a group of two sees it, since a record that is drawn takes the place of
+// another. Population is then that of the larger data, or less.
 type SampledWithoutReplacement struct {
 	Size       int64 `json:"size"`       // in [0, Population]
 	Population int64 `json:"population"` // >= 1
@@ -142,8 +148,47 @@ func (r sampledWithoutReplacementRow) curve() curve {
 	return withoutReplacementCurve(r.Probability(), r.Event)
 }
 
-func (r sampledWithoutReplacementRow) pair(*schedule, int64) error {
-	return &UnsupportedEventError{r.event, "the worst pair of one sample without replacement is not the worst under composition (Lebeda et al. 2024): no pair is known"}
+// pair is that of pld_drawn.go for what dominates the event inside.
+func (r sampledWithoutReplacementRow) pair(s *schedule, n int64) error {
+	inner, _, err := r.inside()
+	if err != nil {
+		return err
+	}
+	key, ok, err := onSample(r.Probability(), inner, true)
+	if err != nil || !ok {
+		return err
+	}
+	return s.add(key, n)
+}
+
+// attained adds the pair of data in which all records but one are alike.
+func (r sampledWithoutReplacementRow) attained(s *schedule, n int64) (dominating bool) {
+	inner, same, err := r.inside()
+	if err != nil || !same {
+		return false
+	}
+	if key, ok, err := onSample(float64(r.Size)/float64(r.Population)*(1-4e-16), inner, false); err == nil && ok {
+		_ = s.add(key, n)
+	}
+	return false
+}
+
+// inside returns noise or a pure event that dominates the event inside, and whether it
+// is that event.
+func (r sampledWithoutReplacementRow) inside() (inner Event, same bool, err error) {
+	switch e := r.Event.(type) {
+	case Laplace, DiscreteLaplace, PureDP:
+		return e, true, nil
+	case RandomizedResponse:
+		return PureDP(e), true, nil
+	}
+	if inner, same = r.Event.row().sampledAs(); inner != nil {
+		return inner, same, nil
+	}
+	if pure, ok := guaranteeOf(r.Event); ok && pure.delta == 0 && !math.IsInf(pure.epsilon, 1) {
+		return PureDP{pure.epsilon}, false, nil
+	}
+	return nil, false, &UnsupportedEventError{r.event, "no dominating pair is known for the event inside"}
 }
 
 type truncatedPoissonRow struct {

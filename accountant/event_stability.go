@@ -57,7 +57,7 @@ func (r mstabRow) curve() curve                 { return laplaceCurve(r.Epsilon)
 func (r mstabRow) guarantee() (guarantee, bool) { return guarantee{r.Epsilon, r.failure()}, true }
 
 func (r mstabRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairLaplace, r.Epsilon, 0}, n)
+	return s.add(pairKey{pairLaplace, r.Epsilon, 0, 0}, n)
 }
 
 // AboveThreshold is one run of the sparse vector technique with continuous
@@ -105,7 +105,7 @@ func (r aboveThresholdRow) group(n int64) (Event, error) {
 }
 
 func (r aboveThresholdRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, mathx.Up(r.Epsilon1 + r.Epsilon2), 0}, n)
+	return s.add(pairKey{pairResponse, mathx.Up(r.Epsilon1 + r.Epsilon2), 0, 0}, n)
 }
 
 // StableSVT is one run of the stable sparse vector with one-sided integer
@@ -164,5 +164,5 @@ func (r stableSVTRow) curve() curve                 { return pureCurve(r.epsilon
 func (r stableSVTRow) guarantee() (guarantee, bool) { return guarantee{r.epsilon(), r.failure()}, true }
 
 func (r stableSVTRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, r.epsilon(), 0}, n)
+	return s.add(pairKey{pairResponse, r.epsilon(), 0, 0}, n)
 }

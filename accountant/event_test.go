@@ -46,7 +46,7 @@ func everyRow() []knowledge {
 		{AboveThreshold{0.5, 0.5, 1}, "curve guarantee group pair"},
 		{StableSVT{4, 9, 60, 2}, "curve guarantee pair"},
 		{PoissonSampled{0.1, inner}, "curve group pair attained"},
-		{SampledWithoutReplacement{10, 100, inner}, "curve"},
+		{SampledWithoutReplacement{10, 100, inner}, "curve pair attained"},
 		{TruncatedPoisson{0.1, 50, 100, inner}, ""},
 		{RandomAllocation{1, 10, inner}, "curve pair attained"},
 		{RandomAllocation{3, 10, inner}, "curve pair attained"},
@@ -199,7 +199,7 @@ func (e news) row() row { return newsRow{leafOf(e)} }
 func (newsRow) name() string                   { return "news" }
 func (newsRow) words(printer) (string, string) { return "news", "" }
 func (newsRow) pair(s *schedule, n int64) error {
-	return s.add(pairKey{pairResponse, 1, 0}, n)
+	return s.add(pairKey{pairResponse, 1, 0, 0}, n)
 }
 
 // Nobody said that the pair is attained, so its cost is an upper bound only; and what

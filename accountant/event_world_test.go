@@ -100,6 +100,65 @@ func TestWithoutReplacementSmallWorld(t *testing.T) {
 	}
 }
 
+// Two subsets of one small data set of bits, each sum with noise of its own, under both
+// relations: a bit is replaced, or is there in the larger data only.
+func TestWithoutReplacementTwice(t *testing.T) {
+	t.Parallel()
+	const far = 40
+	caught := false
+	for _, c := range []struct {
+		inner Event
+		mass  func(k float64) float64
+	}{
+		{DiscreteLaplace{1.5, 1}, func(k float64) float64 { return math.Exp(-math.Abs(k) / 1.5) }},
+		{DiscreteLaplace{0.6, 1}, func(k float64) float64 { return math.Exp(-math.Abs(k) / 0.6) }},
+		{DiscreteGaussian{1.2, 1}, func(k float64) float64 { return math.Exp(-k * k / 2.88) }},
+	} {
+		noise := law(far, c.mass)
+		output := func(n, m, ones int) []float64 {
+			out := make([]float64, len(noise))
+			for k := 0; k <= m; k++ {
+				w := choose(ones, k) * choose(n-ones, m-k) / choose(n, m)
+				for i, p := range shift(noise, k) {
+					out[i] += w * p
+				}
+			}
+			return product(out, out)
+		}
+		for _, size := range [][2]int{{3, 1}, {4, 2}, {5, 2}, {5, 4}} {
+			n, m := size[0], size[1]
+			for _, relation := range []Relation{ReplaceOne, AddRemove} {
+				if _, gaussian := c.inner.(DiscreteGaussian); relation == AddRemove && (gaussian || m == n) {
+					continue // replacing one moves the sum by two: no pair is known
+				}
+				claim := func(population int) *PLD {
+					p, err := NewPLD(PLDConfig{Relation: relation})
+					require.NoError(t, err)
+					require.NoError(t, p.Compose(SampledWithoutReplacement{int64(m), int64(population), c.inner}, 2))
+					return p
+				}
+				p, half := claim(n), claim(2*n)
+				for ones := range n {
+					one, other := output(n, m, ones+1), output(n, m, ones)
+					if relation == AddRemove {
+						other = output(n-1, m, ones)
+					}
+					for _, eps := range []float64{0, 0.2, 0.7, 1.2} {
+						b, err := p.Delta(eps)
+						require.NoError(t, err)
+						worst := math.Max(testkit.HockeyStick(one, other, eps), testkit.HockeyStick(other, one, eps))
+						require.GreaterOrEqual(t, b.Upper, worst-1e-12, "%v %v %d of %d, %d ones, epsilon %v", relation, c.inner, m, n, ones, eps)
+						wrong, err := half.Delta(eps)
+						require.NoError(t, err)
+						caught = caught || relation == ReplaceOne && wrong.Upper < worst
+					}
+				}
+			}
+		}
+	}
+	assert.True(t, caught, "at half the probability the claim is false")
+}
+
 func withoutReplacementCurveOf(t *testing.T, e Event) curve {
 	var terms terms
 	require.NoError(t, terms.flatten(e, 1, ReplaceOne))
@@ -136,13 +195,14 @@ func TestTruncatedPoissonSmallWorld(t *testing.T) {
 					f1 := math.Exp(-(x-1)*(x-1)/(2*sigma*sigma)) / sigma / math.Sqrt(2*math.Pi) * step
 					p, r = append(p, (1-in)*f0+in*f1), append(r, f0)
 				}
-				a := newRDP(t, Config{})
-				require.NoError(t, a.Compose(TruncatedPoisson{q, 2, int64(n), Gaussian{sigma}}, 1))
-				for _, eps := range []float64{0, 0.1, 0.5, 1} {
-					b, err := a.Delta(eps)
-					require.NoError(t, err)
-					assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(p, r, eps))
-					assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(r, p, eps))
+				for _, a := range []Accountant{newRDP(t, Config{}), newPLD(t, PLDConfig{})} {
+					require.NoError(t, a.Compose(TruncatedPoisson{q, 2, int64(n), Gaussian{sigma}}, 1))
+					for _, eps := range []float64{0, 0.1, 0.5, 1} {
+						b, err := a.Delta(eps)
+						require.NoError(t, err)
+						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(p, r, eps))
+						assert.GreaterOrEqual(t, b.Upper, testkit.HockeyStick(r, p, eps))
+					}
 				}
 			}
 		}

@@ -152,6 +152,12 @@ func sampledForm(e PoissonSampled) (Event, error) {
 		_, response := leaf.(RandomizedResponse) // costs what any event of its epsilon costs
 		return sampledNoise(e.Probability, noise, same || response), nil
 	}
+	switch leaf.(type) {
+	case Laplace, DiscreteLaplace:
+		if pure, _ := guaranteeOf(leaf); !math.IsInf(pure.epsilon, 1) {
+			return PoissonSampled{e.Probability, leaf}, nil
+		}
+	}
 	if pure, ok := guaranteeOf(leaf); ok && !math.IsInf(pure.epsilon, 1) {
 		// A sample costs no more than all records (the divergence is convex).
 		return dominated{by: PoissonSampled{e.Probability, PureDP{pure.epsilon}}, alsoCurve: leaf}, nil
@@ -189,16 +195,15 @@ func oneGaussian(leaves *tally[Event]) (noise Gaussian, exact, ok bool) {
 }
 
 const (
-	withoutNeedsReplaceOne   = "sampling without replacement is accounted under replace_one, where the number of records is public"
 	withoutNeedsOneMechanism = "sampling without replacement is accounted for a single mechanism that cannot fail"
 )
 
 func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel Relation) error {
-	if rel != ReplaceOne {
-		return &UnsupportedEventError{e, withoutNeedsReplaceOne}
-	}
 	if holdsGroup(e.Event) {
 		return &UnsupportedEventError{e, groupInSample}
+	}
+	if rel == AddRemove {
+		return t.withoutReplacementOfOneMore(e, count)
 	}
 	var inner terms
 	if err := inner.flatten(e.Event, 1, rel); err != nil {
@@ -222,6 +227,21 @@ func (t *terms) withoutReplacement(e SampledWithoutReplacement, count int64, rel
 		return &UnsupportedEventError{e, withoutNeedsOneMechanism}
 	}
 	return t.curves.add(leaf, count)
+}
+
+// withoutReplacementOfOneMore charges a record that is added or removed. Of the larger data,
+// a subset without it is a subset of the smaller, and one with it differs from such a subset
+// in one record that is replaced. So the outputs are U and (1-q)U + qV, with V and U as
+// neighbours that replace a record, who see the event inside as a group of two sees it.
+func (t *terms) withoutReplacementOfOneMore(e SampledWithoutReplacement, count int64) error {
+	if e.Size == e.Population {
+		return &UnsupportedEventError{e, "without one of its records the data are too few for the sample"}
+	}
+	inner, err := grouped(e.Event, 2)
+	if err != nil {
+		return err
+	}
+	return t.sampled(PoissonSampled{math.Min(1, e.Probability()), inner}, count, AddRemove)
 }
 
 // truncated charges the Poisson sampled event, and as failure the chance that

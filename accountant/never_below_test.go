@@ -26,7 +26,7 @@ func randomRuns(rnd *rand.Rand) (events []Event, counts []int64) {
 		eps := 1 / noise
 		var e Event
 		cost := eps * eps / 2
-		switch rnd.IntN(14) {
+		switch rnd.IntN(17) {
 		case 0:
 			e = Gaussian{noise}
 		case 1:
@@ -54,6 +54,12 @@ func randomRuns(rnd *rand.Rand) (events []Event, counts []int64) {
 			e, cost = PoissonSampled{q, PureDP{eps}}, q*q*eps*eps/2
 		case 13:
 			e, cost = DiscreteGaussian{math.Min(noise, 2000), 1}, 1/math.Min(noise, 2000)/math.Min(noise, 2000)/2
+		case 14:
+			e, cost = PoissonSampled{q, Laplace{noise}}, q*q*eps*eps/2
+		case 15:
+			e, cost = PoissonSampled{q, DiscreteLaplace{noise * float64(s), s}}, q*q*eps*eps/2
+		case 16:
+			e, cost = PoissonSampled{q, DiscreteGaussian{math.Min(noise, 2000), 1}}, q*q/math.Min(noise, 2000)/math.Min(noise, 2000)/2
 		}
 		if rnd.IntN(6) == 0 {
 			e = WithFailure{e, log(1e-30, 1e-16)}

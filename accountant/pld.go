@@ -78,8 +78,8 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 }
 
 // Compose implements Accountant. It holds every event with a known dominating
-// pair: not ZCDP, selections, samples without replacement, groups of Poisson
-// samples, nor discrete Gaussians from sensitivity 2 on.
+// pair: not ZCDP, selections, groups of Poisson samples, nor discrete Gaussians
+// from sensitivity 2 on.
 func (p *PLD) Compose(e Event, count int64) error {
 	added, err := parse(e, count, p.cfg.Relation, nil)
 	if err != nil {

@@ -254,7 +254,7 @@ func (q *query) fit(c *convolver, budget *float64, up bool) (*profile, error) {
 		switch {
 		case err == nil && t.sound():
 			return newProfile(t, q.lambda, up), nil
-		case err == nil:
+		case err == nil, errors.Is(err, errTooCoarse):
 			return nil, nil
 		case !errors.Is(err, errTooLong) && !errors.Is(err, errRounding):
 			return nil, err

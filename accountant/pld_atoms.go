@@ -64,25 +64,62 @@ func discreteLaplace(scale float64, s int64) *atoms {
 	return a
 }
 
-// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} shifted by 1: losses
-// (1-2x)/(2 sigma^2) at x. Only losses with |x| up to 40 sigma are kept; what
-// is beyond has probability below 1e-340.
-func discreteGaussian(sigma float64) *atoms {
-	v := sigma * sigma
-	reach := int(math.Ceil(40*sigma)) + 1
-	a := &atoms{h: 1 / v, off: (1 - 2*float64(reach)) / (2 * v), logp: make([]float64, 2*reach+1)}
+// discreteGaussian returns noise of weight e^{-k^2/(2 sigma^2)} on some coordinates,
+// each shifted by 1. The loss (coordinates - 2x)/(2 sigma^2) depends on their sum x
+// alone, and is kept for |x| up to 40 of its standard deviations; what is beyond has
+// probability below 1e-340, as the noise is sub-Gaussian (Canonne, Kamath, Steinke 2020).
+//
+// The sum has weight c(x mod m) e^{-x^2/(2 m sigma^2)} on m coordinates: completing
+// the square leaves a theta sum over the hyperplane of sum x, which moves by whole
+// steps with x up to a remainder.
+func discreteGaussian(sigma float64, coordinates int) *atoms {
+	v, m := sigma*sigma*float64(coordinates), float64(coordinates)
+	reach := int(math.Ceil(40*math.Sqrt(m)*sigma)) + coordinates
+	a := &atoms{h: m / v, off: m * (m - 2*float64(reach)) / (2 * v), logp: make([]float64, 2*reach+1)}
+	theta := thetas(sigma, coordinates)
 	norm := 0.0
 	for k := -reach; k <= reach; k++ {
 		x := float64(k)
-		norm += math.Exp(-x * x / (2 * v))
+		norm += theta[remainder(k, coordinates)] * math.Exp(-x*x/(2*v))
 	}
 	for i := range a.logp { // i = reach - x
 		x := float64(reach - i)
-		a.logp[i] = -x*x/(2*v) - math.Log(norm)
+		a.logp[i] = -x*x/(2*v) - math.Log(norm/theta[remainder(reach-i, coordinates)])
 	}
-	a.logBeyond = math.Log(2) + mathx.LogNormalCDF(-float64(reach)/sigma)
+	a.logBeyond = math.Ln2 - math.Pow(float64(reach-coordinates), 2)/(2*v)
 	a.logBefore = a.logBeyond
 	return a
+}
+
+// thetas returns c(0) to c(m-1) of discreteGaussian for m coordinates, from those for one
+// less: a last coordinate of x leaves the sum r - x to the others.
+func thetas(sigma float64, m int) []float64 {
+	c := []float64{1}
+	for n := 2; n <= m; n++ {
+		next := make([]float64, n)
+		reach := int(math.Ceil(40*sigma)) + n
+		w := float64(n) / (2 * float64(n-1) * sigma * sigma)
+		for r := range next {
+			for x := -reach; x <= reach; x++ {
+				d := float64(x) - float64(r)/float64(n)
+				next[r] += c[remainder(r-x, n-1)] * math.Exp(-w*d*d)
+			}
+		}
+		c = next
+	}
+	return c
+}
+
+// remainder returns x mod m in [0, m).
+func remainder(x, m int) int { return ((x % m) + m) % m }
+
+// loss returns the loss of atom i, exactly 0 where it is but for rounding.
+func (a *atoms) loss(i int) float64 {
+	l := a.off + a.h*float64(i)
+	if math.Abs(l) < 1e-9*a.h {
+		return 0
+	}
+	return l
 }
 
 // maxLoss bounds the size of a loss.

@@ -71,6 +71,9 @@ func (c *cells) mirror() *cells {
 	if c.highest >= 0 {
 		m.lowest = n - 1 - c.highest
 	}
+	for _, a := range c.atoms {
+		m.atoms = append(m.atoms, gridAtom{n - 1 - a.i, a.logMass - c.at(a.i)})
+	}
 	for i, s := range c.halfs {
 		a, d := c.at(i/2), c.width(i/2)
 		// In units of e^-a: Q = P - left, and integrals against (Q, P) from

@@ -3,6 +3,12 @@ package accountant
 // compose returns the law of the whole sum on one grid.
 func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 	top, stages := q.plan(gap)
+	switch {
+	case top > widestCell: // and no first grid is wider
+		return nil, errTooCoarse
+	case 2*q.spread > top*float64(c.maxLength): // the last window holds some standard deviations
+		return nil, errTooLong
+	}
 	c.accuracy = q.accuracy
 	if len(q.parts) == 1 && len(stages[0]) == 1 && stages[0][0].power == q.parts[0].count {
 		// One mechanism that has its own lattice stays there.

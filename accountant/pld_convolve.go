@@ -34,6 +34,8 @@ var errRounding = errors.New("accountant: rounding errors of the convolution are
 
 var errTooLong = errors.New("accountant: the convolution does not fit in memory")
 
+var errTooCoarse = errors.New("accountant: a grid that fits in memory is too coarse")
+
 var errTooMuchWork = errors.New("accountant: loss distributions of these events take too long")
 
 // spend counts points, and refuses more than are allowed.

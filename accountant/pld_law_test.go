@@ -46,7 +46,7 @@ func TestLawsAtAnyTilt(t *testing.T) {
 		}
 		reverse := kind == pairSampled && rnd.IntN(2) == 0
 		s := &schedule{}
-		s.add(pairKey{kind, m.q, m.sigma}, 1)
+		s.add(pairKey{kind, m.q, m.sigma, 0}, 1)
 		q := &query{parts: s.components(reverse), reverse: reverse}
 		q.aimDelta(-math.Pow(10, 2.7*rnd.Float64()), 1e-3)
 		h := q.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
@@ -102,7 +102,7 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 			kind = pairLaplace
 		}
 		s := &schedule{}
-		s.add(pairKey{kind, e.epsilon, 0}, 1)
+		s.add(pairKey{kind, e.epsilon, 0, 0}, 1)
 		c := s.components(false)[0]
 		lambda := math.Pow(10, 3*rnd.Float64()-1)
 		h := e.epsilon / float64(1+rnd.IntN(300))
@@ -139,7 +139,7 @@ func TestCellsKeepTheirMasses(t *testing.T) {
 	for _, m := range []mixture{{0.01, 1}, {0.5, 0.3}, {1e-5, 1}, {1, 2}, {0.9, 0.02}} {
 		for _, reverse := range []bool{false, true} {
 			s := &schedule{}
-			s.add(pairKey{pairSampled, m.q, m.sigma}, 1)
+			s.add(pairKey{pairSampled, m.q, m.sigma, 0}, 1)
 			c := s.components(reverse)[0]
 			for _, up := range []bool{true, false} {
 				for _, h := range []float64{1e-2, 1e-3} {

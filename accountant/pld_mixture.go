@@ -30,19 +30,7 @@ func (m mixture) lossError(loss, z, slope float64) float64 {
 
 // at inverts loss; -Inf below its range.
 func (m mixture) at(loss float64) float64 {
-	u := loss
-	if m.q < 1 {
-		x := math.Expm1(loss) / m.q
-		switch {
-		case x <= -1:
-			return math.Inf(-1)
-		case loss > 600:
-			u = loss - math.Log(m.q)
-		default:
-			u = math.Log1p(x)
-		}
-	}
-	return m.sigma*u + 0.5/m.sigma
+	return m.sigma*mathx.LogUnmix(m.q, loss) + 0.5/m.sigma
 }
 
 func (m mixture) logTailP(z float64) float64 { // P[> z]
@@ -117,9 +105,16 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 			c.lowest++
 		}
 	}
-	c.halfs = make([]halfCell, 2*(len(c.grid)-1))
-	z0, l0, fresh := zlo, lo, true
-	for i := range c.halfs {
+	c.halfs = m.fill(c, zlo, zhi, lo, hi)
+	return c
+}
+
+// fill integrates over the halves of all cells, from the output z0 of loss l0 to zhi of
+// loss hi.
+func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
+	halfs := make([]halfCell, 2*(len(c.grid)-1))
+	fresh := true
+	for i := range halfs {
 		a, d := c.at(i/2), c.width(i/2)
 		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
 		if i%2 == 0 {
@@ -129,16 +124,16 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 		}
 		z1 := math.Min(zhi, m.at(end))
 		if z1 <= z0 {
-			c.halfs[i].scale = math.Inf(-1)
+			halfs[i].scale = math.Inf(-1)
 			continue
 		}
 		if fresh {
 			below, fresh = l0-a, false
 		}
-		c.halfs[i] = m.half(z0, z1, l0, below, d)
+		halfs[i] = m.half(z0, z1, l0, below, d)
 		z0, l0 = z1, math.Min(end, hi)
 	}
-	return c
+	return halfs
 }
 
 // half integrates over [z0, z1], where the loss starts at l0, that is below above the

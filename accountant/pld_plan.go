@@ -35,13 +35,23 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			stages[i] = append(stages[i], stage{c.atoms.h, m})
 			count /= m
 		}
-		ownGrid := c.key.kind == pairLaplace || c.key.kind == pairRange // divides epsilon
-		if ownGrid {
+		c.aligned = c.ownGrid()
+		if c.aligned {
 			topCount = 1
+		}
+		if h := math.Sqrt(budget / 2 / float64(count)); c.outcomes != nil && c.outcomes.few(h, q.lambda, q.reverse) != nil {
+			// A coarser grid costs more of few outcomes than of many, so it waits until there
+			// are many, while the window is not long.
+			_, _, v := c.roughLaw.moments(q.lambda)
+			m := min(count, max(1, int64(math.Min(math.Pow(300000*h/20, 2)/math.Max(v, 1e-300), 1e18))))
+			stages[i] = append(stages[i], stage{0, m})
+			units++
+			count /= m
+			c.aligned = true
 		}
 		n := float64(count) / topCount
 		levels := int(math.Round(math.Log(math.Max(n, 1)) / math.Log(ratioPerStage)))
-		if n >= 6 || ownGrid {
+		if n >= 6 || c.aligned && len(stages[i]) == 0 {
 			levels = max(levels, 1)
 		}
 		for l := levels; l > 0; l-- {

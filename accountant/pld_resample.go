@@ -21,8 +21,9 @@ type mergedOutput struct {
 // its loss. Mixing is post-processing, so the result is dominated. Where a
 // neighbour has too little mass the loss is lowered to a grid point instead,
 // which drops P-mass. The mass a neighbour lends is a first-order small part
-// of its own, so variance is lost to second order only.
-func (t *tilted) place(points []mergedOutput, lambda float64) {
+// of its own, so variance is lost to second order only. A loss within close of a grid
+// point counts as there: the caller adds it to lossError.
+func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
 	share := make([]float64, n) // of each output that its own grid point keeps
 	take := make([]float64, n)  // part of the neighbour that it takes
@@ -43,7 +44,7 @@ func (t *tilted) place(points []mergedOutput, lambda float64) {
 	rate := make([]float64, n)
 	pulled := make([]float64, n)
 	for i := range points {
-		if math.Abs(points[i].dev) < 0x1p-46*math.Min(t.h, 1)*points[i].mass { // within lossError
+		if math.Abs(points[i].dev) < close*points[i].mass {
 			points[i].dev = 0
 		}
 		share[i] = 1
@@ -169,8 +170,9 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 		m.mass += mass * w[0]
 		m.dev += mass * w[1]
 	})
-	out.place(points, lambda)
-	out.lossError += 0x1p-44 * h
+	close := 0x1p-46 * math.Min(h, 1)
+	out.place(points, lambda, close)
+	out.lossError += 2 * close
 	out.normalise()
 	return out
 }

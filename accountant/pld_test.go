@@ -48,7 +48,7 @@ func TestPLDContainsTheExactGaussian(t *testing.T) {
 			s := &schedule{mu2: mu * mu}
 			kind := []pairKind{pairResponse, pairRange, pairLaplace}[i%3]
 			i++
-			s.add(pairKey{kind, []float64{1e-12, 1e-187}[i%2], 0}, 5) // 5e-12 at most
+			s.add(pairKey{kind, []float64{1e-12, 1e-187}[i%2], 0, 0}, 5) // 5e-12 at most
 			v, err := newPLD(t, PLDConfig{}).oneOrder(t.Context(), s, false, target{deltaUp: delta, deltaLow: delta, gap: 1e-3})
 			require.NoError(t, err)
 			assert.LessOrEqual(t, v.lower, want+1e-11, "mu=%v delta=%v", mu, delta)
@@ -158,7 +158,7 @@ func TestTiltedFFTEqualsDirectConvolution(t *testing.T) {
 // Broken variants must give wrong answers, or the tests above show nothing.
 func TestPLDNegativeControls(t *testing.T) {
 	s := &schedule{}
-	s.add(pairKey{pairSampled, 1e-4, 0.7}, 20000)
+	s.add(pairKey{pairSampled, 1e-4, 0.7, 0}, 20000)
 	const delta = 1e-13
 	t.Run("untilted transform", func(t *testing.T) {
 		m := mixture{1e-4, 0.7}

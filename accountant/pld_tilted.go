@@ -232,9 +232,10 @@ func (c *cells) lower(lambda float64) *tilted {
 	}
 	points = kept
 	t.logM = base
-	t.lossError = c.lossError + 0x1p-44*c.h
+	close := math.Max(0x1p-46*math.Min(c.h, 1), c.lossError)
+	t.lossError = c.lossError + 2*close
 	t.err = c.tiltError(lambda, base)
-	t.place(points, lambda)
+	t.place(points, lambda, close)
 	for _, a := range c.atoms {
 		t.p[c.grid[a.i]-t.lo] += math.Exp(a.logMass+lambda*c.at(a.i)-base) * (1 - 0x1p-48 - 0x1p-50*math.Abs(a.logMass))
 	}

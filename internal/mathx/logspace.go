@@ -51,8 +51,23 @@ func LogMix(q, u float64) float64 {
 	switch {
 	case q == 1:
 		return u
+	case q > 0.5 && u < -1: // near q = 1 a sum that starts at 1 cancels
+		return math.Log((1 - q) + q*math.Exp(u))
 	case u < 700:
 		return math.Log1p(q * math.Expm1(u))
 	}
 	return u + math.Log(q+(1-q)*math.Exp(-u))
+}
+
+// LogUnmix returns the u of which x is LogMix, -Inf below its range.
+func LogUnmix(q, x float64) float64 {
+	switch {
+	case q == 1:
+		return x
+	case x > 600:
+		return x - math.Log(q)
+	case q > 0.5 && x < -0.5:
+		return math.Log(math.Max(0, math.Exp(x)-(1-q)) / q)
+	}
+	return math.Log1p(math.Max(-1, math.Expm1(x)/q))
 }
