@@ -279,6 +279,17 @@ func TestSampledNoiseExtremes(t *testing.T) {
 	}
 }
 
+// Noise next to none costs nearly all that it can: 10^5 runs of which a hundredth meets the
+// record, each with a loss of 5 10^5. A cell of odds beyond float64 would lose their mass.
+func TestTinyNoiseOnASample(t *testing.T) {
+	t.Parallel()
+	p := newPLD(t, PLDConfig{})
+	require.NoError(t, p.Compose(PoissonSampled{0.01, DiscreteGaussian{1e-3, 1}}, 1e5))
+	b, err := p.Epsilon(1e-6)
+	require.NoError(t, err)
+	assert.Greater(t, b.Upper, 5e8)
+}
+
 // What a sample without replacement costs when a record is added: Gaussian noise, whose sum moves
 // twice as far when one record takes the place of another.
 func TestWithoutReplacementUnderAddRemove(t *testing.T) {
