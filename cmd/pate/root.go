@@ -22,6 +22,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/publish"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/cmd/pate/internal/sql"
 	"github.com/pate-go/pate/cmd/pate/internal/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/student"
 	"github.com/pate-go/pate/cmd/pate/internal/train"
@@ -74,7 +75,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(label.New(g))
 	root.AddCommand(dpsgd.New(g), tune.New(g))
 	root.AddCommand(student.New(g), publish.New(g), data.New(g))
-	root.AddCommand(ledgers.New(g), statement.New(g))
+	root.AddCommand(ledgers.New(g), statement.New(g), sql.New(g))
 	root.AddCommand(newVersionCommand(g))
 	addTopics(root)
 	g.AddTo(root)

@@ -1,0 +1,159 @@
+package sql
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// flags are those of pate sql, as they were typed.
+type flags struct {
+	count
+	dialect, names, part, file string
+	classes, first             int
+}
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "sql",
+		Short: "The SQL that counts votes in a database or lake, with its checks",
+		Long: `The SQL that counts votes where they lie, in a table with a row for each vote that
+a teacher cast: query, teacher, vote. Only counts leave, a row for each query and a
+column for each class, which pate label --counts reads; noise, key and charge stay
+with pate label.
+
+The claim rests on one sentence: a teacher moves one vote on a query. What must not
+be is therefore looked for first, and the counts fail where it is: a teacher who
+voted twice on a query, more teachers than were named, a vote for no class, on no
+query of the pool, or of nobody. A missing vote is null, or -1 among numbers.
+
+--pool-table is the public table of all queries. Without it a query on which nobody
+voted is missing from the counts, and a vote can change that.
+
+--part is all, or one of checks, counts, numbers (which row is which query) and
+export. Names are written as you give them, or quoted where they need it; a table
+may be schema.table.`,
+		Example: `  pate sql --dialect duckdb --table votes --query-column q --teacher-column t \
+      --vote-column vote --classes 10 --teachers 250 --pool-table pool
+  pate sql --dialect postgres --table votes --query-column q --teacher-column t \
+      --vote-column vote --class-names flu,gout --teachers 60 > count.sql`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := f.text()
+			if err != nil {
+				return shell.UsageError("votes", err)
+			}
+			_, err = fmt.Fprint(g.Stdout, text)
+			return err
+		},
+	}
+	var names []string
+	for _, d := range dialects() {
+		names = append(names, d.name)
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.dialect, "dialect", "", strings.Join(names, "|")+" (required)")
+	fs.StringVar(&f.Table, "table", "", "the votes, a row for each (required)")
+	fs.StringVar(&f.Query, "query-column", "query", "column that says which public row was asked about")
+	fs.StringVar(&f.Teacher, "teacher-column", "teacher", "column that says who voted")
+	fs.StringVar(&f.Vote, "vote-column", "vote", "column of the class that was voted for")
+	fs.StringVar(&f.Pool, "pool-table", "", "the public queries, a row for each")
+	fs.StringVar(&f.PoolQuery, "pool-column", "", "its column (default that of --query-column)")
+	fs.IntVar(&f.Teachers, "teachers", 0, "number of teachers: public (required)")
+	fs.IntVar(&f.classes, "classes", 0, "number of classes: public, never guessed from votes")
+	fs.IntVar(&f.first, "first-class", 0, "the number of the first class: 1 if votes count classes from 1")
+	fs.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas")
+	fs.StringVar(&f.part, "part", "all", "all|checks|counts|numbers|export")
+	fs.StringVar(&f.file, "file", "counts.csv", "name of the file that the export writes")
+	text := shell.Anything()
+	shell.Complete(cmd, map[string]shell.Values{"dialect": shell.Words(names...), "part": shell.Words("all", "checks", "counts", "numbers", "export"),
+		"table": text, "query-column": text, "teacher-column": text, "vote-column": text, "pool-table": text, "pool-column": text, "class-names": text, "file": text})
+	shell.Without(cmd, "format", "seed", "delta")
+	return cmd
+}
+
+// text returns the SQL, or what is wrong with the flags.
+func (f flags) text() (string, error) {
+	c := f.count
+	var known bool
+	if c.dialect, known = findDialect(f.dialect); !known {
+		var names []string
+		for _, d := range dialects() {
+			names = append(names, d.name)
+		}
+		return "", fmt.Errorf("--dialect %q: must be one of %s", f.dialect, strings.Join(names, ", "))
+	}
+	if c.PoolQuery == "" {
+		c.PoolQuery = c.Query
+	}
+	for _, n := range []struct{ flag, value string }{{"table", c.Table}, {"query-column", c.Query}, {"teacher-column", c.Teacher}, {"vote-column", c.Vote}} {
+		if n.value == "" {
+			return "", fmt.Errorf("--%s is needed", n.flag)
+		}
+	}
+	for _, name := range []string{c.Table, c.Query, c.Teacher, c.Vote, c.Pool, c.PoolQuery, f.file} {
+		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return "", fmt.Errorf("%q holds a control character, and is no name", name)
+		}
+	}
+	if strings.ContainsAny(f.file, `'\`) || f.file == "" {
+		return "", fmt.Errorf("--file %q: must be a name without quotes", f.file)
+	}
+	if c.Teachers < 1 {
+		return "", errors.New("--teachers is needed: how many there are is public, and the checks compare with it")
+	}
+	if err := f.nameClasses(&c); err != nil {
+		return "", err
+	}
+	switch f.part {
+	case "all":
+		return c.script(f.file), nil
+	case "checks":
+		return c.checks() + "\n", nil
+	case "counts":
+		return c.counts() + ";\n", nil
+	case "numbers":
+		return c.numbers() + "\n", nil
+	case "export":
+		return c.export(c.counts(), f.file) + "\n", nil
+	}
+	return "", fmt.Errorf("--part %q: must be all, checks, counts, numbers or export", f.part)
+}
+
+// nameClasses fills the classes from --class-names, or from their number.
+func (f flags) nameClasses(c *count) error {
+	switch {
+	case f.names != "" && (f.classes != 0 || f.first != 0):
+		return errors.New("--class-names: leave --classes and --first-class out")
+	case f.names != "":
+		names, err := csv.NewReader(strings.NewReader(f.names)).Read()
+		if err != nil {
+			return fmt.Errorf("--class-names %q: must be names with commas between them: %w", f.names, err)
+		}
+		if err := votes.CheckClassNames(names); err != nil {
+			return fmt.Errorf("--class-names: %w", err)
+		}
+		c.Classes, c.Words = names, true
+		return nil
+	case f.classes < 2 || f.classes > maxClasses:
+		return fmt.Errorf("--classes %d: must be 2 to %d, or give --class-names", f.classes, maxClasses)
+	case f.first < 0:
+		return fmt.Errorf("--first-class %d: must not be negative", f.first)
+	}
+	for i := range f.classes {
+		c.Classes = append(c.Classes, strconv.Itoa(f.first+i))
+	}
+	return nil
+}
+
+// maxClasses bounds the columns of the counts: databases take few more than a thousand.
+const maxClasses = 1000

@@ -1,0 +1,95 @@
+package sql
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func sample(dialect string) flags {
+	return flags{dialect: dialect, part: "all", file: "counts.csv", classes: 3,
+		count: count{Table: "lake.votes", Query: "q", Teacher: "t", Vote: "vote", Pool: "pool", Teachers: 5}}
+}
+
+// TestNamesAndLiterals: a name stands as it is, or quoted; a quote inside one ends nothing.
+func TestNamesAndLiterals(t *testing.T) {
+	duck, _ := findDialect("duckdb")
+	spark, _ := findDialect("spark")
+	snow, _ := findDialect("snowflake")
+	require.Equal(t, "votes", duck.table("votes"))
+	require.Equal(t, `main."my votes"`, duck.table("main.my votes"))
+	require.Equal(t, `"order"`, duck.column("order"))
+	require.Equal(t, `"a""; drop table x; --"`, duck.column(`a"; drop table x; --`))
+	require.Equal(t, "`a``b`", spark.column("a`b"))
+	require.Equal(t, `'it''s'`, duck.literal("it's"))
+	require.Equal(t, `'it\'s \\'`, spark.literal(`it's \`))
+	require.Equal(t, `'\\\''`, snow.literal(`\'`))
+}
+
+// TestEveryDialectHasEveryCheck: the five questions on which the claim rests, and the two
+// of the pool, are asked before anything is counted, in the export itself.
+func TestEveryDialectHasEveryCheck(t *testing.T) {
+	for _, d := range dialects() {
+		f := sample(d.name)
+		f.part = "export"
+		text, err := f.text()
+		require.NoError(t, err)
+		for _, want := range []string{"voted twice", "more than 5 teachers", "none of the classes", "without a query or a teacher", "not in the pool", "twice in the pool", "pool is null",
+			"MIN(problem)", "verdict.ok", "ORDER BY q", "c2", "lake.votes"} {
+			require.Contains(t, text, want, d.name)
+		}
+		require.NotContains(t, text, "c3")
+		f.Pool, f.part = "", "all"
+		text, err = f.text()
+		require.NoError(t, err)
+		require.Contains(t, text, "Queries on which nobody voted", d.name)
+		require.NotContains(t, text, "%!", d.name)
+		require.Contains(t, text, "--counts --teachers 5 --classes 3", d.name)
+	}
+}
+
+// TestRefused: what makes no SQL is said.
+func TestRefused(t *testing.T) {
+	for want, change := range map[string]func(*flags){
+		"--dialect":         func(f *flags) { f.dialect = "dbase" },
+		"--table is needed": func(f *flags) { f.Table = "" },
+		"--teachers":        func(f *flags) { f.Teachers = 0 },
+		"--classes 1":       func(f *flags) { f.classes = 1 },
+		"--part":            func(f *flags) { f.part = "some" },
+		"--file":            func(f *flags) { f.file = "a'b" },
+		"control character": func(f *flags) { f.Vote = "a\nb" },
+		"leave --classes":   func(f *flags) { f.names = "a,b" },
+		"--first-class":     func(f *flags) { f.first = -1 },
+		"twice":             func(f *flags) { f.classes, f.names = 0, "a,a" },
+	} {
+		f := sample("duckdb")
+		change(&f)
+		_, err := f.text()
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// FuzzText: no name ends the literal or the identifier that it stands in.
+func FuzzText(f *testing.F) {
+	f.Add("votes", "it's", "duckdb")
+	f.Add(`a"b.c`, `\`, "spark")
+	f.Fuzz(func(t *testing.T, table, class, name string) {
+		x := sample(name)
+		x.Table, x.classes, x.names = table, 0, "other,"+class
+		text, err := x.text()
+		if err != nil {
+			return
+		}
+		require.NotContains(t, text, "\x00")
+		d, _ := findDialect(name)
+		inside := d.literal(strings.TrimSpace(class))
+		inside = inside[1 : len(inside)-1]
+		if d.backslash {
+			inside = strings.NewReplacer(`\\`, "", `\'`, "").Replace(inside)
+		} else {
+			inside = strings.ReplaceAll(inside, "''", "")
+		}
+		require.NotContains(t, inside, "'")
+	})
+}
