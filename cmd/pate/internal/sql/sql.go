@@ -44,8 +44,8 @@ export. Names are written as you give them, or quoted where they need it; a tabl
 may be schema.table.`,
 		Example: `  pate sql --dialect duckdb --table votes --query-column q --teacher-column t \
       --vote-column vote --classes 10 --teachers 250 --pool-table pool
-  pate sql --dialect postgres --table votes --query-column q --teacher-column t \
-      --vote-column vote --class-names flu,gout --teachers 60 > count.sql`,
+  pate sql --dialect postgres --table votes --class-names flu,gout \
+      --teachers 60 > count.sql`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := f.text()
