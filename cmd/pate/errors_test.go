@@ -126,6 +126,13 @@ law above-threshold
 explain noisy-agmax
 explain noisy-argmax --counts 3,x
 
+# data
+data get adlut
+data get adult
+data get adult --from none.data
+data get adult --from labels.csv
+data get adult --sha256 12
+
 # ledger and statement
 ledger show
 ledger show none.jsonl

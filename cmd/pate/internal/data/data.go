@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -28,19 +29,18 @@ type set struct {
 type file struct {
 	Path    string `json:"path"`
 	SHA256  string `json:"sha256"`
-	Matches *bool  `json:"matches,omitempty"` // absent where no hash was recorded
+	Matches *bool  `json:"matches,omitempty"` // absent where it was not hashed
 }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
-		Short: "Data sets by name: where they are, and whether they are whole",
-		Long: `The data sets that --data knows by name: where they are looked for on this
-machine, their licence, and a line that says how to get each. Nothing is
-downloaded.`,
+		Short: "Which data are read; sets by name: where they are, get, verify",
+		Long:  long,
 		Example: `  pate data ls
-  pate data verify`,
+  pate data verify
+  pate data get adult --from adult.data`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -54,15 +54,18 @@ downloaded.`,
 		Long: "Compare the unpacked bytes of every file that is here with the SHA-256 that was\nrecorded for it. One that differs ends in exit code 5.",
 		RunE: func(*cobra.Command, []string) error { return list(g, true) },
 	}
-	cmd.AddCommand(ls, verify)
+	cmd.AddCommand(ls, verify, newGet(g))
 	return cmd
 }
 
-// list looks for all sets, and hashes their files if asked to.
-func list(g *shell.Globals, hash bool) error {
+// list looks for all sets, or for those that are named, and hashes their files if asked to.
+func list(g *shell.Globals, hash bool, names ...string) error {
 	var sets []set
 	var wrong []string
 	for _, k := range dataset.KnownSets() {
+		if names != nil && !slices.Contains(names, k.Name) {
+			continue
+		}
 		s := set{Name: k.Name, Where: "embedded", Licence: k.Licence, Install: k.Install}
 		for _, f := range k.Files {
 			path, err := k.Find(f)
