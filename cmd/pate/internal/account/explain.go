@@ -92,20 +92,21 @@ relation   under ` + schedule.Relation.String() + `. Noise multipliers are relat
            both and answer too little.
 `
 	if hasSampling(schedule.Events) {
-		text += `sampler    every sampled event is what it says: poisson_sampled takes each record
-           by its own coin. Batches that are shuffled or of fixed size cost more
-           under the same name; sampled_without_replacement and truncated_poisson
-           are events of their own.
+		text += `sampler    every sampled event is what it says: poisson_sampled takes each
+           record by its own coin. Batches that are shuffled or of fixed size
+           cost more under the same name; sampled_without_replacement and
+           truncated_poisson are events of their own.
 `
 	}
 	return text + `counts     an event repeated n times is charged n times; one well-known library
-           charges exponential mechanisms and randomized responses once whatever
-           their count.
-errors     every bound is rounded outwards. A Rényi account has no grid of losses,
-           so discretisation costs nothing; what it gives up against pld, the
-           account of the whole loss distribution, is 3 to 8 percent for typical
-           DP-SGD, and much more for a few steps or rare sampling. pld adds all
-           its numerical errors to the answer and shows the other side.
+           charges exponential mechanisms and randomized responses once
+           whatever their count.
+errors     every bound is rounded outwards. A Rényi account has no grid of
+           losses, so discretisation costs nothing; what it gives up against
+           pld, the account of the whole loss distribution, is 3 to 8 percent
+           for typical DP-SGD, and much more for a few steps or rare sampling.
+           pld adds all its numerical errors to the answer and shows the other
+           side.
 `
 }
 
