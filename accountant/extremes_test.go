@@ -53,3 +53,16 @@ func TestOptimalOfVeryMany(t *testing.T) {
 		require.InEpsilon(t, limit, got, 3/math.Sqrt(float64(n)))
 	}
 }
+
+// TestGaussianEpsilonWithoutNoise: noise that no float64 of epsilon describes ends in
+// infinity, and the search ends.
+func TestGaussianEpsilonWithoutNoise(t *testing.T) {
+	for _, sigma := range []float64{5e-324, 1e-308, 1e-200} {
+		epsilon, err := GaussianEpsilon(sigma, 1e-5)
+		require.NoError(t, err)
+		require.True(t, math.IsInf(epsilon, 1), "%g: %g", sigma, epsilon)
+	}
+	epsilon, err := GaussianEpsilon(1e-150, 1e-5)
+	require.NoError(t, err)
+	require.InEpsilon(t, 5e299, epsilon, 1e-9)
+}

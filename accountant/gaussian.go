@@ -38,6 +38,9 @@ func GaussianEpsilon(noiseMultiplier, delta float64) (float64, error) {
 	mu := 1 / noiseMultiplier
 	hi := mu*mu/2 + mu*math.Sqrt(-2*target)
 	for !f(hi) {
+		if hi > math.MaxFloat64/2 {
+			return math.Inf(1), nil // noise so small that no number is above
+		}
 		hi *= 2
 	}
 	return mathx.Bisect(f, 0, hi), nil
