@@ -7,10 +7,10 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// charge pays for an event on a ledger of its own, with room for anything: mechanisms
+// Paid pays for an event on a ledger of its own, with room for anything: mechanisms
 // run only on what is paid for, and a trace only tells what they would do. One order
 // is enough for a sum that nobody reads.
-func charge(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
+func Paid(e accountant.Event, relation accountant.Relation) (*ledger.Reservation, error) {
 	budget, err := ledger.Open("", ledger.Config{
 		Unit: "record", Relation: relation, Epsilon: 1e300, Delta: math.Nextafter(1, 0), Orders: []float64{2}, Noise: ledger.SeededNoise,
 	})

@@ -62,7 +62,7 @@ func traceGradient(l *lesson) error {
 	}
 	watched := &watchedModel{Model: softmax}
 	cfg.Observe = func(dpsgd.Metrics) { watched.finish() }
-	paid, err := charge(cfg.Event(), accountant.AddRemove)
+	paid, err := Paid(cfg.Event(), accountant.AddRemove)
 	if err != nil {
 		return err
 	}

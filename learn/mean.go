@@ -34,7 +34,7 @@ func traceMean(l *lesson) error {
 	if err != nil {
 		return invalid("%w", err)
 	}
-	paid, err := charge(m.Event(), accountant.ReplaceOne)
+	paid, err := Paid(m.Event(), accountant.ReplaceOne)
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func ask[T any](m *stability.MStab, key stability.Key, value T, distance int64) 
 }
 
 func startStable[T any](m *stability.MStab, key stability.Key) (*stability.Session[T], error) {
-	paid, err := charge(m.Event(), accountant.ReplaceOne)
+	paid, err := Paid(m.Event(), accountant.ReplaceOne)
 	if err != nil {
 		return nil, err
 	}

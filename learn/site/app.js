@@ -14,25 +14,12 @@
     ? fetch("call", { method: "POST", body: JSON.stringify(request) }).then((r) => r.json())
     : Promise.resolve(JSON.parse(globalThis.pate(JSON.stringify(request))));
 
-  function unpackText(text) { // see binaryText in binary.go
-    const code = new Map();
-    const all = new TextDecoder("windows-1252").decode(Uint8Array.from({ length: 256 }, (_, i) => i));
-    for (let i = 0; i < 256; i++) code.set(all.charCodeAt(i), i);
-    const out = new Uint8Array(text.length);
-    let n = 0;
-    for (let i = 0; i < text.length; i++) {
-      const c = text.charCodeAt(i);
-      out[n++] = c === 61 ? (text.charCodeAt(++i) - 64) & 255 : c < 128 ? c : code.get(c);
-    }
-    return out.subarray(0, n);
-  }
-
   async function start() {
     if (served) return begin();
     const element = document.getElementById("packed");
-    const bytes = element ? unpackText(element.textContent) : Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+    const bytes = element ? globalThis.unpackText(element.textContent) : Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
     if (element) element.remove();
-    const plain = unlzma(bytes), glue = plain[0] | plain[1] << 8 | plain[2] << 16;
+    const plain = unpackProgram(bytes), glue = plain[0] | plain[1] << 8 | plain[2] << 16;
     (0, eval)(new TextDecoder().decode(plain.subarray(4, 4 + glue)));
     globalThis.pateReady = begin;
     const go = new globalThis.Go();
@@ -114,7 +101,12 @@
   async function draw(section) {
     shown(section);
     if (!ready) return null;
-    const mine = ++turn;
+    const mine = ++turn, verdictNow = section.querySelector(".live .verdict");
+    if (section.dataset.needs && !served) {
+      verdictNow.textContent = section.dataset.needs;
+      await new Promise((done) => setTimeout(done, 30));
+      if (mine !== turn) return null;
+    }
     const reply = await call({ ask: "draw", chapter: section.id, situation: situation(section) });
     if (mine !== turn) return null; // a later one is on its way
     const error = section.querySelector(".error");
@@ -291,8 +283,8 @@
     for (const section of sections) {
       set(section, {});
       open(section);
-      for (const k of knobs(section)) {
-        const values = k.dataset.move ? ["0>1", "1>0"] : k.tagName === "SELECT" ? [...k.options].map((o) => o.value) : k.type === "range" ? [k.min, k.max] : [k.dataset.default];
+      for (const k of section.dataset.needs ? [knob(section, "runs")] : knobs(section)) {
+        const values = section.dataset.needs ? [k.min] : k.dataset.move ? ["0>1", "1>0"] : k.tagName === "SELECT" ? [...k.options].map((o) => o.value) : k.type === "range" ? [k.min, k.max] : [k.dataset.default];
         for (const value of values) {
           set(section, {});
           shown(section);

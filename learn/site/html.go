@@ -18,6 +18,8 @@ var (
 	styleCSS string
 	//go:embed lzma.js
 	lzmaJS string
+	//go:embed boot.js
+	bootJS string
 	//go:embed app.js
 	appJS string
 )

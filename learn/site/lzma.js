@@ -113,3 +113,13 @@ function unlzma(src) {
   }
   return out;
 }
+
+// unpackProgram unpacks both parts of course.lzma: see generate.go.
+function unpackProgram(packed) {
+  const first = packed[0] | packed[1] << 8 | packed[2] << 16 | packed[3] << 24;
+  const a = unlzma(packed.subarray(4, 4 + first)), b = unlzma(packed.subarray(4 + first));
+  const out = new Uint8Array(a.length + b.length);
+  out.set(a);
+  out.set(b, a.length);
+  return out;
+}

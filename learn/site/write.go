@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -14,10 +15,11 @@ import (
 // binaryMark is where the packed program goes into the single file.
 const binaryMark = "PACKED-PROGRAM"
 
-// File returns the course as one HTML file that needs nothing else.
+// File returns the course as one HTML file that needs nothing else. The first chapter with its
+// picture is there at once; the other chapters and the scripts are packed, with boot.js to unpack
+// them, and the program draws their pictures.
 func File() ([]byte, error) {
 	d := document{Title: "Private answers: a course", Single: true}
-	var err error
 	for i, c := range page.Chapters() {
 		s, err := show(i+1, c, false)
 		if err != nil {
@@ -32,15 +34,43 @@ func File() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, after, found := bytes.Cut(out, []byte(binaryMark))
-	if !found {
-		return nil, fmt.Errorf("site: the template has no %s", binaryMark)
+	const end = "</section>\n"
+	first := bytes.Index(out, []byte("\n"+end[:len(end)-1])) // of the first chapter
+	last := bytes.LastIndex(out, []byte(end))
+	before, after, found := bytes.Cut(out[last:], []byte(binaryMark))
+	if first < 0 || !found {
+		return nil, fmt.Errorf("site: the template has no chapters or no %s", binaryMark)
 	}
-	return bytes.Join([][]byte{before, binaryText(packed), after, []byte(scripts())}, nil), nil
+	first += 1 + len(end)
+	rest, err := deflated(bytes.Join([][]byte{out[first : last+len(end)], []byte(scriptText(lzmaJS + appJS))}, []byte{0}))
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Write(out[:first])
+	b.Write(bytes.TrimPrefix(before, []byte(end)))
+	b.Write(binaryText(packed))
+	b.Write(after)
+	b.WriteString("<script type=\"text/plain\" id=\"rest\">")
+	b.Write(binaryText(rest))
+	b.WriteString("</script>\n<script>" + scriptText(bootJS) + "</script>\n")
+	return b.Bytes(), nil
 }
 
-// scripts are those at the end of the single file.
-func scripts() string { return "<script>" + scriptText(lzmaJS+appJS) + "</script>\n" }
+func deflated(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	return b.Bytes(), nil
+}
 
 // Served returns the page of a server that answers requests at call.
 func Served() ([]byte, error) {

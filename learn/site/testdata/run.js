@@ -3,7 +3,7 @@
 // stdout.
 const fs = require("fs"), vm = require("vm");
 vm.runInThisContext(fs.readFileSync("lzma.js", "utf8").replace('"use strict";', ""));
-const plain = unlzma(new Uint8Array(fs.readFileSync("course.lzma")));
+const plain = unpackProgram(new Uint8Array(fs.readFileSync("course.lzma")));
 const glue = plain[0] | plain[1] << 8 | plain[2] << 16;
 vm.runInThisContext(new TextDecoder().decode(plain.subarray(4, 4 + glue)));
 globalThis.pateReady = () => {

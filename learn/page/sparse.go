@@ -1,0 +1,259 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/svt"
+)
+
+func sparseVector() Chapter {
+	t := readText("sparse-vector")
+	return Chapter{
+		Name: "sparse-vector", Text: t,
+		Knobs: []Knob{
+			{ID: "variant", Label: "Algorithm", Kind: Pick, Default: "shipped", Choices: []Choice{
+				{"shipped", "sparse vector"}, {"threshold-only", "broken: no noise on the questions"}, {"endless", "broken: never stops"},
+				{"fixed-scale", "broken: noise that does not grow with the answers"}, {"inverted", "broken: noise of scale ε in place of 1/ε"},
+			}},
+			{ID: "values", Label: "The stream", Kind: Words, Default: "3,12,5,20,8,41,10,60,2,38", For: "variant=shipped"},
+			{ID: "threshold", Label: "Threshold", Kind: Range, Min: 0, Max: 60, Step: 1, Default: "25", For: "variant=shipped"},
+			{ID: "epsilon", Label: "ε of the whole run", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1", For: "variant=shipped"},
+			{ID: "answers", Label: "Answers above, then it stops", Kind: Range, Min: 1, Max: 4, Step: 1, Default: "2", For: "variant=shipped"},
+			{ID: "asked", Label: "Questions asked so far", Kind: Range, Min: 1, Max: 10, Step: 1, Default: "10", Play: true, For: "variant=shipped"},
+			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 30, Step: 1, Default: "7", For: "variant=shipped"},
+		},
+		Scenes: []Scene{
+			{"A stream", nil},
+			{"No noise on the questions: refuted", Situation{"variant": "threshold-only"}},
+			{"Never stops: refuted", Situation{"variant": "endless"}},
+			{"Noise that does not grow: refuted", Situation{"variant": "fixed-scale"}},
+			{"Scale ε for 1/ε: refuted", Situation{"variant": "inverted"}},
+		},
+		Exercises: []Exercise{
+			t.exercise("share", func() (float64, error) { return 100 * svt.ThresholdShare(1, false), nil }, 0.02),
+			t.exercise("free", func() (float64, error) { return 1, nil }, 0.001),
+		},
+		Code: []string{"svt.NewSparseVector", "svt.Law.Outcomes"},
+		draw: drawSparse,
+		trace: func(r *reader) (string, map[string]string) {
+			return "sparse-vector", map[string]string{"values": r.text("values"), "threshold": r.text("threshold"), "epsilon": r.text("epsilon"), "answers": r.text("answers")}
+		},
+	}
+}
+
+func drawSparse(r *reader) (View, error) {
+	if variant := r.text("variant"); variant != "shipped" {
+		return drawAttack(variant)
+	}
+	values := r.numbers("values", 1, 10, -1000, 1000)
+	threshold, answers := r.whole("threshold"), r.whole("answers")
+	if r.err != nil {
+		return View{}, r.err
+	}
+	m, err := svt.NewSparseVector(svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: r.number("epsilon"), Answers: answers, Sensitivity: 1, Threshold: int64(threshold)})
+	if err != nil {
+		return View{}, fmt.Errorf("%w: %w", ErrSituation, err)
+	}
+	run, err := askStream(m.Law(), values, min(r.whole("asked"), len(values)), uint64(r.whole("seed")))
+	if err != nil {
+		return View{}, err
+	}
+	return run.view(r, m.Law(), values, threshold, answers)
+}
+
+// streamRun is a run as nobody outside sees it.
+type streamRun struct {
+	rho   int64
+	noise []int64
+	above []bool
+	found int
+}
+
+// askStream draws noise by the samplers that mechanisms use.
+func askStream(law svt.Law, values []int, asked int, seed uint64) (s streamRun, err error) {
+	key := rng.SeedKey(seed).Derive("learn a stream")
+	draw := func(scale float64, label string, i uint64) (int64, error) {
+		d, err := rng.NewDiscreteLaplace(scale)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrSituation, err)
+		}
+		return d.Sample(key.Derive(label, i).Stream()), nil
+	}
+	if s.rho, err = draw(law.ThresholdNoise.Scale, "threshold", 0); err != nil {
+		return s, err
+	}
+	for i, x := range values[:asked] {
+		nu, err := draw(law.QueryNoise.Scale, "question", uint64(i))
+		if err != nil {
+			return s, err
+		}
+		above := float64(int64(x)+nu) >= law.Threshold+float64(s.rho)
+		s.noise, s.above = append(s.noise, nu), append(s.above, above)
+		if above {
+			if s.found++; s.found == law.Stop {
+				break
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s streamRun) view(r *reader, law svt.Law, values []int, threshold, answers int) (v View, err error) {
+	low, high := 0.0, float64(threshold)+float64(s.rho)
+	for i, x := range values {
+		high, low = max(high, float64(x)), min(low, float64(x))
+		if i < len(s.noise) {
+			high, low = max(high, float64(int64(x)+s.noise[i])), min(low, float64(int64(x)+s.noise[i]))
+		}
+	}
+	low, high = min(low, float64(threshold)+float64(s.rho)), high*1.1+1
+	p := newPlot(axis{label: "question", low: 0.4, high: float64(len(values)) + 0.6}, axis{label: "value", low: low, high: high})
+	for i, x := range values {
+		at := float64(i + 1)
+		if i >= len(s.noise) {
+			p.rect("no pale", p.px(at)-9, p.py(float64(x)), 18, p.py(0)-p.py(float64(x)))
+			continue
+		}
+		sum := float64(int64(x) + s.noise[i])
+		class := map[bool]string{true: "yes", false: "no"}[s.above[i]]
+		p.rect(class+" pale", p.px(at)-9, p.py(float64(x)), 18, p.py(0)-p.py(float64(x)))
+		p.line("stem", p.px(at), p.py(float64(x)), p.px(at), p.py(sum))
+		p.circle(class, p.px(at), p.py(sum), 5.5)
+		p.text("value", "middle", p.px(at), p.py(max(sum, float64(x)))-9, map[bool]string{true: "above", false: ""}[s.above[i]])
+	}
+	p.line("bound thin", p.left, p.py(float64(threshold)), p.right, p.py(float64(threshold)))
+	noisy := float64(threshold) + float64(s.rho)
+	p.line("now", p.left, p.py(noisy), p.right, p.py(noisy))
+	p.text("name", "end", p.right, p.py(noisy)-5, fmt.Sprintf("noisy threshold %.0f", noisy))
+	v.Panels = []Panel{
+		p.panel("stream", "A stream over a noisy threshold", fmt.Sprintf("%d questions asked, %d of at most %d above.", len(s.noise), s.found, answers), nil),
+		drawBudget(law, s, answers, r.number("epsilon")),
+		drawFree(law),
+	}
+	v.number("questions asked", float64(len(s.noise)))
+	v.number("above", float64(s.found))
+	v.number("noisy threshold", noisy)
+	v.claim("charge of the run", r.number("epsilon"))
+	v.say("%d questions were asked and %d came out above, of at most %d. The whole run is charged ε = %s, however many questions come out below.", len(s.noise), s.found, answers, up(r.number("epsilon")))
+	v.Command = fmt.Sprintf("pate explain sparse-vector --values %s --threshold %d --epsilon %s --answers %d", list(values), threshold, r.text("epsilon"), answers)
+	v.Verdict = Verdict{Holds: true, Words: "Only an answer above uses the budget up; questions below are free."}
+	return v, nil
+}
+
+// drawBudget draws what of the budget is used: the threshold at once, then each answer above.
+func drawBudget(law svt.Law, s streamRun, answers int, epsilon float64) Panel {
+	share := svt.ThresholdShare(answers, false)
+	p := newPlot(axis{label: "question", low: 0, high: float64(max(2, len(s.above)))}, axis{label: "ε left", low: 0, high: nice(epsilon)})
+	left := epsilon * (1 - share)
+	xs, ys := []float64{0}, []float64{left}
+	for i, above := range s.above {
+		xs, ys = append(xs, float64(i+1)), append(ys, left)
+		if above {
+			left = max(0, left-epsilon*(1-share)/float64(answers))
+			xs, ys = append(xs, float64(i+1)), append(ys, left)
+		}
+	}
+	p.curve("curve", xs, ys)
+	return p.panel("budget", "The budget drops at answers above only", fmt.Sprintf("the threshold takes %s of epsilon; %s is left.", percent(share), short(left)), nil)
+}
+
+// drawFree draws the loss of many answers below: it stays under the share of the threshold.
+func drawFree(law svt.Law) Panel {
+	law.Threshold = 0
+	bound := 1 / law.ThresholdNoise.Scale
+	p := newPlot(axis{label: "questions below", low: 1, high: 100, log: true}, axis{label: "loss of all", low: 0, high: nice(bound * 1.3)})
+	var xs, ys []float64
+	for _, k := range []int{1, 2, 5, 10, 20, 50, 100} {
+		_, a, err := law.FirstAbove(repeat(-10, k))
+		_, b, err2 := law.FirstAbove(repeat(-9, k))
+		if err == nil && err2 == nil && b > 0 {
+			xs, ys = append(xs, float64(k)), append(ys, math.Log(a/b))
+		}
+	}
+	p.line("bound", p.left, p.py(bound), p.right, p.py(bound))
+	p.text("name", "start", p.left+6, p.py(bound)-5, "ε₁, the share of the threshold")
+	p.curve("curve", xs, ys)
+	return p.panel("free", "Many answers below cost one", "the loss of a hundred questions below stays under the share of the threshold.", nil)
+}
+
+func repeat(x float64, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = x
+	}
+	return out
+}
+
+// attack is a broken variant, two neighbouring streams that refute it, and what it claims.
+type attack struct {
+	law         svt.Law
+	here, there []float64
+	claimed     float64
+}
+
+// attackOn returns the attacks of Lyu, Su, Li 2017, section 3, and of package svt's tests.
+func attackOn(variant string) attack {
+	laplace := func(scale float64) svt.Noise { return svt.Noise{Kind: svt.Laplace, Scale: scale} }
+	switch variant {
+	case "threshold-only":
+		return attack{svt.Law{ThresholdNoise: laplace(2)}, []float64{0, 1}, []float64{1, 0}, 1}
+	case "endless":
+		return attack{svt.Law{ThresholdNoise: laplace(2), QueryNoise: laplace(2)}, []float64{0, 0, 0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, -1, -1, -1, -1}, 1}
+	case "fixed-scale":
+		return attack{svt.Law{ThresholdNoise: laplace(4), QueryNoise: laplace(4.0 / 3), Stop: 4}, []float64{0, 0, 0, 0, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 0, 0, 0, 0}, 1}
+	}
+	return attack{svt.Law{ThresholdNoise: laplace(0.5), QueryNoise: laplace(1), Stop: 1}, []float64{0, 0, 0, 1}, []float64{1, 1, 1, 0}, 0.25}
+}
+
+// run returns the transcript with the largest loss, its chances and the loss.
+func (a attack) run() (transcript []bool, p, q, loss float64, err error) {
+	here, err := a.law.Outcomes(a.here)
+	if err != nil {
+		return nil, 0, 0, 0, err
+	}
+	there, err := a.law.Outcomes(a.there)
+	if err != nil {
+		return nil, 0, 0, 0, err
+	}
+	loss = -1
+	for i, o := range here { // the same transcripts in the same order
+		if o.Prob < 1e-9 {
+			continue
+		}
+		if l := math.Log(o.Prob / there[i].Prob); l > loss || math.IsInf(l, 1) && math.IsInf(loss, 1) && o.Prob > p {
+			transcript, p, q, loss = o.Above, o.Prob, there[i].Prob, l
+		}
+	}
+	return transcript, p, q, loss, nil
+}
+
+func drawAttack(variant string) (v View, err error) {
+	a := attackOn(variant)
+	transcript, p, q, loss, err := a.run()
+	if err != nil {
+		return v, err
+	}
+	c := newPlot(axis{label: "question", low: 0.4, high: float64(len(a.here)) + 0.6}, axis{label: "value − threshold", low: -1.6, high: 1.6})
+	for i := range a.here {
+		x := c.px(float64(i + 1))
+		c.circle("here", x-7, c.py(a.here[i]), 6)
+		c.circle("there", x+7, c.py(a.there[i]), 5)
+		if i < len(transcript) {
+			c.text("value", "middle", x, c.bottom-4, map[bool]string{true: "▲", false: "▽"}[transcript[i]])
+		}
+	}
+	c.line("bound thin", c.left, c.py(0), c.right, c.py(0))
+	two := pair{outcomes: []string{"this transcript", "any other"}, here: []float64{math.Log(p), math.Log1p(-p)}, there: []float64{math.Log(q), math.Log1p(-q)}, epsilon: a.claimed}
+	panels := two.panels(byClaim(a.claimed, 0))
+	v.Panels = append([]Panel{c.panel("attack", "Two neighbouring streams, and a transcript", fmt.Sprintf("%d questions that differ by at most one; triangles are the transcript, up for above.", len(a.here)), nil)}, panels[0], panels[1], panels[3])
+	v.claim("claimed", a.claimed)
+	v.claim("loss found", loss)
+	v.number("P[transcript]", p)
+	v.number("P′[transcript]", q)
+	v.say("The transcript has chance %s on one stream and %s on its neighbour: a loss of %s, where ε = %s is claimed.", short(p), short(q), up(loss), up(a.claimed))
+	v.Command = "pate explain sparse-vector"
+	v.Verdict = judge(two, true)
+	return v, nil
+}
