@@ -222,3 +222,43 @@ func TestSpentIsTheHockeyStick(t *testing.T) {
 	p.delta = 0
 	require.InDelta(t, math.Log(2.5), p.spent(), 1e-12)
 }
+
+// TestStabilityUnderOneMove: the shipped test never shows more than its charge; each broken one
+// does for some votes.
+func TestStabilityUnderOneMove(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := votesOf(t)
+		from := rapid.SampledFrom(withVotes(counts)).Draw(t, "from")
+		to := rapid.IntRange(0, len(counts)-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
+		after := append([]int(nil), counts...)
+		after[from]--
+		after[to]++
+		p, _, err := stabilityPair("shipped", rapid.Float64Range(0.1, 3).Draw(t, "epsilon"), counts, after)
+		require.NoError(t, err)
+		require.False(t, p.breaks(), "spent %v of %v", p.spent(), p.epsilon)
+	})
+	for _, variant := range []string{"no-noise", "lead"} {
+		for _, epsilon := range []float64{0.3, 1, 2} {
+			broken := false
+			for lead := 0; lead < 200 && !broken; lead++ {
+				p, _, err := stabilityPair(variant, epsilon, []int{100 + lead, 100, 0}, []int{99 + lead, 101, 0})
+				require.NoError(t, err)
+				broken = p.breaks()
+			}
+			require.True(t, broken, "%s %v", variant, epsilon)
+		}
+	}
+}
+
+// TestAttacks: each broken sparse vector is refuted by streams that differ by at most one.
+func TestAttacks(t *testing.T) {
+	for _, variant := range []string{"threshold-only", "endless", "fixed-scale", "inverted"} {
+		a := attackOn(variant)
+		for i := range a.here {
+			require.LessOrEqual(t, math.Abs(a.here[i]-a.there[i]), 1.0, variant)
+		}
+		_, p, q, loss, err := a.run()
+		require.NoError(t, err)
+		require.Greater(t, loss, a.claimed, "%s: %v against %v", variant, p, q)
+	}
+}

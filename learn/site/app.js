@@ -298,6 +298,7 @@
     }
     const out = element("pre", JSON.stringify({ seen, errors, loaded: root.dataset.loaded }));
     out.id = "selftest";
+    out.hidden = true;
     document.body.append(out);
   }
 
