@@ -109,7 +109,7 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 		}
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stopped := context.AfterFunc(ctx, func() { server.Close() }) //nolint:errcheck // nothing is left to do
+	stopped := context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is left to do
 	defer stopped()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("learn: %w", err)
