@@ -14,14 +14,23 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 )
 
-// TestAnInterruptedRunGoesOn checks that a run that is interrupted again and again ends
-// with the bits of one that is not, and that its ledger ends with one charge.
+// TestAnInterruptedRunGoesOn checks, for all ways to draw batches, that a run that is
+// interrupted again and again ends with the bits of one that is not, and that its ledger
+// ends with one charge.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
+	goesOn(t, usual)
+	for _, s := range []Sampling{allocation(6, 2), bins(6)} { // checkpoints fall within epochs
+		cfg := usual
+		cfg.SamplingProbability, cfg.Sampling = 0, s
+		goesOn(t, cfg)
+	}
+}
+
+func goesOn(t *testing.T, cfg Config) {
 	d, key := clouds(400, 5), SeedKey(5)
-	whole, want := trained(t, d, usual, key)
+	whole, want := trained(t, d, cfg, key)
 
 	dir := t.TempDir()
-	cfg := usual
 	cfg.Checkpoint, cfg.CheckpointEvery = filepath.Join(dir, "run.ckpt"), 4
 	book := filepath.Join(dir, "run.jsonl")
 	var got Result

@@ -16,8 +16,11 @@ import (
 type Config struct {
 	// SamplingProbability is the probability that a record joins a batch, in [2^-64, 1]. It
 	// is taken as exactly the binary fraction that the float64 is. At 1 every step uses
-	// every record: private gradient descent.
+	// every record: private gradient descent. It is for Poisson sampling; otherwise it is
+	// zero, and the probability follows from Sampling.
 	SamplingProbability float64
+	// Sampling is how batches are drawn. The default is Poisson sampling.
+	Sampling Sampling
 	// NoiseMultiplier is the standard deviation of the noise over the clip norm, in [2^-10,
 	// 2^20].
 	NoiseMultiplier float64
@@ -103,16 +106,15 @@ func (c Config) TotalSteps() int {
 	return n
 }
 
-// phase returns the phase of a step, counted from 0.
-func (c Config) phase(step int) Phase {
-	phases := c.phases()
-	for _, p := range phases {
-		if step < p.Steps {
-			return p
+// phaseAt returns the phase of a step, counted from 0, and the phase's first step.
+func (c Config) phaseAt(step int) (p Phase, start int) {
+	for _, p = range c.phases() {
+		if step < start+p.Steps {
+			return p, start
 		}
-		step -= p.Steps
+		start += p.Steps
 	}
-	return phases[len(phases)-1]
+	return p, start - p.Steps
 }
 
 // Event returns the worst case of a run, for the relation "add or remove one record".
@@ -128,7 +130,7 @@ func (c Config) EventAfter(steps int) accountant.Event {
 	for _, p := range c.phases() {
 		n := max(0, min(p.Steps, steps))
 		if steps -= n; n > 0 || len(events) == 0 {
-			events = append(events, accountant.Repeated{Event: c.stepEvent(p), Count: int64(n)})
+			events = append(events, c.eventOf(p, n))
 		}
 	}
 	if len(events) == 1 {
@@ -149,21 +151,21 @@ func (c Config) GaussianDraws(parameters int) int {
 	return c.TotalSteps() * parameters
 }
 
-// stepEvent returns the event of one step of a phase.
-func (c Config) stepEvent(p Phase) accountant.Event {
+// eventOf returns the event of the first steps of a phase.
+func (c Config) eventOf(p Phase, steps int) accountant.Event {
 	if c.Laplace {
-		return accountant.Laplace{NoiseMultiplier: p.NoiseMultiplier}
+		return accountant.Repeated{Event: accountant.Laplace{NoiseMultiplier: p.NoiseMultiplier}, Count: int64(steps)}
 	}
 	z := p.NoiseMultiplier
 	if c.Clipping.Adaptive.on() {
 		z = jointMultiplier(z, c.Clipping.Adaptive.CountNoise)
 	}
-	return accountant.PoissonSampled{Probability: p.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: z}}
+	return c.Sampling.event(p, steps, accountant.Gaussian{NoiseMultiplier: z})
 }
 
 // Validate returns an error for the first field that is missing or out of range.
 func (c Config) Validate() error {
-	if err := c.validatePhases(); err != nil {
+	if err := firstError(c.Sampling.validate(c), c.validatePhases()); err != nil {
 		return err
 	}
 	if err := firstError(c.validateClipping(), c.validateDistances()); err != nil {
@@ -201,13 +203,20 @@ func (c Config) validatePhases() error {
 		if c.NonPrivate {
 			low, high = 0, 0
 		}
+		least, most := 0x1p-64, 1.0
+		if c.Sampling.epochs() {
+			least, most = 0, 0
+		}
 		err := firstError(
-			within(name+"SamplingProbability", p.SamplingProbability, 0x1p-64, 1),
+			within(name+"SamplingProbability", p.SamplingProbability, least, most),
 			within(name+"NoiseMultiplier", p.NoiseMultiplier, low, high),
 			within(name+"Steps", float64(p.Steps), 1, math.MaxInt32),
 		)
 		if err != nil {
 			return err
+		}
+		if t := c.Sampling.EpochSteps; t > 0 && p.Steps%t != 0 {
+			return &EpochError{name + "Steps", p.Steps, t}
 		}
 		if c.Laplace && p.SamplingProbability != 1 {
 			return fmt.Errorf("dpsgd: Config.Laplace needs %sSamplingProbability 1, not %g", name, p.SamplingProbability)
@@ -243,9 +252,13 @@ func firstError(errs ...error) error {
 func (c Config) text() string {
 	c.Workers, c.Checkpoint, c.CheckpointEvery = 0, "", 0
 	c.Public, c.PublicEvery, c.Observe, c.Distances = Data{}, 0, nil, Distances{}
-	// Without the last field, and one of Data, which runs of earlier versions did not have.
+	if c.Sampling.Scheme == Poisson {
+		c.Sampling.Scheme = "" // the same
+	}
+	// Without the last field, Poisson sampling and one field of Data, which runs of earlier
+	// versions did not have.
 	without, _ := strings.CutSuffix(fmt.Sprintf("dpsgd 5 %+v", c), fmt.Sprintf(" Distances:%+v}", c.Distances))
-	return strings.Replace(without, " Ends:[]}", "}", 1) + "}"
+	return strings.NewReplacer(fmt.Sprintf(" Sampling:%+v", Sampling{}), "", " Ends:[]}", "}").Replace(without) + "}"
 }
 
 // every returns n, or a twentieth of all steps if n is not positive: the number of steps

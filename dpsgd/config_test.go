@@ -38,7 +38,9 @@ func TestPhasesAreChargedOneByOne(t *testing.T) {
 	require.Equal(t, accountant.Composed{Events: []accountant.Event{repeated(3, 0.1, 4), repeated(1, 0.5, 2)}}, phased.EventAfter(4))
 	require.Equal(t, phased.Event(), phased.EventAfter(99))
 	for step, want := range []int{0, 0, 0, 1, 1, 2, 2, 2, 2} {
-		require.Equal(t, phased.Phases[want], phased.phase(step))
+		got, start := phased.phaseAt(step)
+		require.Equal(t, phased.Phases[want], got)
+		require.Equal(t, []int{0, 3, 5}[want], start)
 	}
 
 	one := usual

@@ -5,7 +5,8 @@
 //
 // One step, on data of n records:
 //
-//  1. Every record joins the batch independently with probability q.
+//  1. Every record joins the batch independently with probability q, or by another law of
+//     [Sampling].
 //  2. The gradient g of each is scaled by min(1, C/|g|), where C is the clip norm.
 //  3. The sum is put on an integer grid, and exact discrete Gaussian noise is added. Its
 //     standard deviation is just above NoiseMultiplier times C.
@@ -52,6 +53,15 @@
 // [Train] charges before step 0: it runs only on a ledger reservation for exactly that
 // event. The ledger names a unit of privacy. Each such unit must be one record: one row, or
 // with Data.Ends all rows that it has.
+//
+// # Sampling
+//
+// [Sampling] is how batches are drawn and what is charged, in one place. Beside Poisson
+// batches there are random allocation, where every record is in k of the t steps of each
+// epoch, and balls in bins, where every record is in the same one of t batches of all
+// epochs. Every record's steps are drawn for it alone, so sizes of batches are random; sums
+// are divided by the expected size, and an empty batch is a step of noise. Their
+// events are accounted for a record added or removed only.
 //
 // # Units of several rows
 //

@@ -52,6 +52,16 @@ import (
 // the contour moved as far as the nearest zero of the mixture, they differ by a relative
 // amount below P exp(-min(1, NoiseMultiplier) sigma), and sigma is at least 2^32.
 //
+// Sampling by epochs. The steps of a record are drawn for it alone, so the coupling above holds
+// with "steps" in place of "fate". The likelihood ratio of a run with record r to the run
+// without is then an average over the choices of r of products of ratios L_i, one for each
+// step i that r is in, and it is linear in each L_i. At integer orders it expands into the
+// same terms as before, a factor for each step. At others, and in the reverse direction, the
+// sum over the lattice of a step is compared with the integral while all other steps are
+// held: in that step the ratio is A + B L_i with A, B >= 0, which is the ratio of a sampled
+// step but for a factor. Shifts may depend on earlier outputs: the last step is replaced
+// first, and by the largest shift, which by the continuous case is the worst for any A and B.
+//
 // Sigma has the same size for all clip norms, because the unit follows the norm. So one
 // sampler serves a run whose clip norm moves.
 type grid struct {

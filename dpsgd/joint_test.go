@@ -158,7 +158,7 @@ func TestSmallWorldsOfAdaptiveClipping(t *testing.T) {
 		LearningRate: 1, Clipping: Clipping{Adaptive: Adaptive{Quantile: 0.5, LearningRate: 0.2, CountNoise: count}}}
 	require.NoError(t, cfg.Validate())
 	joint := jointMultiplier(z, count)
-	require.Equal(t, cfg.stepEvent(cfg.phase(0)), gaussianStep(q, joint))
+	require.Equal(t, cfg.EventAfter(1), accountant.Repeated{Event: gaussianStep(q, joint), Count: 1})
 	ratio := closest(t, newPair(1, 1), worlds, q, s, joint, sumAndCount)
 	require.LessOrEqual(t, ratio, 1+1e-9)
 	require.Greater(t, ratio, 0.98)

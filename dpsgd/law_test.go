@@ -255,11 +255,11 @@ func TestSamplingCountsOfManyProbabilities(t *testing.T) {
 // records spread over blocks. The false-alarm rate is 1e-6 each.
 func TestSamplingCounts(t *testing.T) {
 	const records, draws, q = 300, 5000, 0.3
-	b := newBatcher(q, records, 2)
+	b := newBatcher(Sampling{}, q, 0, records, 2)
 	require.Equal(t, 2, b.blocks)
 	taken, inBlock, neighbours := make([]float64, records), make([]float64, b.blocks), 0.0
 	for i := range uint64(draws) {
-		b.draw(1, SeedKey(i))
+		b.draw(1, SeedKey(i), 0)
 		in := make([]bool, records)
 		for k := range b.blocks {
 			require.True(t, slices.IsSorted(b.block(k)))
@@ -286,17 +286,17 @@ func TestSamplingCounts(t *testing.T) {
 	pairs := float64(draws * (records - 1))
 	require.InDelta(t, q*q, neighbours/pairs, 4.9*math.Sqrt(3*q*q/pairs))
 
-	control := newBatcher(q*1.02, records, 2)
+	control := newBatcher(Sampling{}, q*1.02, 0, records, 2)
 	sum := 0.0
 	for i := range uint64(draws) {
-		control.draw(1, SeedKey(i))
+		control.draw(1, SeedKey(i), 0)
 		sum += float64(len(control.rows))
 	}
 	require.Greater(t, math.Abs(sum-draws*records*q)/math.Sqrt(draws*records*q*(1-q)), 4.9, "two per cent go unnoticed")
 }
 
 func TestEverybodyIsSampledAtOne(t *testing.T) {
-	b := newBatcher(1, 100, 3)
-	b.draw(1, SeedKey(1))
+	b := newBatcher(Sampling{}, 1, 0, 100, 3)
+	b.draw(1, SeedKey(1), 0)
 	require.Len(t, b.rows, 100)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pate-go/pate/internal/sealed"
 )
 
-// release computes the private part of a step, and of [Sum]: the clipped sum of a Poisson
-// sample on the grid, under exact discrete noise.
+// release computes the private part of a step, and of [Sum]: the clipped sum of a random
+// batch on the grid, under exact discrete noise.
 type release struct {
 	key        Key
 	workers    int
@@ -34,7 +34,9 @@ type release struct {
 
 // setting holds the parameters of a step. All of them are public.
 type setting struct {
-	probability     float64 // of a record to be in the sample
+	probability     float64 // of a record to be in the batch
+	sampling        Sampling
+	start           int     // first step of the phase, where sampling is by epochs
 	noiseMultiplier float64 // 0: no noise
 	laplace         bool    // discrete Laplace noise, for one parameter
 	clip            Clip
@@ -97,8 +99,8 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 
 // set prepares for steps of another setting.
 func (r *release) set(s setting) error {
-	if r.batch == nil || r.setting.probability != s.probability {
-		r.batch = newBatcher(s.probability, r.sum.data.Records(), r.sum.group.blocks(s.probability*float64(r.records)))
+	if was := r.setting; r.batch == nil || was.probability != s.probability || was.sampling != s.sampling || was.start != s.start {
+		r.batch = newBatcher(s.sampling, s.probability, s.start, r.sum.data.Records(), r.sum.group.blocks(s.probability*float64(r.records)))
 	}
 	r.setting = s
 	if s.noiseMultiplier == 0 {
@@ -145,7 +147,7 @@ func (r *release) setNoise(s setting) error {
 
 // run makes the release of one step.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
-	r.batch.draw(r.workers, r.key.Derive("sample", step))
+	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
 	if err == nil && r.noise != nil {
 		r.addNoise(step)

@@ -64,9 +64,32 @@ func anyBelow(word uint64, n byte) bool {
 	return (word-ones*uint64(n))&^word&(ones<<7) != 0
 }
 
-// batcher draws Poisson samples of the records and deals them to blocks.
-type batcher struct {
+// sampler says which records are in the batch of a step, and which block each joins, by
+// draws of its own.
+type sampler interface {
+	// draw appends those from record low up to high, in ascending order. They are those of
+	// one part; parts are drawn by several goroutines at a time.
+	draw(dst []pick, part, low, high int, key Key, step int) []pick
+}
+
+// poisson draws every step by itself.
+type poisson struct {
 	include bernoulli
+	blocks  int
+}
+
+// draw implements sampler.
+func (p poisson) draw(dst []pick, part, low, high int, key Key, step int) []pick {
+	s := key.Derive("sample", uint64(step)).Derive("part", uint64(part)).Stream()
+	p.include.among(high-low, s, func(i int) {
+		dst = append(dst, pick{low + i, int(s.Uint64N(uint64(p.blocks)))})
+	})
+	return dst
+}
+
+// batcher draws batches of the records and deals them to blocks.
+type batcher struct {
+	sampler sampler
 	records int
 	blocks  int
 
@@ -81,25 +104,24 @@ type pick struct{ row, block int }
 // the work.
 const drawLength = 1 << 13
 
-// newBatcher returns a batcher. The number of blocks must come from public numbers.
-func newBatcher(q float64, records, blocks int) *batcher {
-	return &batcher{
-		include: newBernoulli(q), records: records, blocks: blocks,
-		starts: make([]int, blocks+1),
-		picked: make([][]pick, (records+drawLength-1)/drawLength),
+// newBatcher returns a batcher for the phase that begins at step start, with a probability if
+// sampling is Poisson. The number of blocks must come from public numbers.
+func newBatcher(s Sampling, probability float64, start, records, blocks int) *batcher {
+	parts := (records + drawLength - 1) / drawLength
+	b := &batcher{records: records, blocks: blocks, starts: make([]int, blocks+1), picked: make([][]pick, parts)}
+	if s.epochs() {
+		b.sampler = &epochSampler{Sampling: s, start: start, blocks: blocks, parts: make([]epochPart, parts)}
+	} else {
+		b.sampler = poisson{newBernoulli(probability), blocks}
 	}
+	return b
 }
 
-// draw makes the batch of one step. Draws of its own decide whether a record takes part,
-// and which block it joins.
-func (b *batcher) draw(workers int, key Key) {
+// draw makes the batch of a step from the run's key.
+func (b *batcher) draw(workers int, key Key, step int) {
 	parallel(workers, len(b.picked), func(_, part int) {
-		picked, s := b.picked[part][:0], key.Derive("part", uint64(part)).Stream()
 		low := part * drawLength
-		b.include.among(min(drawLength, b.records-low), s, func(i int) {
-			picked = append(picked, pick{low + i, int(s.Uint64N(uint64(b.blocks)))})
-		})
-		b.picked[part] = picked
+		b.picked[part] = b.sampler.draw(b.picked[part][:0], part, low, min(low+drawLength, b.records), key, step)
 	})
 	clear(b.starts)
 	for _, picked := range b.picked {

@@ -119,13 +119,15 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 		t.average = make([]float64, n)
 		optim.Average(t.average, model.Parameters(), 0)
 	}
-	if t.release, err = newRelease(model, data, t.setting(cfg.phase(0)), cfg.Records, cfg.Workers); err != nil {
+	if t.release, err = newRelease(model, data, t.setting(0), cfg.Records, cfg.Workers); err != nil {
 		return nil, err
 	}
+	start := 0
 	for _, p := range cfg.Phases { // what does not fit is refused before the charge
-		if err := t.release.set(t.setting(p)); err != nil {
+		if err := t.release.set(t.setting(start)); err != nil {
 			return nil, err
 		}
+		start += p.Steps
 	}
 	return t, nil
 }
@@ -146,17 +148,22 @@ func (t *trainer) start(reservation *ledger.Reservation, key Key) error {
 	return nil
 }
 
-func (t *trainer) setting(p Phase) setting {
+// setting returns that of a step.
+func (t *trainer) setting(step int) setting {
+	p, start := t.cfg.phaseAt(step)
+	if !t.cfg.Sampling.epochs() {
+		start = 0 // a step is drawn by itself
+	}
 	return setting{
-		probability: p.SamplingProbability, noiseMultiplier: p.NoiseMultiplier, laplace: t.cfg.Laplace,
+		probability: t.cfg.Sampling.probability(p), sampling: t.cfg.Sampling, start: start, noiseMultiplier: p.NoiseMultiplier, laplace: t.cfg.Laplace,
 		clip: t.clip, countMultiplier: t.cfg.Clipping.Adaptive.CountNoise,
 	}
 }
 
 // step makes one update. Its gradient is the sum divided by the expected size of a batch.
 func (t *trainer) step(ctx context.Context) (Metrics, error) {
-	phase := t.cfg.phase(t.done)
-	if err := t.release.set(t.setting(phase)); err != nil {
+	phase, _ := t.cfg.phaseAt(t.done)
+	if err := t.release.set(t.setting(t.done)); err != nil {
 		return Metrics{}, err
 	}
 	tally, err := t.release.run(ctx, uint64(t.done))
@@ -169,7 +176,7 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 		ClipNorm: t.clip.Norm(), Unclipped: math.NaN(),
 		Private: diagnosticsOf(len(t.release.batch.rows), tally),
 	}
-	expected := phase.SamplingProbability * float64(t.release.records)
+	expected := t.cfg.Sampling.probability(phase) * float64(t.release.records)
 	if !t.descend(expected, m.LearningRate) {
 		return Metrics{}, fmt.Errorf("dpsgd: parameters are not finite after step %d: lower Config.LearningRate", m.Step)
 	}
