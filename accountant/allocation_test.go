@@ -276,3 +276,19 @@ func TestAllocationRefusals(t *testing.T) {
 	assert.Positive(t, votes.Floor)
 	assert.Zero(t, votes.Lower)
 }
+
+// The losses of the order in which a record is added end early. Beyond their end that order
+// costs next to nothing, and the upper bound is that of the other.
+func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
+	for _, c := range []struct {
+		steps          int64
+		sigma, epsilon float64
+	}{{100, 1, 1}, {1000, 0.5, 2}} {
+		p, err := NewPLD(PLDConfig{Relation: AddRemove})
+		require.NoError(t, err)
+		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
+		b, err := p.Delta(c.epsilon)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, b.Upper, 1.05*b.Lower, "%+v", c)
+	}
+}

@@ -304,6 +304,18 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 			if up != nil && up.delta(epsilon) <= lower {
 				continue
 			}
+			if up == nil || up.delta(epsilon) > 2*lower {
+				// Next to no loss of this order may be as large as epsilon, and a tilt that aims
+				// there proves nothing. But one that aims at the delta of the other order may
+				// prove that this order reaches it at less.
+				to := target{deltaUp: lower, deltaLow: lower, gap: p.cfg.Gap, enough: epsilon}
+				switch found, err := p.oneOrder(ctx, s, reverse, to); {
+				case err != nil:
+					return 0, 0, 0, err
+				case found.upper <= epsilon:
+					continue
+				}
+			}
 		}
 		l, u := 0.0, 1.0
 		for range maxRounds {
