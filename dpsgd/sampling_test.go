@@ -331,7 +331,7 @@ func TestSmallWorldsOfEpochs(t *testing.T) {
 				require.LessOrEqual(t, pair, claim(e)+error)
 				worst = math.Max(worst, testkit.EitherHockeyStick(shuffle, without, e)-claim(e))
 			}
-			require.Greater(t, worst, 0.02, "a shuffle goes unnoticed")
+			require.Greater(t, worst, 0.01, "a shuffle goes unnoticed")
 		}
 	}
 }
