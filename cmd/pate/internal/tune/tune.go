@@ -70,7 +70,8 @@ batch are one number each.
 The rows of the pool choose; they are public and nothing is charged for that. Rows that
 choose nothing give the accuracy that is reported: of images the last tenth of the test
 set, of a table a tenth of the units. With --score private a part of the private units
-chooses instead, by a count of right answers with noise that is charged in every run.
+chooses instead, by a count of right answers with noise that is charged in every run. The
+number of private units is taken to be public: sampling and noise tell it.
 
 How long the search takes tells something of the number of runs. Do not publish when it
 began and ended, or let it end at multiples of --constant-time. Nothing is shown while it
