@@ -233,7 +233,7 @@ func (s *Statement) releasedRows() [][]string {
 // notCharged returns what a ledger cannot know about.
 func notCharged(c ledger.Config) []string {
 	return []string{
-		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data",
+		"the choice of the mechanism, its noise and thresholds, the model and its settings, where they were tuned or planned on these data without a charge above",
 		"numbers computed from the votes or the data themselves: data-dependent ε, vote gaps, accuracy on private rows. They are secrets, and must have steered nothing",
 		"the number of " + c.Unit + "s, the list of classes, public rows and their labels, which are taken to be public",
 		"what other ledgers charged for the same people: budgets of two ledgers add up, and neither knows of the other",
