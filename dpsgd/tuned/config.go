@@ -110,7 +110,7 @@ func (c Config) complete() (*job, error) {
 	case c.Shared != nil && c.Shared.Account.Relation != relation:
 		return nil, fmt.Errorf("the ledger is for relation %v; DP-SGD is accounted for %v only", c.Shared.Account.Relation, relation)
 	case c.Every < 0:
-		return nil, fmt.Errorf("Every %v must not be negative", c.Every)
+		return nil, fmt.Errorf("the field Every is %v and must not be negative", c.Every)
 	case c.Task.Pool.Len() == 0:
 		return nil, errors.New("no rows in Task.Pool")
 	case p != nil && !(p.Share > 0 && p.Share < 1):

@@ -11,7 +11,6 @@ type dialect struct {
 	name      string
 	quote     string // around names that are not plain words
 	backslash bool   // does \ escape in literals
-	integer   string // the type that text is cast to
 	// raise returns an expression that fails with a text. The text must depend on a row:
 	// a constant would be evaluated, and fail, before any row is read.
 	raise func(text string) string
