@@ -32,11 +32,15 @@ type picture struct {
 // picture is fetched from anywhere.
 func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"percent": percent,
-		"short":   trim,
-		"up":      claim,
-		"full":    number.Exact,
-		"warning": Warning,
+		"percent":  percent,
+		"short":    trim,
+		"up":       claim,
+		"full":     number.Exact,
+		"warning":  Warning,
+		"decision": Decision,
+		"targets":  targetList,
+		"at":       targetCell,
+		"several":  func(r *experiments.Result) bool { return len(r.EpsilonTargets) > 1 },
 	}).Parse(pageSource)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -26,7 +26,7 @@ type drawn struct {
 // drawFigure draws a plot in both formats. The mark, if there is one, stands above it: a
 // picture is passed on by itself.
 func drawFigure(name, caption, mark string, p *plot.Plot) (drawn, error) {
-	p.Title.Text = mark
+	p.Title.Text, p.Title.TextStyle.Font.Variant, p.Title.TextStyle.Font.Size = mark, "Sans", 10
 	f := drawn{name: name, caption: caption}
 	var err error
 	if f.svg, err = figure.SVG(p); err != nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pate-go/pate/experiments"
@@ -70,4 +71,87 @@ func Verdicts(r *experiments.Result) string {
 		fmt.Fprintf(&b, "%s %s %s: %+.1f points, %+.1f to %+.1f.\n", d.A, word, d.B, 100*d.Mean, 100*d.Low, 100*d.High)
 	}
 	return b.String()
+}
+
+// Decision says in two sentences which private method was best at which target beyond
+// chance, and where the best cannot be told apart; nothing where there are not two.
+func Decision(r *experiments.Result) string {
+	var won, tied []string // what was said of a set of methods
+	at := map[string][]string{}
+	for _, e := range targets(r) {
+		leaders := leadersAt(r, e)
+		if len(leaders) == 0 {
+			continue
+		}
+		set, said := strings.Join(leaders, ", "), &tied
+		if len(leaders) == 1 {
+			said = &won
+		}
+		if at[set] == nil {
+			*said = append(*said, set)
+		}
+		at[set] = append(at[set], number.Exact(e))
+	}
+	if len(won)+len(tied) == 0 {
+		return ""
+	}
+	say := func(sets []string) string {
+		for i, set := range sets {
+			sets[i] = set + " at ε " + strings.Join(at[set], ", ")
+		}
+		return strings.Join(sets, "; ")
+	}
+	first, second := "No method was best beyond chance.", "No other method was within chance of it."
+	if len(won) > 0 {
+		first = "Best beyond chance: " + say(won) + "."
+	}
+	if len(tied) > 0 {
+		second = "Best, and not to be told apart: " + say(tied) + "."
+	}
+	return first + " " + second
+}
+
+// targets returns what each private method was run at.
+func targets(r *experiments.Result) []float64 {
+	if len(r.EpsilonTargets) > 0 {
+		return r.EpsilonTargets
+	}
+	return []float64{r.EpsilonTarget}
+}
+
+// targetList names them all.
+func targetList(r *experiments.Result) string {
+	var names []string
+	for _, e := range targets(r) {
+		names = append(names, number.Exact(e))
+	}
+	return strings.Join(names, ", ")
+}
+
+// leadersAt returns the private method of the highest accuracy at a target, and all that
+// cannot be told from it.
+func leadersAt(r *experiments.Result, epsilon float64) []string {
+	best := -1
+	for i, row := range r.Rows {
+		if row.Epsilon != nil && row.TargetEpsilon == epsilon && (best < 0 || row.Accuracy > r.Rows[best].Accuracy) {
+			best = i
+		}
+	}
+	var leaders []string
+	for _, d := range r.Differences {
+		if d.TargetEpsilon != epsilon || (d.A != r.Rows[best].Method && d.B != r.Rows[best].Method) {
+			continue
+		}
+		if len(leaders) == 0 {
+			leaders = append(leaders, r.Rows[best].Method)
+		}
+		if other := d.A; d.Better == "" {
+			if other == r.Rows[best].Method {
+				other = d.B
+			}
+			leaders = append(leaders, other)
+		}
+	}
+	slices.Sort(leaders)
+	return leaders
 }

@@ -142,16 +142,18 @@ func figures(r *experiments.Result) (public, private []drawn, err error) {
 		*to = append(*to, f)
 		return err
 	}
-	f, err := accuracyFigure(r, mark)
-	if err := add(&public, f, err); err != nil {
-		return nil, nil, err
+	draw := []func(*experiments.Result, string) (drawn, error){accuracyFigure, chargedFigure}
+	if len(r.EpsilonTargets) > 1 { // how a cost divides is in a table: many bars tell nothing
+		draw = []func(*experiments.Result, string) (drawn, error){sweepFigure}
 	}
-	f, err = chargedFigure(r, mark)
-	if err := add(&public, f, err); err != nil {
-		return nil, nil, err
+	for _, figure := range draw {
+		f, err := figure(r, mark)
+		if err := add(&public, f, err); err != nil {
+			return nil, nil, err
+		}
 	}
 	if r.Diagnostics != nil {
-		f, err = gapFigure(r.Diagnostics, r.Teachers, mark)
+		f, err := gapFigure(r.Diagnostics, r.Teachers, mark)
 		if err := add(&private, f, err); err != nil {
 			return nil, nil, err
 		}

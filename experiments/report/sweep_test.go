@@ -1,0 +1,82 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/experiments"
+)
+
+// sweep is a comparison at two targets: one is decided, one is not.
+func sweep() *experiments.Result {
+	r := sample()
+	r.EpsilonTarget, r.EpsilonTargets = 0.5, []float64{0.5, 2}
+	r.Rows = nil
+	for i, e := range r.EpsilonTargets {
+		sd := 0.004
+		r.Rows = append(r.Rows,
+			experiments.Row{Method: experiments.GNMax, TargetEpsilon: e, Epsilon: &e, Accuracy: 0.8 + 0.1*float64(i), SD: &sd, Runs: []float64{0.8, 0.81}, StandardError: 0.003,
+				Charged: []experiments.Charge{{Event: "noisy argmax", Count: 9, Share: 1}}},
+			experiments.Row{Method: experiments.DPSGD, TargetEpsilon: e, Epsilon: &e, Accuracy: 0.9, StandardError: 0.003})
+	}
+	r.Rows = append(r.Rows, experiments.Row{Method: experiments.NonPrivate, Accuracy: 0.95})
+	r.Differences = []experiments.Difference{
+		{TargetEpsilon: 0.5, A: experiments.GNMax, B: experiments.DPSGD, Mean: -0.1, Low: -0.11, High: -0.09, Better: experiments.DPSGD},
+		{TargetEpsilon: 2, A: experiments.GNMax, B: experiments.DPSGD, Low: -0.01, High: 0.01},
+	}
+	return r
+}
+
+func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
+	r, dir := sweep(), t.TempDir()
+	require.NoError(t, Write(dir, r, "pate compare --epsilon 0.5,2"))
+	text, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	require.NoError(t, err)
+	page := string(text)
+	said := strings.Index(page, "Best beyond chance: dpsgd/linear at ε 0.5. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 2.")
+	require.Positive(t, said)
+	require.Less(t, said, strings.Index(page, "<svg"))
+	require.Less(t, strings.Index(page, "<svg"), strings.Index(page, "<table"), "the picture first")
+	svg, err := os.ReadFile(filepath.Join(dir, "accuracy.svg"))
+	require.NoError(t, err)
+	for _, name := range []string{experiments.GNMax, experiments.DPSGD, experiments.NonPrivate} {
+		require.Equal(t, 1, strings.Count(string(svg), name+"<"), "a name at the end of its line")
+	}
+	require.NoFileExists(t, filepath.Join(dir, "charged.svg"))
+}
+
+func TestDecision(t *testing.T) {
+	r := sweep()
+	r.Differences[0].Better = ""
+	require.Equal(t, "No method was best beyond chance. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 0.5, 2.", Decision(r))
+	r.Differences[0].Better, r.Differences[1].Better = experiments.DPSGD, experiments.GNMax
+	r.Rows[2].Accuracy = 0.91
+	require.Equal(t, "Best beyond chance: dpsgd/linear at ε 0.5; pate/gnmax at ε 2. No other method was within chance of it.", Decision(r))
+	r.Differences = nil
+	require.Empty(t, Decision(r))
+}
+
+// Names keep their order and a distance, and stay inside the picture.
+func TestNamesDoNotLieUponEachOther(t *testing.T) {
+	var lines []sweepLine
+	for _, end := range []float64{99, 99.9, 99, 70, 98.9, 99.5} {
+		lines = append(lines, sweepLine{points: []sweepPoint{{accuracy: end}}})
+	}
+	spread(lines, 60, 100)
+	var at []float64
+	for _, l := range lines {
+		require.LessOrEqual(t, l.label, 100.0)
+		at = append(at, l.label)
+	}
+	require.InDelta(t, 70, lines[3].label, 1e-9, "nothing is near")
+	require.Greater(t, lines[1].label, lines[5].label)
+	slices.Sort(at)
+	for i := range at[1:] {
+		require.GreaterOrEqual(t, at[i+1]-at[i], 40.0/18-1e-9)
+	}
+}
