@@ -7,6 +7,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/dpsgd"
 )
 
 // Schema names the JSON form of a Result.
@@ -92,7 +93,11 @@ type Row struct {
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	Noise         float64 `json:"noise_multiplier,omitempty"`
+	// Sampling is how batches are drawn, and EpochSteps the number of steps of an epoch;
+	// both are absent for Poisson sampling.
+	Sampling   dpsgd.Scheme `json:"sampling,omitempty"`
+	EpochSteps int          `json:"epoch_steps,omitempty"`
+	Noise      float64      `json:"noise_multiplier,omitempty"`
 	// ClipNorm is absent where nothing was clipped.
 	ClipNorm     float64 `json:"clip_norm,omitempty"`
 	LearningRate float64 `json:"learning_rate"`

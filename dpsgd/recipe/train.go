@@ -281,8 +281,11 @@ func (j *job) card(row Row) Card {
 func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
 	row := Row{
 		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: p.train.X.Cols, Parameters: len(m.Parameters()),
-		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.SamplingProbability, Noise: cfg.NoiseMultiplier,
+		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
 		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
+	}
+	if s := cfg.Sampling; s.EpochSteps > 0 {
+		row.Sampling, row.EpochSteps = s.Scheme, s.EpochSteps
 	}
 	if learned, ok := j.plan.Recipe.learned(j.shape); ok && !j.plan.NonPrivate {
 		row.Settings = learned.Name()

@@ -71,6 +71,11 @@ the mean gradient of a unit's rows is clipped as one, so epsilon is for all of t
 --rows-per-unit bounds the work, not the cost. The number of units is taken to be
 public, or what --size says in its place.
 
+With --sampling allocation every record is in one random step of each epoch, with
+balls-in-bins in the same one of all epochs, each by a draw of its own. Noise is the
+least for that event; the steps of an epoch follow from --batch. Batches of equal
+size from a shuffle are not offered: no such claim holds for them.
+
 With --out the model, results, curve and ledger are kept, and pate dpsgd predict asks
 the model about other rows. An interrupted run goes on at its checkpoint when the
 same command is given again, and ends with the same model to the last bit.
@@ -125,7 +130,7 @@ relation add_remove: DP-SGD is accounted for that alone.
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
 		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
 		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
-		"schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
+		"sampling": shell.Words("poisson", "allocation", "balls-in-bins"), "schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
 	})
 	cmd.AddCommand(newPredictCommand(g))
 	return cmd

@@ -153,6 +153,12 @@ func dpsgdFootnotes(r *recipe.Result) string {
 		b.WriteString("ε is a certified upper bound of the whole training. noise: × clip norm.\n")
 	}
 	b.WriteString("±: standard error of the accuracy, for the number of test rows.\n")
+	for _, row := range r.Rows {
+		if row.Sampling != "" {
+			fmt.Fprintf(&b, "Batches are drawn by %s, %d to an epoch; of random size.\n", row.Sampling, row.EpochSteps)
+			break
+		}
+	}
 	if statistics > 0 {
 		b.WriteString("It includes what the features learn from private rows.\n")
 	}

@@ -3,6 +3,7 @@ package dpsgd
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type trainingFlags struct {
 	statistics   float64
 	steps        int
 	batch        float64
+	sampling     string
 	clip         float64
 	clipping     string
 	optimizer    string
@@ -35,6 +37,7 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.statistics, "statistics-noise", 0, "noise multiplier of everything that features learn from private rows")
 	flags.IntVar(&f.steps, "steps", 0, "number of updates")
 	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch")
+	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson), "of batches: poisson; allocation, every record in one random step of each epoch; or balls-in-bins, in the same one of all epochs. Steps are whole epochs then")
 	flags.Float64Var(&f.clip, "clip", 0, "norm to which every record's gradient is clipped")
 	flags.StringVar(&f.clipping, "clipping", "", "flat; per-layer; automatic, all to one norm; or adaptive, to the median, whose count is charged")
 	flags.StringVar(&f.optimizer, "optimizer", "", "sgd, nesterov, adagrad, adam or adamw")
@@ -48,7 +51,7 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 }
 
 func (f *trainingFlags) names() []string {
-	return []string{"statistics-noise", "steps", "batch", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
+	return []string{"statistics-noise", "steps", "batch", "sampling", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
 }
 
 // set changes what was given.
@@ -66,6 +69,9 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	if given("batch") {
 		r.Train.SamplingProbability = math.Min(1, f.batch/float64(s.Records))
 	}
+	if err := f.setSampling(given, &r.Train); err != nil {
+		return err
+	}
 	if given("clip") {
 		r.Train.ClipNorm = f.clip
 	}
@@ -79,7 +85,7 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 		r.Views = f.views
 	}
 	if given("clipping") {
-		rule, ok := clippings(r.Train.SamplingProbability * float64(s.Records))[f.clipping]
+		rule, ok := clippings(r.Train.Probability() * float64(s.Records))[f.clipping]
 		if !ok {
 			return fmt.Errorf("--clipping %q: must be flat, per-layer, automatic or adaptive", f.clipping)
 		}
@@ -89,6 +95,29 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 		return err
 	}
 	return f.setOptimizer(given, &r.Train.Optimizer)
+}
+
+// setSampling draws batches epoch by epoch, where that is asked for. An epoch has the number
+// of steps that comes next to the batch of the recipe, and the recipe's steps become whole
+// epochs; those that were given are left alone.
+func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
+	scheme := dpsgd.Scheme(f.sampling)
+	if !slices.Contains(dpsgd.Schemes(), scheme) {
+		return fmt.Errorf("--sampling %q: must be poisson, allocation or balls-in-bins", f.sampling)
+	}
+	if scheme == dpsgd.Poisson {
+		return nil
+	}
+	q := c.SamplingProbability
+	if !(q > 0 && 1/q <= math.MaxInt32) { // which Validate says
+		return nil
+	}
+	t := max(1, int(math.Round(1/q)))
+	if !given("steps") {
+		c.Steps = t * max(1, int(math.Round(float64(c.Steps)/float64(t))))
+	}
+	c.Sampling, c.SamplingProbability = dpsgd.Sampling{Scheme: scheme, EpochSteps: t}, 0
+	return nil
 }
 
 // clippings returns the rules, for batches of this expected size.
