@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Asks accountants of other libraries for the epsilon of the settings that ours answers, and
+writes one table: answer, side, width, time, and whether it lies outside our interval.
+
+    python3 experiments/peers/accountants.py --out experiments/peers/accountants.md
+
+It makes a virtual environment for each peer below --venvs, installs the pinned versions there,
+and runs itself in it. What cannot be installed or imported is said, and its column is empty.
+opake needs a newer Python than some have (3.13.0 does; 3.11.7 and 3.12.1 do not): give one with --opake-python.
+"""
+import argparse
+import importlib.metadata
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMIT = 60  # seconds for one answer
+
+# What is installed for each peer, and the package whose version the table names.
+PEERS = {
+    "dp_accounting": (["dp-accounting==0.6.0"], "dp-accounting"),
+    "prv_accountant": (["prv-accountant==0.2.0"], "prv-accountant"),
+    # The accountant's formulas alone: without PyTorch, which it would bring 2 GB of.
+    "opacus": (["--no-deps", "opacus==1.6.0"], "opacus"),
+    "opake": (["opake==0.16.1"], "opake"),
+    "pld_accounting": (["PLD_accounting==2.0"], "PLD_accounting"),
+}
+
+
+def dp_accounting_answers(s):
+    from dp_accounting import (GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, rdp)
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    if s["k"]:
+        return
+
+    def interval():
+        ends = [pld.from_gaussian_mechanism(s["sigma"], sampling_prob=s["q"], pessimistic_estimate=up)
+                .self_compose(s["t"]).get_epsilon_for_delta(s["delta"]) for up in (False, True)]
+        return ends[0], ends[1]
+
+    def renyi():
+        step = PoissonSampledDpEvent(s["q"], GaussianDpEvent(s["sigma"]))
+        account = rdp.RdpAccountant().compose(SelfComposedDpEvent(step, s["t"]))
+        return None, account.get_epsilon(s["delta"])
+
+    yield "dp_accounting pld", interval
+    yield "dp_accounting rdp", renyi
+
+
+def prv_accountant_answers(s):
+    import prv_accountant as prv
+
+    if s["k"]:
+        return
+
+    def interval():
+        mechanism = prv.PoissonSubsampledGaussianMechanism(noise_multiplier=s["sigma"], sampling_probability=s["q"])
+        account = prv.PRVAccountant(prvs=mechanism, max_self_compositions=s["t"], eps_error=0.01, delta_error=s["delta"] / 1000)
+        lower, _, upper = account.compute_epsilon(s["delta"], [s["t"]])
+        return lower, upper
+
+    yield "prv_accountant", interval
+
+
+def opacus_answers(s):
+    import importlib.util
+
+    if s["k"]:
+        return
+    spec = importlib.util.find_spec("opacus")
+    path = os.path.join(spec.submodule_search_locations[0], "accountants", "analysis", "rdp.py")
+    one = importlib.util.spec_from_file_location("opacus_rdp", path)
+    rdp = importlib.util.module_from_spec(one)
+    one.loader.exec_module(rdp)
+    orders = [1 + x / 10 for x in range(1, 100)] + list(range(12, 64))  # RDPAccountant.DEFAULT_ALPHAS
+
+    def renyi():
+        cost = rdp.compute_rdp(q=s["q"], noise_multiplier=s["sigma"], steps=s["t"], orders=orders)
+        return None, float(rdp.get_privacy_spent(orders=orders, rdp=cost, delta=s["delta"])[0])
+
+    yield "opacus rdp", renyi
+
+
+def opake_answers(s):
+    import opake.dpsgd.accounting as dpsgd
+
+    def upper():
+        noise = dpsgd.gaussian(s["sigma"])
+        if s["k"]:
+            return None, dpsgd.k_out_of_t(noise, k=s["k"], t=s["t"], allocation="block").epsilon_at(s["delta"])
+        return None, (dpsgd.poisson(noise, sample_rate=s["q"]) * s["t"]).epsilon_at(s["delta"])
+
+    yield "opake", upper
+
+
+def pld_accounting_answers(s):
+    import PLD_accounting
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    def allocation():
+        upper, lower = PLD_accounting.gaussian_allocation_epsilon_range(
+            delta=s["delta"], sigma=s["sigma"], num_steps=s["t"], num_selected=s["k"])
+        return lower, upper
+
+    def sampled():
+        whole = pld.from_gaussian_mechanism(s["sigma"])
+        return None, PLD_accounting.subsample_pld(pld=whole, sampling_probability=s["q"]).self_compose(s["t"]).get_epsilon_for_delta(s["delta"])
+
+    yield "PLD_accounting", allocation if s["k"] else sampled
+
+
+ANSWERS = {"dp_accounting": dp_accounting_answers, "prv_accountant": prv_accountant_answers, "opacus": opacus_answers,
+           "opake": opake_answers, "pld_accounting": pld_accounting_answers}
+
+
+class TooLong(Exception):
+    pass
+
+
+def too_long(*_):
+    raise TooLong(f"no answer within {LIMIT} s")
+
+
+def timed(ask):
+    """Returns one answer with the processor seconds that it took."""
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(LIMIT)
+    start = time.process_time()
+    try:
+        lower, upper = ask()
+        finite = lambda x: None if x is None or not math.isfinite(x) else float(x)
+        out = {"lower": finite(lower), "upper": finite(upper)}
+        if out["upper"] is None:
+            out["error"] = f"it answers {upper}"
+    except Exception as e:  # what a peer raises is its answer
+        out = {"lower": None, "upper": None, "error": f"{type(e).__name__}: {e}"[:200]}
+    finally:
+        signal.alarm(0)
+    return dict(out, seconds=time.process_time() - start)
+
+
+def worker(peer):
+    """Answers the settings of standard input, a line of JSON each."""
+    warnings.simplefilter("ignore")
+    rows = json.load(sys.stdin)
+    warm = dict(rows[0], sigma=1.5, t=10)
+    for _, ask in ANSWERS[peer](warm):  # imports and caches are in nobody's time
+        timed(ask)
+    for s in rows:
+        print(json.dumps([dict(timed(ask), name=name) for name, ask in ANSWERS[peer](s)]), flush=True)
+    print(json.dumps(importlib.metadata.version(PEERS[peer][1])), flush=True)
+
+
+def run_peer(peer, interpreter, venvs, rows):
+    """Returns a peer's answers to each setting and its version, or why there are none."""
+    home = os.path.join(venvs, peer)
+    python = os.path.join(home, "bin", "python")
+    try:
+        if not os.path.exists(python):
+            subprocess.run([interpreter, "-m", "venv", home], check=True, capture_output=True, text=True)
+        needs = PEERS[peer][0]
+        if "--no-deps" in needs:
+            subprocess.run([python, "-m", "pip", "install", "-q", "numpy", "scipy"], check=True, capture_output=True, text=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *needs], check=True, capture_output=True, text=True)
+        done = subprocess.run([python, os.path.abspath(__file__), "--worker", peer], input=json.dumps(rows), check=True, capture_output=True, text=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        why = (getattr(e, "stderr", "") or str(e)).strip().splitlines()
+        return None, why[-1] if why else type(e).__name__
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return lines[:-1], f"{lines[-1]} on Python {python_version(python)}"
+
+
+def python_version(python):
+    return subprocess.run([python, "-c", "import platform; print(platform.python_version())"], capture_output=True, text=True).stdout.strip()
+
+
+def number(x):
+    return "" if x is None else f"{x:.6g}"
+
+
+def side(a):
+    if a["upper"] is None:
+        return "none"
+    return "upper" if a["lower"] is None else "both"
+
+
+def verdict(a, ours):
+    """Says where an answer lies by our certified interval."""
+    if a["upper"] is None:
+        return a.get("error", "")
+    if a["name"].startswith("pate"):
+        return ""
+    if a["upper"] < ours["lower"]:
+        return f"**below the truth** by at least {ours['lower'] - a['upper']:.2g}"
+    if a["lower"] is not None and a["lower"] > ours["upper"]:
+        return f"**lower end above the truth** by at least {a['lower'] - ours['upper']:.2g}"
+    if a["upper"] > ours["upper"] * 1.01:
+        return f"above by {100 * (a['upper'] / ours['lower'] - 1):.0f} %"
+    return ""
+
+
+def setting(s):
+    if s["k"]:
+        return f"{s['k']} of {s['t']:,} steps, σ {s['sigma']:g}, δ {s['delta']:g}"
+    if s["q"] == 1:
+        return f"all, σ {s['sigma']:g}, {s['t']:,} steps, δ {s['delta']:g}"
+    return f"q {s['q']:g}, σ {s['sigma']:g}, {s['t']:,} steps, δ {s['delta']:g}"
+
+
+def table(ours, answered, versions):
+    lines = ["# Epsilon by six accountants", "",
+             "Written by `python3 experiments/peers/accountants.py --out experiments/peers/accountants.md`; what it means is in",
+             "[README.md](README.md). Seconds are of one thread: the processor's for the peers, after a call that warms them up, and",
+             "the least of three on the wall for ours. Epsilon is that of adding or removing one record.", ""]
+    lines += [f"- pate: {ours['version']}, {ours['go']}"] + [f"- {peer}: {text}" for peer, text in versions.items()]
+    lines += ["", "| | setting | accountant | epsilon | side | width | seconds | beside our interval |", "|---|---|---|---|---|---|---|---|"]
+    summary = {}
+    for i, row in enumerate(ours["rows"]):
+        mine = row["answers"][0]
+        all_answers = list(row["answers"])
+        for peer, rows in answered.items():
+            all_answers += rows[i] if rows else []
+        for j, a in enumerate(all_answers):
+            width = number(a["upper"] - a["lower"]) if side(a) == "both" else ""
+            shown = number(a["upper"]) if side(a) != "both" else f"{number(a['lower'])} to {number(a['upper'])}"
+            said = verdict(a, mine)
+            lines.append(f"| {i + 1 if j == 0 else ''} | {setting(row) if j == 0 else ''} | {a['name']} | {shown} | {side(a)} | {width} | {a['seconds']:.3g} | {said.replace('|', '/')} |")
+            one = summary.setdefault(a["name"], {"n": 0, "none": 0, "outside": 0, "above": [], "seconds": 0.0})
+            one["n"] += 1
+            one["none"] += a["upper"] is None
+            one["outside"] += said.startswith("**")
+            one["seconds"] += a["seconds"] if math.isfinite(a["seconds"]) else 0
+            if a["upper"] is not None and mine["upper"]:
+                one["above"].append(a["upper"] / mine["upper"] - 1)
+    lines += ["", "| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
+    for name, one in summary.items():
+        above = sorted(one["above"]) or [math.nan]
+        lines.append(f"| {name} | {one['n']} | {one['none']} | {one['outside']} | {100 * above[len(above) // 2]:.2g} % | {100 * above[-1]:.3g} % | {one['seconds']:.3g} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", help="the table; standard output if it is left out")
+    parser.add_argument("--venvs", help="where the virtual environments are made (default: a temporary folder)")
+    parser.add_argument("--opake-python", default=sys.executable, help="the Python that opake runs on")
+    parser.add_argument("--ours", help="answers that were written before, in place of running `go run ./ours`")
+    parser.add_argument("--worker", choices=sorted(PEERS), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.worker:
+        return worker(args.worker)
+    if args.ours:
+        with open(args.ours) as f:
+            ours = json.load(f)
+    else:
+        ours = json.loads(subprocess.run(["go", "run", "./ours"], cwd=HERE, check=True, capture_output=True, text=True).stdout)
+    rows = [{key: row[key] for key in ("q", "k", "sigma", "t", "delta")} for row in ours["rows"]]
+    answered, versions = {}, {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for peer in PEERS:
+            print(f"{peer} ...", file=sys.stderr, flush=True)
+            interpreter = args.opake_python if peer == "opake" else sys.executable
+            answered[peer], text = run_peer(peer, interpreter, args.venvs or temporary, rows)
+            versions[peer] = text if answered[peer] else f"absent: {text}"
+    text = table(ours, answered, versions)
+    if args.out:
+        with open(args.out, "w") as f:
+            f.write(text)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()
