@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/crash"
 )
@@ -112,14 +113,31 @@ func files(t *testing.T, patterns string) map[string]string {
 func verifyLedgers(t *testing.T, pattern string) (entries, commits int64) {
 	t.Helper()
 	for path := range files(t, pattern) {
-		f, known, err := shell.OpenLedgerFile(path)
+		s, err := verifyLedger(path)
 		require.NoError(t, err)
-		s, err := ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
 		entries, commits = entries+s.Entries, commits+s.Commits
 	}
 	return entries, commits
+}
+
+// verifyLedger verifies one ledger, and its head. A file without a byte of which nothing
+// else tells is that of a process which was killed between making it and its first line:
+// it has no entries. With a head it is a ledger that was cut off.
+func verifyLedger(path string) (ledger.Summary, error) {
+	f, known, err := shell.OpenLedgerFile(path)
+	if err != nil {
+		return ledger.Summary{}, err
+	}
+	defer f.Close()
+	is, err := f.Stat()
+	if err != nil {
+		return ledger.Summary{}, err
+	}
+	_, noID := os.Stat(release.IDFile(path))
+	if is.Size() == 0 && known.Beside == (ledger.Head{}) && noID != nil {
+		return ledger.Summary{}, nil
+	}
+	return ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
 }
 
 var errCrashed = errors.New("crashed")
@@ -273,6 +291,54 @@ func TestKilledReleases(t *testing.T) {
 			}
 			t.Logf("%d of %d processes killed before their end", kills, tries)
 			require.Positive(t, kills, "the test has become too tame")
+		})
+	}
+}
+
+// TestALedgerThatNeverBegan: a process that is killed between making the file of a ledger
+// and its first line leaves an empty file. The command goes on from there, beside what was
+// released under other ledgers; but not where a head tells that the file had lines.
+func TestALedgerThatNeverBegan(t *testing.T) {
+	for _, c := range releasingCommands() {
+		t.Run(c.name, func(t *testing.T) {
+			preparedFolder(t)
+			before := 1 // ledgers, of which the last is empty
+			if c.name == "compare" {
+				before = 2 // the first has charged what is released
+			}
+			crashAt(t, c.args(0), "key", before, true)
+			left, books := files(t, c.out(0)), files(t, c.book(0))
+			require.Len(t, left, before-1)
+			require.Len(t, books, before)
+			empty := ""
+			for path := range books {
+				if s, err := verifyLedger(path); err == nil && s.Entries == 0 {
+					empty = path
+				}
+			}
+			require.NoError(t, os.Truncate(empty, 0))
+			_, err := verifyLedger(empty)
+			require.ErrorIs(t, err, ledger.ErrCorrupt)
+			code, said := command(t.Context(), c.args(0))
+			require.Equal(t, shell.ExitCheckFailed, code, said)
+
+			beside, err := filepath.Glob(empty + ".*") // made after the first line: head, id, key
+			require.NoError(t, err)
+			for _, path := range beside {
+				require.NoError(t, os.Remove(path))
+			}
+			verifyLedgers(t, c.book(0))
+			code, said = command(t.Context(), c.args(0))
+			require.Equal(t, shell.ExitDone, code, said)
+			now := files(t, c.out(0))
+			require.NotEmpty(t, now)
+			for path, text := range left {
+				require.Equal(t, text, now[path])
+			}
+			entries, commits := verifyLedgers(t, c.book(0))
+			require.Positive(t, entries)
+			require.Equal(t, entries, commits)
+			noLitter(t)
 		})
 	}
 }
