@@ -2,12 +2,14 @@ package recipe
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/features"
 )
 
@@ -72,4 +74,26 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 	require.Equal(t, 0, want.Test)
 	require.Equal(t, want, of(237))
 	require.Equal(t, want, of(180))
+}
+
+// TestADeclaredNumberDividesSums: an update is the sum over the expected size of a batch, by
+// the declared number. By the number in the data it would tell that number.
+func TestADeclaredNumberDividesSums(t *testing.T) {
+	task := strokes(t, 240, 40)
+	parameters := func(records int) []float32 {
+		c := config(t, task)
+		c.Records = records
+		r := Recipe{Features: features.NamePixels, Model: Linear, Train: dpsgd.Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: 64}}
+		c.Plans = []Plan{{Recipe: r, NoiseMultiplier: 0.01}} // against a sum of 240 records
+		_, err := Run(t.Context(), c)
+		require.NoError(t, err)
+		m, err := OpenModel(filepath.Join(c.Dir, "models", c.Plans[0].name()+"-run-0.model"))
+		require.NoError(t, err)
+		return m.network.Parameters()
+	}
+	one, half := parameters(240), parameters(480)
+	for i, v := range one {
+		require.InDelta(t, v/2, half[i], 0.01)
+	}
+	require.Greater(t, slices.Max(one), float32(1))
 }
