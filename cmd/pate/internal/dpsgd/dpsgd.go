@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -138,21 +137,18 @@ relation add_remove: DP-SGD is accounted for that alone.
 
 // check refuses flags that do not go together, and returns the epsilons.
 func (f *dpsgdFlags) check(cmd *cobra.Command) ([]float64, error) {
-	var targets []float64
-	for _, word := range strings.FieldsFunc(f.epsilon, func(r rune) bool { return r == ',' }) {
-		x, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
-		if err != nil || !(x > 0 && x <= math.MaxFloat64) {
-			return nil, fmt.Errorf("--epsilon %s: must be finite numbers above 0", word)
-		}
-		targets = append(targets, x)
-	}
 	given := cmd.Flags().Changed
+	var targets []float64
+	if given("epsilon") {
+		var err error
+		if targets, err = shell.Targets(f.epsilon); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.own.check(given); err != nil {
 		return nil, err
 	}
 	switch {
-	case given("epsilon") && len(targets) == 0:
-		return nil, errors.New("--epsilon is empty")
 	case given("noise-multiplier") && !(f.noise > 0 && f.noise <= math.MaxFloat64):
 		return nil, fmt.Errorf("--noise-multiplier %v: must be a finite number above 0", f.noise)
 	case given("spend") && f.ledger == "":
@@ -239,7 +235,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	fresh, budget := false, 0.0
 	if f.ledger != "" {
-		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {
+		if cfg.Shared, fresh, err = f.shared(cmd, g, targets); err != nil {
 			return err
 		}
 		cfg.Delta, budget = cfg.Shared.Account.Delta, cfg.Shared.Account.Epsilon
@@ -281,17 +277,15 @@ func (f *dpsgdFlags) unitWord() string {
 	return "record"
 }
 
-// shared returns the ledger of --ledger.
-func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recipe.Shared, fresh bool, err error) {
+// shared returns the ledger of --ledger, whose budget is the one target if it is new.
+func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals, targets []float64) (shared *recipe.Shared, fresh bool, err error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
 		return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
 	}
 	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
-	if f.epsilon != "" {
-		if made.Epsilon, err = strconv.ParseFloat(f.epsilon, 64); err != nil {
-			return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--epsilon %s: must be a number", f.epsilon))
-		}
+	if len(targets) > 0 {
+		made.Epsilon = targets[0]
 	}
 	file := release.File{Path: f.ledger, New: made, Warn: g.Warn}
 	file.Expect.Epsilon = made.Epsilon
