@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/calibrate"
 	"github.com/pate-go/pate/cmd/pate/internal/check"
 	"github.com/pate-go/pate/cmd/pate/internal/compare"
+	"github.com/pate-go/pate/cmd/pate/internal/counts"
 	"github.com/pate-go/pate/cmd/pate/internal/data"
 	"github.com/pate-go/pate/cmd/pate/internal/dpsgd"
 	"github.com/pate-go/pate/cmd/pate/internal/explain"
@@ -75,7 +76,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(label.New(g))
 	root.AddCommand(dpsgd.New(g), tune.New(g))
 	root.AddCommand(student.New(g), publish.New(g), data.New(g))
-	root.AddCommand(ledgers.New(g), statement.New(g), sql.New(g))
+	root.AddCommand(ledgers.New(g), statement.New(g), counts.New(g), sql.New(g))
 	root.AddCommand(newVersionCommand(g))
 	addTopics(root)
 	g.AddTo(root)

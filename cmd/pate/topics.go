@@ -83,7 +83,8 @@ words. Labels are then written in the same words.
 
 Each of them may be compressed by gzip or Zstandard. That and Parquet are unpacked
 into a temporary file without a name, of 4 GiB at most. pate check says what it
-found, and the command that reads it.
+found, and the command that reads it. pate counts makes counts of any of them, and
+pate sql prints the SQL that makes them of a table in a database.
 
 What is saved otherwise (probabilities, a row for each vote, Arrow and Feather, an
 index column, objects, np.savetxt's blanks) is refused with the line of Python that

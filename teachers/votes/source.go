@@ -284,39 +284,42 @@ func (s *Source) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // before must then not be used.
 func (s *Source) Histograms(ctx context.Context) iter.Seq2[Ballot, error] {
 	return func(yield func(Ballot, error) bool) {
-		counts := make([]int, s.classes)
-		give := func(query int) error {
+		err := s.eachCount(ctx, func(query int, counts []int) error {
 			h, err := aggregate.NewHistogram(counts)
 			if err == nil && !yield(Ballot{query, h}, nil) {
 				err = errStopped
 			}
 			return err
-		}
-		var err error
-		switch {
-		case s.opt.Counts:
-			err = eachRow(ctx, s, s.from, s.to, func(query int, row []int32) error {
-				for class, n := range row {
-					counts[class] = int(n)
-				}
-				return give(query)
-			})
-		case s.narrow():
-			var t tally
-			err = eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
-				t.count(counts, row)
-				return give(query)
-			})
-		default:
-			err = eachRow(ctx, s, s.from, s.to, func(query int, row []int16) error {
-				countWide(counts, row)
-				return give(query)
-			})
-		}
+		})
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(Ballot{}, err)
 		}
 	}
+}
+
+// eachCount visits the counts of the chosen queries in ascending order. The next visit
+// overwrites them.
+func (s *Source) eachCount(ctx context.Context, visit func(query int, counts []int) error) error {
+	counts := make([]int, s.classes)
+	switch {
+	case s.opt.Counts:
+		return eachRow(ctx, s, s.from, s.to, func(query int, row []int32) error {
+			for class, n := range row {
+				counts[class] = int(n)
+			}
+			return visit(query, counts)
+		})
+	case s.narrow():
+		var t tally
+		return eachRow(ctx, s, s.from, s.to, func(query int, row []byte) error {
+			t.count(counts, row)
+			return visit(query, counts)
+		})
+	}
+	return eachRow(ctx, s, s.from, s.to, func(query int, row []int16) error {
+		countWide(counts, row)
+		return visit(query, counts)
+	})
 }
 
 var errStopped = errors.New("stopped")

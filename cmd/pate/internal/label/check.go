@@ -3,13 +3,10 @@ package label
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -42,7 +39,7 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []str
 // for it where the file does not show it or may be transposed.
 func (f *labelFlags) checkTeachers(cmd *cobra.Command, g *shell.Globals, args []string, report *votes.Report, source *votes.Source) error {
 	given := cmd.Flags().Changed("teachers") // and opening the votes compared it
-	stated, where, err := statedTeachers(args)
+	stated, where, err := shell.StatedTeachers(args)
 	if err != nil {
 		return shell.FaultError(err, "votes")
 	}
@@ -64,31 +61,4 @@ func (f *labelFlags) checkTeachers(cmd *cobra.Command, g *shell.Globals, args []
 		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries, report.Teachers)
 	}
 	return nil
-}
-
-// statedTeachers returns the number of teachers that a manifest beside the votes states,
-// FILE.manifest.json, as pate train writes it; 0 without one.
-func statedTeachers(args []string) (teachers int, where string, err error) {
-	for _, path := range args {
-		where = path + ".manifest.json"
-		f, err := durable.OpenRegular(where)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, where, err
-		}
-		head, silos, err := manifest.Read(f, func(manifest.SiloInfo, manifest.Hash) error { return nil })
-		f.Close()
-		if err != nil {
-			return 0, where, shell.InputError(fmt.Errorf("%s: %w", where, err), "a manifest beside the votes says how many teachers there are", "restore it, or move it away", "votes")
-		}
-		if head.Teachers == 0 { // each silo is one
-			head.Teachers = len(silos)
-		}
-		if head.Teachers > 0 {
-			return head.Teachers, where, nil
-		}
-	}
-	return 0, "", nil
 }

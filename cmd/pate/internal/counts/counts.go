@@ -1,0 +1,177 @@
+package counts
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// flags are those of pate counts, as they were typed.
+type flags struct {
+	shell.VotesFlags
+	out string
+}
+
+// result is what the command prints: shapes, which are public.
+type result struct {
+	Schema   string `json:"schema"`
+	Queries  int    `json:"queries"`
+	Teachers int    `json:"teachers"`
+	Classes  int    `json:"classes"`
+	Counts   string `json:"counts"`
+}
+
+const schema = "pate.counts/1"
+
+// New returns the command.
+func New(g *shell.Globals) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:   "counts VOTES... --out counts.csv",
+		Short: "Votes files of any size or number to counts",
+		Long: `Count the votes on each query. VOTES is whatever pate label reads: one matrix of
+queries x teachers, or several files or a pattern, each the votes of one teacher;
+CSV, NPY or Parquet, plain or compressed by gzip or Zstandard. The counts, a row for
+each query in order and a column for each class, are what pate label --counts reads
+and what the SQL of pate sql exports, byte for byte.
+
+Memory does not grow with the number of queries. The votes are checked as pate check
+does, because counts no longer show who voted: a vote for no class, a file named
+twice, and teachers who vote alike everywhere are refused, and nothing is written.
+
+Counts are as secret as the votes: the file has mode 0600. By its name it is CSV
+without a header, or NPY of int32. It is wholly there or not there, and a file that
+is something else is not overwritten.`,
+		Example: `  pate counts 'silo-*.npy' --classes 10 --out counts.npy
+  pate counts votes.parquet --class-names flu,gout,cold --out counts.csv
+  pate label counts.csv --counts --teachers 250 --classes 3 --epsilon 2 \
+      --ledger run.jsonl --out labels.csv`,
+		Args: shell.Wants(cobra.MinimumNArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			return append(f.Missing(cmd), shell.Unset(cmd, "out")...)
+		}),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) },
+	}
+	f.AddShape(cmd)
+	cmd.Flags().StringVar(&f.out, "out", "", "file of the counts, .csv or .npy (required)")
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv", "npy")})
+	shell.Without(cmd, "seed", "delta")
+	return cmd
+}
+
+// form returns how the file is written, by its name.
+func (f *flags) form() (votes.CountsForm, error) {
+	switch strings.ToLower(filepath.Ext(f.out)) {
+	case ".csv":
+		return votes.CountsCSV, nil
+	case ".npy":
+		return votes.CountsNPY, nil
+	case "":
+		if f.out == "" {
+			return "", shell.UsageError("votes", errors.New("--out FILE is needed: where the counts go"))
+		}
+	}
+	return "", shell.UsageError("votes", fmt.Errorf("--out %q: must end in .csv or .npy", f.out))
+}
+
+func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
+	form, err := f.form()
+	if err != nil {
+		return err
+	}
+	out := shell.Target{Flag: "--out", Path: f.out, Topic: "votes"}
+	if err := out.CheckDistinct("one of the votes files", shell.ExpandPaths(args)...); err != nil {
+		return err
+	}
+	if err := out.CheckWritable(); err != nil {
+		return err
+	}
+	defer f.Close()
+	ctx := cmd.Context()
+	source, err := f.Open(ctx, args)
+	if err != nil {
+		return err
+	}
+	if err := f.check(ctx, g, cmd, args, source); err != nil {
+		return err
+	}
+	durable.Sweep(f.out, "")
+	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, form) }); err != nil {
+		return shell.FaultError(err, "votes")
+	}
+	r := result{Schema: schema, Queries: source.Queries(), Teachers: source.Teachers(), Classes: source.Classes(), Counts: f.out}
+	if err := r.write(g); err != nil {
+		return err
+	}
+	g.Logf("keep the counts to yourself: they are as secret as the votes")
+	g.Logf("labels of them: %s", f.labelCommand(source))
+	return nil
+}
+
+// check refuses votes whose counts would protect nobody. Counts do not show who voted, so
+// that this is the last time it can be seen.
+func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command, args []string, source *votes.Source) error {
+	report, err := source.Check(ctx)
+	if err != nil {
+		return shell.FaultError(err, "votes")
+	}
+	for _, finding := range report.Findings() {
+		switch finding.Level {
+		case votes.LevelNote:
+			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
+		case votes.LevelFail:
+			return refuse(fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail), "mend what pate check reports; nothing was written")
+		}
+	}
+	stated, where, err := shell.StatedTeachers(args)
+	if err != nil {
+		return shell.FaultError(err, "votes")
+	}
+	confirmed := cmd.Flags().Changed("teachers")
+	switch has := source.Teachers(); {
+	case stated > 0 && has > 0 && stated != has:
+		return refuse(fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
+	case stated == 0 && !confirmed && !source.Counts() && has > source.Total():
+		return refuse(fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, source.Total()), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
+	case has == 0:
+		return shell.UsageError("votes", errors.New("--teachers is needed: counts do not show how many teachers there are"))
+	}
+	return nil
+}
+
+func refuse(what error, fix string) error {
+	return &shell.CommandError{Code: shell.ExitCheckFailed, What: what, Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says", Fix: fix, Topic: "votes"}
+}
+
+// labelCommand returns the command that releases labels of the counts.
+func (f *flags) labelCommand(source *votes.Source) string {
+	classes := fmt.Sprintf("--classes %d", source.Classes())
+	if names := source.ClassNames(); names != nil {
+		var list strings.Builder
+		w := csv.NewWriter(&list)
+		_ = w.Write(names) // a strings.Builder takes everything
+		w.Flush()
+		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
+	}
+	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out), source.Teachers(), classes)
+}
+
+func (r result) write(g *shell.Globals) error {
+	format := g.ParsedFormat()
+	if format == table.JSON {
+		return shell.WriteJSON(g.Stdout, r)
+	}
+	t := table.Table{Header: []string{"queries", "teachers", "classes", "counts"}, Left: []bool{false, false, false, true},
+		Rows: [][]string{{fmt.Sprint(r.Queries), fmt.Sprint(r.Teachers), fmt.Sprint(r.Classes), table.Printable(r.Counts)}}}
+	return t.Write(g.Stdout, format)
+}
