@@ -6,8 +6,8 @@
 //
 //   - [NewPool] learns the public part once: principal directions, and each row's nearest
 //     neighbours among them.
-//   - [Pool.Select] returns the rows worth asking about: the k-means representatives of the
-//     pool.
+//   - [Pool.Select], or [Select] without the rest, returns the rows worth asking about: the
+//     k-means representatives of the pool.
 //   - [Pool.Spread] carries released labels along the neighbour graph (Zhou et al. 2004,
 //     "Learning with local and global consistency").
 //   - [Pool.Fit] trains the student. It spreads the labels and learns from them which

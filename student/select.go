@@ -23,10 +23,54 @@ const (
 // centres were drawn, so that a prefix is spread over the pool as well. Select sees public
 // rows only. The number m must be between 1 and the number of rows.
 func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {
-	if m < 1 || m > p.Len() {
-		return nil, fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, p.Len())
+	return selectRows(ctx, p.z, m, p.config.Progress, rnd)
+}
+
+// Select returns m different rows of x to ask about, in a random order, so that any prefix
+// is of the whole pool. They are chosen as [Pool.Select] does, without the graph of a pool.
+// Of more than [MaxSpread] rows it looks at a random part of that size; questions beyond
+// them are rows at random.
+func Select(ctx context.Context, x Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
+	if err := checkMatrix(x); err != nil {
+		return nil, err
 	}
-	z := p.z
+	if m < 1 || m > x.Rows {
+		return nil, errQuestions(m, x.Rows)
+	}
+	all := rnd.Perm(x.Rows)
+	rows := all[:min(MaxSpread, x.Rows)]
+	if m >= len(rows) { // all of the part, and more at random
+		return all[:m], nil
+	}
+	part := dense.Pick(x, rows)
+	projection, err := newProjection(ctx, part, selectComponents, rnd)
+	if err != nil {
+		return nil, err
+	}
+	z, err := projection.apply(ctx, part)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := selectRows(ctx, z, m, report, rnd)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range chosen {
+		chosen[i] = rows[r]
+	}
+	rnd.Shuffle(m, func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	return chosen, nil
+}
+
+func errQuestions(m, rows int) error {
+	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
+}
+
+// selectRows does the work of Select on projected rows, the leading directions first.
+func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
+	if m < 1 || m > z.Rows {
+		return nil, errQuestions(m, z.Rows)
+	}
 	z.Cols = min(z.Cols, selectComponents)
 	norms := dense.SquaredNorms(z)
 	centres, err := seedCentres(ctx, z, norms, m, rnd)
@@ -35,7 +79,7 @@ func (p *Pool) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error)
 	}
 	cluster, dist := make([]int, z.Rows), make([]float32, z.Rows)
 	for round := 0; ; round++ {
-		p.config.Progress(Progress{Stage: "select", Done: round, Total: lloydRounds})
+		report(Progress{Stage: "select", Done: round, Total: lloydRounds})
 		if err := assign(ctx, cluster, dist, z, norms, centres); err != nil {
 			return nil, err
 		}

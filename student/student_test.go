@@ -149,6 +149,43 @@ func TestSmallPoolsWithFewNoisyLabels(t *testing.T) {
 	}
 }
 
+// Questions are spread over a pool of which nearly all rows are alike, where rows at random
+// would be of the one cluster.
+func TestSelectCoversRareRows(t *testing.T) {
+	const rows, rare = 600, 5
+	r := stream(1)
+	cluster := make([]int, rows)
+	for k := 1; k < 4; k++ {
+		for i := range rare {
+			cluster[100*k+i] = k
+		}
+	}
+	x := matrix(rows, 6, func(i, j int) float64 { return r.NormFloat64()/10 + 5*float64(cluster[i]*(j+1)%4) })
+	of := func(chosen []int) (clusters int) {
+		seen := [4]bool{}
+		for _, row := range chosen {
+			if !seen[cluster[row]] {
+				seen[cluster[row]] = true
+				clusters++
+			}
+		}
+		return clusters
+	}
+	for seed := range uint64(5) {
+		chosen, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
+		require.NoError(t, err)
+		require.Equal(t, 4, of(chosen))
+		again, err := student.Select(t.Context(), x, 8, func(student.Progress) {}, stream(seed))
+		require.NoError(t, err)
+		require.Equal(t, chosen, again)
+		require.Less(t, of(stream(seed).Perm(rows)[:8]), 4)
+	}
+	all, err := student.Select(t.Context(), x, rows, func(student.Progress) {}, stream(1))
+	require.NoError(t, err)
+	slices.Sort(all)
+	require.Len(t, slices.Compact(all), rows)
+}
+
 func TestSelfTrainingBeatsTheLabelsAlone(t *testing.T) {
 	x, y := blobs(400, 30, 4, stream(1))
 	fresh, truth := blobs(800, 30, 4, stream(2))
@@ -256,6 +293,10 @@ func TestBadInputIsRefused(t *testing.T) {
 		"one class":          func() error { _, err := p.Fit(t.Context(), unlabelled(30), 1); return err },
 		"no question":        func() error { _, err := p.Select(t.Context(), 0, stream(1)); return err },
 		"too many questions": func() error { _, err := p.Select(t.Context(), 31, stream(1)); return err },
+		"nothing to ask": func() error {
+			_, err := student.Select(t.Context(), x, 0, func(student.Progress) {}, stream(1))
+			return err
+		},
 		"no learner": func() error {
 			_, err := student.SelfTraining{}.Fit(t.Context(), x, y, 2, stream(1))
 			return err

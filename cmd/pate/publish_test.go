@@ -109,6 +109,7 @@ func TestPublishReleasesLabelsAlone(t *testing.T) {
 			}
 			require.Equal(t, mask(text), mask(got[file]), "%s: %s", name, file)
 		}
+		require.Equal(t, want[filepath.Join("out", "queries.csv")], got[filepath.Join("out", "queries.csv")], name)
 		require.Len(t, got, len(want), name)
 	}
 	require.Positive(t, equal, "no neighbour has the same labels: this shows less than it could")

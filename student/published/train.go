@@ -50,15 +50,11 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	m := &Model{Card: Card{Schema: SchemaModel, Classes: c.Labels.Classes, Rows: c.Schema, Features: featuresOf(c.Schema), Labels: c.Provenance}}
 	m.Labels.Asked, m.Labels.Released, m.Labels.SHA256 = c.Labels.Asked, c.Labels.Released, c.Labels.SHA256
 	m.Labels.Releasable = m.Labels.Releasable && !c.Labels.Seeded
-	extractor, err := features.Named(m.Features, c.Schema.Image)
+	extractor, x, err := extract(ctx, c.Schema, c.Pool)
 	if err != nil {
-		return nil, fmt.Errorf("published: %w", err)
+		return nil, err
 	}
 	m.Extractor, m.Columns = extractor.Name(), columns(extractor, c.Schema)
-	x, err := features.Apply(ctx, dataset.Set{Name: c.Pool.Name, X: c.Pool.X, Image: c.Pool.Image}, extractor, runtime.GOMAXPROCS(0))
-	if err != nil {
-		return nil, fmt.Errorf("published: %w", err)
-	}
 	choice, err := student.Learn(ctx, x, c.Labels.Of, len(c.Labels.Classes), student.LearnerConfig{Images: c.Schema.Image.Rows > 0, Progress: c.Progress}, stream(c.Labels))
 	if err != nil {
 		return nil, fmt.Errorf("published: %w", err)
@@ -76,6 +72,32 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 		return nil, fmt.Errorf("published: %w", err)
 	}
 	return m, nil
+}
+
+// extract makes the features of the rows of a pool.
+func extract(ctx context.Context, s *dataset.Schema, p dataset.Pool) (features.Extractor, student.Matrix, error) {
+	e, err := features.Named(featuresOf(s), s.Image)
+	if err != nil {
+		return nil, student.Matrix{}, fmt.Errorf("published: %w", err)
+	}
+	x, err := features.Apply(ctx, dataset.Set{Name: p.Name, X: p.X, Image: p.Image}, e, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, student.Matrix{}, fmt.Errorf("published: %w", err)
+	}
+	return e, x, nil
+}
+
+// Questions returns n different rows of a pool that a student learns most from when their
+// labels are known, as [student.Select] chooses them. The same public rows give the same
+// questions on machines of one kind.
+func Questions(ctx context.Context, s *dataset.Schema, p dataset.Pool, n int, report func(student.Progress)) ([]int, error) {
+	_, x, err := extract(ctx, s, p)
+	if err != nil {
+		return nil, err
+	}
+	hash := p.Hash()
+	rnd := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(hash[:]), binary.LittleEndian.Uint64(hash[8:])))
+	return student.Select(ctx, x, n, report, rnd)
 }
 
 // stream returns the random numbers of a training, which follow from the labels.

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -67,18 +64,17 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	order := orderOf(trained.Pool.Hash(), trained.Queries)
-	released, err := j.label(ctx, trained, order)
+	released, rows, err := j.label(ctx, trained)
 	if err != nil {
 		return nil, err
 	}
 	r := &report{Schema: schemaPublish, Method: methodPATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
 		Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism, Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	if err := j.tables(trained, order); err != nil {
+	if err := j.tables(trained, rows); err != nil {
 		return nil, err
 	}
 	if released.Answered > 0 {
-		if err := j.student(ctx, trained, order, r); err != nil {
+		if err := j.student(ctx, trained, rows, r); err != nil {
 			return nil, err
 		}
 	}
@@ -107,35 +103,25 @@ func (j *job) mode() os.FileMode {
 	return 0o644
 }
 
-// orderOf returns the rows of the pool in the order in which they are asked: a random one,
-// so that any number of queries covers the pool, and one that public rows alone decide.
-func orderOf(pool [32]byte, n int) []int {
-	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(pool[:]), binary.LittleEndian.Uint64(pool[8:]))).Perm(n)
-}
-
 // read reads the labels that were released, of rows of the pool.
-func (j *job) read(t *teaching.Result, order []int) (published.Labels, error) {
+func (j *job) read(t *teaching.Result, rows []int) (published.Labels, error) {
 	f, err := durable.OpenRegular(j.private(labelsFile))
 	if err != nil {
 		return published.Labels{}, err
 	}
 	defer f.Close()
-	l, err := published.ReadLabels(f, t.Queries, order, nil)
+	l, err := published.ReadLabels(f, t.Queries, rows, nil)
 	l.Classes = t.Classes // the file has their numbers
 	return l, err
 }
 
 // tables writes the labels, and which rows they are of.
-func (j *job) tables(t *teaching.Result, order []int) error {
-	labels, err := j.read(t, order)
+func (j *job) tables(t *teaching.Result, rows []int) error {
+	labels, err := j.read(t, rows)
 	if err != nil {
 		return err
 	}
-	var queries, labelled bytes.Buffer
-	queries.WriteString("query,row\n")
-	for q, row := range order[:labels.Asked] {
-		fmt.Fprintf(&queries, "%d,%d\n", q, row)
-	}
+	var labelled bytes.Buffer
 	if err := labels.Write(&labelled); err != nil {
 		return err
 	}
@@ -146,7 +132,7 @@ func (j *job) tables(t *teaching.Result, order []int) error {
 	for _, file := range []struct {
 		name string
 		text []byte
-	}{{labelsFile, committed}, {queriesFile, queries.Bytes()}, {labelledFile, labelled.Bytes()}} {
+	}{{labelsFile, committed}, {queriesFile, queriesOf(rows[:labels.Asked])}, {labelledFile, labelled.Bytes()}} {
 		if err := durable.WriteBytes(filepath.Join(j.dir, file.name), j.mode(), file.text); err != nil {
 			return err
 		}
@@ -155,8 +141,8 @@ func (j *job) tables(t *teaching.Result, order []int) error {
 }
 
 // student trains and writes the student.
-func (j *job) student(ctx context.Context, t *teaching.Result, order []int, r *report) error {
-	labels, err := j.read(t, order)
+func (j *job) student(ctx context.Context, t *teaching.Result, rows []int, r *report) error {
+	labels, err := j.read(t, rows)
 	if err != nil {
 		return err
 	}
@@ -207,7 +193,7 @@ func (j *job) statement(released string) error {
 // destroySecrets removes what only another run would need. The ledger stays, since what was
 // charged stays spent.
 func (j *job) destroySecrets(t *teaching.Result) error {
-	for _, path := range []string{t.Votes, t.Manifest, j.private("queries.npy"), j.private("teachers")} {
+	for _, path := range []string{t.Votes, t.Manifest, j.private(askedVotes), j.private(askedRows), j.private("teachers")} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}

@@ -2,27 +2,42 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/student/published"
 	"github.com/pate-go/pate/teachers/label"
 	teaching "github.com/pate-go/pate/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// label releases labels of the pool in that order. The votes are those of disjoint shares,
-// since they were made here: teachers that vote alike everywhere have learned the same, and
-// that is not looked at. A check of them would tell of private rows by what it says.
-func (j *job) label(ctx context.Context, t *teaching.Result, order []int) (label.Result, error) {
-	source, err := j.asked(ctx, t, order)
+// Files of the secret folder: the rows that are asked, in this order, and the votes on them.
+const (
+	askedRows  = "queries.csv"
+	askedVotes = "queries.npy"
+)
+
+// label plans how many rows of the pool are asked, chooses them, and releases their labels.
+// It returns the rows. The votes are those of disjoint shares, since they were made here:
+// teachers that vote alike everywhere have learned the same, and that is not looked at. A
+// check of them would tell of private rows by what it says.
+func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []int, error) {
+	source, err := votes.Open(ctx, []string{t.Votes}, votes.Options{Classes: len(t.Classes)})
 	if err != nil {
-		return label.Result{}, err
+		return label.Result{}, nil, err
 	}
 	account := ledger.Config{Unit: t.Unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest}
 	c := label.Config{Ledger: j.private(ledgerFile), Account: account, Out: j.private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn,
@@ -32,28 +47,78 @@ func (j *job) label(ctx context.Context, t *teaching.Result, order []int) (label
 	}
 	j.bar.Update("labels", 0, 1)
 	if c, err = j.plan(ctx, c); err != nil {
-		return label.Result{}, err
+		return label.Result{}, nil, err
+	}
+	rows, err := j.questions(ctx, t, c.Votes.Queries())
+	if err != nil {
+		return label.Result{}, nil, err
+	}
+	if c.Votes, err = j.asked(ctx, t, rows); err != nil {
+		return label.Result{}, nil, err
 	}
 	released, err := label.Run(ctx, c)
 	j.bar.Update("labels", 1, 1)
 	if err == nil {
 		j.say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, shell.FormatUp(released.Claim, false)))
 	}
-	return released, err
+	return released, rows, err
 }
 
-// asked writes the votes in the order of the queries.
-func (j *job) asked(ctx context.Context, t *teaching.Result, order []int) (*votes.Source, error) {
-	path := j.private("queries.npy")
+// questions returns n rows of the pool to ask about: those that public rows alone say a
+// student learns most from. They are written down before they are asked, since another kind
+// of machine could choose others when it carries on.
+func (j *job) questions(ctx context.Context, t *teaching.Result, n int) ([]int, error) {
+	path := j.private(askedRows)
+	durable.Sweep(path, "")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		if rows, ok := readRows(string(text), n, t.Queries); ok {
+			return rows, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	rows, err := published.Questions(ctx, t.Public, t.Pool, n, func(p student.Progress) { j.bar.Update("queries: "+p.Stage, p.Done, p.Total) })
+	if err != nil {
+		return nil, err
+	}
+	return rows, durable.WriteBytes(path, 0o600, queriesOf(rows))
+}
+
+// queriesOf writes which row each query is.
+func queriesOf(rows []int) []byte {
+	text := []byte("query,row\n")
+	for q, row := range rows {
+		text = fmt.Appendf(text, "%d,%d\n", q, row)
+	}
+	return text
+}
+
+// readRows reads n rows of a pool that queriesOf wrote. It is false for anything else: rows
+// that were chosen for another plan, which nothing was charged for.
+func readRows(text string, n, pool int) ([]int, bool) {
+	rows := make([]int, 0, n)
+	for line := range strings.Lines(text) {
+		_, cell, _ := strings.Cut(strings.TrimSpace(line), ",")
+		if row, err := strconv.Atoi(cell); err == nil && row >= 0 && row < pool {
+			rows = append(rows, row)
+		}
+	}
+	return rows, len(rows) == n && string(queriesOf(rows)) == text
+}
+
+// asked writes the votes on the rows that are asked.
+func (j *job) asked(ctx context.Context, t *teaching.Result, rows []int) (*votes.Source, error) {
+	path := j.private(askedVotes)
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {
 		return nil, err
 	}
-	asked, err := votes.New(len(order), t.Teachers, len(t.Classes))
+	asked, err := votes.New(len(rows), t.Teachers, len(t.Classes))
 	if err != nil {
 		return nil, err
 	}
-	for q, row := range order {
+	for q, row := range rows {
 		for teacher := range t.Teachers {
 			if err := asked.Set(q, teacher, all.At(row, teacher)); err != nil {
 				return nil, err

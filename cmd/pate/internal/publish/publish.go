@@ -62,7 +62,7 @@ What is in DIR may be published, but for DIR/private:
   ledger.jsonl    what was charged; see pate ledger verify
   private/        secrets: votes, keys, the ledger that is charged
 
-Queries are rows of PUBLIC in a random order that public rows alone decide.
+Queries are rows of PUBLIC that are spread over it, as public rows alone decide.
 Mechanism, noise and their number are planned from public numbers, as pate
 label does; a budget that carries no labels that are right often enough is
 refused before anything is charged.
