@@ -19,9 +19,10 @@ import (
 // checkpointMagic opens a checkpoint file. After it come eight bytes each for the steps
 // done, the counts of Diagnostics, the clip norm, the optimiser's steps and the number of
 // the reservation in its ledger. Then come the parameters as float32, and the optimiser's
-// state and the average of iterates as float64. All are little-endian. A seal under the
-// run's key ends the file. Sampling and noise need no state: they are functions of the key
-// and the step.
+// state and the average of iterates as float64, and the correlated noise of the last steps,
+// if noise is correlated, as int64. All are little-endian. A seal under the run's key ends
+// the file. Sampling and other noise need no state: they are functions of the key and the
+// step.
 const (
 	checkpointMagic  = "pate dpsgd checkpoint 2\n"
 	checkpointMagic1 = "pate dpsgd checkpoint 1\n"
@@ -61,6 +62,9 @@ func (t *trainer) save() error {
 	for _, doubles := range [][]float64{state.First, state.Second, t.average} {
 		b = sealed.Append(b, doubles)
 	}
+	for _, v := range t.release.banded.state() {
+		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	}
 	seal, err := t.seal(b)
 	if err != nil {
 		return err
@@ -94,8 +98,8 @@ func (t *trainer) resume() error {
 // read restores the state from a checkpoint. It accepts only the size that this run's
 // checkpoints have.
 func (t *trainer) read(r io.Reader) error {
-	state := t.optimizer.State()
-	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters()) + 8*(len(state.First)+len(state.Second)+len(t.average))
+	state, correlated := t.optimizer.State(), t.release.banded.state()
+	size := len(checkpointMagic) + 8*checkpointWords + 4*len(t.model.Parameters()) + 8*(len(state.First)+len(state.Second)+len(t.average)+len(correlated))
 	empty, err := t.seal(nil)
 	if err != nil {
 		return err
@@ -132,6 +136,9 @@ func (t *trainer) read(r io.Reader) error {
 	parameters := sealed.Numbers[float32](f, len(t.model.Parameters()))
 	state = optim.State{Steps: steps, First: sealed.Numbers[float64](f, len(state.First)), Second: sealed.Numbers[float64](f, len(state.Second))}
 	average := sealed.Numbers[float64](f, len(t.average))
+	for i := range correlated {
+		correlated[i] = int64(f.Uint(8))
+	}
 	if err := f.End(); err != nil {
 		return fmt.Errorf("%w: %w", ErrCheckpoint, err)
 	}
@@ -140,6 +147,7 @@ func (t *trainer) read(r io.Reader) error {
 	}
 	copy(t.model.Parameters(), parameters)
 	copy(t.average, average)
+	t.release.banded.restore(correlated)
 	t.done, t.counts = done, counts
 	if t.cfg.Clipping.Adaptive.on() {
 		t.clip = FlatClip(clip)

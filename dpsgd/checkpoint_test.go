@@ -19,6 +19,9 @@ import (
 // ends with one charge.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	goesOn(t, usual)
+	turns := usual
+	turns.Sampling = cycle(5)
+	goesOn(t, turns)
 	for _, s := range []Sampling{allocation(6, 2), bins(6)} { // checkpoints fall within epochs
 		cfg := usual
 		cfg.SamplingProbability, cfg.Sampling = 0, s

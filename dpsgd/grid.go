@@ -62,6 +62,16 @@ import (
 // step but for a factor. Shifts may depend on earlier outputs: the last step is replaced
 // first, and by the largest shift, which by the continuous case is the worst for any A and B.
 //
+// Correlated noise. A record that is drawn in a step moves the integers y of that step and of
+// the bands - 1 behind it: by the column of C times the vector by which it moves the sum, of
+// norm at most that of the vector as the column's norm is at most one, and by less than one
+// in every coordinate of these steps, as they are rounded down, a norm below sqrt(bands P).
+// Its next step is a whole turn later, so the blocks of steps that it may move have none in
+// common, and each is a sampled release of bands P coordinates that come one after another.
+// Others' contributions, and so the rounding, may depend on the coordinates before; the bound
+// on the norm holds along every path, and a shift that depends on the coordinates before is
+// a bijection of the lattice. So the last coordinate is replaced first, as above.
+//
 // Sigma has the same size for all clip norms, because the unit follows the norm. So one
 // sampler serves a run whose clip norm moves.
 type grid struct {
@@ -98,8 +108,9 @@ const (
 	unit24                   = 0x1p-24
 )
 
-// newGrid returns the grid for a sum of contributions of norm clip.
-func newGrid(noiseMultiplier, clip float64, parameters, records int) (grid, error) {
+// newGrid returns the grid for a sum of contributions of norm clip, which is rounded down in
+// the releases of so many steps, floors, where noise is correlated: see banded.
+func newGrid(noiseMultiplier, clip float64, parameters, records, floors int) (grid, error) {
 	const (
 		gamma = 64 * unit24 / (1 - 64*unit24)
 		slack = 1 + 0x1p-40 // rounding of this computation itself
@@ -112,6 +123,9 @@ func newGrid(noiseMultiplier, clip float64, parameters, records int) (grid, erro
 	const one = 1 + 0x1p-20
 	norms := [2]float64{one * (1 + 2*gamma*limit), one * (1 + gamma*limit)}
 	roundings := [2]float64{pieces * root, (pieces + limit + 1) / 2 * root}
+	for i := range roundings {
+		roundings[i] += math.Sqrt(float64(floors)) * root
+	}
 	var g grid
 	for bits := minGridBits; g.perUnit == 0; bits++ {
 		g.sigma = math.Ldexp(1, bits)

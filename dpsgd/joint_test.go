@@ -183,7 +183,7 @@ func TestSmallWorldsOfGroupClipping(t *testing.T) {
 	require.Greater(t, ratio, 0.98)
 
 	oneNormOnly := func(r *release, total []int64) [2]float64 {
-		g, err := newGrid(z, 0.3, 2, r.records)
+		g, err := newGrid(z, 0.3, 2, r.records, 0)
 		require.NoError(t, err)
 		scale := g.perUnit / r.grid.perUnit / g.sigma
 		return [2]float64{float64(total[0]) * scale, float64(total[1]) * scale}

@@ -53,7 +53,7 @@ func TestGridCoversEveryCase(t *testing.T) {
 		z := math.Exp2(rapid.Float64Range(-8, 12).Draw(t, "log2 noise multiplier"))
 		clip := math.Exp2(rapid.Float64Range(-30, 30).Draw(t, "log2 clip"))
 		parameters := rapid.SampledFrom([]int{1, 10, 1000, 1 << 16, 1<<16 + 1, 1 << 20}).Draw(t, "parameters")
-		g, err := newGrid(z, clip, parameters, 1000)
+		g, err := newGrid(z, clip, parameters, 1000, 0)
 		if err != nil {
 			t.Skip("too much or too little noise")
 		}

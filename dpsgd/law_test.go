@@ -128,7 +128,7 @@ func sampledGaussian(q, multiplier float64, order int) float64 {
 func TestSmallWorlds(t *testing.T) {
 	const q, clip = 0.25, 0.3
 	for _, multiplier := range []float64{0.6, 1, 4} {
-		g, err := newGrid(multiplier, clip, 1, 3)
+		g, err := newGrid(multiplier, clip, 1, 3, 0)
 		require.NoError(t, err)
 		with := mixture{weights: []float64{1 - q, q}, means: []float64{0, 1}, sigma: multiplier}.density()
 		bare := mixture{weights: []float64{1}, means: []float64{0}, sigma: multiplier}.density()

@@ -25,9 +25,10 @@ type release struct {
 	scale float64  // of noise: grid.sigma, or the scale of Laplace noise
 	units int64    // of the grid, for one record in the count; see setting
 
-	batch *batcher
-	sum   *summer
-	total []int64 // the sum, then sum plus noise, in units; the count is last
+	batch  *batcher
+	sum    *summer
+	banded *banded // nil where the noise of steps is independent
+	total  []int64 // the sum, then sum plus noise, in units; the count is last
 
 	scratch []*scratch // of goroutines
 }
@@ -92,6 +93,7 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 		}
 		r.total = make([]int64, n)
 		r.scratch = make([]*scratch, spansOf(n))
+		r.banded = newBanded(s.sampling.bands(), r.parameters)
 	}
 	r.sum = newSummer(model, data, private, workers)
 	return r, r.set(s)
@@ -106,7 +108,7 @@ func (r *release) set(s setting) error {
 	if s.noiseMultiplier == 0 {
 		return nil
 	}
-	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.sum.data.Records())
+	g, err := newGrid(s.noiseMultiplier, s.clip.Norm(), r.parameters, r.sum.data.Records(), r.floors())
 	if err != nil {
 		return err
 	}
@@ -119,6 +121,14 @@ func (r *release) set(s setting) error {
 	}
 	r.grid = g
 	return r.setNoise(s)
+}
+
+// floors returns in how many releases a contribution is rounded down once more.
+func (r *release) floors() int {
+	if r.banded == nil {
+		return 0
+	}
+	return len(r.banded.noise)
 }
 
 // setNoise prepares the sampler, unless the sampler of the last step has the same scale.
@@ -149,10 +159,17 @@ func (r *release) setNoise(s setting) error {
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
-	if err == nil && r.noise != nil {
-		r.addNoise(step)
+	if err != nil || r.noise == nil {
+		return tally, err
 	}
-	return tally, err
+	if r.banded == nil {
+		r.addNoise(step)
+		return tally, nil
+	}
+	spans(r.workers, r.parameters, func(_, _, low, high int) { r.banded.before(r.total[low:high], low, int(step)) })
+	r.addNoise(step)
+	spans(r.workers, r.parameters, func(_, _, low, high int) { r.banded.after(r.total[low:high], low, int(step)) })
+	return tally, nil
 }
 
 // sumBatch sets total to the sum, and the count, of the batch.

@@ -21,10 +21,17 @@ const (
 	// BallsInBins puts every record in one of EpochSteps batches, a uniformly random choice,
 	// once and for all: in each epoch the same batches come in the same order.
 	BallsInBins Scheme = "balls-in-bins"
+	// Cyclic gives every record one of Bands turns, a uniformly random choice, once and for
+	// all. At every step those whose turn it is join the batch by a coin of their own, and
+	// turns come in the same order again and again. Noise is then correlated over Bands
+	// steps, so that part of what a step adds is taken off in later ones: see
+	// [BandedCoefficients]. This is banded matrix factorisation, BandMF (Choquette-Choo et
+	// al. 2023).
+	Cyclic Scheme = "cyclic"
 )
 
 // Schemes returns all schemes, the default first.
-func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins} }
+func Schemes() []Scheme { return []Scheme{Poisson, Allocation, BallsInBins, Cyclic} }
 
 // Sampling says how batches are drawn. It is data, fixed before the run, and it alone decides
 // both what [Train] draws and what [Config.Event] charges. Its zero value is Poisson
@@ -38,6 +45,10 @@ type Sampling struct {
 	// PerEpoch is the number of steps of an epoch that a record is in, for Allocation, from 1
 	// to EpochSteps. The default is 1.
 	PerEpoch int
+	// Bands is the number of turns, and of bands of the noise, for Cyclic: from 1 to the
+	// steps of the run. A record joins a batch when it is its turn with probability Bands
+	// times SamplingProbability, at most 1. With one band it is Poisson sampling.
+	Bands int
 }
 
 // EpochError is returned for steps that are not a whole number of epochs: no event stands
@@ -63,6 +74,13 @@ func (s Sampling) epochs() bool { return s.Scheme == Allocation || s.Scheme == B
 // perEpoch returns the number of steps of an epoch that a record is in.
 func (s Sampling) perEpoch() int { return max(1, s.PerEpoch) }
 
+// inTurn returns the probability that a record joins a batch when it is its turn, for
+// batches that it joins with probability q. It is what is drawn and what is charged.
+func (s Sampling) inTurn(q float64) float64 { return math.Min(1, float64(s.Bands)*q) }
+
+// bands returns the number of steps over which noise is correlated; 1 is not at all.
+func (s Sampling) bands() int { return max(1, s.Bands) }
+
 // probability returns the probability that a record is in a step of the phase.
 func (s Sampling) probability(p Phase) float64 {
 	if s.epochs() {
@@ -78,6 +96,16 @@ func (c Config) Probability() float64 { return c.Sampling.probability(c.phases()
 // event returns the event of the first steps of a phase with this noise. An epoch that has
 // begun is charged as a whole.
 func (s Sampling) event(p Phase, steps int, noise accountant.Event) accountant.Event {
+	if s.Scheme == Cyclic {
+		e := accountant.BandedMatrix{Bands: int64(s.Bands), Steps: int64(max(steps, s.Bands)), Probability: s.inTurn(p.SamplingProbability)}
+		if g, ok := noise.(accountant.Gaussian); ok {
+			e.NoiseMultiplier = g.NoiseMultiplier
+		}
+		if steps == 0 {
+			return accountant.Repeated{Event: e}
+		}
+		return e
+	}
 	if !s.epochs() {
 		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: p.SamplingProbability, Event: noise}, Count: int64(steps)}
 	}
@@ -94,10 +122,16 @@ func (s Sampling) event(p Phase, steps int, noise accountant.Event) accountant.E
 
 // validate returns an error for what does not suit the other fields of a Config.
 func (s Sampling) validate(c Config) error {
+	if s.Scheme == Cyclic {
+		return s.validateCyclic(c)
+	}
+	if s.Bands != 0 {
+		return fmt.Errorf("dpsgd: Config.Sampling.Bands is for %q", Cyclic)
+	}
 	if !s.epochs() {
 		switch {
 		case s.Scheme != "" && s.Scheme != Poisson:
-			return fmt.Errorf("dpsgd: Config.Sampling.Scheme %q is unknown, must be %q, %q or %q", s.Scheme, Poisson, Allocation, BallsInBins)
+			return fmt.Errorf("dpsgd: Config.Sampling.Scheme %q is unknown, must be one of %q", s.Scheme, Schemes())
 		case s.EpochSteps != 0 || s.PerEpoch != 0:
 			return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
 		}
@@ -114,6 +148,31 @@ func (s Sampling) validate(c Config) error {
 		return fmt.Errorf("dpsgd: Config.Sampling.PerEpoch is for %q", Allocation)
 	case s.Scheme == BallsInBins && len(c.Phases) > 1:
 		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since all epochs have the same batches", BallsInBins)
+	case c.Laplace:
+		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
+	case c.Distances.Observe != nil:
+		return fmt.Errorf("dpsgd: Config.Distances needs Poisson sampling: not with Config.Sampling %q", s.Scheme)
+	}
+	return nil
+}
+
+// validateCyclic refuses what the event does not cover: one matrix and one clip norm are
+// for all steps.
+func (s Sampling) validateCyclic(c Config) error {
+	if err := within("Config.Sampling.Bands", float64(s.Bands), 1, math.Max(1, float64(c.TotalSteps()))); err != nil {
+		return err
+	}
+	const slack = 1 + 0x1p-40 // of a probability that was divided by the bands
+	most := float64(s.Bands) * c.phases()[0].SamplingProbability
+	switch {
+	case s.EpochSteps != 0 || s.PerEpoch != 0:
+		return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
+	case len(c.Phases) > 1:
+		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since noise is correlated over the steps", Cyclic)
+	case most > slack:
+		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: a batch comes from one of the parts", most)
+	case c.Clipping.Adaptive.on():
+		return fmt.Errorf("dpsgd: Config.Clipping.Adaptive: the noise of %q is for one clip norm in all steps", Cyclic)
 	case c.Laplace:
 		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
 	case c.Distances.Observe != nil:

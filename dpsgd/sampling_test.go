@@ -286,7 +286,7 @@ func TestSmallWorldsOfEpochs(t *testing.T) {
 	const clip = 0.3
 	for _, multiplier := range []float64{0.8, 2} {
 		for epochs := 1; epochs <= 2; epochs++ {
-			g, err := newGrid(multiplier, clip, 1, 3)
+			g, err := newGrid(multiplier, clip, 1, 3, 0)
 			require.NoError(t, err)
 			cfg := Config{Steps: 2 * epochs, NoiseMultiplier: multiplier, ClipNorm: clip, LearningRate: 1, Sampling: bins(2)}
 			if epochs == 1 {

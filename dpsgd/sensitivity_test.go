@@ -131,7 +131,7 @@ func worst(t *testing.T, worlds int, wrap func(*Softmax) Model, sigma func(noise
 		model, data, blocks := world(rnd)
 		clip := []float64{1e-3, 0.1, 1, 30}[rnd.IntN(4)]
 		multiplier := []float64{0.5, 4, 50}[rnd.IntN(3)]
-		g, err := newGrid(multiplier, clip, len(model.parameters), data.X.Rows)
+		g, err := newGrid(multiplier, clip, len(model.parameters), data.X.Rows, 0)
 		require.NoError(t, err)
 		whole := sumOf(t, wrap(model), data, FlatClip(clip), g.perUnit, blocks)
 		for range 8 {
@@ -220,7 +220,7 @@ func TestRowByRowBlocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 1))
 	for range 5 {
 		model, data, _ := world(rnd)
-		g, err := newGrid(4, 1, len(model.parameters), data.X.Rows)
+		g, err := newGrid(4, 1, len(model.parameters), data.X.Rows, 0)
 		require.NoError(t, err)
 		var all []int
 		total := make([]int64, len(model.parameters))
@@ -240,7 +240,7 @@ func TestGrid(t *testing.T) {
 		for _, clip := range []float64{0x1p-40, 0.1, 1, 0x1p40} {
 			for _, parameters := range []int{1, 23050, 1e6} {
 				name := fmt.Sprint(multiplier, clip, parameters)
-				g, err := newGrid(multiplier, clip, parameters, 60000)
+				g, err := newGrid(multiplier, clip, parameters, 60000, 0)
 				require.NoError(t, err, name)
 				require.GreaterOrEqual(t, g.sigma, 0x1p32, name)
 				require.LessOrEqual(t, g.sigma, 0x1p40, name)
@@ -261,19 +261,19 @@ func TestGrid(t *testing.T) {
 			}
 		}
 	}
-	_, err := newGrid(0x1p-10, 1, 10, 1<<40)
+	_, err := newGrid(0x1p-10, 1, 10, 1<<40, 0)
 	require.ErrorContains(t, err, "NoiseMultiplier")
-	_, err = newGrid(0x1p20, 1, 1e9, 10)
+	_, err = newGrid(0x1p20, 1, 1e9, 10, 0)
 	require.ErrorContains(t, err, "NoiseMultiplier")
 }
 
 // TestTheNoiseDoesNotDependOnTheClipNorm checks that the noise has one size for every clip
 // norm, so that a run whose clip norm moves needs one sampler.
 func TestTheNoiseDoesNotDependOnTheClipNorm(t *testing.T) {
-	first, err := newGrid(3, 1, 1000, 100)
+	first, err := newGrid(3, 1, 1000, 100, 0)
 	require.NoError(t, err)
 	for _, clip := range []float64{0x1p-40, 0.77, 123, 0x1p40} {
-		g, err := newGrid(3, clip, 1000, 100)
+		g, err := newGrid(3, clip, 1000, 100, 0)
 		require.NoError(t, err)
 		require.Equal(t, first.sigma, g.sigma)
 	}

@@ -36,7 +36,7 @@ func rowByRow(d Data) Data {
 // in one unit, over the claim for one record, and checks hockey-stick divergences where it
 // is no control.
 func farthest(t *testing.T, worlds [][][]float32, q, clip, multiplier float64, as func(Data) Data, control bool) (ratio float64) {
-	g, err := newGrid(multiplier, clip, 1, 8)
+	g, err := newGrid(multiplier, clip, 1, 8, 0)
 	require.NoError(t, err)
 	with := mixture{weights: []float64{1 - q, q}, means: []float64{0, 1}, sigma: multiplier}.density()
 	bare := mixture{weights: []float64{1}, means: []float64{0}, sigma: multiplier}.density()
@@ -128,7 +128,7 @@ func TestUnitsDifferByAtMostTheSensitivity(t *testing.T) {
 			softmax, data, _ := world(rnd)
 			data = inUnits(rnd, data)
 			model, clip, multiplier := of(softmax), []float64{1e-3, 1, 30}[rnd.IntN(3)], []float64{0.5, 50}[rnd.IntN(2)]
-			g, err := newGrid(multiplier, clip, len(softmax.parameters), data.Records())
+			g, err := newGrid(multiplier, clip, len(softmax.parameters), data.Records(), 0)
 			require.NoError(t, err)
 			blocks := dealtUnits(rnd, data.Records(), 1+rnd.IntN(3))
 			whole := sumOf(t, model, data, FlatClip(clip), g.perUnit, blocks)

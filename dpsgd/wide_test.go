@@ -77,7 +77,7 @@ func TestNeighboursOfLargeModels(t *testing.T) {
 			rows = append(rows, i)
 		}
 		const clip, multiplier = 0.7, 2
-		g, err := newGrid(multiplier, clip, len(m.parameters), size)
+		g, err := newGrid(multiplier, clip, len(m.parameters), size, 0)
 		require.NoError(t, err)
 		whole := sumOf(t, m, data, FlatClip(clip), g.perUnit, [][]int{rows})
 		smaller, moved := without(data, [][]int{rows}, rnd.IntN(size))
