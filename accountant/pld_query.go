@@ -214,8 +214,7 @@ func (q *query) cost(gap, depth float64) float64 {
 				if n == 0 {
 					n = float64(parts[i].count)
 				}
-				a, _, _ := parts[i].roughLaw.moments(l)
-				sum += n * a
+				sum += n * parts[i].roughLaw.cumulant(l)
 			}
 			return sum
 		}

@@ -71,18 +71,24 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 	return func(counts []int64, label int) float64 {
 		own := counts[label]
 		from := max(own, slices.Max(counts)) - noise.Reach
+		var block [256]float64 // products of as many x
 		sum := 0.0
-		for x := from; x <= own+noise.Reach; x += stride {
-			product := noise.At(x - own)
+		for end := own + noise.Reach; from <= end; from += int64(len(block)) * stride {
+			products := block[:min((end-from)/stride+1, int64(len(block)))]
+			for i := range products {
+				products[i] = noise.At(from + int64(i)*stride - own)
+			}
 			for j, n := range counts {
 				switch {
 				case j < label:
-					product *= noise.AtMost(x - 1 - n)
+					noise.TimesAtMost(products, from-1-n, stride)
 				case j > label:
-					product *= noise.AtMost(x - n)
+					noise.TimesAtMost(products, from-n, stride)
 				}
 			}
-			sum += product
+			for _, p := range products {
+				sum += p
+			}
 		}
 		return math.Min(1, sum*float64(stride))
 	}

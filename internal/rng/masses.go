@@ -35,6 +35,21 @@ func (t Masses) AtMost(m int64) float64 {
 	return t.below[m+t.Reach]
 }
 
+// TimesAtMost multiplies the i-th product by P[Z <= m + i stride], stride > 0.
+func (t Masses) TimesAtMost(products []float64, m, stride int64) {
+	for i := range products {
+		switch {
+		case m < -t.Reach:
+			products[i] = 0
+		case m >= t.Reach:
+			return // the rest is multiplied by 1
+		default:
+			products[i] *= t.below[m+t.Reach]
+		}
+		m += stride
+	}
+}
+
 // OneSided returns the law under the condition that Z is not negative.
 func (t Masses) OneSided() Masses {
 	from := t.AtMost(-1)

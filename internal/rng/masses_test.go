@@ -1,0 +1,24 @@
+package rng
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTimesAtMost(t *testing.T) {
+	noise, err := NewDiscreteGaussian(3)
+	require.NoError(t, err)
+	masses := NewMasses(noise.LogProb, 20)
+	for _, stride := range []int64{1, 3} {
+		for from := int64(-50); from < 40; from++ {
+			products, want := make([]float64, 30), make([]float64, 30)
+			for i := range products {
+				products[i] = 1 / float64(i+1)
+				want[i] = products[i] * masses.AtMost(from+int64(i)*stride)
+			}
+			masses.TimesAtMost(products, from, stride)
+			require.Equal(t, want, products, "from %d by %d", from, stride)
+		}
+	}
+}
