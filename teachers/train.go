@@ -47,20 +47,20 @@ var ErrNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.C
 
 // TrainPart trains the teachers t with t mod parts = part, for a machine that shares the
 // checkpoint folder with others, and keeps their votes there. When all parts are done, or
-// some are, [Train] with the same arguments takes their votes over and trains the rest.
-func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) error {
+// some are, [Train] with the same arguments takes their votes over and trains the rest. It
+// returns their votes too, in a matrix where all other teachers abstain.
+func TrainPart(ctx context.Context, cfg Config, part, parts int, private Dataset, share []int, queries Matrix) (*votes.Matrix, error) {
 	switch {
 	case parts < 1 || part < 0 || part >= parts || parts > cfg.Teachers:
-		return fmt.Errorf("teachers: part %d of %d, of %d teachers", part, parts, cfg.Teachers)
+		return nil, fmt.Errorf("teachers: part %d of %d, of %d teachers", part, parts, cfg.Teachers)
 	case cfg.Checkpoint == "":
-		return ErrNoCheckpoint
+		return nil, ErrNoCheckpoint
 	}
 	e, err := newEnsemble(cfg, part, parts, private, share, queries)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = e.run(ctx)
-	return err
+	return e.run(ctx)
 }
 
 // Train fits one teacher on each share and returns the votes of all teachers on the

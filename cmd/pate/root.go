@@ -70,7 +70,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.SetVersionTemplate("pate {{.Version}}\n")
 	root.AddCommand(compare.New(g), account.New(g), calibrate.New(g))
 	root.AddCommand(law.New(g), explain.New(g), learn.New(g), plan.New(g))
-	root.AddCommand(train.New(g), check.New(g))
+	root.AddCommand(train.New(g), train.NewTeachers(g), check.New(g))
 	root.AddCommand(audit.New(g))
 	root.AddCommand(analyze.New(g))
 	root.AddCommand(label.New(g))

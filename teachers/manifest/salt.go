@@ -73,12 +73,13 @@ func (s Salt) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 func (s Salt) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // Every MAC input starts with one of these numbers, so that the inputs of ID, Hash,
-// Votes and Data are never equal.
+// Votes, Data and Part are never equal.
 const (
 	domainID     = 0
 	domainRecord = 1
 	domainVotes  = 2
 	domainData   = 3
+	domainPart   = 4
 )
 
 // ID returns 16 hexadecimal digits that name the salt without revealing it. Hashes can be
@@ -102,6 +103,11 @@ func (s Salt) Votes(hash [32]byte) string {
 // Data returns, in hexadecimal, the keyed hash of private rows that have the given hash.
 func (s Salt) Data(hash [32]byte) string {
 	return hex.EncodeToString(s.mac(domainData, string(hash[:])))
+}
+
+// Part returns 16 hexadecimal digits that name a part of the votes by its hash.
+func (s Salt) Part(hash [32]byte) string {
+	return hex.EncodeToString(s.mac(domainPart, string(hash[:]))[:8])
 }
 
 // IsZero reports whether s is the zero Salt.

@@ -3,6 +3,7 @@ package training
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/teachers/manifest"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -32,7 +34,13 @@ type Job struct {
 	Features        string // one of features.Names(); "": by the kind of data
 	Unit            string // what a unit is, in a word; "": the unit column, or "record"
 	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
-	Out             string // file of the votes
+	// Silo, with Parts > 1, names whose rows Private are: the part's teachers learn from them
+	// alone, and every other part has rows of its own. Each row must name its unit. "": Private
+	// holds the rows of all teachers.
+	Silo string
+	Out  string // file of the votes
+	// PartsFolder is where the votes of a part go, mode 0700. "": Out with ".parts" at its end.
+	PartsFolder string
 	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700.
 	// "": Out with ".private" at its end.
 	Secrets string
@@ -63,6 +71,16 @@ func (j Job) withDefaults() (Job, error) {
 		return j, fmt.Errorf("training: features %q are not one of %s", j.Features, strings.Join(features.Names(), ", "))
 	case j.Parts < 0 || j.Part < 0 || j.Part >= max(1, j.Parts):
 		return j, fmt.Errorf("training: part %d of %d", j.Part, j.Parts)
+	case j.Silo != "" && j.Parts < 2:
+		return j, errors.New("training: a silo is a part of the teachers: say which of how many")
+	case j.Silo != "" && j.Reading.CSV.Unit == "" && j.Private.Units == "":
+		return j, &Error{File: j.Private.Path, What: "is a silo, and nothing says whose its rows are", Why: "that no unit is in two silos is proved by hashes of their names",
+			Fix: "name the column with --unit, or the file with --units"}
+	}
+	if j.Silo != "" {
+		if err := manifest.Write(io.Discard, manifest.Head{Unit: "unit", SaltID: "0000000000000000"}, manifest.Silo{Name: j.Silo}); err != nil {
+			return j, err
+		}
 	}
 	for _, in := range []string{j.Private.Path, j.Private.Labels, j.Private.Units, j.Public.Path, j.Public.Labels} {
 		if in == "" {
@@ -85,6 +103,9 @@ func (j Job) withDefaults() (Job, error) {
 		if c := j.Reading.CSV.Unit; c != "" {
 			j.Unit = c
 		}
+	}
+	if j.PartsFolder == "" {
+		j.PartsFolder = j.Out + ".parts"
 	}
 	j.Parts = max(1, j.Parts)
 	if j.Progress == nil {

@@ -41,6 +41,8 @@ type Result struct {
 	Seeded   bool                 `json:"seeded,omitempty"`
 	// Part is set where a part of the teachers was trained. Votes are then not there yet.
 	Part string `json:"part,omitempty"`
+	// PartFile holds the votes of that part.
+	PartFile string `json:"part_file,omitempty"`
 	// Repeated are columns that may say whose record a row is, where every row counts as a
 	// unit of its own.
 	Repeated []string `json:"-"`
@@ -93,6 +95,11 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	done, err := t.complete()
 	if err != nil || done {
 		return t.result, err
+	}
+	if j.Parts > 1 {
+		if done, err = t.partThere(); err != nil || done {
+			return t.result, err
+		}
 	}
 	return t.result, t.train(ctx)
 }
@@ -186,7 +193,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 // complete reports whether the votes of this job are there.
 func (t *task) complete() (bool, error) {
 	there, err := durable.Exists(t.Out)
-	if err != nil || !there {
+	if err != nil || !there || t.Silo != "" { // the votes of all silos are no silo's
 		return false, err
 	}
 	head, _, err := manifest.Load(t.result.Manifest)
@@ -235,6 +242,19 @@ func (t *task) keep(matrix *votes.Matrix) error {
 	return matrix.Save(t.Out)
 }
 
+// share returns the teacher of every private row.
+func (t *task) share() ([]int, error) {
+	key := t.secrets.key.Derive("partition")
+	if t.Silo == "" {
+		return teachers.Partition(t.private.Units, t.result.Teachers, key)
+	}
+	share, err := teachers.Partition(t.private.Units, len(teachersOf(t.Part, t.Parts, t.result.Teachers)), key)
+	for i := range share { // the k-th teacher of this part
+		share[i] = t.Part + share[i]*t.Parts
+	}
+	return share, err
+}
+
 // errExists returns the error about a file where the votes belong.
 func (t *task) errExists() error {
 	return &Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
@@ -245,7 +265,7 @@ func (t *task) errExists() error {
 func (t *task) train(ctx context.Context) error {
 	r := t.result
 	key := t.secrets.key
-	share, err := teachers.Partition(t.private.Units, r.Teachers, key.Derive("partition"))
+	share, err := t.share()
 	if err != nil {
 		return err
 	}
@@ -253,8 +273,11 @@ func (t *task) train(ctx context.Context) error {
 	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers, Checkpoint: t.secrets.votes(), Fingerprint: t.fingerprint(),
 		Progress: func(done, total int) { t.Progress("teachers", done, total) }}
 	if t.Parts > 1 {
-		r.Part = fmt.Sprintf("%d/%d", t.Part+1, t.Parts)
-		return teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
+		matrix, err := teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
+		if err != nil {
+			return err
+		}
+		return t.keepPart(matrix)
 	}
 	matrix, err := teachers.Train(ctx, cfg, data, share, t.queries)
 	if errors.Is(err, teachers.ErrForeignCheckpoint) {

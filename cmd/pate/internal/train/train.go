@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -30,11 +32,13 @@ type trainFlags struct {
 	workers  int
 	out      string
 	private  string
+	silo     string
+	parts    string
 }
 
 // New returns the command.
 func New(g *shell.Globals) *cobra.Command {
-	var f trainFlags
+	f := &trainFlags{}
 	cmd := &cobra.Command{
 		Use:   "train PRIVATE --public PUBLIC --label COLUMN --out votes.npy",
 		Short: "Train teachers on disjoint parts of private data; keep their votes",
@@ -57,21 +61,28 @@ A training that was interrupted goes on when the same command is given again.`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), g, args[0]) },
 	}
+	f.add(cmd)
+	return cmd
+}
+
+// add adds the flags.
+func (f *trainFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	f.Add(flags)
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers follows from it")
 	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(training.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.StringVar(&f.features, "features", "", "what teachers see of images: "+strings.Join(features.Names(), ", ")+" (default: by --kind)")
-	flags.StringVar(&f.shard, "shard", "", "train the I-th of N parts of the teachers, as I/N; the folder of secrets is shared")
+	flags.StringVar(&f.shard, "shard", "", "train the I-th of N parts of the teachers, as I/N, or auto/N where a job array says which: pate teachers train --help")
+	flags.StringVar(&f.silo, "silo", "", "with --shard: PRIVATE holds the rows of this silo alone, such as hospital-a, and the part's teachers learn from them")
+	flags.StringVar(&f.parts, "parts", "", "with --shard: folder of the parts (default: OUT.parts)")
 	flags.IntVar(&f.workers, "workers", 0, "how many teachers train at once (default: one for each processor)")
 	flags.StringVar(&f.out, "out", "", "file of the votes (required)")
 	flags.StringVar(&f.private, "private-dir", "", "folder of key, salt and unfinished work (default: OUT.private)")
 	shell.Without(cmd, "delta")
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "shard": shell.Suggested("1/2", "2/2"),
-		"learner": shell.Words(training.Learners()...), "features": shell.Words(features.Names()...)})
-	return cmd
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("npy"), "private-dir": shell.Folder(), "parts": shell.Folder(), "silo": shell.Anything(),
+		"shard": shell.Suggested("1/2", "2/2", "auto/40"), "learner": shell.Words(training.Learners()...), "features": shell.Words(features.Names()...)})
 }
 
 // job returns what package training is asked for.
@@ -95,15 +106,13 @@ func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error)
 	if g.Seeded {
 		j.Key = aggregate.SeedKey(g.Seed)
 	}
-	if f.shard != "" {
-		index, of, ok := strings.Cut(f.shard, "/")
-		i, err := strconv.Atoi(index)
-		n, err2 := strconv.Atoi(of)
-		if !ok || errors.Join(err, err2) != nil || i < 1 || n < 1 || i > n {
-			return j, shell.UsageError("train", fmt.Errorf("--shard %q: must be I/N with I from 1 to N", f.shard))
-		}
-		j.Part, j.Parts = i-1, n
+	if j.Part, j.Parts, err = parseShard(f.shard, os.Getenv); err != nil {
+		return j, err
 	}
+	if (f.silo != "" || f.parts != "") && j.Parts < 2 {
+		return j, shell.UsageError("train", errors.New("--silo and --parts are for --shard I/N of two or more"))
+	}
+	j.Silo, j.PartsFolder = f.silo, f.parts
 	j.Command = f.command(private)
 	return j, nil
 }
@@ -174,7 +183,8 @@ func (f *trainFlags) print(g *shell.Globals, r *training.Result) error {
 		return t.Write(g.Stdout, format)
 	}
 	if r.Part != "" {
-		fmt.Fprintf(g.Stdout, "part %s of %d teachers is trained; when all parts are, the same command without --shard writes the votes\n", r.Part, r.Teachers)
+		fmt.Fprintf(g.Stdout, "part %s of %d teachers is trained: %s\nwhen all parts are: pate teachers merge %s --out %s\n", r.Part, r.Teachers, table.Printable(r.PartFile),
+			shell.ShellWord(filepath.Dir(r.PartFile)), shell.ShellWord(r.Votes))
 		return nil
 	}
 	fmt.Fprintf(g.Stdout, "votes of %d teachers on %d public rows: %s\nmanifest: %s\nkeep the votes and %s to yourself: they are as secret as the private data\n",

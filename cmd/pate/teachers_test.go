@@ -1,0 +1,268 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// partsOf returns the files of parts in a folder, in their order.
+func partsOf(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "part-*.part"))
+	require.NoError(t, err)
+	slices.Sort(found)
+	return found
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// Parts trained apart, in any order and on any machine, are merged into the votes and the
+// manifest of one machine, byte for byte; what is not one whole job is refused by name.
+func TestTeachersMerge(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("private.csv"), people(false), 0o600))
+	require.NoError(t, os.WriteFile(at("public.csv"), publicPeople(), 0o600))
+	args := []string{at("private.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--teachers", "7", "--learner", "softmax", "--out", at("v.npy")}
+	train := func(more ...string) []string { return slices.Concat([]string{"teachers", "train"}, args, more) }
+
+	for _, shard := range []string{"2/3", "1/3"} {
+		typed(t, shell.ExitDone, train("--shard", shard)...)
+	}
+	merge := []string{"teachers", "merge", at("v.npy.parts"), "--out", at("v.npy")}
+	_, errs := typed(t, shell.ExitCheckFailed, merge...)
+	require.Contains(t, errs, "1 are missing: 3/3")
+	require.NoFileExists(t, at("v.npy"))
+	t.Setenv("JOB_COMPLETION_INDEX", "2")
+	text, _ := typed(t, shell.ExitDone, train("--shard", "auto/3")...)
+	require.Contains(t, text, "pate teachers merge")
+	before := partsOf(t, at("v.npy.parts"))
+	require.Len(t, before, 3)
+	stat := func() (all string) {
+		for _, p := range partsOf(t, at("v.npy.parts")) {
+			info, err := os.Stat(p)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
+			all += fmt.Sprintln(p, info.ModTime(), read(t, p))
+		}
+		return all
+	}
+	once := stat()
+	_, errs = typed(t, shell.ExitDone, train("--shard", "3/3")...)
+	require.Contains(t, errs, "nothing was trained")
+	require.Equal(t, once, stat(), "twice is once")
+
+	typed(t, shell.ExitDone, merge...)
+	merged, manifest := read(t, at("v.npy")), read(t, at("v.npy.manifest.json"))
+	typed(t, shell.ExitDone, merge...)
+	require.Equal(t, merged, read(t, at("v.npy")))
+
+	// One machine with the same secrets, from the beginning.
+	for _, name := range []string{"v.npy", "v.npy.manifest.json"} {
+		require.NoError(t, os.Remove(at(name)))
+	}
+	require.NoError(t, os.RemoveAll(at("v.npy.private/teachers")))
+	typed(t, shell.ExitDone, slices.Concat([]string{"train"}, args)...)
+	require.Equal(t, merged, read(t, at("v.npy")))
+	require.Equal(t, manifest, read(t, at("v.npy.manifest.json")))
+
+	// And again from nothing: the same names for the same content.
+	require.NoError(t, os.Rename(at("v.npy.parts"), at("was")))
+	for _, name := range []string{"v.npy", "v.npy.manifest.json"} {
+		require.NoError(t, os.Rename(at(name), at(name+".was")))
+	}
+	for i := range 3 {
+		typed(t, shell.ExitDone, train("--shard", fmt.Sprintf("%d/3", i+1))...)
+	}
+	for i, p := range partsOf(t, at("v.npy.parts")) {
+		require.Equal(t, filepath.Base(before[i]), filepath.Base(p))
+		require.Equal(t, read(t, at("was/"+filepath.Base(p))), read(t, p))
+	}
+
+	// Twins, damage, and other settings, rows and keys.
+	whole := partsOf(t, at("was"))
+	refused := func(code int, what string, parts ...string) {
+		t.Helper()
+		_, errs := typed(t, code, slices.Concat([]string{"teachers", "merge"}, parts, []string{"--out", at("bad.npy")})...)
+		require.Contains(t, errs, what)
+		require.NoFileExists(t, at("bad.npy"))
+		require.NoFileExists(t, at("bad.npy.manifest.json"))
+	}
+	refused(shell.ExitCheckFailed, "is part 1 of 3, and so is", append(whole, partsOf(t, at("v.npy.parts"))[0])...)
+	cut := read(t, whole[1])
+	require.NoError(t, os.WriteFile(at("cut.part"), []byte(cut[:len(cut)-1]), 0o600))
+	refused(shell.ExitCheckFailed, "cut.part: is no whole part", whole[0], at("cut.part"), whole[2])
+	refused(shell.ExitInvalidInput, "holds no part", at("v.npy.private"))
+	other := func(what string, more ...string) {
+		t.Helper()
+		out := at("other-" + strings.Fields(what)[len(strings.Fields(what))-1])
+		private := out + ".private"
+		require.NoError(t, os.Mkdir(private, 0o700))
+		for _, name := range []string{"run.key", "salt"} {
+			require.NoError(t, os.WriteFile(filepath.Join(private, name), []byte(read(t, at("v.npy.private/"+name))), 0o600))
+		}
+		if what == "another key" {
+			require.NoError(t, os.Remove(filepath.Join(private, "run.key")))
+		}
+		typed(t, shell.ExitDone, train(append([]string{"--shard", "2/3", "--out", out}, more...)...)...)
+		refused(shell.ExitCheckFailed, "is of "+what, whole[0], partsOf(t, out+".parts")[0], whole[2])
+	}
+	other("another learner", "--learner", "forest")
+	other("another unit of privacy", "--unit-name", "person")
+	other("another key")
+	other("another number of teachers", "--teachers", "8")
+	other("other classes", "--class-names", "a,c,b")
+	require.NoError(t, os.WriteFile(at("private.csv"), people(false, "1,2,red,new,a"), 0o600))
+	other("other private rows")
+	_, errs = typed(t, shell.ExitInvalidInput, train("--shard", "1/3")...)
+	require.Contains(t, errs, "is this part of another job, or of other rows")
+	typed(t, shell.ExitUsage, train("--shard", "auto/2")...) // the index is 2
+	typed(t, shell.ExitUsage, train()...)
+}
+
+// What a part shows, and what its files are called and how large they are, does not depend
+// on one unit.
+func TestTeachersTellNothingOfOneUnit(t *testing.T) {
+	on := func(rows ...string) (shown string) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false, rows...), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
+		for _, shard := range []string{"1/2", "2/2"} {
+			out, errs := typed(t, shell.ExitDone, "teachers", "train", filepath.Join(dir, "private.csv"), "--public", filepath.Join(dir, "public.csv"), "--label", "kind", "--unit", "who",
+				"--class-names", "a,b,c", "--other-labels", "other", "--teachers", "4", "--learner", "softmax", "--seed", "5", "--shard", shard, "--out", filepath.Join(dir, "v.npy"))
+			shown += out + errs
+		}
+		for _, p := range partsOf(t, filepath.Join(dir, "v.npy.parts")) {
+			info, err := os.Stat(p)
+			require.NoError(t, err)
+			shown += fmt.Sprintln(p, info.Size())
+		}
+		return keyed.ReplaceAllString(strings.ReplaceAll(shown, dir, "DIR"), "#")
+	}
+	want := on()
+	for name, rows := range units("someone") {
+		if name == "forty rows" || name == "new class" || name == "beyond float64" {
+			require.Equal(t, want, on(rows...), name)
+		}
+	}
+}
+
+// Each silo trains on its own rows; that no person is in two is proved by hashes.
+func TestTeachersOfSilos(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("public.csv"), publicPeople(), 0o600))
+	head, rows, _ := strings.Cut(string(people(false)), "\n")
+	var of [3]string
+	for i, row := range strings.Split(strings.TrimSpace(rows), "\n") { // a row each person
+		of[i%4%3] += row + "\n"
+	}
+	typed(t, shell.ExitDone, "check", "hash-ids", "--salt", at("salt.key"), "--new-salt")
+	train := func(i int, rows string) {
+		t.Helper()
+		silo := fmt.Sprintf("silo-%d", i)
+		home := at(silo)
+		_ = os.RemoveAll(home)
+		require.NoError(t, os.MkdirAll(filepath.Join(home, "v.npy.private"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(home, "v.npy.private", "salt"), []byte(read(t, at("salt.key"))), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(home, "ours.csv"), []byte(head+"\n"+rows), 0o600))
+		typed(t, shell.ExitDone, "teachers", "train", filepath.Join(home, "ours.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+			"--teachers", "6", "--learner", "softmax", "--shard", fmt.Sprintf("%d/3", i+1), "--silo", silo, "--out", filepath.Join(home, "v.npy"))
+	}
+	for i := range of {
+		require.NotEmpty(t, of[i])
+		train(i, of[i])
+	}
+	parts := filepath.Join(dir, "silo-*", "v.npy.parts", "*.part")
+	typed(t, shell.ExitDone, "teachers", "merge", parts, "--out", at("v.npy"))
+	v, err := votes.Load(at("v.npy"), 3)
+	require.NoError(t, err)
+	require.Equal(t, 6, v.Teachers())
+	require.NotContains(t, read(t, at("v.npy.manifest.json")), `"votes"`, "who merges has no salt")
+	text, _ := typed(t, shell.ExitDone, "check", "--manifest", at("v.npy.silos.json"))
+	require.Contains(t, text, "3 silos share none of their")
+
+	// One row more moves one column, of a teacher of that silo.
+	train(1, of[1]+"9.5,-9.5,red,newcomer,c\n"+"9.4,-9.5,red,newcomer,c\n")
+	typed(t, shell.ExitDone, "teachers", "merge", parts, "--out", at("w.npy"))
+	w, err := votes.Load(at("w.npy"), 3)
+	require.NoError(t, err)
+	for q := range v.Queries() {
+		for k := range v.Teachers() {
+			require.True(t, k%3 == 1 || v.At(q, k) == w.At(q, k))
+		}
+	}
+
+	// A person in two silos is found, and nothing is written.
+	shared := strings.SplitAfter(of[0], "\n")[0]
+	train(1, of[1]+shared)
+	_, errs := typed(t, shell.ExitCheckFailed, "teachers", "merge", parts, "--out", at("x.npy"))
+	require.Contains(t, errs, "shares 1 units (who) with")
+	require.NoFileExists(t, at("x.npy"))
+	require.NoFileExists(t, at("x.npy.silos.json"))
+}
+
+// Parts killed at any moment and started again change nothing. PATE_KILLS is how often, by
+// default a few.
+func TestTeachersSurviveKill(t *testing.T) {
+	kills := 5
+	if n, err := strconv.Atoi(os.Getenv("PATE_KILLS")); err == nil {
+		kills = n
+	}
+	dir := t.TempDir()
+	pate := filepath.Join(dir, "pate")
+	self, err := os.Executable()
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(self, pate))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(pate, slices.Concat(args[:len(args)-1], []string{"private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+			"--teachers", "8", "--learner", "booster", "--workers", "1", "--seed", "3", "--out", args[len(args)-1]})...)
+		cmd.Dir = dir
+		return cmd
+	}
+	out, err := command("train", "want.npy").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for done := range kills {
+		shard := fmt.Sprintf("%d/2", 1+done%2)
+		cmd := command("teachers", "train", "--shard", shard, "v.npy")
+		require.NoError(t, cmd.Start())
+		time.Sleep(time.Duration(20+rnd.IntN(150)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if done%10 == 9 { // from the beginning
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.parts")))
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.private", "teachers")))
+		}
+	}
+	for _, shard := range []string{"1/2", "2/2"} {
+		out, err := command("teachers", "train", "--shard", shard, "v.npy").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	require.Len(t, partsOf(t, filepath.Join(dir, "v.npy.parts")), 2)
+	merge := exec.Command(pate, "teachers", "merge", "v.npy.parts", "--out", "v.npy")
+	merge.Dir = dir
+	out, err = merge.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, read(t, filepath.Join(dir, "want.npy")), read(t, filepath.Join(dir, "v.npy")))
+}
