@@ -429,7 +429,7 @@ func (c condition) refused() bool {
 // back, missing or present, nothing is released that lines which are lost have charged,
 // but where no file can tell; and `ledger verify` and `statement` find what can be found.
 func TestRollback(t *testing.T) {
-	for _, c := range releasingCommands()[:3] {
+	for i, c := range releasingCommands()[:3] {
 		t.Run(c.name, func(t *testing.T) {
 			preparedFolder(t)
 			var at [2]copies
@@ -442,7 +442,9 @@ func TestRollback(t *testing.T) {
 			refused, silent := 0, 0
 			for _, is := range conditions() {
 				is.put(t, paths, at[0], at[1])
-				readers(t, is)
+				if i == 0 { // what they compare with a head are lines, whoever charged them
+					readers(t, is)
+				}
 				code, said := command(t.Context(), c.args(2))
 				if is.refused() {
 					require.Equal(t, shell.ExitCheckFailed, code, "%+v: %s", is, said)
