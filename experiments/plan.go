@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -32,12 +31,6 @@ func (c Config) teachers() int {
 	return training.TeachersFor(c.units) // rows would tell how many a unit has
 }
 
-// noiseShare is the vote noise as a share of the number of teachers: at 0.2 two
-// noisy counts differ by 0.28 of all votes (one standard deviation), so a
-// typical gap of nine tenths is safe and a contested query is not. A lower share
-// gives better but fewer labels.
-const noiseShare = 0.2
-
 // Confident-GNMax: the threshold in shares of the votes, the noise of the test
 // over that of the answer, and how many questions stand against one answer.
 const (
@@ -47,14 +40,10 @@ const (
 )
 
 // planAnswers returns how many answers to pay for: what GNMax can afford at
-// noiseShare and this epsilon, at least two a class, within the pool.
+// plan.NoiseShare and this epsilon, at least two a class, within the pool.
 func (c Config) planAnswers(ctx context.Context, epsilon float64) (int, error) {
-	sigma := noiseShare * float64(c.teachers())
-	target := accountant.Target{Epsilon: epsilon, Delta: c.Delta}
-	affordable, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
-		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
-	})
-	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
+	affordable, err := plan.Affordable(ctx, c.teachers(), accountant.Target{Epsilon: epsilon, Delta: c.Delta})
+	if err != nil {
 		return 0, fmt.Errorf("experiments: %w", err)
 	}
 	return int(min(max(affordable, int64(2*len(c.Task.Classes))), int64(c.askable()))), nil

@@ -24,6 +24,9 @@ type Goal struct {
 	// Of ForLabels: the right labels that a plan must expect, unless it asks all
 	// queries; 0 asks for nothing.
 	MinLabels float64
+	// Of ForLabels: ask GNMax what the budget pays for at [NoiseShare], where that meets the
+	// goal, rather than for the most right labels: for teachers of unknown accuracy.
+	Steady bool
 	// Accountant is that of the ledger of mode reserved which the plan is for: "" means
 	// accountant.ByTightest.
 	Accountant accountant.Method

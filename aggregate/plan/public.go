@@ -106,6 +106,13 @@ func ForLabels(ctx context.Context, p Public, goal Goal, budget aggregate.LeastN
 	if err != nil {
 		return Alternative{}, err
 	}
+	if goal.Steady {
+		if a, found, err := p.steady(ctx, worlds, goal, budget); err != nil {
+			return Alternative{}, err
+		} else if found {
+			return a, a.claim(ctx, goal.Accountant, goal.Delta)
+		}
+	}
 	best, err := p.best(ctx, worlds, goal, budget)
 	if err != nil && !errors.Is(err, ErrNoPlan) {
 		return Alternative{}, err

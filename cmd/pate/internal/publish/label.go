@@ -139,7 +139,7 @@ const lesserAccuracy = 0.8
 func (j *job) plan(ctx context.Context, c label.Config) (label.Config, error) {
 	public := plan.Public{Teachers: c.Votes.Teachers(), Classes: c.Votes.Classes()}
 	public.Accuracy = j.flags.accuracy
-	planned, a, err := label.Plan(ctx, c, public, plan.Goal{MinAccuracy: j.flags.least, MinLabels: plan.LeastPerClass * float64(public.Classes)})
+	planned, a, err := label.Plan(ctx, c, public, plan.Goal{MinAccuracy: j.flags.least, Steady: public.Accuracy <= plan.UsualAccuracy, MinLabels: plan.LeastPerClass * float64(public.Classes)})
 	if err != nil || a == nil { // it was recorded, and is carried on
 		return planned, err
 	}
@@ -154,7 +154,7 @@ func (j *job) plan(ctx context.Context, c label.Config) (label.Config, error) {
 		return c, err
 	}
 	j.say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, %.0f %% of these labels would be what the plurality says\n"+
-		"if you know from public data how often one teacher is right, say so: --teacher-accuracy 0.8 asks fewer queries and 0.95 more", told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
+		"if you know from public data that one teacher is right more often, say so: --teacher-accuracy 0.95 asks more queries", told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
 	return planned, nil
 }
 

@@ -63,9 +63,11 @@ What is in DIR may be published, but for DIR/private:
   private/        secrets: votes, keys, the ledger that is charged
 
 Queries are rows of PUBLIC that are spread over it, as public rows alone decide.
-Mechanism, noise and their number are planned from public numbers, as pate
-label does; a budget that carries no labels that are right often enough is
-refused before anything is charged.
+Their number follows from public numbers alone: what the budget pays for at
+a noise of a fifth of the teachers, as in pate compare. Where so few would be
+right too seldom, or teachers are declared to be better than usual, mechanism
+and noise are planned as pate label does. A budget that carries no labels that
+are right often enough is refused before anything is charged.
 
 With --method dpsgd one logistic regression is trained on PRIVATE itself, by
 DP-SGD, and is student.model; labels.csv is what it says of PUBLIC, and there
@@ -93,7 +95,7 @@ charged stays in DIR/private.`,
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
 	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon")
 	shell.ChoiceVar(flags, &f.learner, "learner", "", teaching.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
-	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data: a better plan")
+	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
 	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
 	f.Complete(cmd)
