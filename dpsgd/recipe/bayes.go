@@ -49,7 +49,7 @@ func (b *Bayes) newTypical(cfg *dpsgd.Config) (*typical, error) {
 	if len(cfg.Phases) > 0 || cfg.Clipping.Adaptive.Quantile != 0 {
 		return nil, fmt.Errorf("%w: Bayesian accounting needs one phase and a fixed clip norm", ErrConfig)
 	}
-	if cfg.Sampling.EpochSteps > 0 {
+	if s := cfg.Sampling.Scheme; s != "" && s != dpsgd.Poisson {
 		return nil, fmt.Errorf("%w: Bayesian accounting needs Poisson sampling", ErrConfig)
 	}
 	clip, delta := cfg.ClipNorm, b.Delta

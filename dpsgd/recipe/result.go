@@ -93,10 +93,12 @@ type Row struct {
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`
 	Probability   float64 `json:"sampling_probability"`
-	// Sampling is how batches are drawn, and EpochSteps the number of steps of an epoch;
-	// both are absent for Poisson sampling.
+	// Sampling is how batches are drawn; it is absent for Poisson sampling. EpochSteps is the
+	// number of steps of an epoch, where it draws by epochs, and Bands that of turns, and of
+	// steps over which noise is correlated, where it is cyclic.
 	Sampling   dpsgd.Scheme `json:"sampling,omitempty"`
 	EpochSteps int          `json:"epoch_steps,omitempty"`
+	Bands      int          `json:"bands,omitempty"`
 	Noise      float64      `json:"noise_multiplier,omitempty"`
 	// ClipNorm is absent where nothing was clipped.
 	ClipNorm     float64 `json:"clip_norm,omitempty"`

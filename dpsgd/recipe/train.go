@@ -284,8 +284,8 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
 		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
 	}
-	if s := cfg.Sampling; s.EpochSteps > 0 {
-		row.Sampling, row.EpochSteps = s.Scheme, s.EpochSteps
+	if s := cfg.Sampling; s.Scheme != dpsgd.Poisson {
+		row.Sampling, row.EpochSteps, row.Bands = s.Scheme, s.EpochSteps, s.Bands
 	}
 	if learned, ok := j.plan.Recipe.learned(j.shape); ok && !j.plan.NonPrivate {
 		row.Settings = learned.Name()

@@ -75,6 +75,12 @@ balls-in-bins in the same one of all epochs, each by a draw of its own. Noise is
 least for that event; the steps of an epoch follow from --batch. Batches of equal
 size from a shuffle are not offered: no such claim holds for them.
 
+With --sampling cyclic --bands B records take B turns: batches are drawn at random from
+those whose turn it is, and each step takes off part of the noise of the B - 1 before
+(banded matrix factorisation, BandMF). More bands leave less noise in sums of steps, and
+hide less of who is in a batch; they take 8 bytes a parameter each. A unit of several
+rows has one turn, and epsilon is for all its rows here too.
+
 With --out the model, results, curve and ledger are kept, and pate dpsgd predict asks
 the model about other rows. An interrupted run goes on at its checkpoint when the
 same command is given again, and ends with the same model to the last bit.
@@ -129,7 +135,7 @@ relation add_remove: DP-SGD is accounted for that alone.
 		"unit-name": shell.Suggested("record", "patient", "user"), "epsilon": shell.Anything(), "features": shell.Words(recipe.FeatureSets()...),
 		"model": shell.Suggested(recipe.Linear, "mlp:64", recipe.CNN), "out": shell.Folder(), "ledger": shell.Files("jsonl"), "mode": shell.Words("filter", "reserved"),
 		"clipping": shell.Words("flat", "per-layer", "automatic", "adaptive"), "optimizer": shell.Words("sgd", "nesterov", "adagrad", "adam", "adamw"),
-		"sampling": shell.Words("poisson", "allocation", "balls-in-bins"), "schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
+		"sampling": shell.Words("poisson", "allocation", "balls-in-bins", "cyclic"), "bands": shell.Anything(), "schedule": shell.Suggested("constant", "linear", "cosine"), "bayes-distances": shell.Words("batches", "records"),
 	})
 	cmd.AddCommand(newPredictCommand(g))
 	return cmd

@@ -154,10 +154,15 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	}
 	b.WriteString("±: standard error of the accuracy, for the number of test rows.\n")
 	for _, row := range r.Rows {
-		if row.Sampling != "" {
+		switch {
+		case row.Bands > 0:
+			fmt.Fprintf(&b, "Batches are drawn by %s, in %d turns; noise is correlated over %d steps.\n", row.Sampling, row.Bands, row.Bands)
+		case row.Sampling != "":
 			fmt.Fprintf(&b, "Batches are drawn by %s, %d to an epoch; of random size.\n", row.Sampling, row.EpochSteps)
-			break
+		default:
+			continue
 		}
+		break
 	}
 	if statistics > 0 {
 		b.WriteString("It includes what the features learn from private rows.\n")

@@ -1,6 +1,7 @@
 package dpsgd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,7 @@ type trainingFlags struct {
 	steps        int
 	batch        float64
 	sampling     string
+	bands        int
 	clip         float64
 	clipping     string
 	optimizer    string
@@ -37,7 +39,8 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 	flags.Float64Var(&f.statistics, "statistics-noise", 0, "noise multiplier of everything that features learn from private rows")
 	flags.IntVar(&f.steps, "steps", 0, "number of updates")
 	flags.Float64Var(&f.batch, "batch", 0, "expected number of records in a batch")
-	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson), "of batches: poisson; allocation, every record in one random step of each epoch; or balls-in-bins, in the same one of all epochs. Steps are whole epochs then")
+	flags.StringVar(&f.sampling, "sampling", string(dpsgd.Poisson), "of batches: poisson; allocation, every record in one random step of each epoch; balls-in-bins, in the same one of all epochs, and steps are whole epochs then; or cyclic, with --bands")
+	flags.IntVar(&f.bands, "bands", 0, "with --sampling cyclic: records take turns, so many, and noise is correlated over as many steps (BandMF)")
 	flags.Float64Var(&f.clip, "clip", 0, "norm to which every record's gradient is clipped")
 	flags.StringVar(&f.clipping, "clipping", "", "flat; per-layer; automatic, all to one norm; or adaptive, to the median, whose count is charged")
 	flags.StringVar(&f.optimizer, "optimizer", "", "sgd, nesterov, adagrad, adam or adamw")
@@ -51,7 +54,7 @@ func (f *trainingFlags) add(cmd *cobra.Command) {
 }
 
 func (f *trainingFlags) names() []string {
-	return []string{"statistics-noise", "steps", "batch", "sampling", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
+	return []string{"statistics-noise", "steps", "batch", "sampling", "bands", "clip", "clipping", "optimizer", "learning-rate", "schedule", "warmup", "momentum", "weight-decay", "ema", "augment"}
 }
 
 // set changes what was given.
@@ -97,26 +100,39 @@ func (f *trainingFlags) set(cmd *cobra.Command, s recipe.Shape, r *recipe.Recipe
 	return f.setOptimizer(given, &r.Train.Optimizer)
 }
 
-// setSampling draws batches epoch by epoch, where that is asked for. An epoch has the number
-// of steps that comes next to the batch of the recipe, and the recipe's steps become whole
-// epochs; those that were given are left alone.
+// setSampling draws batches epoch by epoch, or by turns, where that is asked for. An epoch has
+// the number of steps that comes next to the batch of the recipe, and the recipe's steps become
+// whole epochs; those that were given are left alone.
 func (f *trainingFlags) setSampling(given func(string) bool, c *dpsgd.Config) error {
 	scheme := dpsgd.Scheme(f.sampling)
 	if !slices.Contains(dpsgd.Schemes(), scheme) {
-		return fmt.Errorf("--sampling %q: must be poisson, allocation or balls-in-bins", f.sampling)
+		return fmt.Errorf("--sampling %q: must be poisson, allocation, balls-in-bins or cyclic", f.sampling)
 	}
-	if scheme == dpsgd.Poisson {
-		return nil
+	if given("bands") != (scheme == dpsgd.Cyclic) {
+		return errors.New("--bands and --sampling cyclic go together: the number of turns that records take is that of bands of the noise")
 	}
 	q := c.SamplingProbability
-	if !(q > 0 && 1/q <= math.MaxInt32) { // which Validate says
+	if scheme == dpsgd.Poisson || !(q > 0 && 1/q <= math.MaxInt32) { // which Validate says
 		return nil
+	}
+	if scheme == dpsgd.Cyclic {
+		return f.setBands(c)
 	}
 	t := max(1, int(math.Round(1/q)))
 	if !given("steps") {
 		c.Steps = t * max(1, int(math.Round(float64(c.Steps)/float64(t))))
 	}
 	c.Sampling, c.SamplingProbability = dpsgd.Sampling{Scheme: scheme, EpochSteps: t}, 0
+	return nil
+}
+
+// setBands lets records take turns.
+func (f *trainingFlags) setBands(c *dpsgd.Config) error {
+	most := math.Min(float64(c.Steps), math.Floor(1/c.SamplingProbability*(1+1e-12)))
+	if f.bands < 1 || float64(f.bands) > most {
+		return fmt.Errorf("--bands %d: must be from 1 to %.0f, no more than steps, nor records over --batch: a batch comes from those whose turn it is", f.bands, most)
+	}
+	c.Sampling = dpsgd.Sampling{Scheme: dpsgd.Cyclic, Bands: f.bands}
 	return nil
 }
 
