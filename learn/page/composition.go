@@ -135,6 +135,20 @@ func drawComposition(r *reader) (v View, err error) {
 		p.curve(a.class, ks, lines[i])
 		p.key(a.class, p.left+8, i, a.name)
 	}
+	exact, lower, upper := []float64{}, []float64{}, []float64{}
+	for i, k := range ks {
+		if _, sampled := e.(accountant.PoissonSampled); sampled && i%2 == 1 {
+			continue // its losses are convolved: whole powers of 10 answer while a knob is turned
+		}
+		b, err := pldInterval(e, int64(math.Round(k)))
+		if err != nil {
+			return v, err
+		}
+		exact, lower, upper = append(exact, k), append(lower, b.Lower), append(upper, b.Upper)
+	}
+	p.area("band", exact, lower, upper)
+	p.curve("curve", exact, upper)
+	p.key("curve", p.left+8, len(all), "loss distribution, both sides")
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
 	bars := newCanvas(plotHeight)
 	y := 34.0
@@ -167,7 +181,7 @@ func drawComposition(r *reader) (v View, err error) {
 	}
 	v.number("loss distribution, certified from below", bound.Lower)
 	v.Panels = []Panel{
-		p.panel("race", "The race", fmt.Sprintf("epsilon of %s accountants over the number of answers; at %s answers the smallest is %s.", short(float64(len(all))), short(now), up(min(least, bound.Upper))), table),
+		p.panel("race", "The race", fmt.Sprintf("epsilon of %s accountants over the number of answers; at %s answers the smallest is %s.", short(float64(len(all)+1)), short(now), up(min(least, bound.Upper))), table),
 		bars.panel("now", "At "+short(now)+" answers", fmt.Sprintf("the loss distribution certifies that epsilon lies between %s and %s.", short(bound.Lower), up(bound.Upper)), table),
 	}
 	if step == "pure" {

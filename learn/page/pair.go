@@ -112,8 +112,8 @@ func (p pair) drawLaws() Panel {
 		c.rect("here", x-width, bottom-(bottom-top)*a, width, (bottom-top)*a)
 		c.rect("there", x+1, bottom-(bottom-top)*b, width, (bottom-top)*b)
 		if n <= 4 {
-			c.text("value", "middle", x-width/2, bottom-(bottom-top)*a-4, percent(a))
-			c.text("value", "middle", x+1+width/2, bottom-(bottom-top)*b-4, percent(b))
+			c.text("value", "end", x-3, bottom-(bottom-top)*a-4, percent(a)) // apart, however narrow the bars are
+			c.text("value", "start", x+4, bottom-(bottom-top)*b-4, percent(b))
 		}
 		c.text("tick", "middle", x, bottom+17, name)
 		table.Rows = append(table.Rows, []string{name, short(a), short(b), short(p.loss(i))})
@@ -195,7 +195,7 @@ func (p pair) drawLosses() Panel {
 			c.text("value", "end", px(loss)-5, y+4, words)
 		}
 	}
-	for _, t := range (axis{low: -reach, high: reach}).ticks() {
+	for _, t := range (axis{label: "loss", low: -reach, high: reach}).ticks() {
 		c.text("tick", "middle", px(t), bottom+16, tickText(t, axis{}))
 	}
 	c.text("label", "end", right, c.h-6, "loss ln(P/P′) of each outcome")

@@ -142,12 +142,12 @@ func drawPATE(r *reader) (v View, err error) {
 	}
 	p.line("bound", p.left, p.py(threshold), p.right, p.py(threshold))
 	p.text("name", "end", p.right, p.py(threshold)-5, "threshold")
-	p.rect("yes", p.left+6, p.top-14, 10, 10)
-	p.text("small", "start", p.left+20, p.top-5, "right")
-	p.rect("wrong", p.left+66, p.top-14, 10, 10)
-	p.text("small", "start", p.left+80, p.top-5, "wrong")
-	p.rect("no", p.left+130, p.top-14, 10, 10)
-	p.text("small", "start", p.left+144, p.top-5, "declined")
+	p.rect("yes", p.left+106, p.top-14, 10, 10)
+	p.text("small", "start", p.left+120, p.top-5, "right")
+	p.rect("wrong", p.left+166, p.top-14, 10, 10)
+	p.text("small", "start", p.left+180, p.top-5, "wrong")
+	p.rect("no", p.left+230, p.top-14, 10, 10)
+	p.text("small", "start", p.left+244, p.top-5, "declined")
 	cost, err := charged(m.Event())
 	if err != nil {
 		return v, err
@@ -190,7 +190,7 @@ func drawFlow(teachers, asked, answered, right int) Panel {
 			class = "column"
 		}
 		c.rect(class, 90, y, 240, 40, "rx", "8")
-		c.text("name", "middle", 210, y+17, b.title)
+		c.text("boxed", "middle", 210, y+17, b.title)
 		c.text("small", "middle", 210, y+32, b.sub)
 		if i > 0 {
 			c.line("stem", 210, y-13, 210, y)

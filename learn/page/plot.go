@@ -21,9 +21,12 @@ func (a axis) share(x float64) float64 {
 	return min(max((x-low)/(high-low), -0.02), 1.04)
 }
 
-// ticks returns up to about five round numbers.
+// ticks returns up to about five round numbers; an axis without a label has none.
 func (a axis) ticks() []float64 {
 	var out []float64
+	if a.label == "" {
+		return nil
+	}
 	if a.log {
 		step := max(1, int(math.Ceil(math.Log10(a.high/a.low)/5)))
 		for e := math.Ceil(math.Log10(a.low) - 1e-9); e <= math.Log10(a.high)+1e-9; e += float64(step) {
