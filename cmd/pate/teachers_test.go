@@ -240,14 +240,16 @@ func TestTeachersSurviveKill(t *testing.T) {
 		cmd.Dir = dir
 		return cmd
 	}
+	began := time.Now()
 	out, err := command("train", "want.npy").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	whole := time.Since(began) // a part takes about as long as reading, and half the training
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for done := range kills {
 		shard := fmt.Sprintf("%d/2", 1+done%2)
 		cmd := command("teachers", "train", "--shard", shard, "v.npy")
 		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(20+rnd.IntN(150)) * time.Millisecond)
+		time.Sleep(time.Duration(rnd.Float64() * float64(whole)))
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if done%10 == 9 { // from the beginning

@@ -1,0 +1,115 @@
+// Command channel labels queries as they arrive on a channel: a service that asks its
+// teachers about one record at a time, and releases an answer or declines.
+//
+//	go run ./examples/channel
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"os"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+)
+
+const (
+	teachers = 250
+	classes  = 4
+)
+
+// query is a public record that was asked about, and what each teacher says of it.
+type query struct {
+	id    uint64
+	votes []int
+}
+
+func main() {
+	key, err := aggregate.NewKey()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := serve(context.Background(), os.Stdout, arriving(40), key); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// serve charges for all the answers there may be, and then answers what arrives.
+func serve(ctx context.Context, out io.Writer, queries <-chan query, key aggregate.Key) error {
+	mechanism, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{Threshold: 150, Sigma1: 40, Sigma2: 20, Queries: 40, Answers: 25})
+	if err != nil {
+		return err
+	}
+	budget, err := ledger.Open("", ledger.Config{ // a path keeps it on disk
+		Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5,
+	})
+	if err != nil {
+		return err
+	}
+	defer budget.Close()
+	charge, err := budget.Reserve(mechanism.Event()) // before any vote is looked at
+	if err != nil {
+		return err
+	}
+	session, err := mechanism.Start(charge, key)
+	if err != nil {
+		return err
+	}
+	answered, declined := 0, 0
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case q, more := <-queries:
+			if more {
+				histogram, err := aggregate.CountVotes(q.votes, classes)
+				if err != nil {
+					return err
+				}
+				answer, err := session.Ask(q.id, histogram)
+				switch {
+				case errors.Is(err, aggregate.ErrExhausted):
+					// What was charged for is used up: this query and all others stay unanswered.
+				case err != nil:
+					return err
+				case answer.Answered:
+					answered++
+					fmt.Fprintf(out, "query %d: class %d\n", q.id, answer.Label)
+					continue
+				default:
+					declined++
+					continue
+				}
+			}
+			epsilon, err := budget.Epsilon()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(out, "answered %d, declined %d; epsilon %.2f; may be released: %v\n", answered, declined, epsilon, session.Releasable())
+			return err
+		}
+	}
+}
+
+// arriving makes queries on which most teachers agree, and every fourth on which they do not.
+func arriving(n int) <-chan query {
+	queries := make(chan query, n)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for id := range uint64(n) {
+		q := query{id: id, votes: make([]int, teachers)}
+		for t := range q.votes {
+			q.votes[t] = int(id) % classes
+			if id%4 == 3 || rnd.IntN(10) == 0 {
+				q.votes[t] = rnd.IntN(classes)
+			}
+		}
+		queries <- q
+	}
+	close(queries)
+	return queries
+}
