@@ -414,9 +414,9 @@ func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, er
 	wrong, found := curveOf(with, without)
 	p.band(wrong, found, scatterOf(len(with)))
 	p.curve("herecurve", wrong, found)
-	p.key("bound", p.right-140, -4, "most, certified")
-	p.key("herecurve", p.right-140, -3, "the attack, and 95 %")
-	p.key("guess", p.right-140, -2, "guessing")
+	p.key("bound", p.right-160, -4, "most, certified")
+	p.key("herecurve", p.right-160, -3, "the attack, and 95 %")
+	p.key("guess", p.right-160, -2, "guessing")
 	at10, err := risk.TPR(0.1)
 	return p.panel("attack", "A membership attack under its bound", fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10.Upper)), nil), at10.Upper, err
 }
