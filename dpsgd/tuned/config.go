@@ -31,7 +31,10 @@ type Config struct {
 	Delta float64 // in (0, 1/number of private units)
 	// Epsilon is what everything may cost together. 0 on a shared ledger means all that
 	// is left of it.
-	Epsilon  float64
+	Epsilon float64
+	// Records is how many private units there are, those that choose included, as may be said
+	// in public: sampling follows from it. Default: their number, which is then made public.
+	Records  int
 	Unit     string        // whose data a unit of Task.Private.Units are; default "record"
 	Base     recipe.Recipe // of which settings change a part
 	Settings []Setting
@@ -97,9 +100,15 @@ func (c Config) complete() (*job, error) {
 	if c.Unit == "" {
 		c.Unit = "record"
 	}
-	records := recipe.ShapeOf(c.Task).Records
+	found := recipe.ShapeOf(c.Task).Records
+	records := found
+	if c.Records != 0 {
+		records = c.Records
+	}
 	switch p := c.Private; {
-	case records == 0:
+	case c.Records < 0 || c.Records > math.MaxInt32:
+		return nil, fmt.Errorf("records %d must be positive", c.Records)
+	case found == 0:
 		return nil, errors.New("no private records in Task")
 	case c.Task.Test.Len() == 0:
 		return nil, errors.New("no test rows in Task")
@@ -135,6 +144,9 @@ func (c Config) complete() (*job, error) {
 	if j.shape.Records == 0 {
 		return nil, errors.New("no private records are left to train on")
 	}
+	if c.Records > 0 {
+		j.shape.Records = j.declared()
+	}
 	for i, s := range settings {
 		p := recipe.Plan{Recipe: s.apply(c.Base), NoiseMultiplier: 1}
 		if err := p.Recipe.Validate(j.shape); err != nil {
@@ -143,6 +155,15 @@ func (c Config) complete() (*job, error) {
 		j.plans = append(j.plans, p)
 	}
 	return j, j.costAlike()
+}
+
+// declared returns how many units are said to be trained on, or 0: of all those that there
+// are said to be the share that does not choose.
+func (j *job) declared() int {
+	if j.Records == 0 || j.Private == nil {
+		return j.Records
+	}
+	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
 }
 
 // costAlike refuses settings of which one run costs more than another, at whatever noise.

@@ -17,7 +17,7 @@ type Result struct {
 	Data       string  `json:"data"`
 	Provenance string  `json:"provenance,omitempty"`
 	Split      string  `json:"split"`
-	Private    int     `json:"private"` // records, those that choose included, one a unit
+	Private    int     `json:"private"` // records, those that choose included, one a unit; or what was declared
 	Test       int     `json:"test"`    // public rows that score what was chosen
 	Settings   int     `json:"settings"`
 	Law        LawJSON `json:"law"`
@@ -79,7 +79,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 	}
 	r := &Result{
 		Schema: Schema, Data: j.Task.Name, Provenance: j.Task.Provenance, Split: string(j.Task.Protocol),
-		Private: j.Task.Private.OnePerUnit().Len(), Test: j.Task.Test.Len(), Settings: len(j.Settings),
+		Private: j.private(), Test: j.Task.Test.Len(), Settings: len(j.Settings),
 		Law:     LawJSON{Name: j.Law.String(), Expected: j.Law.Expected(), Eta: j.Law.Eta, Gamma: j.Law.Gamma, Mean: j.Law.Mean},
 		Score:   ScoreJSON{On: "public", Rows: j.choose.Len()},
 		Epsilon: p.Epsilon, Delta: j.Delta, Relation: relation.String(), Unit: j.Unit,
@@ -91,6 +91,14 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 		r.Score = ScoreJSON{On: "private", Share: j.Private.Share, Sigma: j.Private.Sigma}
 	}
 	return r, nil
+}
+
+// private returns the number of private units, as it may be said.
+func (j *job) private() int {
+	if j.Records > 0 {
+		return j.Records
+	}
+	return j.Task.Private.OnePerUnit().Len()
 }
 
 // chosen returns the run that was released; its setting is written out in full.

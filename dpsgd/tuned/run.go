@@ -99,6 +99,9 @@ func (j *job) id() (string, error) {
 	if j.Private != nil {
 		run = fmt.Appendf(run, " %+v", *j.Private)
 	}
+	if j.Records > 0 {
+		run = fmt.Appendf(run, " of %d", j.Records)
+	}
 	text, err := j.Key.DeriveBytes("tuned data", hash[:]).DeriveBytes("tuned run", run).MarshalText()
 	if err != nil {
 		return "", fmt.Errorf("tuned: %w", err)

@@ -18,7 +18,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 		plan := j.plans[r.Setting]
 		plan.NoiseMultiplier = price.Noise
 		trained, err := recipe.Run(ctx, recipe.Config{
-			Task: j.inner, Delta: j.Delta, Plans: []recipe.Plan{plan}, Unit: j.Unit,
+			Task: j.inner, Delta: j.Delta, Plans: []recipe.Plan{plan}, Unit: j.Unit, Records: j.declared(),
 			Key: r.Key, Dir: r.Dir, Workers: j.Workers, Cache: j.Cache,
 		})
 		if err != nil {

@@ -313,3 +313,60 @@ func TestBadConfigs(t *testing.T) {
 	_, err := c.Quote(context.Background())
 	require.ErrorIs(t, err, ErrCostsDiffer)
 }
+
+// TestADeclaredNumberOfUnits takes the place of the number in the data: what a search costs,
+// its noise, and what is said of it do not move with a unit, and updates are divided by it.
+func TestADeclaredNumberOfUnits(t *testing.T) {
+	law, err := tune.NegativeBinomial(1, 2)
+	require.NoError(t, err)
+	for _, private := range []*Private{nil, {0.25, 12}} {
+		of := func(found, declared int) (*Result, *job) {
+			cfg := config(t, law)
+			cfg.Task, cfg.Records, cfg.Private = blobs(found, 60), declared, private
+			cfg.Base.Train.SamplingProbability = 0.5
+			cfg.Settings = cfg.Settings[:1]
+			j, err := cfg.newJob()
+			require.NoError(t, err)
+			r, err := Run(t.Context(), cfg)
+			require.NoError(t, err)
+			r.Chosen = nil
+			return r, j
+		}
+		want, j := of(200, 160)
+		require.Equal(t, 160, want.Private)
+		trained := 160
+		if private != nil {
+			trained = 120
+		}
+		require.Equal(t, trained, j.declared())
+		require.Equal(t, trained, j.shape.Records)
+		less, _ := of(199, 160)
+		require.Equal(t, want, less)
+		found, _ := of(200, 0)
+		require.Equal(t, 200, found.Private)
+	}
+	weights := func(declared int) (sum float64) { // of a model after one step of all records
+		cfg := config(t, law)
+		cfg.Records, cfg.Epsilon, cfg.Settings = declared, 1e4, []Setting{{}}
+		cfg.Base.Train.SamplingProbability, cfg.Base.Train.Steps, cfg.Base.Train.Optimizer.Momentum = 1, 1, 0
+		_, err := Run(t.Context(), cfg)
+		require.NoError(t, err)
+		m, err := recipe.OpenModel(filepath.Join(cfg.Dir, ModelFile))
+		require.NoError(t, err)
+		plain, ok := m.Plain()
+		require.True(t, ok)
+		for _, row := range plain.Linear.Weights {
+			for _, w := range row {
+				sum += math.Abs(w)
+			}
+		}
+		return sum
+	}
+	require.InEpsilon(t, weights(200)/2, weights(400), 0.05, "sums are divided by the declared number")
+
+	cfg := config(t, law)
+	cfg.Records = -1
+	require.ErrorIs(t, cfg.Validate(), ErrConfig)
+	cfg.Records, cfg.Delta = 20000, 1e-4
+	require.ErrorContains(t, cfg.Validate(), "1/20000")
+}
