@@ -87,3 +87,26 @@ func TestTuneMayChooseNothing(t *testing.T) {
 	shown, _ := typed(t, shell.ExitDone, "ledger", "verify", filepath.Join(out, "ledger", "tuned.jsonl"))
 	require.Contains(t, shown, "1 reserved, 1 committed")
 }
+
+// Students are chosen at no charge, elsewhere; and a declared number of units is all that is
+// said of it.
+func TestTuneOfStudentsAndOfADeclaredNumber(t *testing.T) {
+	_, errs := typed(t, shell.ExitUsage, "tune", "student", "--out", filepath.Join(t.TempDir(), "run"))
+	require.Contains(t, errs, "costs nothing")
+	require.Contains(t, errs, "pate student PUBLIC --labels LABELS")
+	typed(t, shell.ExitUsage, "tune", "else")
+	var plans [2]string
+	for i, rows := range []int{120, 123} {
+		data := filepath.Join(t.TempDir(), "blobs.csv")
+		blobs(t, data, rows)
+		args := []string{"tune", "--data", data, "--label", "kind", "--delta", "1e-4", "--steps", "3", "--learning-rate", "1,2", "--size", "100"}
+		plans[i], _ = typed(t, shell.ExitDone, append(args, "--plan", "--format", "json")...)
+		if i == 0 {
+			text, errs := typed(t, shell.ExitDone, append(args, "--law", "geometric", "--runs", "2", "--out", filepath.Join(t.TempDir(), "run"), "--format", "json")...)
+			require.Contains(t, text, `"private": 100`)
+			require.Contains(t, errs, "units: 100, as declared")
+		}
+		typed(t, shell.ExitUsage, append(args, "--plan", "--size", "1")...)
+	}
+	require.Equal(t, plans[0], plans[1])
+}

@@ -31,8 +31,11 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		return err
 	}
 	shape := recipe.ShapeOf(task)
+	if f.size > 0 {
+		shape.Records = f.size
+	}
 	cfg := tuned.Config{
-		Task: task, Delta: g.Delta, Epsilon: f.epsilon, Unit: f.unitWord(),
+		Task: task, Records: f.size, Delta: g.Delta, Epsilon: f.epsilon, Unit: f.unitWord(),
 		Private: f.private(shape.Records), Every: f.constant, Workers: f.workers,
 	}
 	fresh := false
@@ -82,6 +85,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		}
 	}
 	shell.ReadTaskAloud(g, task)
+	shell.SayRecords(g, recipe.Config{Task: task, Records: f.size})
 	return explain(f.runIn(cmd.Context(), g, cfg, f.command(cmd)))
 }
 

@@ -19,6 +19,7 @@ import (
 type flags struct {
 	data     shell.DataFlags
 	unitName string
+	size     int
 	epsilon  float64
 	law      string
 	runs     float64
@@ -71,7 +72,13 @@ The rows of the pool choose; they are public and nothing is charged for that. Ro
 choose nothing give the accuracy that is reported: of images the last tenth of the test
 set, of a table a tenth of the units. With --score private a part of the private units
 chooses instead, by a count of right answers with noise that is charged in every run. The
-number of private units is taken to be public: sampling and noise tell it.
+number of private units is taken to be public, as sampling and noise tell it, or what
+--size says in its place.
+
+Students are not tuned here. pate student compares kinds of students by cross-validation
+on released labels: the choice is a function of what was released and of public rows, and
+whatever is computed from the output of a private mechanism has its guarantee, so nothing
+is due. A score on private rows would be one more release of them, and charged.
 
 How long the search takes tells something of the number of runs. Do not publish when it
 began and ended, or let it end at multiples of --constant-time. Nothing is shown while it
@@ -89,12 +96,13 @@ left.`,
       --learning-rate 0.5,1,2,4 --clip 0.1,1 --law geometric --runs 10 --out run
   pate tune --data patients.csv --label outcome --epsilon 1 \
       --settings settings.json --score private --constant-time 30m --out run`,
-		Args: cobra.NoArgs,
+		Args: noStudents,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, g) },
 	}
 	flags := cmd.Flags()
 	f.data.Add(flags)
 	flags.StringVar(&f.unitName, "unit-name", "", "what a unit is called, in ledgers too (default: the name of that column, or record)")
+	flags.IntVar(&f.size, "size", 0, "about how many units are private, as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
 	flags.Float64Var(&f.epsilon, "epsilon", usualEpsilon, "what the model and its choice may cost together; with --ledger, the budget of a new one")
 	flags.StringVar(&f.law, "law", "logarithmic", "of the number of runs: logarithmic, geometric, poisson, or negative-binomial:ETA with ETA above -1 and at most 1")
 	flags.Float64Var(&f.runs, "runs", 0, "how many runs are expected (default: as many as settings)")
@@ -125,6 +133,16 @@ left.`,
 	return cmd
 }
 
+// noStudents takes no arguments, and says where students are chosen.
+func noStudents(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || args[0] != "student" {
+		return cobra.NoArgs(cmd, args)
+	}
+	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("students are not tuned at a charge"),
+		Why: "a choice on released labels is computed from what was released, and costs nothing; private rows that score would be one more release",
+		Fix: "pate student PUBLIC --labels LABELS --out MODEL compares kinds by cross-validation", Topic: "tune"}
+}
+
 // usualEpsilon is the target where none is given.
 const usualEpsilon = 2
 
@@ -140,6 +158,9 @@ func (f *flags) check(cmd *cobra.Command) error {
 	if err := errors.Join(positive("epsilon", f.epsilon), positive("runs", f.runs), positive("batch", f.batch), positive("spend", f.spend),
 		positive("score-share", f.scoreShare), positive("score-noise", f.scoreNoise), positive("steps", float64(f.steps)),
 		positive("constant-time", f.constant.Seconds())); err != nil {
+		return err
+	}
+	if err := shell.CheckUnits(given, f.size, 1); err != nil {
 		return err
 	}
 	switch {
@@ -197,7 +218,7 @@ func (f *flags) private(records int) *tuned.Private {
 
 // names returns the flags of which the outcome is a function.
 func (f *flags) names() []string {
-	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"epsilon", "delta", "law", "runs", "features", "model", "steps", "batch"},
+	return slices.Concat(slices.Insert(f.data.Names(), 3, "unit-name"), []string{"size", "epsilon", "delta", "law", "runs", "features", "model", "steps", "batch"},
 		f.settings.names(), []string{"score", "score-share", "score-noise", "constant-time", "ledger", "mode", "spend", "seed"})
 }
 
