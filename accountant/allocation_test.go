@@ -207,7 +207,7 @@ func TestAllocationTwoWays(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			var above, below [2]*profile
 			for i, up := range []bool{true, false} {
-				points, err := a.linear(h, -26, reverse, up)
+				points, err := a.split(h, -26, reverse, up)
 				require.NoError(t, err)
 				l, err := a.law(h, -26, up)
 				require.NoError(t, err)
@@ -290,5 +290,61 @@ func TestAllocationDeltaBeyondTheLossesOfOneOrder(t *testing.T) {
 		b, err := p.Delta(c.epsilon)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Upper, 1.05*b.Lower, "%+v", c)
+	}
+}
+
+// Noise for a target is what an account then says: never above the target, and within what the
+// loss distributions leave open below it.
+func TestAllocationCalibrates(t *testing.T) {
+	t.Parallel()
+	const gap = 0.05
+	account := func() (Accountant, error) { return NewPLD(PLDConfig{Relation: AddRemove, Gap: gap}) }
+	for name, c := range map[string]struct {
+		target Target
+		event  func(noise float64) Event
+	}{
+		"one bin of many, one epoch":   {Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1000, 1, Gaussian{n}} }},
+		"one bin of many, many epochs": {Target{2, 1e-6}, func(n float64) Event { return BallsInBins{100, 30, Gaussian{n}} }},
+		"one bin of one":               {Target{1, 1e-5}, func(n float64) Event { return BallsInBins{1, 4, Gaussian{n}} }},
+		"some steps of many":           {Target{1, 1e-5}, func(n float64) Event { return RandomAllocation{3, 300, Gaussian{n}} }},
+		"bands":                        {Target{1, 1e-5}, func(n float64) Event { return BandedMatrix{8, 800, 0.08, n} }},
+	} {
+		event := func(noise float64) (Event, error) { return c.event(noise), nil }
+		noise, got, err := CalibrateNoise(t.Context(), account, c.target, event)
+		require.NoError(t, err, name)
+		said, err := epsilonOfEvent(t.Context(), account, c.event(noise), c.target.Delta)
+		require.NoError(t, err, name)
+		assert.Equal(t, said, got, name)
+		assert.LessOrEqual(t, said.Upper, c.target.Epsilon, name)
+		assert.GreaterOrEqual(t, said.Upper, c.target.Epsilon-gap, name)
+		// Noise that is less by more than the gap is worth misses the target for certain.
+		less, err := NewPLD(PLDConfig{Relation: AddRemove, Gap: gap})
+		require.NoError(t, err)
+		require.NoError(t, less.Compose(c.event(0.95*noise), 1), name)
+		b, err := less.EpsilonContext(t.Context(), c.target.Delta)
+		require.NoError(t, err, name)
+		assert.Greater(t, b.Floor, c.target.Epsilon-gap, name)
+		assert.Greater(t, b.Upper, c.target.Epsilon, name)
+	}
+}
+
+// Where nothing of a law is left on a float64, the answer is wide, and there is one.
+func TestAllocationAtTinyDelta(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		steps             int64
+		sigma, delta, gap float64
+	}{{7, 0.05187404344883567, 1e-10, 1e-4}, {1e7, 1, 1e-300, 0.05}, {1e7, 1e3, 1e-300, 0.05}, {100, 30, 1e-200, 0.05}} {
+		p := newPLD(t, PLDConfig{Gap: c.gap})
+		require.NoError(t, p.Compose(RandomAllocation{1, c.steps, Gaussian{c.sigma}}, 1))
+		b, err := p.EpsilonContext(t.Context(), c.delta)
+		require.NoError(t, err)
+		d, err := p.DeltaContext(t.Context(), b.Lower)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, d.Upper, c.delta*(1-1e-9), "%+v", c)
+		certain, err := GaussianEpsilon(c.sigma, c.delta)
+		require.NoError(t, err)
+		require.LessOrEqual(t, b.Floor, b.Upper, "%+v", c)
+		require.LessOrEqual(t, b.Upper, certain*(1+1e-3)+0.05, "%+v", c)
 	}
 }

@@ -25,7 +25,8 @@ type allocation struct {
 	sigma   float64
 	clipped bool // there are more steps
 	laws    map[lawKey]*sumLaw
-	linears map[lawKey]*linearLaw
+	splits  map[lawKey]*splitLaw
+	plans   map[int]*mathx.FFT
 }
 
 type lawKey struct {
@@ -34,7 +35,7 @@ type lawKey struct {
 }
 
 func newAllocation(steps, sigma float64) *allocation {
-	return &allocation{math.Min(steps, maxAllocated), sigma, steps > maxAllocated, make(map[lawKey]*sumLaw), make(map[lawKey]*linearLaw)}
+	return &allocation{math.Min(steps, maxAllocated), sigma, steps > maxAllocated, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw), make(map[int]*mathx.FFT)}
 }
 
 // spread returns the standard deviation, roughly, of the loss of the bulk.
@@ -185,14 +186,8 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 func (a *allocation) roughLaw() roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)
-	points, err := a.linear(a.spread(), -30, false, true)
-	if err != nil {
-		var l *sumLaw
-		if l, err = a.law(a.spread()/2, -40, true); err == nil {
-			points = a.points(l)
-		}
-	}
-	if err == nil {
+	if l, err := a.law(a.spread()/2, -40, true); err == nil {
+		points := a.points(l)
 		s.loss, s.logw = points.loss, points.logMass
 		last = s.loss[len(s.loss)-1]
 	}
@@ -210,8 +205,8 @@ func (a *allocation) discretise(h, logTail float64, reverse, up bool, most int, 
 	if a.clipped && !up { // what is below is unknown
 		return nil, errTooLong
 	}
-	points, err := a.linear(h, logTail, reverse, up)
-	if err != nil || up && math.Max(points.zero, points.inf) > math.Exp(logTail) { // too long, or too noisy
+	points, err := a.split(1.7*h, logTail, reverse, up)
+	if err != nil || up && math.Max(points.zero, points.inf) > 12*math.Exp(logTail) { // too long, or too noisy
 		var l *sumLaw
 		if l, err = a.law(0.7*h, logTail, up); err == nil {
 			points = a.points(l)
@@ -220,13 +215,23 @@ func (a *allocation) discretise(h, logTail float64, reverse, up bool, most int, 
 	if err != nil {
 		return nil, err
 	}
-	if last := len(points.loss) - 1; points.loss[last]-points.loss[0] > h*float64(most) {
+	if last := len(points.loss) - 1; last < 0 || points.loss[last]-points.loss[0] > h*float64(most) {
 		return nil, errTooLong
 	}
 	if !reverse {
 		return points.cells(h, width), nil
 	}
 	return points.cells(h, func(from, step float64) int { return width(-from, -step) }).mirror(), nil
+}
+
+// splits reports whether the laws of random allocation are likely to come from transforms.
+func (q *query) splits() bool {
+	for i := range q.parts {
+		if a := q.parts[i].spread; a != nil && a.sigma >= leastSplitNoise && q.parts[i].logTail > -34 {
+			return true
+		}
+	}
+	return false
 }
 
 // allocation returns the laws of a pair, the same for both orders and all questions.

@@ -198,6 +198,9 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 	}
 	best := epsilonInterval{upper: math.Inf(1)}
 	aim := math.Min(to.gap, math.Max(q.center, q.spread)/100)
+	if q.splits() { // a finer grid costs next to nothing
+		aim /= 2
+	}
 	budget := 0.7 * aim
 	if to.enough > 0 { // often a coarse upper bound will do
 		budget *= 8

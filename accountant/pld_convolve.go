@@ -180,7 +180,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 			total[k] *= power
 		}
 	}
-	sumSquares, sumModuli := 0.0, 0.0
+	sumSquares, sumModuli, sumErrs := 0.0, 0.0, 0.0
 	for k := range total {
 		w := 2.0
 		if k == 0 || k == length/2 {
@@ -188,6 +188,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		}
 		sumSquares += w * errs[k] * errs[k]
 		sumModuli += w * cmplx.Abs(total[k])
+		sumErrs += w * errs[k]
 	}
 	plan.Inverse(buffer, total)
 	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
@@ -199,6 +200,8 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	}
 	out.err = errIn*(1+small) + outside
 	out.noise = noiseIn*(1+small) + noise*(1+small)/math.Sqrt(out.h)
+	out.length = length
+	out.most = (sumErrs + eta*sumModuli) / n * (1 + small)
 	out.lo = lo
 	out.p = make([]float64, min(need, length))
 	pos := lo % length

@@ -25,6 +25,9 @@ type tilted struct {
 	// noise bounds sqrt(sum (p - truth)^2 / h) of a second part of the error,
 	// that of transforms, which is spread over the whole window.
 	noise float64
+	// most bounds one |p - truth| of that part, of what the last convolution did.
+	most   float64
+	length int // of the window of that convolution
 	// inf is mass at infinite loss, not tilted, not part of p.
 	inf float64
 	// lossError bounds the rounding error of one loss.
