@@ -122,7 +122,7 @@ func (l csvLine) indexed(in *input, sep byte) error {
 	if l.cells == 1 || l.name != "" && l.name != "id" && l.name != "index" && l.name != "query" {
 		return nil
 	}
-	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
+	return &Error{File: in.name, What: fmt.Sprintf("column 1 is named %q: row numbers, no votes", l.name), Why: "every column is a column of votes", Fix: "say --index-column, which leaves it out; or write the file without row numbers, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False)", in.name, separator(sep), beside(in.name, ".csv"))) + "; or name the column otherwise"}
 }
 
 // oddFirst refuses a first row that differs from the two after it: it would

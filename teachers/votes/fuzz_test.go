@@ -24,6 +24,7 @@ func fuzzOptions(classes int, flags byte) votes.Options {
 	if flags&64 != 0 && !opt.Counts {
 		opt.FirstClass = 1
 	}
+	opt.IndexColumn = flags&128 != 0
 	return opt
 }
 
@@ -76,6 +77,7 @@ func FuzzCSV(f *testing.F) {
 		for flags := range byte(128) {
 			f.Add([]byte(seed), 3, flags)
 		}
+		f.Add([]byte(seed), 3, byte(128))
 	}
 	f.Fuzz(requireSound)
 }

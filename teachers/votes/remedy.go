@@ -42,6 +42,8 @@ func (s *Source) explained(ctx context.Context, err error) error {
 // remedy says what would mend a file of labels, "" if that cannot be told.
 func (s *Source) remedy(f survey) string {
 	switch {
+	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.parquet() && !s.opt.Transpose && f.most >= s.classes:
+		return "column 1 counts the rows and is no teacher: say --index-column, or take it out, " + s.withoutIndex()
 	case f.numbered && len(s.files) == 1 && !s.opt.Transpose && f.most >= s.classes:
 		return "column 1 counts the rows and is no teacher: take it out, " + s.withoutIndex()
 	case f.text > 0 && f.text >= f.whole:

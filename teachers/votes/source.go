@@ -51,6 +51,8 @@ type Options struct {
 	Transpose bool
 	// Header is for CSV files.
 	Header Header
+	// IndexColumn: column 1 of a CSV file names the rows, as pandas writes it, and is left out.
+	IndexColumn bool
 	// Spool is what the path [Stdin] stands for. Without one that is a file like others.
 	Spool *Spool
 	// From, To choose the queries From <= q < To. To 0: up to the last.
@@ -65,7 +67,9 @@ func (s *Source) Kind() string {
 		if how == packedParquet {
 			return text + string(how)
 		}
-		text += string(how) + " of "
+		if how != packedIndexed {
+			text += string(how) + " of "
+		}
 	}
 	if cur.npy != nil {
 		return fmt.Sprintf("%sNPY of type %c%d", text, cur.npy.Kind, cur.npy.Size)
@@ -79,6 +83,9 @@ func (s *Source) Kind() string {
 	}
 	if cur.csv.form.headers > 0 {
 		text += " with a header"
+	}
+	if s.opt.IndexColumn {
+		text += ", its column 1 left out"
 	}
 	return text
 }

@@ -28,6 +28,7 @@ const (
 	packedGzip    packing = "gzip"
 	packedZstd    packing = "Zstandard"
 	packedParquet packing = "Parquet"
+	packedIndexed packing = "column 1"
 )
 
 // packingOf recognises how a file begins.
@@ -102,6 +103,17 @@ func unpackInputs(ctx context.Context, files []*input, opt Options) ([]*input, e
 				break
 			}
 		}
+		if opt.IndexColumn {
+			var err error
+			if into == nil {
+				if into, err = newStore(); err != nil {
+					return nil, err
+				}
+			}
+			if out[i], err = withoutIndexColumn(ctx, out[i], into, opt); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }
@@ -128,9 +140,12 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	defer f.Close()
 	from := into.size
 	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
-	if how == packedParquet {
+	switch how {
+	case packedParquet:
 		err = writeParquet(w, f, in, opt)
-	} else {
+	case packedIndexed:
+		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
+	default:
 		err = inflate(w, io.NewSectionReader(f, 0, in.size), how)
 	}
 	if err == nil {

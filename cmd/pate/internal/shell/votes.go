@@ -23,6 +23,7 @@ type VotesFlags struct {
 	counts    bool
 	transpose bool
 	header    string
+	index     bool
 	Queries   string
 	names     string
 	first     int
@@ -56,6 +57,7 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
+	flags.BoolVar(&f.index, "index-column", false, "column 1 of a CSV file names the rows, as pandas writes it, and is no teacher")
 	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
 	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
@@ -70,7 +72,7 @@ func (f *VotesFlags) Missing(cmd *cobra.Command) []string {
 
 // Options turns the flags into what package teachers asks for.
 func (f *VotesFlags) Options() (votes.Options, error) {
-	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Teachers: f.Teachers, Transpose: f.transpose}
+	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Teachers: f.Teachers, Transpose: f.transpose, IndexColumn: f.index}
 	if f.stdin != nil {
 		opt.Spool = f.stdin.spool
 	}
@@ -89,6 +91,8 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 		return opt, UsageError("votes", errors.New("--classes is required: how many classes votes may name, 0 to classes-1; or --class-names"))
 	case f.first < 0 || f.first > votes.MaxClasses:
 		return opt, UsageError("votes", fmt.Errorf("--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first))
+	case f.index && f.transpose:
+		return opt, UsageError("votes", errors.New("--index-column is for files with a row for each query, not with --transpose"))
 	case f.counts && f.first != 0:
 		return opt, UsageError("votes", errors.New("--first-class is for labels: counts have a column for each class"))
 	case f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses):
