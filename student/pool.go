@@ -136,6 +136,7 @@ func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Cla
 		if err != nil {
 			return nil, err
 		}
+		centre(soft, labels, column)
 		hard = harden(soft)
 		if round == rounds {
 			break

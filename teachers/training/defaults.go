@@ -14,13 +14,17 @@ import (
 // optdigits 100 beat 50 and 150.
 const defaultTeachers = 100
 
-// TeachersFor returns the number of teachers for a number of private units: about sqrt(n)
-// teachers of sqrt(n) units each, at least 100 where each still gets 15. More teachers give
-// larger gaps between vote counts, hence more answers for the same noise. Fewer have more to
-// learn from. The number of units must be public, or declared.
+// TeachersFor returns the number of teachers for a number of private units: about 2 sqrt(n)
+// teachers, at least 200 where each still gets 20 units. For a given noise the number of
+// answers grows with the square of the number of teachers, so more and weaker teachers are
+// worth it as long as most of them agree: on development splits, at an epsilon of 2 and
+// as many answers, 200 teachers of optdigits are answered right 87 % of the time and 100 of
+// them 85 %, 200 teachers of letter 60 % and 100 of them 53 %; on MNIST 500 teachers get four
+// times the answers of 250, 95 % of them right instead of 96 %. The number of units must be
+// public, or declared.
 func TeachersFor(units int) int {
-	root := 10 * int(math.Ceil(math.Sqrt(float64(units))/10))
-	return min(units, max(2, root, min(100, units/15)))
+	root := 10 * int(math.Ceil(2*math.Sqrt(float64(units))/10))
+	return min(units, max(2, root, min(200, units/20)))
 }
 
 // teachers returns how many teachers there are, and why.

@@ -1,0 +1,41 @@
+package student
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// TestCentreTakesAwayWhatChanceNamed: rows far from any label lean to the class that was
+// named once more than the other, and after centring to what they differ by; rows that no
+// label reached stay zero.
+func TestCentreTakesAwayWhatChanceNamed(t *testing.T) {
+	labels := []int{0, 0, 1, Unlabelled, Unlabelled}
+	soft := dense.New(5, 2)
+	copy(soft.Data, []float32{.9, .1, .8, .2, .3, .7, .6, .4, 0, 0})
+	require.Equal(t, []int{0, 0, 1, 0, Unlabelled}, harden(soft))
+	centre(soft, labels, []int{0, 1})
+	require.Equal(t, []int{0, 0, 1, 1, Unlabelled}, harden(soft), "0.6 is less than the two thirds that were named")
+}
+
+// TestCentreLeavesUnevenClasses: eighty of a hundred labels are no chance, and one class
+// has nothing to be compared with.
+func TestCentreLeavesUnevenClasses(t *testing.T) {
+	labels := make([]int, 100)
+	for i := range 20 {
+		labels[i] = 1
+	}
+	soft := dense.New(100, 2)
+	for i := range 100 {
+		soft.Data[2*i], soft.Data[2*i+1] = .7, .3
+	}
+	centre(soft, labels, []int{0, 1})
+	require.Equal(t, []float32{.7, .3}, soft.Data[:2])
+
+	one := dense.New(2, 1)
+	one.Data[0], one.Data[1] = 1, 1
+	centre(one, []int{0, Unlabelled}, []int{0})
+	require.Equal(t, []float32{1, 1}, one.Data)
+}
