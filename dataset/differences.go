@@ -154,6 +154,6 @@ func (s *Schema) differences(name string, columns []string) error {
 		text += fmt.Sprintf(" and %d more", len(columns)-10)
 	}
 	return &InputError{File: name, What: "is unlike the public rows in column " + text,
-		Why: "most of its values there are outside of what public rows have, so teachers could not use them; this message tells of private rows and is for their owner alone",
+		Why: "most of its values there are outside of what public rows have, so teachers could not use them; " + ownerNotice,
 		Fix: "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"}
 }

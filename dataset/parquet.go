@@ -105,6 +105,45 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	}
 }
 
+// parquetNames reads the only column of a file.
+func parquetNames(path string) ([]string, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be opened", Err: err}
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	file, err := parquet.Open(f, info.Size(), path)
+	if err != nil {
+		return nil, ofParquet(err)
+	}
+	if n := len(file.Columns()); n != 1 {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has %d columns", n), Why: "there is one label, or one unit, for each row", Fix: "save one column"}
+	}
+	rows, err := file.Rows([]int{0})
+	if err != nil {
+		return nil, ofParquet(err)
+	}
+	var names []string
+	repeated := newInterner()
+	for {
+		cells, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, ofParquet(err)
+		}
+		names = append(names, repeated.intern(strings.TrimSpace(cells[0])))
+		if 16*len(names)+repeated.size > maxTable {
+			return nil, &InputError{File: path, What: "is larger than fits in memory"}
+		}
+	}
+}
+
 // ofParquet makes an error about a file one of this package.
 func ofParquet(err error) error {
 	var e *parquet.Error

@@ -182,9 +182,18 @@ func (s *Schema) matrix(n *numbers, visit func(i int, row []float64)) (blas32.Ge
 // likely in other units of measure, or names its categories otherwise. Such an error, and
 // every other about a private file, tells of private rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
+	set, err := s.readPrivate(src)
+	return set, forOwner(err)
+}
+
+func (s *Schema) readPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
+		fix := "name all classes with --class-names, or say with --classes how many there are"
+		if label := s.reading.CSV.Label; label != "" {
+			fix += fmt.Sprintf("; the public rows have no label column %q", label)
+		}
 		return Set{}, &InputError{File: src.Path, What: "has labels of which no class is known",
-			Why: "class names are released with every label, so they come from labelled public rows or from you, never from private rows", Fix: "name all classes with --class-names, or say with --classes how many there are"}
+			Why: "class names are released with every label, so they come from labelled public rows or from you, never from private rows", Fix: fix}
 	}
 	in, err := s.reading.open(src, false)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/internal/parquet"
 )
 
 // Source names the files of rows: a table as CSV or Parquet, an NPY matrix of features, an idx file of
@@ -178,8 +179,8 @@ func (n *numbers) label(path string, labels []string, optional bool) error {
 	return nil
 }
 
-// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, or a
-// text with one a line, under a header or not.
+// readLines reads a name for each of n rows: from an NPY array, an idx file of labels, a
+// Parquet file of one column, or a text with one a line, under a header or not.
 func readLines(path string, n int) (names []string, err error) {
 	head, err := firstBytes(path)
 	if err != nil {
@@ -190,6 +191,8 @@ func readLines(path string, n int) (names []string, err error) {
 		names, err = readNames(path)
 	case bytes.HasPrefix(head, []byte{0, 0, 8, 1}):
 		names, err = idxNames(path)
+	case bytes.HasPrefix(head, []byte(parquet.Magic)):
+		names, err = parquetNames(path)
 	default:
 		names, err = textNames(path)
 		if len(names) == n+1 {

@@ -187,6 +187,34 @@ dpsgd predict none.model
 dpsgd predict labels.csv
 dpsgd predict damaged.model
 
+# train, publish and dpsgd on two tables
+train blobs.csv --label kind
+train blobs.csv --public none.csv --label kind --out new.npy
+train blobs.csv --public blobs.csv --label kid --out new.npy --quiet
+train blobs.csv --public renamed.csv --label kind --class-names a,b,c --out new.npy --quiet
+train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --teachers 1 --out new.npy
+train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --size 1 --out new.npy
+train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --learner tree --out new.npy
+train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --out blobs.csv
+train nounit.csv --public renamed.csv --label kind --unit who --class-names a,b,c --out new.npy --quiet
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 0 --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method sgd --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --size 300 --teachers 20 --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --size 300 --rows-per-unit 0 --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --size 300 --delta 0.01 --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --rows-per-unit 4 --out new
+publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --out labels.csv
+publish dates.parquet --public dates.parquet --label outcome --epsilon 2 --out new
+dpsgd blobs.csv
+dpsgd blobs.csv --public blobs.csv --data blobs.csv --label kind --epsilon 2
+dpsgd blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --rows-per-unit 0 --epsilon 2
+student blobs.csv --labels none.csv --label kind --out new.model
+student blobs.csv --labels labels.csv
+student predict none.model blobs.csv --out new.csv
+student predict damaged.model blobs.csv --out new.csv
+
 # tune
 tune
 tune --data blobs.csv --label kind --plan --law uniform
@@ -253,6 +281,8 @@ func wrongFiles(t *testing.T) {
 	write("page.html", "<!doctype html>\n<html><body>not found</body></html>\n")
 	write("rows.parquet", "PAR1\x15\x04\x15\x00PAR1")
 	write("dates.parquet", string(dates))
+	write("renamed.csv", "height,weight\n1,2\n3,5\n2,2\n")
+	write("nounit.csv", "height,weight,who,kind\n1,2,u1,a\n3,5,,b\n")
 	write("ids.txt", "a\nb\n")
 	write("events.json", `{"relation":"add_remove","events":[{"type":"gnmax","sigma":40}]}`)
 	write("broken.json", `{"relation":"add_remove","events":[{"type":"gnmax"}]}`)

@@ -4,6 +4,7 @@ people.csv and people.parquet are one table. groups.parquet is the same in many 
 otherwise compressed. gap.parquet has one more row, in which an integer is missing, so that
 pandas makes floats of its column. index.parquet has the row numbers of a table that was
 shuffled. dates.parquet has a column of timestamps more.
+labels.parquet and units.parquet have one column each, for thirty rows of numbers.
 """
 import sys
 
@@ -31,3 +32,5 @@ more = pd.concat([people.astype({"age": "Int64"}), pd.DataFrame({"patient": ["p9
 more.astype({"age": "float64", "visits": "int8", "smoker": bool}).to_parquet(f"{out}/gap.parquet")
 people.sample(frac=1, random_state=1).to_parquet(f"{out}/index.parquet")
 people.assign(seen=pd.Timestamp("2024-02-03")).to_parquet(f"{out}/dates.parquet")
+pd.DataFrame({"y": np.arange(30) % 3}).to_parquet(f"{out}/labels.parquet")
+pd.DataFrame({"unit": ["p%02d" % (i // 2) for i in range(30)]}).to_parquet(f"{out}/units.parquet")

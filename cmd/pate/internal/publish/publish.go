@@ -93,7 +93,7 @@ charged stays in DIR/private.`,
 	shell.ChoiceVar(flags, &f.method, "method", methodPATE, []string{methodPATE, methodDPSGD}, "how the private rows are learned from, by teachers or by one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
-	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon")
+	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
 	shell.ChoiceVar(flags, &f.learner, "learner", "", teaching.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
 	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
@@ -121,6 +121,9 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		return usage("--rows-per-unit is for --method dpsgd; a teacher learns from all rows of its units")
 	case !(f.accuracy >= 0 && f.accuracy < 1) || !(f.least > 0 && f.least < 1):
 		return usage("--teacher-accuracy and --min-accuracy must lie between 0 and 1")
+	}
+	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
+		return shell.UsageError("train", err)
 	}
 	if f.method == methodDPSGD {
 		for _, name := range []string{"teachers", "learner", "teacher-accuracy", "min-accuracy"} {

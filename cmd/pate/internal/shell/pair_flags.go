@@ -26,7 +26,7 @@ type PairFlags struct {
 
 // Add registers the flags.
 func (f *PairFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Public, "public", "", "public rows: a CSV, NPY or idx file, or a folder of images (required)")
+	flags.StringVar(&f.Public, "public", "", "public rows: a CSV, Parquet, NPY or idx file, or a folder of images (required)")
 	f.AddPrivate(flags)
 }
 
@@ -35,7 +35,7 @@ func (f *PairFlags) AddPrivate(flags *pflag.FlagSet) {
 	flags.StringVar(&f.data.Label, "label", "", "label column of a table: a name, or a number from 1")
 	flags.StringVar(&f.data.Unit, "unit", "", "column of a table that says whose record a row is (default: every row is its own)")
 	flags.StringVar(&f.UnitName, "unit-name", "", "what a unit is called (default: the unit column, or record)")
-	flags.StringVar(&f.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, or a text with one a line")
+	flags.StringVar(&f.Labels, "labels", "", "labels of private NPY or idx rows: NPY, idx, Parquet of one column, or a text with one a line")
 	flags.StringVar(&f.Units, "units", "", "units of private NPY or idx rows, likewise (default: every row is its own)")
 	flags.StringVar(&f.PublicLabels, "public-labels", "", "labels of public NPY or idx rows, if there are any")
 	f.columns.Add(flags)

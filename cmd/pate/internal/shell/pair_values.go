@@ -10,8 +10,9 @@ import (
 // arguments beside them.
 func (f *PairFlags) Complete(cmd *cobra.Command) {
 	rows := Files("csv", "tsv", "gz", "zst", "parquet", "npy")
+	lines := Files("npy", "csv", "txt", "parquet")
 	Complete(cmd, map[string]Values{
-		"public": rows, "labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "public-labels": Files("npy", "csv", "txt"),
+		"public": rows, "labels": lines, "units": lines, "public-labels": lines,
 		"label": Anything(), "unit": Anything(), "unit-name": Suggested("record", "patient", "user"), "kind": Words(dataset.Kinds()...),
 		"drop": Anything(), "keep": Anything(), "image-size": Anything(),
 		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),

@@ -8,12 +8,25 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // UnitFlags adds the flags of a private model about its units.
 func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 	flags.IntVar(size, "size", 0, "about how many units are private, as you may say in public: sampling and noise follow from it (default: their number, which is then public)")
 	flags.IntVar(rows, "rows-per-unit", 1, fmt.Sprintf("how many rows of a unit are trained on at most, 1 to %d: their gradients are averaged and count as one, at the same epsilon", dpsgd.MaxRows))
+}
+
+// CheckTeachers checks how many teachers were asked for, and the declared number of units
+// that it may follow from.
+func CheckTeachers(given func(string) bool, teachers, size int) error {
+	switch {
+	case given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers):
+		return fmt.Errorf("--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers)
+	case given("size") && (size < 2 || size > math.MaxInt32):
+		return fmt.Errorf("--size %d: must be a number of units, at least 2", size)
+	}
+	return nil
 }
 
 // CheckUnits refuses numbers out of range.

@@ -59,7 +59,9 @@ A training that was interrupted goes on when the same command is given again.`,
       --class-names no,yes --size 20000 --out votes.npy
   pate train x.npy --labels y.npy --public pool.npy --classes 10 --out votes.npy`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), g, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), g, cmd.Flags().Changed, args[0])
+		},
 	}
 	f.add(cmd)
 	return cmd
@@ -86,7 +88,7 @@ func (f *trainFlags) add(cmd *cobra.Command) {
 }
 
 // job returns what package training is asked for.
-func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error) {
+func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private string) (training.Job, error) {
 	var missing []string
 	if f.Public == "" {
 		missing = append(missing, "--public FILE: the rows that teachers vote on")
@@ -96,6 +98,9 @@ func (f *trainFlags) job(g *shell.Globals, private string) (training.Job, error)
 	}
 	if len(missing) > 0 {
 		return training.Job{}, shell.UsageError("train", errors.New("missing: "+strings.Join(missing, "; ")))
+	}
+	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
+		return training.Job{}, shell.UsageError("train", err)
 	}
 	reading, err := f.Reading()
 	if err != nil {
@@ -137,9 +142,9 @@ func (f *trainFlags) command(private string) string {
 	return strings.Join(words, " ")
 }
 
-func (f *trainFlags) run(ctx context.Context, g *shell.Globals, private string) error {
+func (f *trainFlags) run(ctx context.Context, g *shell.Globals, changed func(string) bool, private string) error {
 	debug.SetGCPercent(30) // most of the memory is one matrix, of which a third is enough to spare
-	j, err := f.job(g, private)
+	j, err := f.job(g, changed, private)
 	if err != nil {
 		return err
 	}
