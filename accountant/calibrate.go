@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -120,6 +121,11 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
+	type claim struct {
+		event Event
+		bound Bound
+	}
+	var made []claim
 	try := func(noise float64) (Bound, error) {
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
@@ -128,7 +134,16 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		if err != nil {
 			return Bound{}, err
 		}
-		return epsilonOfEvent(ctx, newAccount, e, target.Delta)
+		for _, c := range made { // events whose noise is rounded come again
+			if reflect.DeepEqual(c.event, e) {
+				return c.bound, nil
+			}
+		}
+		b, err := epsilonOfEvent(ctx, newAccount, e, target.Delta)
+		if err == nil {
+			made = append(made, claim{e, b})
+		}
+		return b, err
 	}
 	fail := func(noise float64, b Bound) (float64, Bound, error) {
 		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}

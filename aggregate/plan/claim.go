@@ -146,7 +146,9 @@ func calibrated(ctx context.Context, mechanism string, queries int, goal Goal) (
 }
 
 // fit returns a setting with the least noise, in the proportions it has, that the budget
-// takes, rounded up to six digits. False: no noise is enough.
+// takes, in numbers of six digits. It is these that the budget is asked about: the upper
+// end of a claim by loss distributions may rise a little where noise is rounded up. False:
+// no noise is enough.
 func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, bool, error) {
 	d, err := described(s.Mechanism)
 	if err != nil {
@@ -164,13 +166,18 @@ func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, b
 		}
 		proportions.Parameters = append(proportions.Parameters, q)
 	}
-	noise, err := proportions.Least(bare, budget)
-	if errors.Is(err, accountant.ErrNoBracket) {
-		return s, false, nil
+	at := func(noise float64) aggregate.Setting { return scaled(d, proportions.WithNoise(bare, noise), 1) }
+	noise, err := budget(func(noise float64) (accountant.Event, error) { return d.Event(at(noise)) })
+	var bracket *accountant.NoBracketError
+	if errors.As(err, &bracket) {
+		if bracket.Epsilon > bracket.Target.Epsilon {
+			return s, false, nil
+		}
+		noise, err = bracket.Last, nil // even the least that can be drawn fits
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("plan: %w", err)
 	}
-	fitted := scaled(d, proportions.WithNoise(bare, noise), 1)
+	fitted := at(noise)
 	return fitted, d.MostNoise(fitted) <= maxPlannedNoise, nil
 }
