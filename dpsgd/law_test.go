@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/stat/distuv"
-	"pgregory.net/rapid"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/testkit"
@@ -208,47 +207,6 @@ func TestNoiseOfAnEmptyBatch(t *testing.T) {
 	sd := math.Sqrt(square / n)
 	require.InEpsilon(t, 1.7*0.3*1.0005, sd, 4.9/math.Sqrt(2*n))
 	require.Less(t, math.Abs(mean/n), 4.9*sd/math.Sqrt(n))
-}
-
-func TestSamplingProbabilityIsExact(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		q := math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "mantissa"), -rapid.IntRange(0, 63).Draw(t, "exponent"))
-		b := newBernoulli(q)
-		if b.always {
-			require.Equal(t, 1.0, q)
-			return
-		}
-		threshold := big.NewInt(int64(b.first))
-		for _, word := range []uint64{b.hi, b.lo} {
-			threshold.Add(threshold.Lsh(threshold, 64), new(big.Int).SetUint64(word))
-		}
-		got := new(big.Rat).SetFrac(threshold, new(big.Int).Lsh(big.NewInt(1), 136))
-		require.Zero(t, got.Cmp(new(big.Rat).SetFloat64(q)))
-	})
-}
-
-func TestAnyBelow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := byte(rapid.IntRange(0, 128).Draw(t, "n"))
-		near := rapid.OneOf(rapid.IntRange(0, 255), rapid.IntRange(max(0, int(n)-1), int(n)+1), rapid.IntRange(int(n), 255))
-		word, want := uint64(0), false
-		for range 8 {
-			u := near.Draw(t, "byte")
-			word, want = word<<8|uint64(u), want || u < int(n)
-		}
-		require.Equal(t, want, anyBelow(word, n))
-	})
-}
-
-// TestSamplingCountsOfManyProbabilities uses probabilities on both sides of the one from
-// which words are skipped, with and without a rest. The false-alarm rate is 1e-6 in all.
-func TestSamplingCountsOfManyProbabilities(t *testing.T) {
-	for i, q := range []float64{1.0 / 512, 1.0 / 300, 1.0 / 60, 1.0 / 256, 0.25, 0.3, 126.5 / 256, 127.5 / 256, 0.5, 0.9, 0.999} {
-		const n = 1_000_003
-		count := 0.0
-		newBernoulli(q).among(n, SeedKey(uint64(i)).Stream(), func(int) { count++ })
-		require.InDelta(t, n*q, count, 5.4*math.Sqrt(n*q*(1-q)), q)
-	}
 }
 
 // TestSamplingCounts checks how often each record is taken, how pairs go together, and how

@@ -1,68 +1,10 @@
 package dpsgd
 
 import (
-	"math"
 	"slices"
 
 	"github.com/pate-go/pate/internal/rng"
 )
-
-// bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a
-// uniform integer below 2^136 with q 2^136, which is an integer: the last bit of q is worth
-// at least 2^-116. The leading byte usually decides, and a word has eight of them. If it is
-// equal, the rest is drawn.
-type bernoulli struct {
-	always bool
-	first  byte
-	hi, lo uint64
-}
-
-func newBernoulli(q float64) bernoulli {
-	if q >= 1 {
-		return bernoulli{always: true}
-	}
-	digit := func(bits int) (d uint64) {
-		whole, rest := math.Modf(math.Ldexp(q, bits))
-		q = rest
-		return uint64(whole)
-	}
-	return bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
-}
-
-// among calls take for each number below n for which the event happens, independently.
-func (b bernoulli) among(n int, s *rng.Stream, take func(i int)) {
-	if b.always {
-		for i := range n {
-			take(i)
-		}
-		return
-	}
-	for i := 0; i < n; i += 8 {
-		word := s.Uint64()
-		if b.first < 127 && !anyBelow(word, b.first+1) {
-			continue
-		}
-		for j := range min(8, n-i) {
-			if u := byte(word >> (8 * j)); u < b.first || u == b.first && b.rest(s) {
-				take(i + j)
-			}
-		}
-	}
-}
-
-// rest decides the event if the leading byte was equal.
-func (b bernoulli) rest(s *rng.Stream) bool {
-	u := s.Uint64()
-	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
-}
-
-// anyBelow reports whether a byte of word is below n, for n at most 128. If one is, and
-// only then, the subtraction sets the top bit of a byte that had none, at the latest in the
-// lowest such byte.
-func anyBelow(word uint64, n byte) bool {
-	const ones = 0x0101010101010101
-	return (word-ones*uint64(n))&^word&(ones<<7) != 0
-}
 
 // sampler says which records are in the batch of a step, and which block each joins, by
 // draws of its own.
@@ -74,14 +16,14 @@ type sampler interface {
 
 // poisson draws every step by itself.
 type poisson struct {
-	include bernoulli
+	include rng.Bernoulli
 	blocks  int
 }
 
 // draw implements sampler.
 func (p poisson) draw(dst []pick, part, low, high int, key Key, step int) []pick {
 	s := key.Derive("sample", uint64(step)).Derive("part", uint64(part)).Stream()
-	p.include.among(high-low, s, func(i int) {
+	p.include.Among(high-low, s, func(i int) {
 		dst = append(dst, pick{low + i, int(s.Uint64N(uint64(p.blocks)))})
 	})
 	return dst
@@ -114,7 +56,7 @@ func newBatcher(s Sampling, probability float64, start, records, blocks int) *ba
 	} else if s.epochs() {
 		b.sampler = &epochSampler{Sampling: s, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 	} else {
-		b.sampler = poisson{newBernoulli(probability), blocks}
+		b.sampler = poisson{rng.NewBernoulli(probability), blocks}
 	}
 	return b
 }

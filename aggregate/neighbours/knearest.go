@@ -1,0 +1,172 @@
+package neighbours
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+// KNearestConfig are the parameters of private k-NN; none has a default.
+type KNearestConfig struct {
+	Neighbours          int     // units of a sample that vote; >= 1
+	SamplingProbability float64 // of each unit, for each question; [2^-64, 1]
+	Sigma               float64 // standard deviation of the noise on each count, in votes
+	Questions           int     // all of which are charged; >= 1
+}
+
+// KNearest answers each question by the noisy argmax of the votes of its nearest units in a
+// Poisson sample of its own.
+type KNearest struct {
+	cfg    KNearestConfig
+	noise  *rng.DiscreteGaussian
+	sample rng.Bernoulli
+}
+
+// NewKNearest returns the mechanism for cfg.
+func NewKNearest(cfg KNearestConfig) (*KNearest, error) {
+	switch q := cfg.SamplingProbability; {
+	case cfg.Neighbours < 1:
+		return nil, fmt.Errorf("neighbours: Neighbours must be at least 1, not %d", cfg.Neighbours)
+	case cfg.Questions < 1:
+		return nil, fmt.Errorf("neighbours: Questions must be at least 1, not %d", cfg.Questions)
+	case !(q >= 0x1p-64 && q <= 1):
+		return nil, fmt.Errorf("neighbours: SamplingProbability must be in [2^-64, 1], not %v", q)
+	}
+	noise, err := rng.NewDiscreteGaussian(cfg.Sigma)
+	if err != nil {
+		return nil, fmt.Errorf("neighbours: Sigma: %w", err)
+	}
+	return &KNearest{cfg, noise, rng.NewBernoulli(cfg.SamplingProbability)}, nil
+}
+
+// Event returns what all questions cost together, for a unit that is added or removed.
+func (m *KNearest) Event() accountant.Event {
+	return accountant.Repeated{
+		Event: accountant.PoissonSampled{
+			Probability: m.cfg.SamplingProbability,
+			Event:       accountant.GNMax{Sigma: m.noise.Sigma(), Discrete: true},
+		},
+		Count: int64(m.cfg.Questions),
+	}
+}
+
+// questionsAtOnce is how many questions share a pass over the private rows. It takes part in
+// the order of additions, so it depends on nothing.
+const questionsAtOnce = 32
+
+// Release returns the label of every question. It fails unless r charges exactly Event, under
+// add_remove, and was not used before. The same key, rows and questions give the same labels.
+func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.Key, private Rows, questions dense.Matrix) ([]int, error) {
+	if err := private.check(questions); err != nil {
+		return nil, err
+	}
+	if questions.Rows != m.cfg.Questions {
+		return nil, fmt.Errorf("neighbours: %d questions, and %d are charged", questions.Rows, m.cfg.Questions)
+	}
+	key, err := begin(r, key, m.Event(), "k nearest", uint64(m.cfg.Neighbours), math.Float64bits(m.cfg.SamplingProbability), math.Float64bits(m.noise.Sigma()), uint64(m.cfg.Questions))
+	if err != nil {
+		return nil, err
+	}
+	noise := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is looked at
+	labels := make([]int, questions.Rows)
+	err = m.each(ctx, key, private, questions, func(q int, votes []int) {
+		labels[q] = argmax(votes, noise[q*private.Classes:])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return labels, nil
+}
+
+// each calls use with the votes at every question, from several goroutines.
+func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, questions dense.Matrix, use func(question int, votes []int)) error {
+	g := private.group()
+	batches := (questions.Rows + questionsAtOnce - 1) / questionsAtOnce
+	parallel(batches, func(_, batch int) {
+		if ctx.Err() != nil {
+			return
+		}
+		first := batch * questionsAtOnce
+		last := min(first+questionsAtOnce, questions.Rows)
+		distance, label := g.toUnits(newTarget(dense.Rows(questions, first, last)))
+		var near nearest
+		votes := make([]int, private.Classes)
+		for q := first; q < last; q++ {
+			near.reset(m.cfg.Neighbours)
+			units := distance[(q-first)*g.units() : (q-first+1)*g.units()]
+			m.sample.Among(len(units), key.Derive("sample", uint64(q)).Stream(), func(u int) { near.offer(units[u], u) })
+			clear(votes)
+			for _, n := range near.kept {
+				votes[label[(q-first)*g.units()+n.at]]++
+			}
+			use(q, votes)
+		}
+	})
+	return ctx.Err()
+}
+
+// toUnits returns, row by row of the target, the distance of every unit and the class of its
+// row that is so near.
+func (g grouped) toUnits(t *target) (distance []float32, label []int32) {
+	units := g.units()
+	distance, label = make([]float32, t.rows*units), make([]int32, t.rows*units)
+	block := make([]float32, rowsAtOnce*t.rows)
+	unit := 0
+	for from := 0; from < g.x.Rows; from += rowsAtOnce {
+		to := min(from+rowsAtOnce, g.x.Rows)
+		t.distances(block, g, from, to)
+		for i := from; i < to; i++ {
+			for i >= g.starts[unit+1] {
+				unit++
+			}
+			for j, d := range block[(i-from)*t.rows : (i-from+1)*t.rows] {
+				if at := j*units + unit; i == g.starts[unit] || d < distance[at] {
+					distance[at], label[at] = d, int32(g.y[i])
+				}
+			}
+		}
+	}
+	return distance, label
+}
+
+// begin uses up the reservation and returns the key of what was charged: of the entry in the
+// ledger, the mechanism and its parameters, as two charges must not share noise.
+func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, params ...uint64) (rng.Key, error) {
+	if key.IsZero() {
+		return key, errors.New("neighbours: zero Key: make one with rng.NewKey or rng.SeedKey")
+	}
+	if err := r.Begin(e, ledger.Use{Relation: accountant.AddRemove, Secret: key.Releasable()}); err != nil {
+		return key, fmt.Errorf("neighbours: %w", err)
+	}
+	return key.Derive("entry", uint64(r.Entry())).Derive(name, params...), nil
+}
+
+// draw returns noise for every class of every question.
+func draw(key rng.Key, law *rng.DiscreteGaussian, questions, classes int) []int64 {
+	noise := make([]int64, questions*classes)
+	const part = 256 // questions that share a stream
+	parallel((questions+part-1)/part, func(_, p int) {
+		s := key.Derive("noise", uint64(p)).Stream()
+		for i := p * part * classes; i < min((p+1)*part, questions)*classes; i++ {
+			noise[i] = law.Sample(s)
+		}
+	})
+	return noise
+}
+
+// argmax returns the lowest index of the largest noisy count.
+func argmax(votes []int, noise []int64) int {
+	best := 0
+	for c, v := range votes {
+		if int64(v)+noise[c] > int64(votes[best])+noise[best] {
+			best = c
+		}
+	}
+	return best
+}

@@ -1,0 +1,293 @@
+package neighbours
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/testledger"
+)
+
+// noNoise is so little that integer noise is 0 but with probability 2 e^-128.
+const noNoise = 0x1p-4
+
+// clouds are rows and questions in some dimensions.
+func clouds(rows, units, questions, cols, classes int) (Rows, dense.Matrix) {
+	rnd := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	private := Rows{X: dense.New(rows, cols), Classes: classes}
+	asked := dense.New(questions, cols)
+	for _, m := range []dense.Matrix{private.X, asked} {
+		for i := range m.Data {
+			m.Data[i] = float32(rnd.NormFloat64())
+		}
+	}
+	for i := range rows {
+		private.Y = append(private.Y, rnd.IntN(classes))
+		private.Units = append(private.Units, fmt.Sprint(i%units))
+	}
+	return private, asked
+}
+
+// bySort returns the squared distance of every unit to a question in double precision, the
+// class of its nearest row, and the units from near to far.
+func bySort(private Rows, question []float32) (class map[string]int, order []string) {
+	distance := map[string]float64{}
+	class = map[string]int{}
+	for i, u := range private.Units {
+		d := 0.0
+		for j, x := range dense.Row(private.X, i) {
+			d += (float64(x) - float64(question[j])) * (float64(x) - float64(question[j]))
+		}
+		if before, there := distance[u]; !there || d < before {
+			distance[u], class[u] = d, private.Y[i]
+		}
+		if !slices.Contains(order, u) {
+			order = append(order, u)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int {
+		if distance[a] < distance[b] {
+			return -1
+		}
+		return 1
+	})
+	return class, order
+}
+
+// Without noise and with every unit in the sample, the votes are those of a sort in double
+// precision.
+func TestExactNeighbours(t *testing.T) {
+	const classes, k = 4, 7
+	private, questions := clouds(700, 230, 70, 19, classes)
+	m, err := NewKNearest(KNearestConfig{Neighbours: k, SamplingProbability: 1, Sigma: noNoise, Questions: questions.Rows})
+	require.NoError(t, err)
+	votes := neighbourVotes(t, m, private, questions)
+	labels, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(1), private, questions)
+	require.NoError(t, err)
+	for q, got := range votes {
+		class, order := bySort(private, dense.Row(questions, q))
+		want := make([]int, classes)
+		for _, u := range order[:k] {
+			want[class[u]]++
+		}
+		require.Equal(t, want, got, q)
+		require.Equal(t, slices.Index(want, slices.Max(want)), labels[q])
+	}
+	turned, err := NewNearestQuestions(NearestQuestionsConfig{Votes: k, Sigma: noNoise, Questions: questions.Rows})
+	require.NoError(t, err)
+	counts, err := turned.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, turned.Event()), rng.SeedKey(1), private, questions)
+	require.NoError(t, err)
+	want := make([]int64, questions.Rows*classes)
+	type far struct {
+		q, class int
+		d        float64
+	}
+	byUnit := map[string][]far{}
+	for i, u := range private.Units {
+		for q := range questions.Rows {
+			d := 0.0
+			for j, x := range dense.Row(private.X, i) {
+				d += math.Pow(float64(x)-float64(dense.Row(questions, q)[j]), 2)
+			}
+			if len(byUnit[u]) <= q {
+				byUnit[u] = append(byUnit[u], far{q, private.Y[i], d})
+			} else if d < byUnit[u][q].d {
+				byUnit[u][q] = far{q, private.Y[i], d}
+			}
+		}
+	}
+	for _, unit := range byUnit {
+		slices.SortFunc(unit, func(a, b far) int {
+			if a.d < b.d {
+				return -1
+			}
+			return 1
+		})
+		for _, f := range unit[:k] {
+			want[f.q*classes+f.class]++
+		}
+	}
+	require.Equal(t, want, counts.Votes)
+	require.Len(t, counts.Labels(), questions.Rows)
+}
+
+// A unit is in the sample of a question with the probability that is charged, and in those of
+// different questions independently: without noise a single unit of class 1 is the answer
+// whenever it was drawn. False-alarm rate 1e-6 each.
+func TestSamplesAreWhatIsCharged(t *testing.T) {
+	const q, n = 0.3, 40_000
+	private := Rows{X: dense.New(1, 1), Y: []int{1}, Units: []string{"a"}, Classes: 2}
+	m, err := NewKNearest(KNearestConfig{Neighbours: 1, SamplingProbability: q, Sigma: noNoise, Questions: n})
+	require.NoError(t, err)
+	require.Equal(t, accountant.Repeated{Event: sampled(q, accountant.GNMax{Sigma: noNoise, Discrete: true}), Count: n}, m.Event())
+	labels, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
+	require.NoError(t, err)
+	drawn, twice, far := 0., 0., 0.
+	for i, y := range labels {
+		drawn += float64(y)
+		if i > 0 {
+			twice += float64(y * labels[i-1])
+		}
+		if i >= questionsAtOnce {
+			far += float64(y * labels[i-questionsAtOnce])
+		}
+	}
+	require.InDelta(t, n*q, drawn, 4.9*math.Sqrt(n*q*(1-q)))
+	for _, pairs := range []float64{twice, far} { // the variance of neighbouring products is below three times that of one
+		require.InDelta(t, n*q*q, pairs, 4.9*math.Sqrt(3*n*q*q*(1-q*q)))
+	}
+}
+
+// Noise of the counts has the law that is charged. False-alarm rate 1e-6.
+func TestNoiseOfCounts(t *testing.T) {
+	const n, sigma = 20_000, 3.
+	private := Rows{X: dense.New(0, 1), Classes: 2}
+	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 1, Sigma: sigma, Questions: n})
+	require.NoError(t, err)
+	counts, err := m.Release(t.Context(), testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), private, dense.New(n, 1))
+	require.NoError(t, err)
+	square, pairs := 0., 0.
+	for q := range n {
+		c := counts.At(q)
+		square += float64(c[0]*c[0] + c[1]*c[1])
+		pairs += float64(c[0] * c[1])
+	}
+	require.InEpsilon(t, sigma*sigma, square/(2*n), 4.9*math.Sqrt(1./n))
+	require.InDelta(t, 0, pairs/n, 4.9*sigma*sigma/math.Sqrt(n))
+}
+
+// Nothing runs that is not charged, for the relation that it holds for, with noise as secret
+// as the ledger says. The same run repeats itself; another entry, key or parameter does not.
+func TestReleaseNeedsItsReservation(t *testing.T) {
+	private, questions := clouds(60, 60, 30, 3, 3)
+	m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 2, Sigma: 4, Questions: 30})
+	require.NoError(t, err)
+	other, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 3, Sigma: 4, Questions: 30})
+	require.NoError(t, err)
+	kn, err := NewKNearest(KNearestConfig{Neighbours: 3, SamplingProbability: 0.5, Sigma: 4, Questions: 30})
+	require.NoError(t, err)
+	ctx, key := t.Context(), rng.SeedKey(1)
+	_, err = m.Release(ctx, testledger.Reserve(t, accountant.AddRemove, other.Event()), key, private, questions)
+	require.ErrorIs(t, err, ledger.ErrNotReserved)
+	_, err = m.Release(ctx, testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, private, questions)
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	secret, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1, Noise: ledger.SecretNoise})
+	require.NoError(t, err)
+	reservation, err := secret.Reserve(kn.Event())
+	require.NoError(t, err)
+	_, err = kn.Release(ctx, reservation, key, private, questions)
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	_, err = kn.Release(ctx, testledger.Reserve(t, accountant.AddRemove, kn.Event()), rng.Key{}, private, questions)
+	require.ErrorContains(t, err, "zero Key")
+	_, err = kn.Release(ctx, testledger.Reserve(t, accountant.AddRemove, kn.Event()), key, private, dense.Rows(questions, 0, 29))
+	require.ErrorContains(t, err, "29 questions")
+
+	release := func(key rng.Key, m *NearestQuestions) []int64 {
+		reservation := testledger.Reserve(t, accountant.AddRemove, m.Event())
+		counts, err := m.Release(ctx, reservation, key, private, questions)
+		require.NoError(t, err)
+		_, err = m.Release(ctx, reservation, key, private, questions)
+		require.ErrorIs(t, err, ledger.ErrNotReserved, "once")
+		return counts.Votes
+	}
+	require.Equal(t, release(key, m), release(key, m))
+	require.NotEqual(t, release(key, m), release(rng.SeedKey(2), m))
+	without := func(m *NearestQuestions) []int64 { // the noise alone
+		votes, err := m.votes(ctx, private, questions)
+		require.NoError(t, err)
+		noise := release(key, m)
+		for i, v := range votes {
+			noise[i] -= v
+		}
+		return noise
+	}
+	require.NotEqual(t, without(m), without(other), "two votes and three under one key would tell their difference")
+	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.1})
+	require.NoError(t, err)
+	var runs [][]int64
+	twice, err := book.ReserveBatch([]accountant.Event{m.Event(), m.Event()})
+	require.NoError(t, err)
+	for _, reservation := range twice {
+		counts, err := m.Release(ctx, reservation, key, private, questions)
+		require.NoError(t, err)
+		runs = append(runs, counts.Votes)
+	}
+	require.NotEqual(t, runs[0], runs[1], "two charges do not share noise")
+}
+
+func TestParametersOutOfRange(t *testing.T) {
+	for _, c := range []KNearestConfig{
+		{0, 0.5, 1, 1}, {1, 0, 1, 1}, {1, 1.1, 1, 1}, {1, math.NaN(), 1, 1}, {1, 0.5, 0, 1}, {1, 0.5, 1, 0},
+	} {
+		_, err := NewKNearest(c)
+		require.Error(t, err, c)
+	}
+	for _, c := range []NearestQuestionsConfig{{0, 1, 1}, {2, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+		_, err := NewNearestQuestions(c)
+		require.Error(t, err, c)
+	}
+	good, questions := clouds(4, 4, 2, 2, 2)
+	for name, spoil := range map[string]func(*Rows){
+		"classes": func(r *Rows) { r.Classes = 1 }, "label": func(r *Rows) { r.Y[0] = 2 },
+		"units": func(r *Rows) { r.Units = r.Units[1:] }, "columns": func(r *Rows) { r.X.Cols = 1 },
+	} {
+		bad := good
+		bad.Y = slices.Clone(good.Y)
+		spoil(&bad)
+		require.Error(t, bad.check(questions), name)
+	}
+}
+
+// What overflows is far, and moves nothing but its own votes.
+func TestHugeRowsAreFar(t *testing.T) {
+	private, questions := clouds(5, 5, 3, 2, 2)
+	private.X.Data[0], private.X.Data[1] = math.MaxFloat32, -math.MaxFloat32
+	m, err := NewKNearest(KNearestConfig{Neighbours: 4, SamplingProbability: 1, Sigma: 1, Questions: 3})
+	require.NoError(t, err)
+	less := Rows{X: dense.Rows(private.X, 1, 5), Y: private.Y[1:], Units: private.Units[1:], Classes: 2}
+	require.Equal(t, neighbourVotes(t, m, less, questions), neighbourVotes(t, m, private, questions))
+}
+
+// BenchmarkNeighbours reports the products of one question and one row of 200 columns.
+func BenchmarkNeighbours(b *testing.B) {
+	private, questions := clouds(20_000, 20_000, 512, 200, 10)
+	b.Run("k-nearest", func(b *testing.B) {
+		m, err := NewKNearest(KNearestConfig{Neighbours: 100, SamplingProbability: 0.5, Sigma: 1, Questions: 512})
+		require.NoError(b, err)
+		for b.Loop() {
+			require.NoError(b, m.each(b.Context(), rng.SeedKey(1), private, questions, func(int, []int) {}))
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/512, "ns/pair")
+	})
+	b.Run("questions", func(b *testing.B) {
+		m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: 10, Sigma: 1, Questions: 512})
+		require.NoError(b, err)
+		for b.Loop() {
+			_, err := m.votes(b.Context(), private, questions)
+			require.NoError(b, err)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/512, "ns/pair")
+	})
+	b.Run("plain", func(b *testing.B) { // one pass of double precision, on one core, without a choice
+		for b.Loop() {
+			sum := 0.0
+			for q := range 16 {
+				for i := range private.X.Rows {
+					for j, x := range dense.Row(private.X, i) {
+						d := x - questions.Data[q*questions.Stride+j]
+						sum += float64(d * d)
+					}
+				}
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/16, "ns/pair")
+	})
+}

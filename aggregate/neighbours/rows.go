@@ -1,0 +1,84 @@
+package neighbours
+
+import (
+	"fmt"
+
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// Rows are private rows with their classes.
+type Rows struct {
+	X       dense.Matrix // a row for each example
+	Y       []int        // its class, in [0, Classes)
+	Units   []string     // whose it is; several rows may share one
+	Classes int          // at least 2
+}
+
+// check reports what is wrong with the shape of rows and questions. Its errors name no row.
+func (r Rows) check(questions dense.Matrix) error {
+	switch {
+	case r.Classes < 2:
+		return fmt.Errorf("neighbours: %d classes, at least 2 needed", r.Classes)
+	case len(r.Y) != r.X.Rows || len(r.Units) != r.X.Rows:
+		return fmt.Errorf("neighbours: rows, classes and units differ in number")
+	case r.X.Cols != questions.Cols:
+		return fmt.Errorf("neighbours: private rows have %d columns, questions %d", r.X.Cols, questions.Cols)
+	}
+	for _, m := range []dense.Matrix{r.X, questions} {
+		if err := dense.Check(m); err != nil {
+			return fmt.Errorf("neighbours: %w", err)
+		}
+	}
+	for _, y := range r.Y {
+		if y < 0 || y >= r.Classes {
+			return fmt.Errorf("neighbours: a class is not in [0, %d)", r.Classes)
+		}
+	}
+	if q := dense.NotFinite(questions); q >= 0 {
+		return fmt.Errorf("neighbours: question %d is not finite", q)
+	}
+	return nil
+}
+
+// grouped are rows in the order of their units: those of unit u are [starts[u], starts[u+1]).
+type grouped struct {
+	x      dense.Matrix
+	y      []int
+	norms  []float64
+	starts []int
+}
+
+// group puts the rows of each unit together. Units keep the order of their first rows, and
+// rows of a unit theirs, so a unit that goes changes the order of no others.
+func (r Rows) group() grouped {
+	place := make(map[string]int, len(r.Units))
+	var of [][]int
+	for i, u := range r.Units {
+		at, there := place[u]
+		if !there {
+			at = len(of)
+			place[u] = at
+			of = append(of, nil)
+		}
+		of[at] = append(of[at], i)
+	}
+	g := grouped{starts: []int{0}}
+	order := make([]int, 0, len(r.Units))
+	for _, rows := range of {
+		order = append(order, rows...)
+		g.starts = append(g.starts, len(order))
+	}
+	g.x, g.y, g.norms = r.X, r.Y, make([]float64, len(order))
+	if len(of) < len(order) { // else every row is a unit, in its place
+		g.x, g.y = dense.Pick(r.X, order), make([]int, len(order))
+		for at, i := range order {
+			g.y[at] = r.Y[i]
+		}
+	}
+	for i := range g.norms {
+		g.norms[i] = squaredNorm(dense.Row(g.x, i))
+	}
+	return g
+}
+
+func (g grouped) units() int { return len(g.starts) - 1 }

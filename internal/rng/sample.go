@@ -1,0 +1,61 @@
+package rng
+
+import "math"
+
+// Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a
+// uniform integer below 2^136 with q 2^136, which is an integer: the last bit of q is worth
+// at least 2^-116. The leading byte usually decides, and a word has eight of them. If it is
+// equal, the rest is drawn.
+type Bernoulli struct {
+	always bool
+	first  byte
+	hi, lo uint64
+}
+
+// NewBernoulli returns the event of probability q; 1 or more is certain.
+func NewBernoulli(q float64) Bernoulli {
+	if q >= 1 {
+		return Bernoulli{always: true}
+	}
+	digit := func(bits int) (d uint64) {
+		whole, rest := math.Modf(math.Ldexp(q, bits))
+		q = rest
+		return uint64(whole)
+	}
+	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
+}
+
+// Among calls take for each number below n for which the event happens, independently.
+func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
+	if b.always {
+		for i := range n {
+			take(i)
+		}
+		return
+	}
+	for i := 0; i < n; i += 8 {
+		word := s.Uint64()
+		if b.first < 127 && !anyBelow(word, b.first+1) {
+			continue
+		}
+		for j := range min(8, n-i) {
+			if u := byte(word >> (8 * j)); u < b.first || u == b.first && b.rest(s) {
+				take(i + j)
+			}
+		}
+	}
+}
+
+// rest decides the event if the leading byte was equal.
+func (b Bernoulli) rest(s *Stream) bool {
+	u := s.Uint64()
+	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
+}
+
+// anyBelow reports whether a byte of word is below n, for n at most 128. If one is, and
+// only then, the subtraction sets the top bit of a byte that had none, at the latest in the
+// lowest such byte.
+func anyBelow(word uint64, n byte) bool {
+	const ones = 0x0101010101010101
+	return (word-ones*uint64(n))&^word&(ones<<7) != 0
+}

@@ -1,0 +1,51 @@
+package rng
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestSamplingProbabilityIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := math.Ldexp(rapid.Float64Range(0.5, 1).Draw(t, "mantissa"), -rapid.IntRange(0, 63).Draw(t, "exponent"))
+		b := NewBernoulli(q)
+		if b.always {
+			require.Equal(t, 1.0, q)
+			return
+		}
+		threshold := big.NewInt(int64(b.first))
+		for _, word := range []uint64{b.hi, b.lo} {
+			threshold.Add(threshold.Lsh(threshold, 64), new(big.Int).SetUint64(word))
+		}
+		got := new(big.Rat).SetFrac(threshold, new(big.Int).Lsh(big.NewInt(1), 136))
+		require.Zero(t, got.Cmp(new(big.Rat).SetFloat64(q)))
+	})
+}
+
+func TestAnyBelow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := byte(rapid.IntRange(0, 128).Draw(t, "n"))
+		near := rapid.OneOf(rapid.IntRange(0, 255), rapid.IntRange(max(0, int(n)-1), int(n)+1), rapid.IntRange(int(n), 255))
+		word, want := uint64(0), false
+		for range 8 {
+			u := near.Draw(t, "byte")
+			word, want = word<<8|uint64(u), want || u < int(n)
+		}
+		require.Equal(t, want, anyBelow(word, n))
+	})
+}
+
+// TestSamplingCountsOfManyProbabilities uses probabilities on both sides of the one from
+// which words are skipped, with and without a rest. The false-alarm rate is 1e-6 in all.
+func TestSamplingCountsOfManyProbabilities(t *testing.T) {
+	for i, q := range []float64{1.0 / 512, 1.0 / 300, 1.0 / 60, 1.0 / 256, 0.25, 0.3, 126.5 / 256, 127.5 / 256, 0.5, 0.9, 0.999} {
+		const n = 1_000_003
+		count := 0.0
+		NewBernoulli(q).Among(n, SeedKey(uint64(i)).Stream(), func(int) { count++ })
+		require.InDelta(t, n*q, count, 5.4*math.Sqrt(n*q*(1-q)), q)
+	}
+}
