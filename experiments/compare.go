@@ -54,7 +54,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	rows = append(rows, plain...)
-	if c.wants(ensembleMethods()...) {
+	if c.wants(ensembleMethods()...) || c.wants(neighbourMethods()...) {
 		p, err := prepare(ctx, c)
 		if err != nil {
 			return nil, err
@@ -121,13 +121,28 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with teachers once, at every target.
+// compareOnce runs every method with a student once, at every target.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+	var rows []Row
+	for _, at := range p.points {
+		for _, m := range neighbourMethods() {
+			if !c.wants(m) {
+				continue
+			}
+			row, err := runNeighbours(ctx, at, p, m, seed)
+			if err != nil {
+				return nil, nil, err
+			}
+			rows = append(rows, row)
+		}
+	}
+	if !c.wants(ensembleMethods()...) {
+		return rows, nil, nil
+	}
 	e, err := runPolls(ctx, c, p, seed)
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows []Row
 	for i, at := range p.points {
 		for _, m := range voteMethods() {
 			if !c.wants(m) {

@@ -22,6 +22,8 @@ import (
 const (
 	GNMax          = "pate/gnmax"
 	ConfidentGNMax = "pate/confident-gnmax"
+	SampledKNN     = "pknn/sampled" // private k-NN: the nearest of a Poisson sample of the private rows vote
+	ReverseKNN     = "pknn/reverse" // every private row votes at the questions nearest to it
 	DPSGD          = "dpsgd/linear"
 	NonPrivate     = "non-private"         // the model of DP-SGD without privacy
 	BoostedTrees   = "non-private/trees"   // boosted trees on all private rows
@@ -52,7 +54,7 @@ func OnRequest() []string {
 
 // Methods lists the methods that are run if none are named; boosted trees on tables alone.
 func Methods() []string {
-	return []string{GNMax, ConfidentGNMax, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
+	return []string{GNMax, ConfidentGNMax, SampledKNN, ReverseKNN, DPSGD, NonPrivate, BoostedTrees, Plurality, TrueLabels, Majority}
 }
 
 // voteMethods lists the methods that release labels, in the order of the table.

@@ -39,7 +39,9 @@ const (
 	perSplit       = 6e-9          // s a row, column tried and level of a tree
 	perLeaf        = 12e-9         // s a row and level of a tree that answers
 	treesOfForest  = 100
-	perStudent     = 3.0 // s, on images; a third of it on other rows
+	perStudent     = 3.0  // s, on images; a third of it on other rows
+	perOffered     = 3e-9 // s a pair of a row and a question
+	perLabel       = 3e-3 // s a label that students are compared on
 	bytesOfProcess = 2e8
 )
 
@@ -57,6 +59,9 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 	rows, test, classes := float64(c.Task.Private.Len()), float64(c.Task.Test.Len()), float64(len(c.Task.Classes))
 	data := bytesOfProcess + 4*(rows+test+float64(c.Task.Pool.Len()))*float64(c.Task.Private.X.Cols)
 	if err := c.outlineModels(add, data); err != nil {
+		return o, err
+	}
+	if err := c.outlineNeighbours(ctx, add, data); err != nil {
 		return o, err
 	}
 	if c.wants(ensembleMethods()...) {
@@ -103,6 +108,29 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 		o.Seconds, o.Bytes = o.Seconds+s.Seconds, math.Max(o.Bytes, s.Bytes)
 	}
 	return o, nil
+}
+
+// outlineNeighbours adds what labels by neighbours, and its students.
+func (c Config) outlineNeighbours(ctx context.Context, add func(what string, times int, seconds, bytes float64), data float64) error {
+	points, err := c.points(ctx)
+	if err != nil {
+		return err
+	}
+	for _, method := range neighbourMethods() {
+		if !c.wants(method) {
+			continue
+		}
+		for _, p := range points {
+			plan, err := p.neighbourPlan(ctx, method)
+			if err != nil {
+				return err
+			}
+			pairs := float64(c.Task.Private.Len()) * float64(plan.questions)
+			seconds := pairs*(float64(c.dimensions())*perProduct+perOffered) + perLabel*float64(plan.questions)
+			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, perStudent+seconds, data)
+		}
+	}
+	return nil
 }
 
 // outlineModels adds what needs no teachers.

@@ -27,11 +27,11 @@ func TestOutline(t *testing.T) {
 		return o
 	}
 	once := outline(func(*Config) {})
-	require.Len(t, once.Steps, 5)
-	require.Equal(t, 3, once.Steps[4].Times, "students of two mechanisms, and of true labels")
+	require.Len(t, once.Steps, 7)
+	require.Equal(t, 3, once.Steps[6].Times, "students of two mechanisms, and of true labels")
 	sweep := outline(func(c *Config) { c.Epsilons = []float64{1, 2, 4} })
-	require.Len(t, sweep.Steps, 7)
-	require.Equal(t, 9, sweep.Steps[6].Times)
+	require.Len(t, sweep.Steps, 13)
+	require.Equal(t, 9, sweep.Steps[12].Times)
 	require.Greater(t, sweep.Seconds, 1.5*once.Seconds)
 	require.Less(t, sweep.Seconds, 3*once.Seconds, "teachers are trained once")
 	seeds := outline(func(c *Config) { c.Seeds = 3 })

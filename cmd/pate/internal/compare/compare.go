@@ -43,6 +43,9 @@ func New(g *shell.Globals) *cobra.Command {
 examples, release noisy labels, train a student on them; beside it train a model
 by DP-SGD, as pate dpsgd does, on the same private data. Both at the same epsilon and
 delta, scored on the same test rows. Teachers and student are those of pate publish.
+pknn/sampled and pknn/reverse label without teachers: by the private rows nearest to a
+question, in a Poisson sample drawn for it, or by a vote of every private row at the
+questions nearest to it.
 Rows that protect nothing show where accuracy is lost: the model without privacy (of
 a table also boosted trees), the teachers' vote without noise, a student on true labels
 of the same queries, and the most frequent class.

@@ -1,0 +1,247 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/neighbours"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// neighbourMethods lists the methods that label by private rows near a question, without
+// teachers.
+func neighbourMethods() []string { return []string{SampledKNN, ReverseKNN} }
+
+// neighbourPlan is a calibrated method of neighbours.
+type neighbourPlan struct {
+	event     accountant.Event
+	questions int
+	note      string
+	sigma     float64
+	sampled   float64 // probability, 0 if there is no sample
+	// release returns the labels, and with more than labels the noisy counts.
+	release func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error)
+}
+
+// neighbourPlan chooses the parameters of a method from the number of units and classes, the
+// size of the pool and the budget.
+func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
+	if method == SampledKNN {
+		return c.planSampled(ctx)
+	}
+	return c.planReverse(ctx)
+}
+
+// Private k-NN: the units that are near enough to vote, as a share of all units over the
+// number of classes; the probability with which each is drawn; and the noise as a share of
+// those that vote.
+const (
+	nearShare       = 0.25
+	sampledShare    = 0.5
+	nearNoise       = 0.2
+	sampledFewest   = 2 // questions a class
+	sampledMostNear = 1000
+)
+
+func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
+	classes := len(c.Task.Classes)
+	near := min(nearShare*float64(c.units)/float64(classes), sampledMostNear)
+	k := max(1, int(sampledShare*near))
+	event := func(sigma float64, questions int) (accountant.Event, error) {
+		m, err := neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
+		if err != nil {
+			return nil, err
+		}
+		return m.Event(), nil
+	}
+	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
+	affordable, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+		return event(nearNoise*float64(k), int(max(1, n)))
+	})
+	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
+		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
+	}
+	questions := int(min(max(affordable, int64(sampledFewest*classes)), int64(c.askable())))
+	sigma, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return event(sigma, questions) })
+	if err != nil {
+		return neighbourPlan{}, fmt.Errorf("experiments: noise for %s: %w", SampledKNN, err)
+	}
+	m, err := neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
+	if err != nil {
+		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
+	}
+	return neighbourPlan{
+		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare,
+		note: fmt.Sprintf("the %d nearest of a sample vote", k),
+		release: func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
+			labels, err := m.Release(ctx, r, key, private, questions)
+			return labels, neighbours.Counts{}, err
+		},
+	}, nil
+}
+
+// Votes at the nearest questions: the noise of a count as a share of the votes that a
+// question has on average, and the most votes that it shall have, as a share of all units
+// over the number of classes. Votes from farther away tell less of a question.
+const (
+	reverseNoise  = 0.2
+	reverseShare  = 0.2
+	reverseFewest = 10   // questions a class
+	reverseMost   = 2000 // more take the student longer and teach it little
+)
+
+// planReverse chooses questions and votes. With T questions, B votes of each of n units and
+// noise c sqrt(B), where c is that of one vote, a question has nB/T votes on average. The
+// noise is the share r of these if B = (cT/(rn))^2, and they are as many as they may be, a
+// units, if T = r^2 a n / c^2. Of a smaller pool all rows are asked.
+func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
+	plan := func(questions, votes int) (*neighbours.NearestQuestions, float64, error) {
+		made := func(sigma float64) (*neighbours.NearestQuestions, error) {
+			return neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: votes, Sigma: sigma, Questions: questions})
+		}
+		sigma, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) {
+			m, err := made(sigma)
+			if err != nil {
+				return nil, err
+			}
+			return m.Event(), nil
+		})
+		if err != nil {
+			return nil, 0, fmt.Errorf("experiments: noise for %s: %w", ReverseKNN, err)
+		}
+		m, err := made(sigma)
+		return m, sigma, err
+	}
+	_, one, err := plan(1, 1)
+	if err != nil {
+		return neighbourPlan{}, err
+	}
+	n, classes := float64(c.units), float64(len(c.Task.Classes))
+	most := math.Pow(reverseNoise*n/one, 2) * reverseShare / classes
+	questions := min(max(int(min(most, reverseMost)), int(reverseFewest*classes)), c.askable())
+	root := one * float64(questions) / (reverseNoise * n)
+	votes := min(max(1, int(math.Ceil(root*root))), questions)
+	m, sigma, err := plan(questions, votes)
+	if err != nil {
+		return neighbourPlan{}, err
+	}
+	return neighbourPlan{
+		event: m.Event(), questions: questions, sigma: sigma,
+		note: fmt.Sprintf("every unit votes at the %d questions nearest to it", votes),
+		release: func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
+			counts, err := m.Release(ctx, r, key, private, questions)
+			if err != nil {
+				return nil, counts, err
+			}
+			return counts.Labels(), counts, nil
+		},
+	}, nil
+}
+
+// runNeighbours releases labels by private rows near the questions and trains a student on
+// them.
+func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
+	start := time.Now()
+	row := Row{Method: method, TargetEpsilon: c.epsilon}
+	plan, err := c.neighbourPlan(ctx, method)
+	if err != nil {
+		return row, err
+	}
+	row.Sigma, row.Probability, row.Note = plan.sigma, plan.sampled, plan.note
+	row.Asked, row.Answered = plan.questions, plan.questions
+	if err := row.charge(ctx, plan.event, c); err != nil {
+		return row, err
+	}
+	queries, err := p.public.Select(ctx, plan.questions, rand.New(c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed))).Stream()))
+	if err != nil {
+		return row, fmt.Errorf("experiments: %w", err)
+	}
+	answers, err := c.releaseNeighbours(ctx, plan, p, queries, method, seed)
+	if err != nil {
+		return row, err
+	}
+	labels := noLabels(p.pool.Rows)
+	for q, y := range answers {
+		labels[queries[q]] = y
+		if y == c.Task.Pool.Y[queries[q]] {
+			row.LabelAccuracy += 1 / float64(len(answers))
+		}
+	}
+	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
+		return row, err
+	}
+	row.Seconds = time.Since(start).Seconds()
+	return row, nil
+}
+
+// releaseNeighbours charges a plan, releases its labels and writes the file that leaves.
+func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prepared, queries []int, method string, seed int) (labels []int, err error) {
+	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, plan.event, c.Features, c.epsilon)
+	book, err := c.openLedger(ctx, method, seed, append(bound, plan.note...))
+	if err != nil {
+		return nil, err
+	}
+	defer book.Close()
+	name, mode := "labels-"+c.file(method, seed)+".csv", os.FileMode(0o644)
+	if !c.Key.Releasable() {
+		name, mode = "seeded-"+name, 0o600
+	}
+	hash := c.Task.Hash()
+	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
+	_, err = book.Release(ctx, release.Release{
+		Events: []accountant.Event{plan.event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", hash[:]).DeriveBytes("asked", bound)},
+		Redraw: true, // for the student
+		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+			var counts neighbours.Counts
+			if labels, counts, err = plan.release(ctx, reservations[0], key, private, dense.Pick(p.pool, queries)); err != nil {
+				return err
+			}
+			return c.writeLabels(out, queries, labels, counts)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	return labels, nil
+}
+
+// writeLabels writes the label of every question, and the noisy votes that were released
+// with them.
+func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbours.Counts) error {
+	file := table.Table{Header: []string{"query", "label"}}
+	if counts.Classes > 0 {
+		for _, class := range c.Task.Classes {
+			file.Header = append(file.Header, "votes "+class)
+		}
+	}
+	for q, pool := range queries {
+		cells := []string{c.Task.Pool.IDs[pool], c.Task.Classes[labels[q]]}
+		if counts.Classes > 0 {
+			for _, v := range counts.At(q) {
+				cells = append(cells, strconv.FormatInt(v, 10))
+			}
+		}
+		file.Rows = append(file.Rows, cells)
+	}
+	var text bytes.Buffer
+	if err := file.Write(&text, table.CSV); err != nil {
+		return err
+	}
+	_, err := out.Write(text.Bytes())
+	return err
+}
