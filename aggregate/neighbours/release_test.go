@@ -291,3 +291,28 @@ func BenchmarkNeighbours(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000/16, "ns/pair")
 	})
 }
+
+// Of places that are equally far the earlier ones are kept, in whatever order nearer ones
+// come.
+func TestEqualDistances(t *testing.T) {
+	for _, distances := range [][]float32{{1, 1, 1, 0}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 0, 1}} {
+		near := nearest{k: 3}
+		var want []int
+		for at, d := range distances {
+			near.offer(d, at)
+			if d == 0 {
+				want = append(want, at)
+			}
+		}
+		for at, d := range distances {
+			if d == 1 && len(want) < 3 {
+				want = append(want, at)
+			}
+		}
+		var got []int
+		for _, n := range near.kept {
+			got = append(got, n.at)
+		}
+		require.ElementsMatch(t, want, got, distances)
+	}
+}
