@@ -1,11 +1,13 @@
 package dpsgd
 
+import "github.com/pate-go/pate/internal/rng"
+
 // cyclic draws Poisson batches from one part of the records at a time. Every record has a
 // turn, drawn for it alone and once for all steps, and joins the batches of its turn by a coin
 // each time. The turn is a function of the key and the record's place in the data, so a run
 // that goes on meets the same turns.
 type cyclic struct {
-	include bernoulli
+	include rng.Bernoulli
 	bands   int
 	blocks  int
 	parts   []turns
@@ -30,7 +32,7 @@ func (c *cyclic) draw(dst []pick, part, low, high int, key Key, step int) []pick
 	}
 	records := own.records[step%c.bands]
 	s := key.Derive("sample", uint64(step)).Derive("part", uint64(part)).Stream()
-	c.include.among(len(records), s, func(i int) {
+	c.include.Among(len(records), s, func(i int) {
 		dst = append(dst, pick{records[i], int(s.Uint64N(uint64(c.blocks)))})
 	})
 	return dst

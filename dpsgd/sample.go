@@ -52,7 +52,7 @@ func newBatcher(s Sampling, probability float64, start, records, blocks int) *ba
 	parts := (records + drawLength - 1) / drawLength
 	b := &batcher{records: records, blocks: blocks, starts: make([]int, blocks+1), picked: make([][]pick, parts)}
 	if s.Scheme == Cyclic {
-		b.sampler = &cyclic{include: newBernoulli(s.inTurn(probability)), bands: s.Bands, blocks: blocks, parts: make([]turns, parts)}
+		b.sampler = &cyclic{include: rng.NewBernoulli(s.inTurn(probability)), bands: s.Bands, blocks: blocks, parts: make([]turns, parts)}
 	} else if s.epochs() {
 		b.sampler = &epochSampler{Sampling: s, start: start, blocks: blocks, parts: make([]epochPart, parts)}
 	} else {
