@@ -125,12 +125,12 @@ func (c Cache) dir() (string, error) {
 		}
 		dir = filepath.Join(base, "pate", "features")
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("features: no folder for the cache: %w", err)
 	}
 	info, err := os.Stat(dir)
 	if err == nil {
-		err = durable.Exposed(info)
+		err = durable.Exposed(dir, info)
 	}
 	if err != nil {
 		return "", fmt.Errorf("features: the cache is not used: %s: %w", dir, err)
@@ -227,7 +227,7 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	defer file.Close()
 	info, err := file.Stat()
 	if err == nil {
-		err = durable.Exposed(info)
+		err = durable.Exposed(path, info)
 	}
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)

@@ -51,6 +51,12 @@ func openDisk(path string) (store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
+	if info, err := f.Stat(); err == nil && info.Size() == 0 { // made here, or by a process that was killed
+		if err := durable.KeepPrivate(path); err != nil {
+			f.Close()
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+	}
 	d := disk{f, path}
 	if err := d.named(); err != nil { // while the lock was waited for
 		f.Close()

@@ -30,6 +30,9 @@ func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) err
 			os.Remove(f.Name())
 		}
 	}()
+	if err := KeepPrivate(f.Name()); err != nil { // before anything is in it
+		return err
+	}
 	w := bufio.NewWriterSize(f, 1<<16)
 	if err := write(w); err != nil {
 		return err
@@ -46,7 +49,12 @@ func writeFile(path, pattern string, mode os.FileMode, write func(io.Writer) err
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if mode&0o044 != 0 {
+		if err := share(f.Name()); err != nil {
+			return err
+		}
+	}
+	if err := rename(f.Name(), path); err != nil {
 		return fmt.Errorf("durable: %w", err)
 	}
 	return SyncDir(dir)
@@ -58,17 +66,4 @@ func WriteBytes(path string, mode os.FileMode, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
-}
-
-// SyncDir makes the names in a folder durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("durable: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("durable: sync folder %s: %w", dir, err)
-	}
-	return nil
 }

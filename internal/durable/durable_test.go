@@ -31,9 +31,9 @@ func TestWriteFileReplacesWhollyOrNotAtAll(t *testing.T) {
 	got, err = os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "new", string(got))
-	info, err := os.Stat(path)
+	secret, err := durable.ReadSecret(path) // refuses what others may read
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.Equal(t, "new", string(secret))
 
 	names, err := os.ReadDir(dir)
 	require.NoError(t, err)

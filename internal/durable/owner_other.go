@@ -1,11 +1,22 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package durable
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+)
 
-// Exposed knows nothing of who may write.
-func Exposed(fs.FileInfo) error { return nil }
+// errUnknown refuses secrets on systems whose permissions this package does not know.
+var errUnknown = errors.New("may be open to others: on this system nothing tells who may read and write it")
 
-// Readable knows nothing of who may read.
-func Readable(fs.FileInfo) error { return nil }
+// Exposed refuses: nothing is known here of who may write.
+func Exposed(string, fs.FileInfo) error { return errUnknown }
+
+// Readable refuses: nothing is known here of who may read.
+func Readable(string, fs.FileInfo) error { return errUnknown }
+
+// KeepPrivate does nothing: nothing is known here of permissions.
+func KeepPrivate(string) error { return nil }
+
+func share(string) error { return nil }

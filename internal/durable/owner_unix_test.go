@@ -27,10 +27,10 @@ func TestExposedByOwner(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
-	require.NoError(t, durable.Exposed(info))
+	require.NoError(t, durable.Exposed(path, info))
 	me := uint32(os.Geteuid())
-	require.NoError(t, durable.Exposed(owned{info, me}))
-	require.ErrorContains(t, durable.Exposed(owned{info, me + 1}), "belongs to user")
+	require.NoError(t, durable.Exposed(path, owned{info, me}))
+	require.ErrorContains(t, durable.Exposed(path, owned{info, me + 1}), "belongs to user")
 }
 
 func TestSecretsAreTheOwnersAlone(t *testing.T) {

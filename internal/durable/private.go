@@ -34,7 +34,7 @@ func ReadSecret(path string) ([]byte, error) {
 	if !os.SameFile(info, opened) {
 		return nil, fmt.Errorf("%w: %s was replaced while it was opened", ErrExposed, path)
 	}
-	if err := errors.Join(Exposed(opened), Readable(opened)); err != nil {
+	if err := errors.Join(Exposed(path, opened), Readable(path, opened)); err != nil {
 		return nil, fmt.Errorf("%w: %s %w", ErrExposed, path, err)
 	}
 	const most = 1 << 12
@@ -59,7 +59,7 @@ func PrivateFolder(path string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%w: %s is no folder", ErrExposed, path)
 	}
-	if err := Exposed(info); err != nil {
+	if err := Exposed(path, info); err != nil {
 		return fmt.Errorf("%w: %s %w", ErrExposed, path, err)
 	}
 	return nil
@@ -80,6 +80,11 @@ func MkdirAll(path string, mode os.FileMode) error {
 		return fmt.Errorf("durable: %w", err)
 	}
 	for _, dir := range made {
+		if mode&0o077 == 0 {
+			if err := KeepPrivate(dir); err != nil {
+				return err
+			}
+		}
 		if err := SyncDir(filepath.Dir(dir)); err != nil {
 			return err
 		}

@@ -211,6 +211,9 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 		return nil, fmt.Errorf("training: %w", err)
 	}
 	defer os.Remove(f.Name())
+	if err := durable.KeepPrivate(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	var b bytes.Buffer
 	err = manifest.Write(io.MultiWriter(&b, f), manifest.Head{Unit: parts[0].Unit, SaltID: parts[0].Salt}, silos...)
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -64,10 +64,10 @@ func NewSpool(ctx context.Context, in io.Reader, limit int64) (*Spool, error) {
 
 // temporary makes a file that only its owner can read, and takes its name away if it can.
 func temporary() (f *os.File, named bool, err error) {
-	if f, err = os.CreateTemp("", "pate-votes-*"); err != nil { // mode 0600
+	if f, named, err = durable.Unnamed("pate-votes-*"); err != nil {
 		return nil, false, &Error{What: "votes cannot be kept in a temporary file", Why: "they are read more than once", Fix: "set TMPDIR to a folder that can be written", Err: err}
 	}
-	return f, os.Remove(f.Name()) != nil, nil
+	return f, named, nil
 }
 
 // Close forgets the votes.

@@ -279,7 +279,7 @@ func (f File) warnOfMode() {
 	if err != nil {
 		return // opening it said so
 	}
-	if err := errors.Join(durable.Exposed(info), durable.Readable(info)); err != nil {
+	if err := errors.Join(durable.Exposed(f.Path, info), durable.Readable(f.Path, info)); err != nil {
 		f.warn("%s %v: it is as secret as its outcomes are until they leave (chmod 600)", f.Path, err)
 	}
 }

@@ -36,6 +36,8 @@ func (e *CommandError) advise() {
 func adviceOn(err error) (why, fix string) {
 	var link *os.LinkError
 	switch {
+	case isHeld(err):
+		return "another process has that file open, as a run has its ledger", "wait until it ends, and run the same command again"
 	case errors.Is(err, fs.ErrPermission):
 		return "this user may not do that there", "see with ls -l whose file or folder it is and what its mode allows, or name another place"
 	case errors.Is(err, syscall.ENOSPC), isQuota(err):

@@ -1,0 +1,34 @@
+//go:build !windows
+
+package durable
+
+import (
+	"fmt"
+	"os"
+)
+
+// rename gives a file another name, in place of what had it before.
+func rename(from, to string) error { return os.Rename(from, to) }
+
+// SyncDir makes the names in a folder durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("durable: sync folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Unnamed makes a temporary file that only its owner can read, and takes its name away.
+// Where the file system does not let it, named is true, and who closes the file has to
+// remove it.
+func Unnamed(pattern string) (f *os.File, named bool, err error) {
+	if f, err = os.CreateTemp("", pattern); err != nil { // mode 0600
+		return nil, false, err
+	}
+	return f, os.Remove(f.Name()) != nil, nil
+}

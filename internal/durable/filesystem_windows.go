@@ -1,0 +1,108 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// Unchanged reports whether two looks at a name saw one file that nobody wrote to
+// meanwhile, as far as its size and time of modification tell.
+func Unchanged(was, is fs.FileInfo) bool { return sameContents(was, is) }
+
+// Remote returns the kind of the file system of path if it is one on which a lock may
+// not keep out processes of other hosts, and "" otherwise, or if that is not known.
+func Remote(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	root, err := windows.UTF16PtrFromString(filepath.VolumeName(path) + `\`)
+	if err == nil && windows.GetDriveType(root) == windows.DRIVE_REMOTE {
+		return "a network drive"
+	}
+	return ""
+}
+
+// patience is how long rename waits for those who have the old file open. Indexers and
+// virus scanners open what was just written, for a moment.
+const patience = 2 * time.Second
+
+// rename gives a file that is on disk another name, in place of what had it before, and
+// returns when the name is on disk. A file cannot be replaced here while somebody reads
+// it, so it waits for them.
+func rename(from, to string) error {
+	fail := func(err error) error { return &os.LinkError{Op: "rename", Old: from, New: to, Err: err} }
+	old, err := windows.UTF16PtrFromString(from)
+	if err != nil {
+		return fail(err)
+	}
+	name, err := windows.UTF16PtrFromString(to)
+	if err != nil {
+		return fail(err)
+	}
+	deadline := time.Now().Add(patience)
+	for wait := time.Millisecond; ; wait *= 2 {
+		err := windows.MoveFileEx(old, name, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, windows.ERROR_SHARING_VIOLATION) && !errors.Is(err, windows.ERROR_ACCESS_DENIED) || time.Now().After(deadline):
+			return fail(err)
+		}
+		time.Sleep(wait)
+	}
+}
+
+// SyncDir makes the names in a folder durable, as far as the file system lets a folder be
+// flushed. Where it does not, the name is as durable as its file: [WriteFile] renames
+// through to the disk, and the journal of NTFS keeps the order in which a file was made
+// and flushed.
+func SyncDir(dir string) error {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	// os.Open asks for reading alone, and what is open for that cannot be flushed.
+	folder, err := windows.CreateFile(name, windows.GENERIC_WRITE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
+		nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	if err == nil {
+		err = errors.Join(windows.FlushFileBuffers(folder), windows.CloseHandle(folder))
+	}
+	for _, unsupported := range []error{windows.ERROR_ACCESS_DENIED, windows.ERROR_INVALID_FUNCTION, windows.ERROR_NOT_SUPPORTED, windows.ERROR_INVALID_PARAMETER} {
+		if errors.Is(err, unsupported) {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("durable: sync folder %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Unnamed makes a temporary file that goes when it is closed, or when its process ends.
+// It has a name until then, which is nothing that others have to remove: named is false.
+func Unnamed(pattern string) (f *os.File, named bool, err error) {
+	made, err := os.CreateTemp("", pattern)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := errors.Join(KeepPrivate(made.Name()), made.Close()); err != nil {
+		return nil, false, errors.Join(err, os.Remove(made.Name()))
+	}
+	name, err := windows.UTF16PtrFromString(made.Name())
+	if err != nil {
+		return nil, false, err
+	}
+	handle, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE,
+		nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	if err != nil {
+		return nil, false, errors.Join(&fs.PathError{Op: "open", Path: made.Name(), Err: err}, os.Remove(made.Name()))
+	}
+	return os.NewFile(uintptr(handle), made.Name()), false, nil
+}

@@ -1,0 +1,77 @@
+package durable_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/windows"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// access sets an access list.
+func access(t *testing.T, path, text string) {
+	list, err := windows.SecurityDescriptorFromString(text)
+	require.NoError(t, err)
+	acl, _, err := list.DACL()
+	require.NoError(t, err)
+	require.NoError(t, windows.SetNamedSecurityInfo(path, windows.SE_FILE_OBJECT,
+		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, nil, nil, acl, nil))
+}
+
+func TestSecretsAreTheUsersAlone(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "open")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	access(t, folder, "D:P(A;OICI;FA;;;WD)") // everybody may do anything there
+	path := filepath.Join(folder, "key")
+	require.NoError(t, os.WriteFile(path, []byte("secret"), 0o600))
+	_, err := durable.ReadSecret(path)
+	require.ErrorIs(t, err, durable.ErrExposed, "the mode says nothing here")
+	require.ErrorIs(t, durable.PrivateFolder(folder), durable.ErrExposed)
+
+	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("secret")))
+	text, err := durable.ReadSecret(path)
+	require.NoError(t, err)
+	require.Equal(t, "secret", string(text))
+	for who, refused := range map[string]bool{
+		"(A;;FR;;;BU)": true, "(A;;FW;;;AU)": true, "(A;;SD;;;WD)": true, "(A;;GR;;;WD)": true,
+		"(D;;FR;;;WD)": false, "(A;;0x120080;;;WD)": false, // denied; the attributes alone
+	} {
+		access(t, path, "D:P"+who+"(A;;FA;;;SY)(A;;FA;;;BA)")
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		exposed := durable.Exposed(path, info) != nil || durable.Readable(path, info) != nil
+		require.Equal(t, refused, exposed, who)
+	}
+
+	require.NoError(t, durable.PrivateFolder(filepath.Join(folder, "a", "private")))
+	public := filepath.Join(folder, "labels.csv")
+	require.NoError(t, durable.WriteBytes(public, 0o644, nil))
+	info, err := os.Stat(public)
+	require.NoError(t, err)
+	require.Error(t, durable.Readable(public, info), "what is published has the rights of its folder")
+}
+
+func TestFilesThatAreReadAreReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "head")
+	require.NoError(t, durable.WriteBytes(path, 0o600, []byte("old")))
+	reader, err := os.Open(path)
+	require.NoError(t, err)
+	done := make(chan error)
+	go func() { done <- durable.WriteBytes(path, 0o600, []byte("new")) }()
+	require.NoError(t, reader.Close())
+	require.NoError(t, <-done)
+	require.NoError(t, durable.SyncDir(filepath.Dir(path)))
+}
+
+func TestTemporaryFilesGo(t *testing.T) {
+	f, named, err := durable.Unnamed("pate-test-*")
+	require.NoError(t, err)
+	require.False(t, named)
+	_, err = f.WriteString("votes")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoFileExists(t, f.Name())
+}
