@@ -20,6 +20,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/law"
 	"github.com/pate-go/pate/cmd/pate/internal/learn"
 	"github.com/pate-go/pate/cmd/pate/internal/ledgers"
+	"github.com/pate-go/pate/cmd/pate/internal/man"
 	"github.com/pate-go/pate/cmd/pate/internal/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/publish"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -77,7 +78,7 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(dpsgd.New(g), tune.New(g))
 	root.AddCommand(student.New(g), publish.New(g), data.New(g))
 	root.AddCommand(ledgers.New(g), statement.New(g), counts.New(g), sql.New(g))
-	root.AddCommand(newVersionCommand(g))
+	root.AddCommand(newVersionCommand(g), man.New(g))
 	addTopics(root)
 	g.AddTo(root)
 	shell.CompleteAll(root)

@@ -10,6 +10,10 @@ import (
 // Module is the import path of the project.
 const Module = "github.com/pate-go/pate"
 
+// The linker sets these (-X) where a release is built from a copy without git. What Go
+// itself recorded comes first.
+var version, commit string
+
 // Info names a build.
 type Info struct {
 	Version  string `json:"version"`            // a tag, a pseudo-version, or "(devel)"
@@ -39,6 +43,17 @@ func Read() Info {
 		case "vcs.modified":
 			info.Modified = s.Value == "true"
 		}
+	}
+	return linked(info)
+}
+
+// linked fills in what Go did not record.
+func linked(info Info) Info {
+	if version != "" && (info.Version == "" || info.Version == "(devel)") {
+		info.Version = version
+	}
+	if info.Commit == "" {
+		info.Commit = commit
 	}
 	return info
 }

@@ -20,3 +20,10 @@ func TestStringShowsTheCommit(t *testing.T) {
 	require.Equal(t, "(devel) abc", Info{Version: "(devel)", Commit: "abc"}.String())
 	require.Equal(t, "(devel) abc+", Info{Version: "(devel)", Commit: "abc", Modified: true}.String())
 }
+
+func TestLinkedVersionsFillInWhatGoDidNotRecord(t *testing.T) {
+	version, commit = "v1.2.3", "abc"
+	defer func() { version, commit = "", "" }()
+	require.Equal(t, Info{Version: "v1.2.3", Commit: "abc"}, linked(Info{Version: "(devel)"}))
+	require.Equal(t, Info{Version: "v1.0.0", Commit: "def", Modified: true}, linked(Info{Version: "v1.0.0", Commit: "def", Modified: true}))
+}

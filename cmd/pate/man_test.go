@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/man"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+func TestEveryCommandAndTopicHasAManualPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	var out, errs bytes.Buffer
+	require.Zero(t, run(context.Background(), []string{"man", "--out", dir}, strings.NewReader(""), &out, &errs), errs.String())
+	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &errs})
+	root.InitDefaultCompletionCmd()
+	pages := 0
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Hidden {
+			return
+		}
+		found, err := filepath.Glob(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".[17]"))
+		require.NoError(t, err)
+		require.Len(t, found, 1, cmd.CommandPath())
+		pages++
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+	require.Greater(t, pages, 30)
+	require.FileExists(t, filepath.Join(dir, "pate-votes.7"))
+	label, err := os.ReadFile(filepath.Join(dir, "pate-label.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(label), `\fB\-\-ledger\fR`)
+	if groff, err := exec.LookPath("groff"); err == nil {
+		pages, err := filepath.Glob(filepath.Join(dir, "*"))
+		require.NoError(t, err)
+		said, err := exec.Command(groff, append([]string{"-K", "utf8", "-man", "-ww", "-z"}, pages...)...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+	}
+}
+
+func TestManualPagesTakeTextsAsTheyAre(t *testing.T) {
+	page := man.Page(&cobra.Command{Use: "x", Short: "Short", Long: ".TH in a text\n'it' \\n\n\n  a table\n  of -1", Run: func(*cobra.Command, []string) {}})
+	require.Contains(t, page, "\n\\&.TH in a text\n\\&'it' \\en\n.PP\n.nf\n  a table\n  of \\-1\n.fi\n")
+}
