@@ -1,0 +1,198 @@
+package poll
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+)
+
+// encodeTally writes a tally for the way between workers. It is short for a few votes too:
+// that is what a bundle in the order of teachers leaves of each query.
+//
+//	shape, problems, first query           varints
+//	chance                                 8 bytes
+//	voters: how many voted; of each the distance to the one before, hash, votes, low, high
+//	queries: how many were voted on; of each the distance to the one before, then
+//	    how many voted, who (distances, or a bit for each teacher, whichever is shorter)
+//	    how many classes have votes, and of each the distance and the count
+func encodeTally(t tally) []byte {
+	s := t.s
+	uv := binary.AppendUvarint
+	b := uv(uv(uv(nil, uint64(s.poll.Queries)), uint64(s.poll.Teachers)), uint64(s.poll.Classes))
+	for _, p := range s.problems {
+		b = binary.AppendVarint(binary.AppendVarint(uv(b, uint64(p.n)), p.query), int64(p.teacher))
+	}
+	b = uv(b, uint64(s.first))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(s.logChance))
+
+	b = uv(b, uint64(countIf(s.voters, func(v voter) bool { return v.votes > 0 })))
+	before := 0
+	for t, v := range s.voters {
+		if v.votes > 0 {
+			b = binary.LittleEndian.AppendUint64(uv(b, uint64(t-before)), v.hash)
+			b = uv(uv(uv(b, uint64(v.votes)), uint64(v.low)), uint64(v.high))
+			before = t
+		}
+	}
+
+	rows, before := 0, 0
+	at := len(b)
+	var queries []byte
+	words, classes := s.poll.words(), s.poll.Classes
+	for row := range len(s.voted) / words {
+		voted := s.voted[row*words : (row+1)*words]
+		n := 0
+		for _, w := range voted {
+			n += bits.OnesCount64(w)
+		}
+		if n == 0 {
+			continue
+		}
+		rows++
+		queries = uv(uv(queries, uint64(row-before)), uint64(n))
+		before = row
+		queries = appendVoted(queries, voted, n)
+		counts := s.counts[row*classes : (row+1)*classes]
+		queries = uv(queries, uint64(countIf(counts, func(n uint32) bool { return n > 0 })))
+		last := 0
+		for class, n := range counts {
+			if n > 0 {
+				queries = uv(uv(queries, uint64(class-last)), uint64(n))
+				last = class
+			}
+		}
+	}
+	b = uv(b[:at], uint64(rows))
+	return append(b, queries...)
+}
+
+func countIf[T any](all []T, is func(T) bool) (n int) {
+	for _, v := range all {
+		if is(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// listed reports whether n of the teachers are shorter as a list than as bits.
+func listed(n, words int) bool { return n < 4*words }
+
+func appendVoted(b []byte, voted []uint64, n int) []byte {
+	if !listed(n, len(voted)) {
+		for _, w := range voted {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		return b
+	}
+	before := 0
+	for i, w := range voted {
+		for ; w != 0; w &= w - 1 {
+			t := i*64 + bits.TrailingZeros64(w)
+			b = binary.AppendUvarint(b, uint64(t-before))
+			before = t
+		}
+	}
+	return b
+}
+
+var errTally = errors.New("poll: this is no tally of votes")
+
+// decodeTally reads what encodeTally wrote.
+func decodeTally(b []byte) (tally, error) {
+	r := reader{b: b}
+	p := Poll{Queries: int64(r.uvarint(math.MaxInt64)), Teachers: int(r.uvarint(math.MaxInt32)), Classes: int(r.uvarint(math.MaxInt32))}
+	if r.bad || p.Validate() != nil {
+		return tally{}, errTally
+	}
+	t := newTally(p)
+	s := t.s
+	for k := range s.problems {
+		s.problems[k] = problem{int64(r.uvarint(math.MaxInt64)), r.varint(), int32(r.varint())}
+	}
+	first := int64(r.uvarint(uint64(p.Queries - 1)))
+	s.logChance = math.Float64frombits(r.word())
+
+	at := 0
+	for range r.uvarint(uint64(p.Teachers)) {
+		if s.voters == nil {
+			s.voters = make([]voter, p.Teachers)
+		}
+		at += int(r.uvarint(uint64(p.Teachers - 1 - at)))
+		s.voters[at] = voter{r.word(), int64(r.uvarint(math.MaxInt64)), int32(r.uvarint(uint64(p.Classes - 1))), int32(r.uvarint(uint64(p.Classes - 1)))}
+		if r.bad {
+			return tally{}, errTally
+		}
+	}
+
+	row := 0
+	for range r.uvarint(uint64(s.rows)) {
+		s.hold(first)
+		row += int(r.uvarint(uint64(s.rows - 1 - row)))
+		r.voted(s.voted[row*p.words():(row+1)*p.words()], p.Teachers)
+		counts, class := s.counts[row*p.Classes:(row+1)*p.Classes], 0
+		for range r.uvarint(uint64(p.Classes)) {
+			class += int(r.uvarint(uint64(p.Classes - 1 - class)))
+			counts[class] = uint32(r.uvarint(uint64(p.Teachers)))
+		}
+		if r.bad {
+			return tally{}, errTally
+		}
+	}
+	if r.bad || len(r.b) != 0 {
+		return tally{}, errTally
+	}
+	return t, nil
+}
+
+// reader reads numbers, and remembers if one was missing or too large.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uvarint(limit uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > limit {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) varint() int64 {
+	v, n := binary.Varint(r.b)
+	if n <= 0 {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) word() uint64 {
+	if len(r.b) < 8 {
+		r.b, r.bad = nil, true
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(r.b)
+	r.b = r.b[8:]
+	return v
+}
+
+func (r *reader) voted(to []uint64, teachers int) {
+	n := int(r.uvarint(uint64(teachers)))
+	if !listed(n, len(to)) {
+		for i := range to {
+			to[i] = r.word()
+		}
+		return
+	}
+	t := 0
+	for range n {
+		t += int(r.uvarint(uint64(teachers - 1 - t)))
+		to[t/64] |= 1 << (t % 64)
+	}
+}

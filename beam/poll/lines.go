@@ -1,0 +1,152 @@
+package poll
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Form is how a line of text holds a vote.
+type Form string
+
+const (
+	// CSV: query,teacher,vote. A line "query,teacher,vote" is the header, in any file.
+	CSV Form = "csv"
+	// JSONLines: {"query": 0, "teacher": 0, "vote": 0}.
+	JSONLines Form = "jsonl"
+)
+
+// Lines says how lines are votes. Queries and teachers are numbers from 0. A vote is the
+// number of a class, or -1; with ClassNames a name. An empty vote, like -1, is missing.
+type Lines struct {
+	Form       Form
+	FirstClass int      // the number of the first class: 1 if votes count classes from 1
+	ClassNames []string // in their order
+}
+
+// Votes reads a collection of lines, as textio reads them. The pipeline fails at a line that
+// is no vote. A vote for no class is left to the checks.
+func (l Lines) Votes(s beam.Scope, lines beam.PCollection) beam.PCollection {
+	if l.Form != CSV && l.Form != JSONLines {
+		panic(fmt.Errorf("poll: lines in the form %q, want %q or %q", l.Form, CSV, JSONLines))
+	}
+	if l.ClassNames != nil {
+		if err := votes.CheckClassNames(l.ClassNames); err != nil {
+			panic(err)
+		}
+	}
+	return beam.ParDo(s.Scope("Votes"), &lineFn{Lines: l}, lines)
+}
+
+const header = "query,teacher,vote"
+
+type lineFn struct {
+	Lines Lines
+
+	classes map[string]int32
+}
+
+func (f *lineFn) Setup() {
+	f.classes = make(map[string]int32, len(f.Lines.ClassNames))
+	for i, name := range f.Lines.ClassNames {
+		f.classes[name] = int32(i)
+	}
+}
+
+func (f *lineFn) ProcessElement(line string, emit func(Vote)) error {
+	line = strings.TrimSuffix(line, "\r")
+	if line == "" || f.Lines.Form == CSV && line == header {
+		return nil
+	}
+	v, err := f.parse(line)
+	if err != nil {
+		return err
+	}
+	emit(v)
+	return nil
+}
+
+// parse reads a line. Its errors quote nothing of it.
+func (f *lineFn) parse(line string) (v Vote, err error) {
+	var query, teacher, vote string
+	if f.Lines.Form == CSV {
+		var more bool
+		if query, line, more = strings.Cut(line, ","); more {
+			teacher, vote, more = strings.Cut(line, ",")
+		}
+		if !more {
+			return v, errors.New("poll: a line is not " + header)
+		}
+		vote = unquote(vote)
+	} else if query, teacher, vote, err = object(line); err != nil {
+		return v, err
+	}
+	q, errQuery := strconv.ParseInt(query, 10, 64)
+	t, errTeacher := strconv.ParseInt(teacher, 10, 32)
+	if errQuery != nil || errTeacher != nil {
+		return v, errors.New("poll: the query or the teacher of a line is no whole number")
+	}
+	v = Vote{Query: q, Teacher: int32(t)}
+	if vote == "" {
+		v.Class = votes.Abstention
+		return v, nil
+	}
+	if f.Lines.ClassNames != nil {
+		class, known := f.classes[vote]
+		if !known {
+			class = votes.MaxClasses // what the checks find and count
+		}
+		v.Class = class
+		return v, nil
+	}
+	n, err := strconv.ParseInt(vote, 10, 32)
+	switch {
+	case err != nil:
+		return v, errors.New("poll: the vote of a line is no whole number")
+	case n == votes.Abstention:
+		v.Class = votes.Abstention
+	case n < int64(f.Lines.FirstClass):
+		v.Class = votes.MaxClasses
+	default:
+		v.Class = int32(n - int64(f.Lines.FirstClass))
+	}
+	return v, nil
+}
+
+// unquote returns a field of CSV without its quotes. Class names hold none.
+func unquote(field string) string {
+	if len(field) > 1 && field[0] == '"' && field[len(field)-1] == '"' {
+		return field[1 : len(field)-1]
+	}
+	return field
+}
+
+// object reads a JSON object. A vote that is null is missing.
+func object(line string) (query, teacher, vote string, err error) {
+	var o struct {
+		Query   json.Number `json:"query"`
+		Teacher json.Number `json:"teacher"`
+		Vote    any         `json:"vote"`
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	if err := d.Decode(&o); err != nil || d.More() {
+		return "", "", "", errors.New(`poll: a line is no object {"query": ..., "teacher": ..., "vote": ...}`)
+	}
+	switch v := o.Vote.(type) {
+	case json.Number:
+		vote = v.String()
+	case string:
+		vote = v
+	case nil:
+	default:
+		return "", "", "", errors.New("poll: the vote of a line is neither a number nor a name")
+	}
+	return o.Query.String(), o.Teacher.String(), vote, nil
+}

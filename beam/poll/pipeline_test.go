@@ -1,0 +1,312 @@
+package poll
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
+
+	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
+)
+
+// encodedVotes counts the single votes that went from one stage to another.
+var encodedVotes atomic.Int64
+
+func encodeVote(v Vote) []byte {
+	encodedVotes.Add(1)
+	b := binary.LittleEndian.AppendUint64(nil, uint64(v.Query))
+	b = binary.LittleEndian.AppendUint32(b, uint32(v.Teacher))
+	return binary.LittleEndian.AppendUint32(b, uint32(v.Class))
+}
+
+func decodeVote(b []byte) Vote {
+	return Vote{int64(binary.LittleEndian.Uint64(b)), int32(binary.LittleEndian.Uint32(b[8:])), int32(binary.LittleEndian.Uint32(b[12:]))}
+}
+
+func init() {
+	beam.RegisterCoder(reflect.TypeFor[Vote](), encodeVote, decodeVote)
+	beam.RegisterFunction(trainOne)
+	beam.RegisterDoFn(reflect.TypeFor[failsFn]())
+}
+
+// run runs a pipeline on Prism, in this process.
+func run(build func(s beam.Scope)) error {
+	p, s := beam.NewPipelineWithRoot()
+	build(s)
+	_, err := prism.Execute(context.Background(), p)
+	return err
+}
+
+// counts returns what pate counts writes of votes in a matrix.
+func counts(t *testing.T, m *votes.Matrix, classes int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "votes.npy")
+	require.NoError(t, m.Save(path))
+	source, err := votes.Open(context.Background(), []string{path}, votes.Options{Classes: classes})
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, source.WriteCounts(context.Background(), &b, votes.CountsCSV))
+	return b.String()
+}
+
+func matrix(t *testing.T, p Poll, all []Vote) *votes.Matrix {
+	t.Helper()
+	m, err := votes.New(int(p.Queries), p.Teachers, p.Classes)
+	require.NoError(t, err)
+	for _, v := range all {
+		require.NoError(t, m.Set(int(v.Query), int(v.Teacher), int(v.Class)))
+	}
+	return m
+}
+
+// written returns the shards, one after the other.
+func written(t *testing.T, p Poll, to Sharded) string {
+	t.Helper()
+	var b strings.Builder
+	for _, name := range to.Files(p) {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		info, err := os.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// The counts of the engine are the bytes that pate counts writes, and no vote goes from one
+// stage to another by itself.
+func TestCountsAreThoseOfPateCounts(t *testing.T) {
+	p := Poll{Queries: 2500, Teachers: 30, Classes: 10}
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), 2}
+	before := encodedVotes.Load()
+	require.NoError(t, run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, p, SyntheticVotes(s, p)), to) }))
+	require.Len(t, to.Files(p), 2)
+	require.Equal(t, counts(t, matrix(t, p, allVotes(p)), p.Classes), written(t, p, to))
+	// Beam encodes a sample to estimate sizes, one in a hundred or fewer.
+	require.Less(t, encodedVotes.Load()-before, p.Queries*int64(p.Teachers)/50)
+
+	// A shuffle before the count would be seen: it encodes every vote.
+	p = Poll{Queries: 400, Teachers: 30, Classes: 10}
+	before = encodedVotes.Load()
+	require.NoError(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, beam.Reshuffle(s, SyntheticVotes(s, p)))) }))
+	require.GreaterOrEqual(t, encodedVotes.Load()-before, p.Queries*int64(p.Teachers))
+}
+
+// Lines in any order, in either form and with classes in either way, are the same counts. A
+// query on which nobody voted has a line too.
+func TestLinesInAnyOrder(t *testing.T) {
+	p := Poll{Queries: 120, Teachers: 9, Classes: 3}
+	names := []string{"flu", "gout", "a cold"}
+	var all []Vote
+	for _, v := range allVotes(p) {
+		if v.Query != 7 && v.Query < 110 {
+			all = append(all, v)
+		}
+	}
+	want := counts(t, matrix(t, p, all), p.Classes)
+	rand.New(rand.NewPCG(4, 4)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, c := range []struct {
+		lines Lines
+		line  func(v Vote) string
+	}{
+		{Lines{Form: CSV}, func(v Vote) string { return fmt.Sprintf("%d,%d,%d", v.Query, v.Teacher, v.Class) }},
+		{Lines{Form: CSV, ClassNames: names}, func(v Vote) string {
+			if v.Class < 0 {
+				return fmt.Sprintf("%d,%d,", v.Query, v.Teacher)
+			}
+			return fmt.Sprintf("%d,%d,%q", v.Query, v.Teacher, names[v.Class])
+		}},
+		{Lines{Form: JSONLines, FirstClass: 1}, func(v Vote) string {
+			if v.Class < 0 {
+				return fmt.Sprintf(`{"query": %d, "teacher": %d, "vote": null}`, v.Query, v.Teacher)
+			}
+			return fmt.Sprintf(`{"vote": %d, "query": %d, "teacher": %d}`, v.Class+1, v.Query, v.Teacher)
+		}},
+	} {
+		dir := t.TempDir()
+		for part := range 2 {
+			var b strings.Builder
+			if c.lines.Form == CSV {
+				b.WriteString("query,teacher,vote\n")
+			}
+			for i := part; i < len(all); i += 2 {
+				b.WriteString(c.line(all[i]) + "\n")
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("votes-%d.txt", part)), []byte(b.String()), 0o600))
+		}
+		to := Sharded{filepath.Join(dir, "counts"), 1}
+		require.NoError(t, run(func(s beam.Scope) {
+			WriteCounts(s, CountVotes(s, p, c.lines.Votes(s, textio.Read(s, filepath.Join(dir, "votes-*.txt")))), to)
+		}))
+		require.Equal(t, want, written(t, p, to))
+	}
+}
+
+// Votes whose counts would protect nobody, or that are no votes, end the pipeline, and
+// no file is written.
+func TestWrongVotesAreRefused(t *testing.T) {
+	p := Poll{Queries: 3000, Teachers: 20, Classes: 10}
+	twin := allVotes(p)
+	for i, v := range twin {
+		if v.Teacher == 5 {
+			twin[i].Class = twin[i-3].Class
+		}
+	}
+	for name, c := range map[string]struct {
+		votes []Vote
+		want  string
+	}{
+		"twice":   {append(allVotes(p), Vote{2999, 4, 1}), "1 votes beyond the first of a teacher on a query: teacher 4 on query 2999"},
+		"teacher": {append(allVotes(p), Vote{1, 20, 1}), "1 votes of none of the 20 teachers: teacher 20 on query 1"},
+		"class":   {[]Vote{{0, 0, 1}, {1, 0, 10}}, "1 votes for none of the 10 classes: teacher 0 on query 1"},
+		"query":   {[]Vote{{0, 0, 1}, {3000, 0, 1}}, "1 votes on none of the 3000 queries: teacher 0 on query 3000"},
+		"twins":   {twin, "teachers 2 and 5 vote alike everywhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			err := run(func(s beam.Scope) {
+				WriteCounts(s, CountVotes(s, p, beam.CreateList(s, c.votes)), Sharded{filepath.Join(dir, "counts"), 2})
+			})
+			require.ErrorContains(t, err, c.want)
+			require.ErrorContains(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, beam.CreateList(s, c.votes))) }), c.want)
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+	for _, line := range []string{"1,2", "1,x,3", "1,2,3.5", "q,t,v", `{"query": 1}`} {
+		require.Error(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, Lines{Form: CSV}.Votes(s, beam.Create(s, line)))) }), line)
+	}
+}
+
+// failsFn fails once, at a vote in the middle of a bundle.
+type failsFn struct{ At int64 }
+
+var failed atomic.Bool
+
+func (f *failsFn) ProcessElement(v Vote, emit func(Vote)) error {
+	if v.Query == f.At && failed.CompareAndSwap(false, true) {
+		return errors.New("this worker was lost")
+	}
+	emit(v)
+	return nil
+}
+
+// A bundle that is lost and run again changes no count. Prism does not run it again: the
+// pipeline fails, and is run once more.
+func TestWhatIsRunAgainChangesNothing(t *testing.T) {
+	p := Poll{Queries: 2500, Teachers: 5, Classes: 4}
+	want := counts(t, matrix(t, p, allVotes(p)), p.Classes)
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for range 3 {
+		to := Sharded{filepath.Join(t.TempDir(), "counts"), 2}
+		at, tries := rnd.Int64N(p.Queries), 0
+		failed.Store(false)
+		for ; ; tries++ {
+			err := run(func(s beam.Scope) {
+				WriteCounts(s, CountVotes(s, p, beam.ParDo(s, &failsFn{At: at}, SyntheticVotes(s, p))), to)
+			})
+			if err == nil {
+				break
+			}
+			require.ErrorContains(t, err, "this worker was lost")
+			require.NoFileExists(t, to.Files(p)[0])
+		}
+		require.Equal(t, min(1, tries), tries)
+		require.True(t, failed.Load())
+		require.Equal(t, want, written(t, p, to))
+	}
+}
+
+const trained = 6
+
+// trainOne trains a teacher as a worker does: it partitions what it reads by the keyed hash,
+// and trains on the share of its own.
+func trainOne(ctx context.Context, folder string, teacher int) ([]int, error) {
+	dir, err := os.MkdirTemp("", "teacher-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cfg, private, share, queries, err := ensemble(folder)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Checkpoint = dir
+	m, err := teachers.TrainPart(ctx, cfg, teacher, trained, private, share, queries)
+	if err != nil {
+		return nil, err
+	}
+	classes := make([]int, queries.Rows)
+	for q := range classes {
+		classes[q] = m.At(q, teacher)
+	}
+	return classes, nil
+}
+
+// ensemble reads the key that the workers of a folder share, and makes the data.
+func ensemble(folder string) (cfg teachers.Config, private teachers.Dataset, share []int, queries teachers.Matrix, err error) {
+	seed, err := os.ReadFile(filepath.Join(folder, "key"))
+	if err != nil {
+		return
+	}
+	key := aggregate.SeedKey(uint64(len(seed)))
+	rnd := rand.New(rand.NewPCG(6, 6))
+	rows := func(n int) (m teachers.Matrix, y []int) {
+		m = teachers.Matrix{Rows: n, Cols: 4, Stride: 4, Data: make([]float32, 4*n)}
+		for i := range n {
+			y = append(y, i%3)
+			for j := range 4 {
+				m.Data[4*i+j] = rnd.Float32()
+			}
+			m.Data[4*i+i%3]++
+		}
+		return m, y
+	}
+	private.Classes = 3
+	private.X, private.Y = rows(120)
+	queries, _ = rows(50)
+	units := make([]string, 120)
+	for i := range units {
+		units[i] = fmt.Sprint("unit ", i)
+	}
+	share, err = teachers.Partition(units, trained, key)
+	return teachers.Config{Learner: teachers.Softmax{}, Teachers: trained, Key: key}, private, share, queries, err
+}
+
+// Teachers that are trained in the engine, one an element, are those of teachers.Train.
+func TestTeachersTrainedInTheEngine(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "key"), bytes.Repeat([]byte{7}, 32), 0o600))
+	cfg, private, share, queries, err := ensemble(folder)
+	require.NoError(t, err)
+	all, err := teachers.Train(context.Background(), cfg, private, share, queries)
+	require.NoError(t, err)
+	want := counts(t, all, 3)
+
+	p := Poll{Queries: 50, Teachers: trained, Classes: 3}
+	to := Sharded{filepath.Join(folder, "counts"), 1}
+	require.NoError(t, run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, p, CastVotes(s, p, trainOne, folder)), to) }))
+	require.Equal(t, want, written(t, p, to))
+
+	p.Queries = 51
+	require.ErrorContains(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, CastVotes(s, p, trainOne, folder))) }), "has votes on 50 queries, want 51")
+}

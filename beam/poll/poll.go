@@ -1,0 +1,91 @@
+package poll
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Poll says who is asked what. All of it is public, and nothing of it is taken from votes.
+type Poll struct {
+	Queries  int64 // public queries, numbered from 0
+	Teachers int   // numbered from 0, 1 to votes.MaxTeachers
+	Classes  int   // numbered from 0, 2 to votes.MaxClasses
+}
+
+// Vote is what one teacher answers to one query.
+type Vote struct {
+	Query   int64 // in [0, Poll.Queries)
+	Teacher int32 // in [0, Poll.Teachers)
+	Class   int32 // in [0, Poll.Classes), or votes.Abstention
+}
+
+// Validate returns an error that names the field that is wrong.
+func (p Poll) Validate() error {
+	switch {
+	case p.Queries < 1 || p.Queries > math.MaxInt64/2:
+		return fmt.Errorf("poll: Queries is %d, want at least 1", p.Queries)
+	case p.Teachers < 1 || p.Teachers > votes.MaxTeachers:
+		return fmt.Errorf("poll: Teachers is %d, want 1 to %d", p.Teachers, votes.MaxTeachers)
+	case p.Classes < 2 || p.Classes > votes.MaxClasses:
+		return fmt.Errorf("poll: Classes is %d, want 2 to %d", p.Classes, votes.MaxClasses)
+	}
+	return nil
+}
+
+// Bytes of the counts of a block, and bounds on its queries. A worker holds the counts of
+// some 2000 blocks while it reads votes.
+const (
+	blockBytes    = 1 << 16
+	minBlock      = 16
+	maxBlock      = 4096
+	outsideBlocks = -1 // the key of votes on no query of the poll
+)
+
+// words returns how many words have a bit for each teacher.
+func (p Poll) words() int { return (p.Teachers + 63) / 64 }
+
+// blockQueries returns how many consecutive queries are counted under one key.
+func (p Poll) blockQueries() int64 {
+	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
+}
+
+// block returns the key of the block that counts a query.
+func (p Poll) block(query int64) int64 {
+	if query < 0 || query >= p.Queries {
+		return outsideBlocks
+	}
+	return query / p.blockQueries()
+}
+
+// blocks returns the number of blocks.
+func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
+
+// rows returns how many queries a block has: the last may have fewer.
+func (p Poll) rows(block int64) int {
+	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
+}
+
+var errShards = errors.New("poll: the number of shards must be 1 to 99999")
+
+// shardBlocks returns the blocks from <= block < to of a shard.
+func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {
+	all := p.blocks()
+	return cut(all, shard, shards), cut(all, shard+1, shards)
+}
+
+// cut returns where shard begins.
+func cut(blocks, shard, shards int64) int64 {
+	return shard*(blocks/shards) + min(shard, blocks%shards)
+}
+
+// shardOf returns the shard of a block.
+func (p Poll) shardOf(block, shards int64) int64 {
+	each, more := p.blocks()/shards, p.blocks()%shards
+	if long := more * (each + 1); block >= long {
+		return more + (block-long)/each
+	}
+	return block / (each + 1)
+}

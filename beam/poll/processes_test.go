@@ -1,0 +1,133 @@
+package poll
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
+	"github.com/stretchr/testify/require"
+)
+
+// roleVariable makes the binary of the tests a part of a pipeline: "engine PREFIX [POOL]"
+// runs one, and "pool" serves workers of its own process.
+const roleVariable = "POLL_TEST_ROLE"
+
+var processes = Poll{Queries: 20_000, Teachers: 12, Classes: 10}
+
+func TestMain(m *testing.M) {
+	role := strings.Fields(os.Getenv(roleVariable))
+	flag.Parse()
+	beam.Init()
+	var err error
+	switch {
+	case len(role) == 0:
+		os.Exit(m.Run())
+	case role[0] == "pool":
+		var pool *extworker.Loopback
+		if pool, err = extworker.StartLoopback(context.Background(), 0); err == nil {
+			fmt.Println(pool.EnvironmentConfig(context.Background()))
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the test ends
+		}
+	default:
+		if len(role) > 2 {
+			*jobopts.EnvironmentType, *jobopts.EnvironmentConfig = "external", role[2]
+		}
+		to := Sharded{role[1], 4}
+		fmt.Println("started")
+		err = run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, processes, SyntheticVotes(s, processes)), to) })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// start starts a part of a pipeline, and returns it with the first line it prints.
+func start(t *testing.T, role string) (*exec.Cmd, string) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { in.Close() })
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	return cmd, strings.TrimSpace(line)
+}
+
+func wantOfProcesses(t *testing.T) string {
+	return counts(t, matrix(t, processes, allVotes(processes)), processes.Classes)
+}
+
+// Whenever the process of a pipeline is killed, each shard is not there or is right, and the
+// run that is repeated makes the same bytes.
+func TestKilledAtAnyTime(t *testing.T) {
+	want := wantOfProcesses(t)
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), 4}
+	began := time.Now()
+	cmd, _ := start(t, "engine "+to.Prefix)
+	require.NoError(t, cmd.Wait())
+	took := time.Since(began)
+	require.Equal(t, want, written(t, processes, to))
+
+	rnd := rand.New(rand.NewPCG(7, 7))
+	killed := 0
+	for range 4 {
+		dir := t.TempDir()
+		to := Sharded{filepath.Join(dir, "counts"), 4}
+		cmd, _ := start(t, "engine "+to.Prefix)
+		time.Sleep(time.Duration(rnd.Int64N(int64(took))))
+		require.NoError(t, cmd.Process.Kill())
+		if cmd.Wait() != nil {
+			killed++
+		}
+		from := 0
+		for shard, name := range to.Files(processes) {
+			first, last := processes.shardBlocks(int64(shard), 4)
+			size := linesFrom(want[from:], int(min(processes.Queries, last*processes.blockQueries())-first*processes.blockQueries()))
+			if text, err := os.ReadFile(name); err == nil {
+				require.Equal(t, want[from:from+size], string(text))
+			}
+			from += size
+		}
+	}
+	require.Positive(t, killed)
+	cmd, _ = start(t, "engine "+to.Prefix)
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, want, written(t, processes, to))
+}
+
+// linesFrom returns the length of the first n lines of a text.
+func linesFrom(text string, n int) (size int) {
+	for range n {
+		size += strings.IndexByte(text[size:], '\n') + 1
+	}
+	return size
+}
+
+// Workers may be another process than the engine; both are the same program.
+func TestWorkersOfAnotherProcess(t *testing.T) {
+	_, pool := start(t, "pool")
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), 4}
+	cmd, _ := start(t, "engine "+to.Prefix+" "+pool)
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, wantOfProcesses(t), written(t, processes, to))
+}

@@ -1,0 +1,126 @@
+package poll
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// tally is the accumulator of a block of queries: the counts, which teachers have voted on
+// which query, and what must not be. Tallies of any parts of the votes, put together in any
+// order, are the tally of all. A struct of one pointer fits an interface without allocation,
+// which the engine needs for each vote.
+type tally struct{ s *state }
+
+type state struct {
+	poll     Poll
+	rows     int      // poll.blockQueries()
+	first    int64    // first query of the block, once there are counts
+	counts   []uint32 // rows x Classes; nil before the first vote, and in reports
+	voted    []uint64 // rows x words, a bit for each teacher; nil where counts is
+	voters   []voter  // one for each teacher; nil before the first vote
+	problems [problems]problem
+	// logChance is the logarithm of the chance that two teachers who answer independently
+	// agree on all queries. Only reports have it.
+	logChance float64
+}
+
+// voter says of a teacher's votes, without abstentions, enough to see who votes alike.
+type voter struct {
+	hash      uint64 // the sum, modulo 2^64, of a hash of each vote
+	votes     int64
+	low, high int32 // the lowest and highest class; 0 without a vote
+}
+
+func newTally(p Poll) tally { return tally{&state{poll: p, rows: int(p.blockQueries())}} }
+
+// hold allocates the counts of the block of a query.
+func (s *state) hold(query int64) {
+	if s.counts == nil {
+		s.first = query - query%int64(s.rows)
+		s.counts = make([]uint32, s.rows*s.poll.Classes)
+		s.voted = make([]uint64, s.rows*s.poll.words())
+	}
+	if s.voters == nil {
+		s.voters = make([]voter, s.poll.Teachers)
+	}
+}
+
+// add counts a vote.
+func (s *state) add(v Vote) {
+	p := &s.poll
+	switch {
+	case v.Query < 0 || v.Query >= p.Queries:
+		s.problems[noQuery].add(v)
+		return
+	case v.Teacher < 0 || int(v.Teacher) >= p.Teachers:
+		s.problems[noTeacher].add(v)
+		return
+	case v.Class != votes.Abstention && (v.Class < 0 || int(v.Class) >= p.Classes):
+		s.problems[noClass].add(v)
+		return
+	}
+	s.hold(v.Query)
+	row := int(v.Query - s.first)
+	word, bit := &s.voted[row*p.words()+int(v.Teacher)/64], uint64(1)<<(v.Teacher%64)
+	if *word&bit != 0 {
+		s.problems[twice].add(v)
+		return
+	}
+	*word |= bit
+	if v.Class == votes.Abstention {
+		return
+	}
+	s.counts[row*p.Classes+int(v.Class)]++
+	s.voters[v.Teacher].merge(voter{hash: hashVote(v.Query, v.Class), votes: 1, low: v.Class, high: v.Class})
+}
+
+// merge takes in the tally of other votes on the same block, and keeps nothing of it.
+func (s *state) merge(from *state) {
+	for k := range s.problems {
+		s.problems[k].merge(from.problems[k])
+	}
+	s.logChance += from.logChance
+	if s.voters == nil {
+		s.voters = slices.Clone(from.voters)
+	} else {
+		for t, v := range from.voters {
+			s.voters[t].merge(v)
+		}
+	}
+	if s.counts == nil {
+		s.first, s.counts, s.voted = from.first, slices.Clone(from.counts), slices.Clone(from.voted)
+		return
+	}
+	words := s.poll.words()
+	for i, w := range from.voted {
+		if both := s.voted[i] & w; both != 0 {
+			s.problems[twice].merge(problem{n: int64(bits.OnesCount64(both)), query: s.first + int64(i/words), teacher: int32(i%words*64 + bits.TrailingZeros64(both))})
+		}
+		s.voted[i] |= w
+	}
+	for i, n := range from.counts {
+		s.counts[i] += n
+	}
+}
+
+func (v *voter) merge(from voter) {
+	switch {
+	case from.votes == 0:
+	case v.votes == 0:
+		*v = from
+	default:
+		v.hash += from.hash
+		v.votes += from.votes
+		v.low, v.high = min(v.low, from.low), max(v.high, from.high)
+	}
+}
+
+// hashVote mixes a vote into 64 bits, as splitmix64 does.
+func hashVote(query int64, class int32) uint64 {
+	h := uint64(query)*0x9e3779b97f4a7c15 + uint64(class)*0xd1b54a32d192ed03 + 1
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}

@@ -1,0 +1,159 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// Sharded says where counts go: to Shards files whose names begin with Prefix. One after the
+// other, in the order of their names, they are the file that `pate counts` writes. The
+// prefix is a path that all workers can write, or a URL whose scheme is registered with the
+// engine, as gs.
+type Sharded struct {
+	Prefix string
+	Shards int // 1 to 99999; no more than there are blocks are written
+}
+
+// Files returns the names of the files for a poll.
+func (o Sharded) Files(p Poll) []string {
+	n := o.number(p)
+	names := make([]string, n)
+	for i := range names {
+		names[i] = o.file(int64(i), n)
+	}
+	return names
+}
+
+func (o Sharded) number(p Poll) int64 { return min(int64(o.Shards), p.blocks()) }
+
+func (o Sharded) file(shard, shards int64) string {
+	return fmt.Sprintf("%s-%05d-of-%05d.csv", o.Prefix, shard, shards)
+}
+
+// piece is the text of the counts of a block.
+type piece struct {
+	Block int64 // outsideBlocks: of none; it makes a shard without votes known
+	Text  []byte
+}
+
+// WriteCounts writes the counts, after all checks of [CheckVotes] on all votes: where one
+// fails, no file is written. It returns the names of the files. A file that is written again,
+// because a worker was lost or the pipeline is run once more, has the same bytes. Files on a
+// disk are wholly there or not there and have mode 0600: counts are as secret as the votes.
+func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
+	if to.Prefix == "" || to.Shards < 1 || to.Shards > 99999 {
+		panic(fmt.Errorf("poll: WriteCounts needs a prefix and 1 to 99999 shards, not %q and %d", to.Prefix, to.Shards))
+	}
+	s = s.Scope("WriteCounts")
+	n := to.number(c.poll)
+	pieces := beam.ParDo(s, &textFn{Poll: c.poll, Shards: n}, c.blocks)
+	all := beam.ParDo(s, &shardsFn{Shards: n}, beam.Impulse(s))
+	shards := beam.GroupByKey(s, beam.Flatten(s, pieces, all))
+	return beam.ParDo(s, &writeFn{Poll: c.poll, To: to}, shards, beam.SideInput{Input: c.report})
+}
+
+// textFn writes the lines of a block, as votes.Source.WriteCounts does.
+type textFn struct {
+	Poll   Poll
+	Shards int64
+}
+
+func (f *textFn) ProcessElement(block int64, t tally, emit func(int64, piece)) {
+	if block == outsideBlocks {
+		return // the report has it
+	}
+	emit(f.Poll.shardOf(block, f.Shards), piece{block, f.Poll.lines(block, t.s.counts)})
+}
+
+// lines returns the lines of a block; counts may be nil.
+func (p Poll) lines(block int64, counts []uint32) []byte {
+	rows := p.rows(block)
+	if counts == nil {
+		counts = make([]uint32, rows*p.Classes)
+	}
+	text := make([]byte, 0, rows*p.Classes*3)
+	for i, n := range counts[:rows*p.Classes] {
+		text = strconv.AppendUint(text, uint64(n), 10)
+		if i%p.Classes == p.Classes-1 {
+			text = append(text, '\n')
+		} else {
+			text = append(text, ',')
+		}
+	}
+	return text
+}
+
+// shardsFn makes every shard known, also those without a vote.
+type shardsFn struct{ Shards int64 }
+
+func (f *shardsFn) ProcessElement(_ []byte, emit func(int64, piece)) {
+	for shard := range f.Shards {
+		emit(shard, piece{Block: outsideBlocks})
+	}
+}
+
+// writeFn writes a shard. It has the report of all votes, and so begins when all are counted.
+type writeFn struct {
+	Poll Poll
+	To   Sharded
+}
+
+func (f *writeFn) ProcessElement(ctx context.Context, shard int64, pieces func(*piece) bool, report tally) (string, error) {
+	if err := report.s.check(); err != nil {
+		return "", err
+	}
+	shards := f.To.number(f.Poll)
+	from, to := f.Poll.shardBlocks(shard, shards)
+	texts := make([][]byte, to-from)
+	var p piece
+	for pieces(&p) {
+		if p.Block == outsideBlocks {
+			continue
+		}
+		if p.Block < from || p.Block >= to || texts[p.Block-from] != nil {
+			return "", fmt.Errorf("poll: block %d of the counts came twice, or to shard %d of %d", p.Block, shard, shards)
+		}
+		texts[p.Block-from] = p.Text
+	}
+	for i, text := range texts {
+		if text == nil {
+			texts[i] = f.Poll.lines(from+int64(i), nil)
+		}
+	}
+	name := f.To.file(shard, shards)
+	return name, writeFile(ctx, name, texts)
+}
+
+func writeFile(ctx context.Context, name string, texts [][]byte) error {
+	var all []byte
+	for _, text := range texts {
+		all = append(all, text...)
+	}
+	if !strings.Contains(name, "://") {
+		return durable.WriteBytes(name, 0o600, all)
+	}
+	files, err := filesystem.New(ctx, name)
+	if err != nil {
+		return fmt.Errorf("poll: %w", err)
+	}
+	defer files.Close()
+	w, err := files.OpenWrite(ctx, name)
+	if err != nil {
+		return fmt.Errorf("poll: %w", err)
+	}
+	if _, err := w.Write(all); err != nil {
+		w.Close()
+		return fmt.Errorf("poll: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("poll: %w", err)
+	}
+	return nil
+}
