@@ -14,7 +14,9 @@
 // number of private units is public: it fixes the number of teachers and the
 // schedule of DP-SGD, and is the same for both neighbours (one of them has a
 // record that no teacher sees). Where a unit has several rows, DP-SGD trains on
-// one of them; PATE uses all, because a unit has one teacher.
+// one of them; PATE uses all, because a unit has one teacher, and so do votes of neighbours,
+// where a unit votes once at a question. The parameters of neighbours are rules of public
+// numbers too (neighbours.go), chosen on the development splits of optdigits and letter.
 //
 // What makes the comparison fair: the same private and test rows, the same delta and
 // relation, certified epsilons that do not depend on the data, and hyper-parameters that
