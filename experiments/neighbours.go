@@ -46,6 +46,10 @@ func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan,
 	return c.planReverse(ctx)
 }
 
+// mostQuestions bounds the questions of either method: more take the student longer and
+// teach it little.
+const mostQuestions = 2000
+
 // Private k-NN: the units that are near enough to vote, as a share of all units over the
 // number of classes; the probability with which each is drawn; and the noise as a share of
 // those that vote.
@@ -75,7 +79,7 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
 		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
 	}
-	questions := int(min(max(affordable, int64(sampledFewest*classes)), int64(c.askable())))
+	questions := int(min(max(affordable, int64(sampledFewest*classes)), int64(min(c.askable(), mostQuestions))))
 	sigma, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return event(sigma, questions) })
 	if err != nil {
 		return neighbourPlan{}, fmt.Errorf("experiments: noise for %s: %w", SampledKNN, err)
@@ -100,8 +104,7 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 const (
 	reverseNoise  = 0.2
 	reverseShare  = 0.2
-	reverseFewest = 10   // questions a class
-	reverseMost   = 2000 // more take the student longer and teach it little
+	reverseFewest = 10 // questions a class
 )
 
 // planReverse chooses questions and votes. With T questions, B votes of each of n units and
@@ -132,7 +135,7 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	}
 	n, classes := float64(c.units), float64(len(c.Task.Classes))
 	most := math.Pow(reverseNoise*n/one, 2) * reverseShare / classes
-	questions := min(max(int(min(most, reverseMost)), int(reverseFewest*classes)), c.askable())
+	questions := min(max(int(min(most, mostQuestions)), int(reverseFewest*classes)), c.askable())
 	root := one * float64(questions) / (reverseNoise * n)
 	votes := min(max(1, int(math.Ceil(root*root))), questions)
 	m, sigma, err := plan(questions, votes)
