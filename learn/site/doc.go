@@ -6,8 +6,9 @@
 //
 // The pictures are those of package page. It runs in the browser as WebAssembly, which is kept
 // packed in course.lzma, because a user has this program alone and no compiler. After a change
-// of package page, or of what it computes with, run go generate ./learn/site; a test compares
-// what is packed with what would be drawn today and fails where a number differs.
+// of package page, or of what it computes with, run go generate ./learn/site, which needs xz. A
+// test compares what is packed with what would be drawn today and fails where a number differs;
+// another fails where a file of package learn or page is not the one that was packed.
 //
 // # Why the file is in windows-1252
 //

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/learn/page"
+	"github.com/pate-go/pate/learn/site/internal/sources"
 )
 
 // situations are those that the tests of whole pages look at: all scenes, and every choice.
@@ -73,6 +75,16 @@ func same(t *testing.T, native []page.Number, packed *page.View, q page.Request)
 		}
 		require.InDelta(t, n.Value, packed.Numbers[i].Value, within, "%s of %v: run go generate ./learn/site", n.Name, q)
 	}
+}
+
+// TestPackedProgramIsOfTheseSources: a picture or a text changes without any number, so the
+// packed program must be of the very files of package learn and its page.
+func TestPackedProgramIsOfTheseSources(t *testing.T) {
+	packed, err := os.ReadFile("sources.sum")
+	require.NoError(t, err)
+	today, err := sources.Sums(os.DirFS(".."))
+	require.NoError(t, err)
+	require.Equal(t, today, strings.ReplaceAll(string(packed), "\r\n", "\n"), "files have changed since the program was packed: run go generate ./learn/site")
 }
 
 // TestFileIsSmallAndAlone: one file, below the limit, that asks for nothing.
