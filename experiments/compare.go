@@ -35,6 +35,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	r := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
+		ClassNames: c.Task.Classes, ClassRows: classRows(c.Task.Test.Y, len(c.Task.Classes)),
 		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilons[0], Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
@@ -195,6 +196,7 @@ func mean(runs []Row) Row {
 		labels += r.LabelAccuracy / n
 	}
 	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, math.Ceil(seconds), labels
+	row.Recall = meanRecall(runs)
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {
 		sum := 0.0

@@ -269,8 +269,9 @@ func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (
 // runPlurality scores the teachers' vote without noise on the test rows.
 func runPlurality(c Config, v *ensemble) Row {
 	winners := v.votes.Pluralities()[v.asked:]
-	return Row{Method: Plurality, Accuracy: accuracy(winners, c.Task.Test.Y), Seconds: v.seconds,
-		Note: "the teachers' vote without noise"}
+	row := Row{Method: Plurality, Seconds: v.seconds, Note: "the teachers' vote without noise"}
+	c.scored(&row, winners)
+	return row
 }
 
 // diagnose looks at the votes on the queries.

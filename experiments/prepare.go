@@ -79,11 +79,18 @@ func accuracy(predicted, labels []int) float64 {
 	return float64(right) / float64(len(labels))
 }
 
-// score returns the accuracy of what predicts the classes of rows.
-func score(predict func(dst []int, x teachers.Matrix) error, x teachers.Matrix, labels []int) (float64, error) {
-	predicted := make([]int, x.Rows)
-	if err := predict(predicted, x); err != nil {
-		return 0, fmt.Errorf("experiments: %w", err)
+// scoreModel predicts the classes of the test rows and fills in what that says of a method.
+func (c Config) scoreModel(row *Row, predict func(dst []int, x teachers.Matrix) error, test teachers.Matrix) error {
+	predicted := make([]int, test.Rows)
+	if err := predict(predicted, test); err != nil {
+		return fmt.Errorf("experiments: %w", err)
 	}
-	return accuracy(predicted, labels), nil
+	c.scored(row, predicted)
+	return nil
+}
+
+// scored fills in what predictions of the test rows say of a method.
+func (c Config) scored(row *Row, predicted []int) {
+	row.Accuracy = accuracy(predicted, c.Task.Test.Y)
+	row.Recall = recall(predicted, c.Task.Test.Y, len(c.Task.Classes))
 }

@@ -14,20 +14,24 @@ const Schema = "pate.compare/1"
 // rows, at the same epsilon and delta, under the same accountant. Its JSON form
 // is a contract of the command line.
 type Result struct {
-	Schema        string  `json:"schema"`
-	Data          string  `json:"data"`
-	Provenance    string  `json:"provenance,omitempty"`
-	Split         string  `json:"split"`
-	Private       int     `json:"private"` // units
-	Pool          int     `json:"pool"`
-	Test          int     `json:"test"`
-	Classes       int     `json:"classes"`
-	Features      string  `json:"features"`
-	Dimensions    int     `json:"dimensions"`
-	Teachers      int     `json:"teachers"`
-	Learner       string  `json:"learner"`
-	Student       string  `json:"student"`
-	EpsilonTarget float64 `json:"epsilon_target"` // the first of them
+	Schema     string `json:"schema"`
+	Data       string `json:"data"`
+	Provenance string `json:"provenance,omitempty"`
+	Split      string `json:"split"`
+	Private    int    `json:"private"` // units
+	Pool       int    `json:"pool"`
+	Test       int    `json:"test"`
+	Classes    int    `json:"classes"`
+	// ClassNames and ClassRows are the names of the classes and how many test rows each has.
+	// Absent from results of earlier versions.
+	ClassNames    []string `json:"class_names,omitempty"`
+	ClassRows     []int    `json:"class_rows,omitempty"`
+	Features      string   `json:"features"`
+	Dimensions    int      `json:"dimensions"`
+	Teachers      int      `json:"teachers"`
+	Learner       string   `json:"learner"`
+	Student       string   `json:"student"`
+	EpsilonTarget float64  `json:"epsilon_target"` // the first of them
 	// EpsilonTargets are all targets, if there are several.
 	EpsilonTargets []float64 `json:"epsilon_targets,omitempty"`
 	Delta          float64   `json:"delta"`
@@ -100,17 +104,20 @@ type Row struct {
 	// Runs are the accuracies of all runs, if there are several.
 	Runs []float64 `json:"runs,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
-	StandardError   float64 `json:"standard_error,omitempty"`
-	Answered        int     `json:"answered,omitempty"`
-	Asked           int     `json:"asked,omitempty"`
-	LabelAccuracy   float64 `json:"label_accuracy,omitempty"` // of the released labels
-	Sigma           float64 `json:"sigma,omitempty"`          // vote noise, per count
-	Threshold       float64 `json:"threshold,omitempty"`
-	SigmaThreshold  float64 `json:"sigma_threshold,omitempty"`
-	Steps           int     `json:"steps,omitempty"`
-	Probability     float64 `json:"sampling_probability,omitempty"`
-	NoiseMultiplier float64 `json:"noise_multiplier,omitempty"`
-	Seconds         float64 `json:"seconds,omitempty"` // whole, rounded up
+	StandardError float64 `json:"standard_error,omitempty"`
+	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
+	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
+	Recall          []float64 `json:"recall,omitempty"`
+	Answered        int       `json:"answered,omitempty"`
+	Asked           int       `json:"asked,omitempty"`
+	LabelAccuracy   float64   `json:"label_accuracy,omitempty"` // of the released labels
+	Sigma           float64   `json:"sigma,omitempty"`          // vote noise, per count
+	Threshold       float64   `json:"threshold,omitempty"`
+	SigmaThreshold  float64   `json:"sigma_threshold,omitempty"`
+	Steps           int       `json:"steps,omitempty"`
+	Probability     float64   `json:"sampling_probability,omitempty"`
+	NoiseMultiplier float64   `json:"noise_multiplier,omitempty"`
+	Seconds         float64   `json:"seconds,omitempty"` // whole, rounded up
 	// Student says what cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`

@@ -53,11 +53,13 @@ func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, se
 	rnd := rand.New(c.Key.Derive("student", uint64(seed)).DeriveBytes("method", []byte(row.Method)).Stream())
 	choice, err := p.public.Fit(ctx, labels, p.classes, rnd)
 	if errors.Is(err, student.ErrNoLabels) {
-		return accuracy(make([]int, p.test.Rows), c.Task.Test.Y), nil
+		c.scored(row, make([]int, p.test.Rows))
+		return row.Accuracy, nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("experiments: student: %w", err)
 	}
 	row.Student = strings.Join(choice.Kept, ", ")
-	return score(choice.Model.Predict, p.test, c.Task.Test.Y)
+	err = c.scoreModel(row, choice.Model.Predict, p.test)
+	return row.Accuracy, err
 }

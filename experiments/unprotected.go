@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/pate-go/pate/dataset"
@@ -17,7 +18,9 @@ import (
 func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	var rows []Row
 	if c.wants(Majority) {
-		rows = append(rows, Row{Method: Majority, Accuracy: majorityAccuracy(c.Task), Note: "always the most frequent class of the private rows"})
+		row := Row{Method: Majority, Note: "always the most frequent class of the private rows"}
+		c.scored(&row, slices.Repeat([]int{majority(c.Task.Private.Y, len(c.Task.Classes))}, c.Task.Test.Len()))
+		rows = append(rows, row)
 	}
 	var x, test teachers.Matrix
 	fit := func(method, note string, learner teachers.Learner) error {
@@ -35,7 +38,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 			return fmt.Errorf("experiments: %s: %w", method, err)
 		}
 		row := Row{Method: method, Note: note}
-		if row.Accuracy, err = score(model.Predict, test, c.Task.Test.Y); err != nil {
+		if err := c.scoreModel(&row, model.Predict, test); err != nil {
 			return err
 		}
 		row.Seconds = time.Since(start).Seconds()
@@ -88,20 +91,8 @@ func (c Config) features(ctx context.Context, set dataset.Set, e features.Extrac
 	return x, nil
 }
 
-// majorityAccuracy returns how often the most frequent class of the private rows is right.
-func majorityAccuracy(t dataset.Task) float64 {
-	counts := make([]int, len(t.Classes))
-	most := 0
-	for _, y := range t.Private.Y {
-		if counts[y]++; counts[y] > counts[most] || counts[y] == counts[most] && y < most {
-			most = y
-		}
-	}
-	right := 0
-	for _, y := range t.Test.Y {
-		if y == most {
-			right++
-		}
-	}
-	return float64(right) / float64(len(t.Test.Y))
+// majority returns the most frequent class, of equals the first.
+func majority(labels []int, classes int) int {
+	rows := classRows(labels, classes)
+	return slices.Index(rows, slices.Max(rows))
 }

@@ -66,7 +66,7 @@ func (w *watcher) point(m dpsgd.Metrics) error {
 	if w.seed != 0 {
 		return nil
 	}
-	a, err := score(w.ctx, w.model, w.test, w.Task.Test.Y)
+	a, _, err := score(w.ctx, w.model, w.test, w.Task.Test.Y, len(w.Task.Classes))
 	if err != nil {
 		return err
 	}

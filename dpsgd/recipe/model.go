@@ -95,20 +95,26 @@ func hidden(words string) ([]int, error) {
 	return widths, nil
 }
 
-// score returns the accuracy of a model on rows, 0 if there are none.
-func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int) (float64, error) {
+// score returns the accuracy of a model on rows and, class by class, the share of its rows
+// that were predicted as it; of no rows 0 and nil.
+func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (float64, []float64, error) {
 	if x.Rows == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
 	predicted := make([]int, x.Rows)
 	if err := m.Predict(ctx, predicted, x); err != nil {
-		return 0, fmt.Errorf("recipe: %w", err)
+		return 0, nil, fmt.Errorf("recipe: %w", err)
 	}
-	right := 0
+	right, recall, rows := 0, make([]float64, classes), make([]int, classes)
 	for i, y := range labels {
+		rows[y]++
 		if predicted[i] == y {
 			right++
+			recall[y]++
 		}
 	}
-	return float64(right) / float64(len(labels)), nil
+	for y, n := range rows {
+		recall[y] /= float64(max(1, n))
+	}
+	return float64(right) / float64(len(labels)), recall, nil
 }

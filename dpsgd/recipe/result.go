@@ -89,6 +89,9 @@ type Row struct {
 	SD         *float64 `json:"sd,omitempty"` // absent for one seed
 	// Runs are the accuracies of all runs, if there are several.
 	Runs []float64 `json:"runs,omitempty"`
+	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
+	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
+	Recall []float64 `json:"recall,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`

@@ -143,10 +143,16 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 // mean averages runs of one plan; what does not vary is taken from the first.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
-	row.Accuracy, row.Seconds = 0, 0
+	row.Accuracy, row.Seconds, row.Recall = 0, 0, make([]float64, len(runs[0].Recall))
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
 		row.Seconds += r.Seconds / n
+		if len(r.Recall) != len(row.Recall) { // a run of an earlier version does not say
+			row.Recall = nil
+		}
+		for y := range row.Recall {
+			row.Recall[y] += r.Recall[y] / n
+		}
 	}
 	row.Seconds = math.Ceil(row.Seconds)
 	if len(runs) > 1 {
