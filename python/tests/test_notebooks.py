@@ -1,0 +1,38 @@
+"""Runs the notebooks, cell after cell, in one folder each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+
+
+def run(name: str) -> dict[str, Any]:
+    cells = [c for c in json.loads((FOLDER / name).read_text())["cells"] if c["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    for i, cell in enumerate(cells):
+        assert not cell["outputs"], "outputs are not kept: they change with every run"
+        exec(compile("".join(cell["source"]), f"{name}, cell {i + 1}", "exec"), names)
+    return names
+
+
+def test_votes_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = run("votes-of-your-own.ipynb")
+    assert names["released"].releasable and names["released"].epsilon <= 2
+    assert names["student"].score(names["X"][names["public"]], names["y"][names["public"]]) > 0.75
+    assert Path("statement.html").is_file()
+
+
+def test_a_table_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = run("a-table-of-your-own.ipynb")
+    assert [row["method"] for row in names["compared"]["rows"]] == ["pate/gnmax", "dpsgd/linear"]
+    assert min(row["accuracy"] for row in names["compared"]["rows"]) > 0.7
+    assert Path("model/student.model").is_file() and Path("statement.html").is_file()
+
+
+def test_nothing_else_is_there() -> None:
+    assert {path.name for path in FOLDER.glob("*.ipynb")} == {"votes-of-your-own.ipynb", "a-table-of-your-own.ipynb"}
