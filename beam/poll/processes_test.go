@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 	default:
 		if len(role) > 2 {
-			*jobopts.EnvironmentType, *jobopts.EnvironmentConfig = "external", role[2]
+			*jobopts.EnvironmentType, *jobopts.EnvironmentConfig, *jobopts.WorkerBinary = "external", role[2], os.Args[0]
 		}
 		to := Sharded{role[1], 4}
 		fmt.Println("started")

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/runners/universal/extworker"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
@@ -127,6 +129,13 @@ func (f *flags) run(ctx context.Context) error {
 	if !strings.Contains(f.out, "://") {
 		for _, name := range out.Files(f.poll) {
 			durable.Sweep(name, "") // what a killed process left
+		}
+	}
+	if *jobopts.WorkerBinary == "" && runtime.GOOS == "linux" {
+		// Workers run this program. Beam would compile it again, from sources that it may
+		// not find.
+		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
+			return err
 		}
 	}
 	p, s := beam.NewPipelineWithRoot()
