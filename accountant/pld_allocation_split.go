@@ -129,8 +129,11 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	}
 	l.one, l.biased = step(q), step(low)
 	l.mean = math.Exp(l.biased.logM - l.one.logM)
-	l.place = l.slack + 0x1p-48
-	l.slack = t*(l.slack+0x1p-48) + 0x1p-40
+	// The ends of a cell are rounded against its width, and the mean is a sum of n. The value of a merged sum is
+	// that of its ratios, of two masses each, weighed by masses of t ratios over the few cells it lies in.
+	ratio := l.slack + 0x1p-44
+	l.slack = t*ratio + 0x1p-40
+	l.place = 2*ratio + float64(n)*0x1p-53 + 8*h*t*ratio
 	l.weigh(t, tail)
 	return l
 }
