@@ -109,6 +109,9 @@ func (t *Tight) Compose(e Event, count int64) error {
 type Claim struct {
 	Bound
 	By Method // ByPLD or ByRDP
+	// Floor is that of loss distributions, at most Upper: what lies between is their numerical
+	// error. It is 0 where they did not answer.
+	Floor float64
 	// Lack says why loss distributions did not answer; nil if they did, or were not
 	// asked.
 	Lack error
@@ -134,8 +137,10 @@ func (t *Tight) Claim(ctx context.Context, delta float64) (Claim, error) {
 	}
 	// What PLD answers is the lesser of its own and a Rényi bound already.
 	c.Lower = math.Min(p.Lower, b.Upper)
+	c.Floor = math.Min(p.Floor, b.Upper)
 	if t.cfg.Method == ByPLD || p.Upper < b.Upper {
 		c.Bound, c.By = p.Bound, ByPLD
+		c.Floor = p.Floor
 	}
 	return c, nil
 }

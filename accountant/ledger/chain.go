@@ -266,12 +266,13 @@ func (c *chain) seal(l line) error {
 	case l.entry != c.entries || c.entries == 0:
 		return fmt.Errorf("it seals %d entries, there are %d", l.entry, c.entries)
 	}
-	if err := c.sameClaim(l.epsilon, l.by); err != nil {
+	again, err := c.sameClaim(l.epsilon, l.by)
+	if err != nil {
 		return err
 	}
 	c.sealed = true
 	if l.by != "" {
-		c.claimed = &Claim{Epsilon: l.epsilon, By: l.by}
+		c.claimed = &Claim{Epsilon: l.epsilon, By: l.by, Again: again}
 	}
 	return nil
 }

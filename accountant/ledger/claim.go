@@ -36,6 +36,9 @@ type Claim struct {
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack says why loss distributions did not answer, where they were asked.
 	Lack error
+	// Again is where this version finds the epsilon of the events, if the seal of the ledger says
+	// another one, which holds as well; nil where it is the same.
+	Again *accountant.Bound
 }
 
 // claim returns what everything and, if it is given, more cost together at delta.
@@ -141,29 +144,50 @@ func (c *chain) within() error {
 	return nil
 }
 
-// sameClaim checks the total that a seal says. Loss distributions are computed to a gap: a
-// version to come may close it further, so that what this one wrote is still a bound.
-func (c *chain) sameClaim(says float64, by accountant.Method) error {
+// sameClaim checks the total that a seal says, and returns what this version makes of the
+// events where it differs. Loss distributions are computed to a gap, and another version may end
+// elsewhere in it, or prove more. A claim above what this version proves is a bound still. One that is
+// less is an upper end too, as far as can be told, if it lies above the floor of the same loss distributions;
+// where the floor is far off, what is missing may not exceed claimSlip either.
+func (c *chain) sameClaim(says float64, by accountant.Method) (*accountant.Bound, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
-		return fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.Method())
+		return nil, fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.Method())
 	}
-	if err := c.within(); err != nil {
-		return err
+	if by == "" {
+		if err := c.within(); err != nil {
+			return nil, err
+		}
+	} else if !(says <= cfg.Epsilon) {
+		return nil, fmt.Errorf("it says epsilon %v, above the budget of %v", says, cfg.Epsilon)
 	}
 	total, err := c.total()
+	if err != nil || near(says, total.Epsilon) {
+		return nil, err
+	}
+	wrong := fmt.Errorf("it says epsilon %v, the events make %v", says, total.Epsilon)
+	if by == "" {
+		return nil, wrong
+	}
+	again, err := c.balance.claim(cfg.Method(), cfg.Delta)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	looser := by == accountant.ByPLD && says > total.Epsilon && says <= total.Epsilon+claimGap && says <= cfg.Epsilon
-	if !near(says, total.Epsilon) && !looser {
-		return fmt.Errorf("it says epsilon %v, the events make %v", says, total.Epsilon)
+	interval := &accountant.Bound{Lower: math.Min(again.Floor, total.Epsilon), Upper: total.Epsilon}
+	if says < interval.Upper && (by != accountant.ByPLD || again.By != accountant.ByPLD) || !plausible(says, *interval) {
+		return nil, wrong
 	}
-	if by != "" && says > cfg.Epsilon {
-		return fmt.Errorf("it says epsilon %v, above the budget of %v", says, cfg.Epsilon)
-	}
-	return nil
+	return interval, nil
 }
 
-// claimGap is how far a claim by loss distributions may lie above the least one.
-const claimGap = 2e-3
+// plausible tells whether a claim may be the upper end that another version found.
+func plausible(says float64, in accountant.Bound) bool {
+	return says >= in.Lower && in.Upper-says <= math.Max(claimGap, claimSlip*in.Upper)
+}
+
+const (
+	// claimGap is how far apart two versions may end at least, and claimSlip how far relative to
+	// epsilon.
+	claimGap  = 2e-3
+	claimSlip = 0.005
+)

@@ -254,9 +254,14 @@ func TestForgedClaimsAreFound(t *testing.T) {
 		return fmt.Sprintf(`"seal":1,"epsilon":%v%s`, epsilon, by)
 	}
 	honest := sealOf(claim.Epsilon, `,"accountant":"pld"`)
+	best, err := l.chain.balance.claim(accountant.ByTightest, 1e-5)
+	require.NoError(t, err)
+	lower := best.Floor
+	require.Less(t, claim.Epsilon-lower, 2e-3)
 	require.Contains(t, sealed, honest)
 	for name, forged := range map[string]string{
-		"claims less":       strings.Replace(sealed, honest, sealOf(claim.Epsilon-1e-6, `,"accountant":"pld"`), 1),
+		"claims 1 % less":   strings.Replace(sealed, honest, sealOf(0.99*claim.Epsilon, `,"accountant":"pld"`), 1),
+		"claims too little": strings.Replace(sealed, honest, sealOf(lower-1e-4, `,"accountant":"pld"`), 1),
 		"claims much more":  strings.Replace(sealed, honest, sealOf(claim.Epsilon*1.2, `,"accountant":"pld"`), 1),
 		"says not who":      strings.Replace(sealed, honest, sealOf(claim.Epsilon, ""), 1),
 		"over, unsealed":    strings.Replace(unsealed, `"count":310`, `"count":330`, 1),
@@ -281,11 +286,49 @@ func TestForgedClaimsAreFound(t *testing.T) {
 			require.Error(t, err)
 		})
 	}
-	// A version to come may close the gap further: what this one wrote stays a bound.
-	looser := relink(t, []byte(strings.Replace(sealed, honest, sealOf(claim.Epsilon+5e-4, `,"accountant":"pld"`), 1)))
-	s, err := verify(looser)
+	// Another version may have ended elsewhere between the lower end and the upper one, and one
+	// to come may prove more, or by another accountant: what was claimed holds.
+	for _, c := range []struct {
+		epsilon float64
+		by      accountant.Method
+	}{
+		{(lower + claim.Epsilon) / 2, accountant.ByPLD}, {claim.Epsilon + 5e-4, accountant.ByPLD},
+		{claim.Epsilon + 0.01, accountant.ByPLD}, {claim.Epsilon + 0.01, accountant.ByRDP},
+	} {
+		data := relink(t, []byte(strings.Replace(sealed, honest, sealOf(c.epsilon, fmt.Sprintf(`,"accountant":%q`, c.by)), 1)))
+		s, err := verify(data)
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, c.epsilon, s.Epsilon)
+		require.Equal(t, &accountant.Bound{Lower: lower, Upper: claim.Epsilon}, s.Claimed.Again)
+		at, err := s.Claim(1e-5)
+		require.NoError(t, err)
+		require.Equal(t, c.epsilon, at)
+		again, err := openStore(&memory{data: data}, tightConfig(), Kept{})
+		require.NoError(t, err)
+		kept, err := again.Claim()
+		require.NoError(t, err)
+		require.Equal(t, c.epsilon, kept.Epsilon)
+	}
+	s, err := verify([]byte(sealed))
 	require.NoError(t, err)
-	require.Equal(t, claim.Epsilon+5e-4, s.Epsilon)
+	require.Nil(t, s.Claimed.Again)
+}
+
+// Where the floor is far off, a claim may lack half a percent, and no more.
+func TestForgedClaimsOfWideIntervals(t *testing.T) {
+	wide, narrow := accountant.Bound{Lower: 0.5, Upper: 2}, accountant.Bound{Lower: 1.9995, Upper: 2}
+	small := accountant.Bound{Lower: 0.01, Upper: 0.02}
+	for _, c := range []struct {
+		says      float64
+		in        accountant.Bound
+		plausible bool
+	}{
+		{3, wide, true}, {2, wide, true}, {1.991, wide, true}, {1.98, wide, false}, {0.6, wide, false}, {0.4, wide, false},
+		{1.9996, narrow, true}, {1.9994, narrow, false}, {1.991, narrow, false},
+		{0.0181, small, true}, {0.0179, small, false},
+	} {
+		assert.Equal(t, c.plausible, plausible(c.says, c.in), "%+v", c)
+	}
 }
 
 // reprice makes the first reservation say what the balance makes of its event.

@@ -66,6 +66,11 @@
 // are hashed as they are: a person who can guess one can confirm it, so the file is as
 // secret as they are until they are released.
 //
+// A seal keeps what it says. Another version, whose loss distributions end elsewhere in their
+// gap or prove more, finds it right if it lies above the floor of its own interval (see
+// [accountant.Claim]) and within the budget, and says where that interval is: [Claim].Again. Below the
+// floor, or more than half a percent and 0.002 under what this version proves, it is corrupt.
+//
 // # Caveats
 //
 // What an event bounds may hold for one relation only, and noise may come from a seed:

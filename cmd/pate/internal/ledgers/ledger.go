@@ -50,10 +50,11 @@ type ledgerReport struct {
 	Mode       ledger.Mode         `json:"mode"`
 	Budget     float64             `json:"budget"`
 	Delta      float64             `json:"delta"`
-	Spent      float64             `json:"spent"`      // in mode filter what the filter let through, which is no bound
-	Left       float64             `json:"left"`       // epsilon of the largest Gaussian release that still fits
-	Claim      shell.Number        `json:"claim"`      // epsilon at delta of everything released
-	Accountant accountant.Method   `json:"accountant"` // who proved the claim: rdp or pld
+	Spent      float64             `json:"spent"`                // in mode filter what the filter let through, which is no bound
+	Left       float64             `json:"left"`                 // epsilon of the largest Gaussian release that still fits
+	Claim      shell.Number        `json:"claim"`                // epsilon at delta of everything released
+	Accountant accountant.Method   `json:"accountant"`           // who proved the claim: rdp or pld
+	Recomputed *recomputed         `json:"recomputed,omitempty"` // of a seal by a version that ended elsewhere
 	Lines      int64               `json:"lines"`
 	Entries    int64               `json:"entries_total"`
 	Committed  int64               `json:"committed_total"`
@@ -74,6 +75,21 @@ type ledgerReport struct {
 	Shown      []ledgerEntry       `json:"entries,omitempty"`
 }
 
+// recomputed is the interval in which this version finds the epsilon of a sealed claim.
+type recomputed struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// words says whose claim it is, where this version would make another.
+func (r *recomputed) words(report ledgerReport) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("the claim is as sealed, in a ledger of version %s; this version finds an epsilon between %s and %s\n",
+		report.Library, shell.FormatDown(r.Lower), shell.FormatUp(r.Upper, false))
+}
+
 // ledgerEntry is one reservation.
 type ledgerEntry struct {
 	Entry     int64            `json:"entry"`
@@ -87,9 +103,13 @@ type ledgerEntry struct {
 
 func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error) {
 	claim, err := s.Claim(s.Config.Delta)
+	var again *recomputed
+	if b := s.Claimed.Again; b != nil {
+		again = &recomputed{b.Lower, b.Upper}
+	}
 	return ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
-		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By,
+		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By, Recomputed: again,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
 		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
 	}, err
@@ -433,6 +453,7 @@ func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked [
 		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n", path, report.Lines)
 		fmt.Fprint(g.Stdout, ledgerHeading(report)[:len(ledgerHeading(report))-1])
 		fmt.Fprint(g.Stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
+		fmt.Fprint(g.Stdout, report.Recomputed.words(report))
 		if report.Head.Lines > 0 {
 			fmt.Fprintf(g.Stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
 		}
