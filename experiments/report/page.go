@@ -18,7 +18,13 @@ type page struct {
 	*experiments.Result
 	Methods        [][]string // cells of Table
 	Header         []string
-	PublicFigures  []picture
+	Advice         []advice
+	Use, Protects  string        // the first sentences
+	Accuracy       template.HTML // of a sweep
+	Dots           []dot         // of one target
+	Labels         []template.HTML
+	Falls          []waterfall
+	ClassTables    []classTable
 	PrivateFigures []picture
 	Repeat         string
 }
@@ -30,7 +36,7 @@ type picture struct {
 
 // writePage renders the self-contained HTML page: no script, no font and no
 // picture is fetched from anywhere.
-func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repeat string) error {
+func writePage(w io.Writer, r *experiments.Result, private []drawn, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent":  percent,
 		"short":    trim,
@@ -38,6 +44,9 @@ func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repe
 		"full":     number.Exact,
 		"warning":  Warning,
 		"decision": Decision,
+		"share":    share,
+		"exact":    number.Exact,
+		"join":     func(names []string) string { return strings.Join(names, ", ") },
 		"targets":  targetList,
 		"at":       targetCell,
 		"several":  func(r *experiments.Result) bool { return len(r.EpsilonTargets) > 1 },
@@ -47,7 +56,15 @@ func writePage(w io.Writer, r *experiments.Result, public, private []drawn, repe
 	}
 	cells := Table(r)
 	p := page{Result: r, Methods: cells.Rows, Header: cells.Header, Repeat: repeat,
-		PublicFigures: pictures(public), PrivateFigures: pictures(private)}
+		Advice: advise(r), Falls: waterfalls(r), ClassTables: classTables(r), PrivateFigures: pictures(private)}
+	if len(p.Advice) > 0 {
+		p.Use, p.Protects = use(p.Advice), protects(r, p.Advice)
+	}
+	if len(r.EpsilonTargets) > 1 {
+		p.Accuracy, p.Labels = accuracyChart(r), labelCharts(r)
+	} else {
+		p.Dots = dots(r)
+	}
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

@@ -50,7 +50,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	require.Contains(t, page, "For the owner of the data")
 	require.Contains(t, page, "Not for release")
 	require.Contains(t, page, "pate compare --seed 1")
-	require.Equal(t, 3, strings.Count(page, "<svg"))
+	require.Equal(t, 1, strings.Count(page, "<svg"), "the gap histogram; what else is drawn has the colours of the page")
 	for _, loads := range []string{`src=`, `href="http`, `url(`, `<script`, `<link`, `@import`} {
 		require.NotContains(t, page, loads)
 	}

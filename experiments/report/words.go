@@ -133,7 +133,7 @@ func targetList(r *experiments.Result) string {
 func leadersAt(r *experiments.Result, epsilon float64) []string {
 	best := -1
 	for i, row := range r.Rows {
-		if row.Epsilon != nil && row.TargetEpsilon == epsilon && (best < 0 || row.Accuracy > r.Rows[best].Accuracy) {
+		if row.Epsilon != nil && target(r, row) == epsilon && (best < 0 || row.Accuracy > r.Rows[best].Accuracy) {
 			best = i
 		}
 	}

@@ -55,7 +55,7 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 		write func(io.Writer) error
 	}{
 		{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
-		{"report.html", func(w io.Writer) error { return writePage(w, r, public, private, repeat) }},
+		{"report.html", func(w io.Writer) error { return writePage(w, r, private, repeat) }},
 		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
 	}
 	for _, f := range files {

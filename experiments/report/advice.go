@@ -1,0 +1,196 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/statement"
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/number"
+)
+
+// advice is what to use at one target, and what is left to an attacker then.
+type advice struct {
+	Epsilon float64 // the target
+	Row     experiments.Row
+	Alone   bool     // no other private method was run
+	Ties    []string // methods that cannot be told from it
+	Risk    risk
+}
+
+// risk bounds what somebody can do who knows all records but one and sees what one run of a
+// method releases.
+type risk struct {
+	Right float64 // chance of a right guess from even odds whether that record took part
+	Found float64 // share of participants that a test finds which wrongly accuses falseAlarms
+}
+
+// falseAlarms is the rate of wrong accusations at which participants found are counted.
+const falseAlarms = 0.01
+
+// advise returns what to use at each target; none where no private method was run. As long as
+// one method is the best or cannot be told from it, at one target after the other, it stays
+// with that one: which of several like methods comes out first at each is chance.
+func advise(r *experiments.Result) []advice {
+	var out []advice
+	var run []contest // consecutive targets that have leaders in common
+	var common []string
+	flush := func() {
+		if len(run) == 0 {
+			return
+		}
+		method := common[0]
+		for _, m := range common[1:] {
+			if total(run, m) > total(run, method) {
+				method = m
+			}
+		}
+		for _, c := range run {
+			row := c.rows[method]
+			a := advice{Epsilon: c.epsilon, Row: row, Alone: len(c.rows) == 1, Risk: riskOf(row, r.Delta)}
+			a.Ties = slices.DeleteFunc(slices.Clone(c.leaders), func(m string) bool { return m == method })
+			out = append(out, a)
+		}
+		run = nil
+	}
+	for _, e := range targets(r) {
+		c := contestAt(r, e)
+		if len(c.rows) == 0 {
+			continue
+		}
+		both := slices.DeleteFunc(slices.Clone(common), func(m string) bool { return !slices.Contains(c.leaders, m) })
+		if len(both) == 0 {
+			flush()
+			both = c.leaders
+		}
+		run, common = append(run, c), both
+	}
+	flush()
+	return out
+}
+
+// contest is the private methods at one target, and those that no other is better than beyond
+// chance among the best.
+type contest struct {
+	epsilon float64
+	rows    map[string]experiments.Row
+	leaders []string
+}
+
+func contestAt(r *experiments.Result, epsilon float64) contest {
+	c := contest{epsilon: epsilon, rows: map[string]experiments.Row{}, leaders: leadersAt(r, epsilon)}
+	for _, row := range r.Rows {
+		if row.Epsilon != nil && target(r, row) == epsilon {
+			c.rows[row.Method] = row
+			if len(c.leaders) == 0 { // alone: there is no difference
+				c.leaders = []string{row.Method}
+			}
+		}
+	}
+	return c
+}
+
+// total returns the accuracies of a method, added up.
+func total(run []contest, method string) float64 {
+	sum := 0.0
+	for _, c := range run {
+		sum += c.rows[method].Accuracy
+	}
+	return sum
+}
+
+// target is that of a row; results of one target need not say it.
+func target(r *experiments.Result, row experiments.Row) float64 {
+	if row.TargetEpsilon == 0 && row.Epsilon != nil && len(r.EpsilonTargets) == 0 {
+		return r.EpsilonTarget
+	}
+	return row.TargetEpsilon
+}
+
+// riskOf bounds the risk of a row by its epsilon and delta and, where its events are known, by
+// the whole curve of what they give away, which is less.
+func riskOf(row experiments.Row, delta float64) risk {
+	v := risk{Right: statement.Right(*row.Epsilon, delta), Found: statement.TPR(*row.Epsilon, delta, falseAlarms)}
+	if row.Account == nil {
+		return v
+	}
+	account, err := accountant.NewTight(accountant.TightConfig{Relation: row.Account.Relation})
+	for _, e := range row.Account.Events {
+		if err == nil {
+			err = account.Compose(e, 1)
+		}
+	}
+	if err != nil { // the bounds above hold
+		return v
+	}
+	curve, err := account.Risk(context.Background())
+	if err != nil {
+		return v
+	}
+	if b, err := curve.Right(0.5); err == nil {
+		v.Right = math.Min(v.Right, b.Upper)
+	}
+	if b, err := curve.TPR(falseAlarms); err == nil {
+		v.Found = math.Min(v.Found, b.Upper)
+	}
+	return v
+}
+
+// use says in one sentence which method to use at which target.
+func use(all []advice) string {
+	type group struct {
+		method string
+		at     []string
+		ties   int
+		alone  bool
+	}
+	var groups []group
+	for _, a := range all {
+		if n := len(groups); n == 0 || groups[n-1].method != a.Row.Method {
+			groups = append(groups, group{method: a.Row.Method})
+		}
+		g := &groups[len(groups)-1]
+		g.at, g.alone = append(g.at, number.Exact(a.Epsilon)), a.Alone
+		if len(a.Ties) > 0 {
+			g.ties++
+		}
+	}
+	var parts []string
+	for _, g := range groups {
+		at := g.at[0]
+		if n := len(g.at); n > 1 {
+			at += " to " + g.at[n-1]
+		}
+		part := fmt.Sprintf("%s at ε %s", g.method, at)
+		switch {
+		case g.alone:
+			part += " (no other private method was run)"
+		case g.ties == 0:
+			part += " (best beyond chance)"
+		case g.ties == len(g.at):
+			part += " (as good as any, within chance)"
+		default:
+			part += fmt.Sprintf(" (best beyond chance at %d of these %d, within chance of the best elsewhere)", len(g.at)-g.ties, len(g.at))
+		}
+		parts = append(parts, part)
+	}
+	return "Use " + strings.Join(parts, "; ") + "."
+}
+
+// protects says in one sentence what that leaves to an attacker.
+func protects(r *experiments.Result, all []advice) string {
+	first, last := all[0], all[len(all)-1]
+	guess := func(a advice) string { return fmt.Sprintf("%s of 100 times", share(a.Risk.Right)) }
+	said := guess(first)
+	if len(all) > 1 {
+		said += fmt.Sprintf(" at ε %s and %s at ε %s", number.Exact(first.Epsilon), guess(last), number.Exact(last.Epsilon))
+	}
+	return fmt.Sprintf("Whoever knows everything else, and sees what it releases, is right about whether one %s took part at most %s; a coin is right 50 times.", r.Unit, said)
+}
+
+// share prints a chance in percent, rounded up to one decimal.
+func share(x float64) string { return number.DecimalsUp(math.Min(100, 100*x), 1) }
