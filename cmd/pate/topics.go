@@ -73,8 +73,8 @@ words. Labels are then written in the same words.
 
   votes.csv     separated by comma, semicolon or tab, with or without a header;
                 an empty cell or -1 is a missing vote; a first row of words and
-                numbers is refused unless --header says what it is; pandas' first
-                column of row names is left out by --index-column
+                numbers is refused unless --header says what it is;
+                --index-column leaves out the row names that pandas writes first
   votes.npy     numpy.save of a matrix: bool, any int or uint, whole floats, or
                 strings; both byte orders, C or Fortran; -1 is a missing vote
   v.parquet     a column for each teacher (or, of counts, each class); pandas'
