@@ -217,7 +217,7 @@ func refusal(e accountant.Event, rel accountant.Relation) error {
 	if err := account.Compose(e, 1); err != nil {
 		return err
 	}
-	return &accountant.UnsupportedEventError{Event: e, Reason: "it is not accounted under " + rel.String()}
+	return &accountant.UnsupportedEventError{Event: e, Reason: "its (epsilon, delta) under " + rel.String() + " is not known to the composition theorems; rdp accounts it"}
 }
 
 // hasTradeoff reports whether tradeoffEpsilon knows an event of these properties.
