@@ -41,12 +41,12 @@ type size struct {
 
 var sizes = []size{
 	{class: "wide", width: 860, height: 400, left: 52, right: 190, font: 14},
-	{class: "narrow", width: 350, height: 330, left: 36, right: 142, font: 11.5},
+	{class: "narrow", width: 350, height: 330, left: 34, right: 156, font: 11},
 }
 
 var halves = []size{
 	{class: "wide", width: 425, height: 280, left: 46, right: 158, font: 12},
-	{class: "narrow", width: 350, height: 270, left: 38, right: 142, font: 11.5},
+	{class: "narrow", width: 350, height: 270, left: 34, right: 156, font: 11},
 }
 
 // svg draws the chart in each size; the page shows the one that fits.
@@ -175,7 +175,7 @@ func (c chart) ticks(low, high float64) []float64 {
 		}
 	}
 	for v := math.Ceil(low/step) * step; v <= high+1e-9; v += step {
-		out = append(out, math.Round(v/step)*step)
+		out = append(out, math.Round(v/step)*step+0) // no -0
 	}
 	return out
 }
