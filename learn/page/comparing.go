@@ -320,7 +320,7 @@ func drawComparing(r *reader) (v View, err error) {
 	if err != nil {
 		return v, err
 	}
-	roc, bound, err := drawAttackOn(cfg, with, without)
+	roc, bound, against, err := drawAttackOn(cfg, with, without)
 	if err != nil {
 		return v, err
 	}
@@ -336,7 +336,7 @@ func drawComparing(r *reader) (v View, err error) {
 		better = "PATE"
 	}
 	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
-	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part; the curve of %d trainings each way is an estimate, and the band around it holds the true one with 95 %%: where the estimate crosses the dashed curve, the band reaches below it.", percent(bound), runs)
+	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. The curve of %d trainings each way is an estimate: with 95 %% the true rates, all at once, are within %s of it, which is the band. %s", percent(bound), runs, short(scatterOf(runs)), against)
 	v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant rdp`, eventJSON(cfg.Event()))
 	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
 	return v, nil
@@ -355,6 +355,22 @@ func mustCharge(e accountant.Event) float64 {
 // constant of Massart (1990), 2.5 percent each.
 func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
 
+// against says how the rates of an attack, and their band of scatter, lie to the most that is
+// certified. Between points that are below the curve, which is concave, all else is too.
+func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
+	crosses := false
+	for i := range wrong {
+		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
+			return "Even the lower edge of the band is above the dashed curve: at a true bound that happens in one run of twenty at most. Take another seed."
+		}
+		crosses = crosses || found[i] > most(wrong[i])
+	}
+	if crosses {
+		return "The estimate crosses the dashed curve, and the band reaches below it there: this refutes nothing."
+	}
+	return "The estimate stays below the dashed curve."
+}
+
 // band draws the region in which the true curve of an attack lies.
 func (p *plot) band(wrong, found []float64, scatter float64) {
 	clip := func(x float64) float64 { return min(max(x, 0), 1) }
@@ -362,9 +378,11 @@ func (p *plot) band(wrong, found []float64, scatter float64) {
 	for i := range wrong {
 		xs, ys = append(xs, p.px(clip(wrong[i]-scatter))), append(ys, p.py(clip(found[i]+scatter)))
 	}
+	xs, ys = append(xs, p.px(1)), append(ys, p.py(1)) // every curve ends in these corners
 	for i := len(wrong) - 1; i >= 0; i-- {
 		xs, ys = append(xs, p.px(clip(wrong[i]+scatter))), append(ys, p.py(clip(found[i]-scatter)))
 	}
+	xs, ys = append(xs, p.px(0)), append(ys, p.py(0))
 	p.path("band", xs, ys)
 }
 
@@ -386,23 +404,25 @@ func drawTask(t task) Panel {
 }
 
 // drawAttackOn draws the attack below what the whole loss distribution of the training allows.
-func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, error) {
+// It returns the largest rate found at 10 percent accused wrongly, and how the attack lies to it.
+func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string, error) {
 	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
 	if err == nil {
 		err = account.Compose(cfg.Event(), 1)
 	}
 	if err != nil {
-		return Panel{}, 0, err
+		return Panel{}, 0, "", err
 	}
 	risk, err := account.Risk(context.Background())
 	if err != nil {
-		return Panel{}, 0, err
+		return Panel{}, 0, "", err
 	}
 	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
 	// The training is as a whole one Gaussian release: its curve is that of two normal laws a
 	// certified Mu apart, one point for each threshold of the best test.
 	mu := risk.GDP().Mu
 	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }
 	xs, ys, ones := []float64{0}, []float64{0}, []float64{1}
 	for t := 4.0; t >= -4; t -= 0.25 {
 		xs, ys, ones = append(xs, normal(-t)), append(ys, normal(mu-t)), append(ones, 1)
@@ -418,5 +438,5 @@ func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, er
 	p.key("herecurve", p.right-160, -3, "the attack, and 95 %")
 	p.key("guess", p.right-160, -2, "guessing")
 	at10, err := risk.TPR(0.1)
-	return p.panel("attack", "A membership attack under its bound", fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10.Upper)), nil), at10.Upper, err
+	return p.panel("attack", "A membership attack under its bound", fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10.Upper)), nil), at10.Upper, against(wrong, found, most, scatterOf(len(with))), err
 }

@@ -133,7 +133,7 @@ func drawComposition(r *reader) (v View, err error) {
 	table := &Table{Head: []string{"accountant", "ε"}}
 	for i, a := range all {
 		p.curve(a.class, ks, lines[i])
-		p.key(a.class, p.left+8, i, a.name)
+		p.key(a.class, p.right-180, i-len(all)-2, a.name)
 	}
 	exact, lower, upper := []float64{}, []float64{}, []float64{}
 	for i, k := range ks {
@@ -148,7 +148,7 @@ func drawComposition(r *reader) (v View, err error) {
 	}
 	p.area("band", exact, lower, upper)
 	p.curve("curve", exact, upper)
-	p.key("curve", p.left+8, len(all), "loss distribution, both sides")
+	p.key("curve", p.right-180, -2, "loss distribution, both sides")
 	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
 	bars := newCanvas(plotHeight)
 	y := 34.0

@@ -262,3 +262,19 @@ func TestAttacks(t *testing.T) {
 		require.Greater(t, loss, a.claimed, "%s: %v against %v", variant, p, q)
 	}
 }
+
+// TestAttackAgainstItsBound: what is said of an attack follows from where its points are.
+func TestAttackAgainstItsBound(t *testing.T) {
+	most := func(wrong float64) float64 { return min(1, math.E*wrong) } // ε = 1
+	for _, c := range []struct {
+		wrong, found []float64
+		says         string
+	}{
+		{[]float64{0, 0.2, 1}, []float64{0, 0.5, 1}, "stays below"},
+		{[]float64{0, 0.2, 1}, []float64{0, 0.6, 1}, "reaches below"},
+		{[]float64{0, 0, 1}, []float64{0, 0.05, 1}, "reaches below"},
+		{[]float64{0, 0.05, 1}, []float64{0, 0.9, 1}, "Even the lower edge"},
+	} {
+		require.Contains(t, against(c.wrong, c.found, most, 0.1), c.says, "%v", c)
+	}
+}
