@@ -95,18 +95,19 @@ func taskName(r *experiments.Result) string {
 	return strings.TrimSuffix(filepath.Base(r.Data), ".csv")
 }
 
-// sweepTable has a line for each epsilon. Its last column compares DP-SGD with the better
-// of the two ways to vote.
+// sweepTable has a line for each epsilon. Its last columns compare DP-SGD with the better
+// of the two votes of teachers, and with votes at the nearest questions.
 func sweepTable(r *experiments.Result) string {
 	var b strings.Builder
-	b.WriteString("| ε | GNMax % | Confident-GNMax % | DP-SGD % | answered, right % | true labels % | DP-SGD less the better vote, points |\n|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| ε | GNMax % | Confident-GNMax % | nearest questions % | DP-SGD % | answered, right % | true labels % | DP-SGD less the better GNMax, points | less nearest questions |\n|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, e := range r.EpsilonTargets {
 		vote := rowOf(r, experiments.GNMax, e)
 		if other := rowOf(r, experiments.ConfidentGNMax, e); other.Accuracy > vote.Accuracy {
 			vote = other
 		}
-		fmt.Fprintf(&b, "| %g | %s | %s | %s | %d, %s | %s | %s |\n", e, accuracyOf(r, experiments.GNMax, e), accuracyOf(r, experiments.ConfidentGNMax, e),
-			accuracyOf(r, experiments.DPSGD, e), vote.Answered, percentOf(vote.LabelAccuracy), accuracyOf(r, experiments.TrueLabels, e), ahead(r, vote.Method, e))
+		fmt.Fprintf(&b, "| %g | %s | %s | %s | %s | %d, %s | %s | %s | %s |\n", e, accuracyOf(r, experiments.GNMax, e), accuracyOf(r, experiments.ConfidentGNMax, e),
+			accuracyOf(r, experiments.ReverseKNN, e), accuracyOf(r, experiments.DPSGD, e), vote.Answered, percentOf(vote.LabelAccuracy),
+			accuracyOf(r, experiments.TrueLabels, e), ahead(r, vote.Method, e), ahead(r, experiments.ReverseKNN, e))
 	}
 	return b.String()
 }
