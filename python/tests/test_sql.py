@@ -10,6 +10,7 @@ import glob
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Iterator
 
@@ -111,18 +112,18 @@ class DuckDB:
 class Postgres:
     """A server of its own in a folder, which listens on a socket there only."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, _: Path) -> None:
         found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
         if not found or not shutil.which("psql"):
             pytest.skip("there is no PostgreSQL server")
+        if os.geteuid() == 0 and not shutil.which("runuser"):
+            pytest.skip("PostgreSQL does not run as root, and there is no runuser")
+        # Not in pytest's folder, which another user may not enter; and the name of a socket is short.
+        folder = Path(tempfile.mkdtemp(prefix="pate-", dir="/tmp"))
         self.bin, self.folder, self.data = Path(found[-1]).parent, folder, folder / "data"
         self.user = []
         if os.geteuid() == 0:
-            if not shutil.which("runuser"):
-                pytest.skip("PostgreSQL does not run as root, and there is no runuser")
             self.user = ["runuser", "-u", "postgres", "--"]
-            for path in [folder, *list(folder.parents)[:2]]:
-                path.chmod(0o755)
             shutil.chown(folder, "postgres")
         self.call(str(self.bin / "initdb"), "-D", str(self.data), "-A", "trust", "-U", "postgres")
         self.call(str(self.bin / "pg_ctl"), "-D", str(self.data), "-w", "-l", str(folder / "log"), "-o", f"-c listen_addresses='' -k {folder}", "start")
@@ -135,6 +136,7 @@ class Postgres:
 
     def stop(self) -> None:
         self.call(str(self.bin / "pg_ctl"), "-D", str(self.data), "-m", "immediate", "stop")
+        shutil.rmtree(self.folder)
 
     def run(self, text: str) -> str:
         return self.call("psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-h", str(self.folder), "-U", "postgres", stdin=text)
