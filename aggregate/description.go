@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,6 +52,17 @@ type Description struct {
 // LeastNoise finds the least noise at which an event fits a budget. An error of event ends
 // the search.
 type LeastNoise func(event func(noise float64) (accountant.Event, error)) (float64, error)
+
+// Find calls l. Where even the least noise that l tries fits, it returns that. An error that
+// matches [accountant.ErrNoBracket] means that no noise is enough.
+func (l LeastNoise) Find(event func(noise float64) (accountant.Event, error)) (float64, error) {
+	noise, err := l(event)
+	var bracket *accountant.NoBracketError
+	if errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon) {
+		return bracket.Last, nil
+	}
+	return noise, err
+}
 
 // Parameter describes one parameter of a mechanism. It has one name: that of the
 // flag, of the value in a [Setting], of the field of the config and of the event.

@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -109,12 +108,8 @@ func (d Description) WithNoise(s Setting, noise float64) Setting {
 // Least finds the noise for WithNoise at which the whole session fits a budget. Where
 // even the least noise that can be drawn fits, it returns that.
 func (d Description) Least(s Setting, least LeastNoise) (float64, error) {
-	noise, err := least(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
-	var bracket *accountant.NoBracketError
-	switch {
-	case errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon):
-		return leastNoise, nil
-	case err != nil:
+	noise, err := least.Find(func(noise float64) (accountant.Event, error) { return d.Event(d.WithNoise(s, noise)) })
+	if err != nil {
 		return 0, err
 	}
 	return min(max(noise, leastNoise), mostNoise), nil

@@ -167,13 +167,9 @@ func fit(s aggregate.Setting, budget aggregate.LeastNoise) (aggregate.Setting, b
 		proportions.Parameters = append(proportions.Parameters, q)
 	}
 	at := func(noise float64) aggregate.Setting { return scaled(d, proportions.WithNoise(bare, noise), 1) }
-	noise, err := budget(func(noise float64) (accountant.Event, error) { return d.Event(at(noise)) })
-	var bracket *accountant.NoBracketError
-	if errors.As(err, &bracket) {
-		if bracket.Epsilon > bracket.Target.Epsilon {
-			return s, false, nil
-		}
-		noise, err = bracket.Last, nil // even the least that can be drawn fits
+	noise, err := budget.Find(func(noise float64) (accountant.Event, error) { return d.Event(at(noise)) })
+	if errors.Is(err, accountant.ErrNoBracket) {
+		return s, false, nil
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("plan: %w", err)

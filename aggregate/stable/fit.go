@@ -130,7 +130,7 @@ func (t Task) families() []family {
 
 // fit finds the noise of a family.
 func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
-	noise, err := least(func(noise float64) (accountant.Event, error) {
+	noise, err := least.Find(func(noise float64) (accountant.Event, error) {
 		cfg, err := f(min(max(noise, leastNoise), mostNoise))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoFit, err)
@@ -141,11 +141,7 @@ func (t Task) fit(f family, least aggregate.LeastNoise) (Config, error) {
 		}
 		return m.Event(), nil
 	})
-	var bracket *accountant.NoBracketError
-	switch {
-	case errors.As(err, &bracket) && !(bracket.Epsilon > bracket.Target.Epsilon): // even the least does
-		noise = leastNoise
-	case err != nil:
+	if err != nil {
 		return Config{}, err
 	}
 	if noise > mostNoise {
