@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,21 +169,12 @@ func TestPublishSurvivesKill(t *testing.T) {
 
 func survivesKill(t *testing.T, command func(private, public, out string, more ...string) []string, same []string, whole int) {
 	dir := t.TempDir()
-	pate := filepath.Join(dir, "pate")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, pate))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), clearPublic(), 0o600))
 	start := func(out string) *exec.Cmd {
-		cmd := exec.Command(pate, command("private.csv", "public.csv", out, "--seed", "3")...)
-		cmd.Dir = dir
-		return cmd
+		return process(dir, command("private.csv", "public.csv", out, "--seed", "3")...)
 	}
-	began := time.Now()
-	text, err := start("want").CombinedOutput()
-	require.NoError(t, err, "%s", text)
-	took := time.Since(began)
+	took := ends(t, start("want"))
 	files := func(out string) map[string]string {
 		found := map[string]string{}
 		require.NoError(t, filepath.WalkDir(filepath.Join(dir, out), func(path string, e fs.DirEntry, err error) error {
@@ -203,13 +193,7 @@ func survivesKill(t *testing.T, command func(private, public, out string, more .
 	}
 	want := files("want")
 	require.Len(t, want, whole)
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 4 { // kills of one run that goes on
-		cmd := start("got")
-		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(rnd.Float64() * float64(took)))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	killEach(t, 4, took, rand.New(rand.NewPCG(1, 2)), func(int) *exec.Cmd { return start("got") }, func() { // of one run that goes on
 		for name := range files("got") {
 			known := false // a temporary file has a number behind the name that it is to get
 			for published := range want {
@@ -217,9 +201,8 @@ func survivesKill(t *testing.T, command func(private, public, out string, more .
 			}
 			require.True(t, known, "%s: what a kill leaves is one of what is published, or a part of it", name)
 		}
-	}
-	text, err = start("got").CombinedOutput()
-	require.NoError(t, err, "%s", text)
+	})
+	ends(t, start("got"))
 	got := files("got")
 	for _, name := range same {
 		require.Equal(t, want[name], got[name], name)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -228,43 +227,26 @@ func TestTeachersSurviveKill(t *testing.T) {
 		kills = n
 	}
 	dir := t.TempDir()
-	pate := filepath.Join(dir, "pate")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, pate))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(pate, slices.Concat(args[:len(args)-1], []string{"private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+		return process(dir, slices.Concat(args[:len(args)-1], []string{"private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
 			"--teachers", "8", "--learner", "booster", "--workers", "1", "--seed", "3", "--out", args[len(args)-1]})...)
-		cmd.Dir = dir
-		return cmd
 	}
-	began := time.Now()
-	out, err := command("train", "want.npy").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	whole := time.Since(began) // a part takes about as long as reading, and half the training
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for done := range kills {
-		shard := fmt.Sprintf("%d/2", 1+done%2)
-		cmd := command("teachers", "train", "--shard", shard, "v.npy")
-		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(rnd.Float64() * float64(whole)))
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if done%10 == 9 { // from the beginning
+	part := func(number int) *exec.Cmd {
+		return command("teachers", "train", "--shard", fmt.Sprintf("%d/2", number), "v.npy")
+	}
+	whole := ends(t, command("train", "want.npy")) // a part takes about as long as reading, and half the training
+	done := 0
+	killEach(t, kills, whole, rand.New(rand.NewPCG(1, 2)), func(killed int) *exec.Cmd { return part(1 + killed%2) }, func() {
+		if done++; done%10 == 0 { // from the beginning
 			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.parts")))
 			require.NoError(t, os.RemoveAll(filepath.Join(dir, "v.npy.private", "teachers")))
 		}
-	}
-	for _, shard := range []string{"1/2", "2/2"} {
-		out, err := command("teachers", "train", "--shard", shard, "v.npy").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	})
+	ends(t, part(1))
+	ends(t, part(2))
 	require.Len(t, partsOf(t, filepath.Join(dir, "v.npy.parts")), 2)
-	merge := exec.Command(pate, "teachers", "merge", "v.npy.parts", "--out", "v.npy")
-	merge.Dir = dir
-	out, err = merge.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	ends(t, process(dir, "teachers", "merge", "v.npy.parts", "--out", "v.npy"))
 	require.Equal(t, read(t, filepath.Join(dir, "want.npy")), read(t, filepath.Join(dir, "v.npy")))
 }

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -262,34 +261,20 @@ func TestTrainChangesOneColumnForEveryReader(t *testing.T) {
 // secret lies outside the folder of secrets.
 func TestTrainSurvivesKill(t *testing.T) {
 	dir := t.TempDir()
-	pate := filepath.Join(dir, "pate")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, pate))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), publicPeople(), 0o600))
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.Command(pate, slices.Concat([]string{"train", "private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
-			"--teachers", "20", "--learner", "booster", "--workers", "1"}, args)...)
-		cmd.Dir = dir
-		return cmd
+		return process(dir, slices.Concat([]string{"train", "private.csv", "--public", "public.csv", "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+			"--teachers", "20", "--learner", "booster", "--workers", "1", "--seed", "3"}, args)...)
 	}
-	out, err := command("--seed", "3", "--out", "want.npy").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	whole := ends(t, command("--out", "want.npy"))
 	want, err := votes.Load(filepath.Join(dir, "want.npy"), 3)
 	require.NoError(t, err)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for k := range 6 {
+	for k := range 3 {
 		name := fmt.Sprintf("v%d.npy", k)
-		for range 3 {
-			cmd := command("--seed", "3", "--out", name)
-			require.NoError(t, cmd.Start())
-			time.Sleep(time.Duration(30+rnd.IntN(200)) * time.Millisecond)
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
-		out, err := command("--seed", "3", "--out", name).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		killEach(t, 3, whole, rnd, func(int) *exec.Cmd { return command("--out", name) }, func() {})
+		ends(t, command("--out", name))
 		got, err := votes.Load(filepath.Join(dir, name), 3)
 		require.NoError(t, err)
 		require.Equal(t, want.Hash(), got.Hash())

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// releasing is a command that releases something under the protocol of package release.
+type releasing struct {
+	name string
+	args func(n int) []string // of the n-th release, in the folder of the test
+	book func(n int) string   // the ledger that it charges, or all of them as a pattern
+	out  func(n int) string   // what leaves, likewise
+}
+
+// sharedLedger is the ledger of the commands that do not make one of their own.
+const sharedLedger = "run.jsonl"
+
+// releasingCommands returns every command that releases something.
+func releasingCommands() []releasing {
+	const counts = "--counts --teachers 100 --mechanism gnmax --ledger run.jsonl --epsilon 60"
+	votes := func(n int) string { return fmt.Sprintf("votes%d.csv", n) }
+	shared := func(int) string { return sharedLedger }
+	out := func(ending string) func(int) string {
+		return func(n int) string { return fmt.Sprintf("out%d%s", n, ending) }
+	}
+	return []releasing{
+		{"label", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("label %s %s --sigma 30 --pool p%d --out out%d.csv", votes(n), counts, n, n))
+		}, shared, out(".csv")},
+		{"analyze release", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("analyze release %s %s --sigma 30 --order 10 --sigma-ss 4 --name r%d --out out%d.json", votes(n), counts, n, n))
+		}, shared, out(".json")},
+		{"dpsgd", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 12 --batch 32 --ledger run.jsonl --out out%d", n))
+		}, shared, out("/models/[^.]*")},
+		{"dpsgd by itself", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 2 --steps 12 --batch 32 --out out%d", n))
+		}, out("/ledger/*.jsonl"), out("/models/[^.]*")},
+		{"tune", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("tune --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 3 --learning-rate 0.5,1 --law geometric --runs 1.5 --ledger run.jsonl --out out%d", n))
+		}, shared, out("/models/[^.]*")},
+		{"compare", func(n int) []string {
+			return strings.Fields(fmt.Sprintf("compare --data blobs.csv --label kind --delta 1e-5 --teachers 9 --methods pate/gnmax,dpsgd/linear --out out%d", n))
+		}, out("/ledger/*.jsonl"), func(n int) string { return fmt.Sprintf("out%d/[ls]*abels-* out%d/models/[^.]*", n, n) }},
+	}
+}
+
+// preparedFolder goes to a new folder with what the commands read.
+func preparedFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	state, err := filepath.Abs("state")
+	require.NoError(t, err)
+	t.Setenv("XDG_STATE_HOME", state)
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for n := range 4 {
+		var votes strings.Builder
+		for range 30 {
+			most := 60 + rnd.IntN(35)
+			other := rnd.IntN(101 - most)
+			fmt.Fprintf(&votes, "%d,%d,%d\n", most, other, 100-most-other)
+		}
+		require.NoError(t, os.WriteFile(fmt.Sprintf("votes%d.csv", n), []byte(votes.String()), 0o600))
+	}
+	blobs(t, "blobs.csv", 120)
+}
+
+// command runs one in this process.
+func command(ctx context.Context, args []string) (code int, said string) {
+	var out, errs bytes.Buffer
+	code = run(ctx, args, strings.NewReader(""), &out, &errs)
+	return code, errs.String()
+}
+
+// files returns the contents of all files that match one of the patterns, which are
+// separated by blanks.
+func files(t *testing.T, patterns string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range strings.Fields(patterns) {
+		paths, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			found[path] = string(text)
+		}
+	}
+	return found
+}
+
+// verifyLedgers verifies the ledgers that match a pattern, and their heads.
+func verifyLedgers(t *testing.T, pattern string) (entries, commits int64) {
+	t.Helper()
+	for path := range files(t, pattern) {
+		s, err := verifyLedger(path)
+		require.NoError(t, err)
+		entries, commits = entries+s.Entries, commits+s.Commits
+	}
+	return entries, commits
+}
+
+// verifyLedger verifies one ledger, and its head. A file without a byte of which nothing
+// else tells is that of a process which was killed between making it and its first line:
+// it has no entries. With a head it is a ledger that was cut off.
+func verifyLedger(path string) (ledger.Summary, error) {
+	f, known, err := shell.OpenLedgerFile(path)
+	if err != nil {
+		return ledger.Summary{}, err
+	}
+	defer f.Close()
+	is, err := f.Stat()
+	if err != nil {
+		return ledger.Summary{}, err
+	}
+	_, noID := os.Stat(release.IDFile(path))
+	if is.Size() == 0 && known.Beside == (ledger.Head{}) && noID != nil {
+		return ledger.Summary{}, nil
+	}
+	return ledger.VerifyKept(f, known.Kept(ledger.Head{}), nil)
+}
+
+// noLitter checks that there are neither temporary files nor keys of complete releases.
+func noLitter(t *testing.T) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, f fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".tmp") || strings.HasSuffix(path, "checkpoint") || strings.HasSuffix(path, ".key") && filepath.Base(path) != "run.key" {
+			t.Errorf("%s is left", path)
+		}
+		return err
+	}))
+}
