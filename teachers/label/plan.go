@@ -19,36 +19,40 @@ import (
 // error is a *[plan.NoPlanError], which says what would do if the ledger is new: the budget
 // of another is not raised.
 func Plan(ctx context.Context, c Config, p plan.Public, goal plan.Goal) (Config, *plan.Alternative, error) {
-	from, _ := c.Votes.Range()
-	s, from, to, found, err := Recorded(c.Ledger, c.Pool, from)
+	file := c.file()
+	file.Warn = nil // Run will warn
+	account, fresh, err := file.Look()
 	if err != nil {
 		return c, nil, err
+	}
+	first, _ := c.Votes.Range()
+	var s aggregate.Setting
+	var from, to int
+	found := false
+	if !fresh {
+		if s, from, to, found, err = recorded(c.Ledger, c.Pool, first); err != nil {
+			return c, nil, err
+		}
 	}
 	var planned *plan.Alternative
 	if !found {
 		p.Queries = c.Votes.Queries()
-		a, err := c.plan(ctx, p, goal)
+		a, err := planOn(ctx, file, account, fresh, p, goal)
 		if err != nil {
 			return c, nil, err
 		}
 		planned = &a
-		from, _ = c.Votes.Range()
-		s, to = a.Setting, from+a.Setting.Queries
+		s, from, to = a.Setting, first, first+a.Setting.Queries
 	}
 	c.Setting = aggregate.Setting{Mechanism: s.Mechanism, Values: s.Values}
 	c.Votes, err = c.Votes.Part(from, to)
 	return c, planned, err
 }
 
-// plan plans a new run on what is left of the ledger.
-func (c Config) plan(ctx context.Context, p plan.Public, goal plan.Goal) (plan.Alternative, error) {
-	file := c.file()
-	file.Warn = nil // Run will warn
-	account, fresh, err := file.Look()
-	if err != nil {
-		return plan.Alternative{}, err
-	}
+// planOn plans a new run on what is left of a ledger, which is to be opened as account.
+func planOn(ctx context.Context, file release.File, account ledger.Config, fresh bool, p plan.Public, goal plan.Goal) (plan.Alternative, error) {
 	var book *ledger.Ledger
+	var err error
 	if fresh {
 		book, err = release.Trial(account)
 	} else {

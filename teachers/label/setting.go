@@ -1,12 +1,9 @@
 package label
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"math"
 	"os"
 
@@ -212,28 +209,14 @@ func (s setting) start(r *ledger.Reservation, key aggregate.Key) (answerFunc, er
 	}, nil
 }
 
-// Recorded returns the setting of the run that a ledger records for the query of a pool,
-// and the queries of that run; false if there is none, or no ledger yet: a process that was
-// killed before its first line leaves an empty file.
-func Recorded(path, pool string, query int) (s aggregate.Setting, from, to int, found bool, err error) {
+// recorded returns the setting of the run that a ledger records for the query of a pool,
+// and the queries of that run; false if there is none.
+func recorded(path, pool string, query int) (s aggregate.Setting, from, to int, found bool, err error) {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, 0, 0, false, nil
-	}
 	if err != nil {
 		return s, 0, 0, false, fmt.Errorf("label: %w", err)
 	}
 	defer f.Close()
-	_, err = bufio.NewReader(f).ReadBytes('\n')
-	if err == io.EOF { // it never became a ledger, or opening it says what it is
-		return s, 0, 0, false, nil
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return s, 0, 0, false, fmt.Errorf("label: %w", err)
-	}
 	_, err = ledger.Verify(f, func(e ledger.Entry) error {
 		id, ok, err := parseIdentity(e.Run)
 		if ok && id.Pool == pool && id.Queries[0] <= query && query < id.Queries[1] {
