@@ -19,6 +19,7 @@ import (
 func eachCommand(visit func(cmd *cobra.Command)) {
 	var out bytes.Buffer
 	root := newRootCommand(&shell.Globals{Stdout: &out, Stderr: &out})
+	shell.CompleteAll(root)
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if cmd.Runnable() {

@@ -34,7 +34,7 @@ func TestExitCodesAreAContract(t *testing.T) {
 		code int
 	}{
 		"help":             {[]string{"--help"}, shell.ExitDone},
-		"no command":       {nil, shell.ExitDone},
+		"no command":       {[]string{}, shell.ExitDone},
 		"topic":            {[]string{"help", "privacy"}, shell.ExitDone},
 		"unknown command":  {[]string{"conjure"}, shell.ExitUsage},
 		"unknown flag":     {[]string{"compare", "--magic"}, shell.ExitUsage},

@@ -52,6 +52,9 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Name() == cobra.ShellCompRequestCmd {
+				shell.CompleteAll(cmd.Root())
+			}
 			g.Seeded = cmd.Flags().Changed("seed")
 			if err := shell.CheckValues(cmd); err != nil {
 				return err
@@ -81,7 +84,6 @@ tool declines to answer. DP-SGD stands beside it, under the same accountant.`,
 	root.AddCommand(newVersionCommand(g), man.New(g))
 	addTopics(root)
 	g.AddTo(root)
-	shell.CompleteAll(root)
 	return root
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -48,19 +47,4 @@ func OneOf(word string, allowed []string) error {
 		return nil
 	}
 	return fmt.Errorf("must be one of %s%s", strings.Join(allowed, ", "), didYouMean(word, allowed))
-}
-
-// CompleteChoices lets shells complete the values of all choices of cmd and of the
-// commands below it.
-func CompleteChoices(cmd *cobra.Command) {
-	complete := func(f *pflag.Flag) {
-		if c, ok := f.Value.(*choice); ok {
-			// The one error is a flag that has a completion already, as inherited flags do.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
-		}
-	}
-	cmd.LocalFlags().VisitAll(complete)
-	for _, child := range cmd.Commands() {
-		CompleteChoices(child)
-	}
 }

@@ -94,11 +94,16 @@ func (v Values) oneOf() string {
 	return "one of those that the help lists"
 }
 
-// declared marks flags whose values are known, and closed those of closed sets.
+// What a flag was told to take stands in annotations of the flag.
 const (
-	declared = "pate_values"
-	closed   = "pate_closed"
-	listed   = "pate_list"
+	valueKinds   = "pate_values" // some of those below, none for anything
+	valueWords   = "pate_words"
+	valueEndings = "pate_endings"
+
+	kindClosed = "closed"
+	kindList   = "list"
+	kindFiles  = "files"
+	kindFolder = "folder"
 )
 
 // Complete says what flags of a command take. A flag that is not there is a mistake in
@@ -111,25 +116,28 @@ func Complete(cmd *cobra.Command, flags map[string]Values) {
 				continue
 			}
 		}
-		annotate(flag, v)
-		// The one error is a flag that has a completion already.
-		_ = cmd.RegisterFlagCompletionFunc(name, func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return v.complete(typed)
-		})
+		v.annotate(flag)
 	}
 }
 
-func annotate(flag *pflag.Flag, v Values) {
+func (v Values) annotate(flag *pflag.Flag) {
 	if flag.Annotations == nil {
 		flag.Annotations = map[string][]string{}
 	}
-	flag.Annotations[declared] = []string{}
-	if v.closed {
-		flag.Annotations[closed] = v.words
+	kinds := []string{}
+	for kind, is := range map[string]bool{kindClosed: v.closed, kindList: v.list, kindFiles: v.files, kindFolder: v.folder} {
+		if is {
+			kinds = append(kinds, kind)
+		}
 	}
-	if v.list {
-		flag.Annotations[listed] = []string{}
-	}
+	flag.Annotations[valueKinds], flag.Annotations[valueWords], flag.Annotations[valueEndings] = kinds, v.words, v.exts
+}
+
+// told returns what Complete was told of a flag.
+func told(flag *pflag.Flag) (Values, bool) {
+	kinds, ok := flag.Annotations[valueKinds]
+	is := func(kind string) bool { return slices.Contains(kinds, kind) }
+	return Values{words: flag.Annotations[valueWords], closed: is(kindClosed), list: is(kindList), files: is(kindFiles), exts: flag.Annotations[valueEndings], folder: is(kindFolder)}, ok
 }
 
 // CompleteArgs says what the arguments of a command are.
@@ -143,12 +151,10 @@ func CompleteArgs(cmd *cobra.Command, v Values) {
 func CheckValues(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		words, ok := flag.Annotations[closed]
-		if !ok || wrong != nil {
+		v, _ := told(flag)
+		if !v.closed || wrong != nil {
 			return
 		}
-		_, list := flag.Annotations[listed]
-		v := Values{words: words, closed: true, list: list}
 		given := []string{flag.Value.String()}
 		if several, ok := flag.Value.(pflag.SliceValue); ok {
 			given = several.GetSlice()
@@ -169,31 +175,34 @@ func Declared(flag *pflag.Flag) bool {
 	if _, ok := flag.Value.(*choice); ok {
 		return true
 	}
-	if _, ok := flag.Annotations[declared]; ok {
-		return true
-	}
-	return wanted(flag) != ""
+	_, ok := told(flag)
+	return ok || wanted(flag) != ""
 }
 
-// CompleteAll completes what needs no words of a command's own: choices, numbers, and
-// arguments where there are none. It is called once all commands are there.
+// CompleteAll lets shells complete the flags of cmd and of the commands below it: what
+// [Complete] was told, choices, and numbers, of which there is nothing to complete; and
+// arguments where there are none. Cobra keeps what it is told here until the process ends,
+// with all of the command, so it is told when a shell asks.
 func CompleteAll(cmd *cobra.Command) {
-	CompleteChoices(cmd)
-	var numbers func(cmd *cobra.Command)
-	numbers = func(cmd *cobra.Command) {
-		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if wanted(f) != "" && f.Value.Type() != "bool" {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions) // the one error is a flag that has one
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		complete := cobra.NoFileCompletions
+		if v, ok := told(f); ok {
+			complete = func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return v.complete(typed)
 			}
-		})
-		if cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		} else if c, ok := f.Value.(*choice); ok {
+			complete = cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp)
+		} else if wanted(f) == "" || f.Value.Type() == "bool" {
+			return
 		}
-		for _, child := range cmd.Commands() {
-			numbers(child)
-		}
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // the one error is a flag that has one, as inherited flags do
+	})
+	if cmd.Runnable() && cmd.ValidArgsFunction == nil && cmd.ValidArgs == nil && !cmd.HasSubCommands() && !strings.Contains(cmd.Use, " ") {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
-	numbers(cmd)
+	for _, child := range cmd.Commands() {
+		CompleteAll(child)
+	}
 }
 
 // wanted says what a flag takes by its type alone; "" of texts.
