@@ -19,10 +19,11 @@ import pytest
 
 import pate_go
 
-Q, T, C = 120, 30, 4
+Q, T, C = 120, 70, 4  # more teachers than one number has bits
 WRONG = {
     "voted twice": [(5, 3, 1)],
-    "more than 30 teachers": [(5, 30, 1)],
+    "twice on one query": [(5, 66, None)],
+    "more than 70 teachers": [(5, 70, 1)],
     "none of the classes": [("delete", 5, 3), (5, 3, 4)],
     "without a query or a teacher": [(None, 4, 1)],
     "not in the pool": [(Q, 4, 1)],
@@ -30,7 +31,7 @@ WRONG = {
 
 
 def rows() -> list[tuple]:
-    """Returns votes of 30 teachers on 120 queries; some abstain, nobody votes on query 7."""
+    """Returns votes of 70 teachers on 120 queries; some abstain, nobody votes on query 7."""
     random = np.random.default_rng(4)
     out = []
     for q in range(Q):

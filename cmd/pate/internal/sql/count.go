@@ -27,34 +27,90 @@ func (c count) values() []string {
 	return out
 }
 
-// votes returns the common beginning: votes, where a missing one is null, and the pool.
+// votes returns the common beginning: votes, where a missing one is null.
 func (c count) votes() string {
 	vote := c.column(c.Vote)
 	if !c.Words {
 		vote = fmt.Sprintf("CASE WHEN %[1]s = -1 THEN NULL ELSE %[1]s END", vote)
 	}
-	pool := "SELECT DISTINCT q FROM cast_votes WHERE q IS NOT NULL"
-	if c.Pool != "" {
-		pool = fmt.Sprintf("SELECT %s AS q FROM %s", c.column(c.PoolQuery), c.table(c.Pool))
-	}
 	return fmt.Sprintf(`WITH cast_votes AS (
   SELECT %s AS q, %s AS t, %s AS v FROM %s
-), pool AS (
-  %s
-)`, c.column(c.Query), c.column(c.Teacher), vote, c.table(c.Table), pool)
+)`, c.column(c.Query), c.column(c.Teacher), vote, c.table(c.Table))
+}
+
+// pool returns the public queries, of which there is a row in the counts for each.
+func (c count) pool() string {
+	if c.Pool != "" {
+		return fmt.Sprintf("pool AS (\n  SELECT %s AS q FROM %s\n)", c.column(c.PoolQuery), c.table(c.Pool))
+	}
+	return "pool AS (\n  SELECT DISTINCT q FROM cast_votes WHERE q IS NOT NULL\n)"
+}
+
+// byQuery returns votes and pool with one row for each query that was voted on: how many
+// votes it has, which of them are with a teacher and how many these teachers are, and a
+// column for each class. Votes are grouped once, for counts and checks.
+func (c count) byQuery() string {
+	sums := make([]string, len(c.Classes))
+	for i, v := range c.values() {
+		sums[i] = fmt.Sprintf("COUNT(CASE WHEN v = %s THEN 1 END) AS c%d", v, i)
+	}
+	w := c.whoVoted()
+	return fmt.Sprintf(`%s, %s, %sby_query AS %s(
+  SELECT q, COUNT(*) AS n, COUNT(t) AS named, COUNT(v) AS present, %s AS known, %s AS different,
+    %s
+  FROM %s GROUP BY q
+)`, c.votes(), c.pool(), w.before, c.materialized, w.known, w.different, strings.Join(sums, ",\n    "), w.from)
+}
+
+// who says how the different teachers of a query are counted.
+type who struct{ before, known, different, from, all string }
+
+// Teachers whose bits are in one number, and the most numbers that a query may have.
+const (
+	bitsEach = 62
+	maxMasks = 16
+)
+
+// whoVoted returns how. COUNT(DISTINCT) keeps every vote until its query is complete. Where
+// the database has them, bits say who has voted in a few bytes for each query.
+func (c count) whoVoted() who {
+	masks := (c.Teachers + bitsEach - 1) / bitsEach
+	if !c.bits || masks > maxMasks {
+		return who{known: "COUNT(t)", different: "COUNT(DISTINCT t)", from: "cast_votes", all: "SELECT COUNT(DISTINCT t) AS n FROM cast_votes"}
+	}
+	shifted, counted := make([]string, masks), make([]string, masks)
+	for m := range masks {
+		first, end := m*bitsEach, min(c.Teachers, (m+1)*bitsEach)
+		shifted[m] = fmt.Sprintf("CASE WHEN i >= %[1]d AND i < %[2]d THEN CAST(1 AS BIGINT) << CAST(i - %[1]d AS BIGINT) ELSE 0 END AS m%[3]d", first, end, m)
+		counted[m] = fmt.Sprintf("COALESCE(BIT_COUNT(BIT_OR(m%d)), 0)", m)
+	}
+	return who{
+		before: fmt.Sprintf(`voters AS %s(
+  SELECT t AS voter, i, %s
+  FROM (SELECT t, ROW_NUMBER() OVER (ORDER BY t) - 1 AS i FROM (SELECT DISTINCT t FROM cast_votes WHERE t IS NOT NULL) named) numbered
+), `, c.materialized, strings.Join(shifted, ",\n    ")),
+		known:     fmt.Sprintf("COUNT(CASE WHEN i < %d THEN 1 END)", c.Teachers),
+		different: strings.Join(counted, " + "),
+		from:      "cast_votes LEFT JOIN voters ON voters.voter = cast_votes.t",
+		all:       "SELECT COUNT(*) AS n FROM voters",
+	}
 }
 
 // problems returns a query with a row for each thing that must not be, and how often it is.
 func (c count) problems() string {
+	columns := make([]string, len(c.Classes))
+	for i := range columns {
+		columns[i] = fmt.Sprintf("c%d", i)
+	}
 	lines := []string{
-		"SELECT 'a teacher voted twice on one query' AS problem, COUNT(*) AS n FROM (SELECT q, t FROM cast_votes GROUP BY q, t HAVING COUNT(*) > 1) twice",
-		fmt.Sprintf("SELECT 'there are more than %d teachers', CASE WHEN COUNT(DISTINCT t) > %[1]d THEN COUNT(DISTINCT t) ELSE 0 END FROM cast_votes", c.Teachers),
-		fmt.Sprintf("SELECT 'a vote is for none of the classes', COUNT(*) FROM cast_votes WHERE v IS NOT NULL AND v NOT IN (%s)", strings.Join(c.values(), ", ")),
-		"SELECT 'a vote is without a query or a teacher', COUNT(*) FROM cast_votes WHERE q IS NULL OR t IS NULL",
+		"SELECT 'a teacher voted twice on one query' AS problem, SUM(known - different) AS n FROM by_query",
+		fmt.Sprintf("SELECT 'there are more than %d teachers', CASE WHEN n > %[1]d THEN n ELSE 0 END FROM (%[2]s) voting", c.Teachers, c.whoVoted().all),
+		fmt.Sprintf("SELECT 'a vote is for none of the classes', SUM(present - (%s)) FROM by_query", strings.Join(columns, " + ")),
+		"SELECT 'a vote is without a query or a teacher', SUM(CASE WHEN q IS NULL THEN n ELSE n - named END) FROM by_query",
 	}
 	if c.Pool != "" {
 		lines = append(lines,
-			"SELECT 'a vote is on a query that is not in the pool', COUNT(*) FROM cast_votes WHERE q IS NOT NULL AND NOT EXISTS (SELECT 1 FROM pool WHERE pool.q = cast_votes.q)",
+			"SELECT 'a vote is on a query that is not in the pool', SUM(by_query.n) FROM by_query LEFT JOIN pool ON pool.q = by_query.q WHERE by_query.q IS NOT NULL AND pool.q IS NULL",
 			"SELECT 'a query is twice in the pool', COUNT(*) FROM (SELECT q FROM pool GROUP BY q HAVING COUNT(*) > 1) twice",
 			"SELECT 'a query of the pool is null', COUNT(*) FROM pool WHERE q IS NULL")
 	}
@@ -63,33 +119,28 @@ func (c count) problems() string {
 
 // checks returns the query that lists what is wrong: no row if nothing is.
 func (c count) checks() string {
-	return fmt.Sprintf("%s, problems AS (\n%s\n)\nSELECT problem, n FROM problems WHERE n > 0 ORDER BY problem;", c.votes(), c.problems())
+	return fmt.Sprintf("%s, problems AS (\n%s\n)\nSELECT problem, n FROM problems WHERE n > 0 ORDER BY problem;", c.byQuery(), c.problems())
 }
 
 // counts returns the query that counts: a row for each query, in the order of the queries,
 // and a column for each class. It fails where a check does, and then returns no count.
 func (c count) counts() string {
-	sums := make([]string, len(c.Classes))
 	columns := make([]string, len(c.Classes))
-	for i, v := range c.values() {
-		sums[i] = fmt.Sprintf("SUM(CASE WHEN v = %s THEN 1 ELSE 0 END) AS c%d", v, i)
-		columns[i] = fmt.Sprintf("c%d + verdict.ok AS c%d", i, i)
+	for i := range columns {
+		columns[i] = fmt.Sprintf("COALESCE(c%d, 0) + verdict.ok AS c%d", i, i)
 	}
 	return fmt.Sprintf(`%s, problems AS (
 %s
 ), verdict AS (
   SELECT CASE WHEN COUNT(*) = 0 THEN 0 ELSE %s END AS ok FROM problems WHERE n > 0
-), counts AS (
-  SELECT pool.q AS q, %s
-  FROM pool LEFT JOIN cast_votes ON cast_votes.q = pool.q GROUP BY pool.q
 )
 SELECT %s
-FROM counts CROSS JOIN verdict ORDER BY q`, c.votes(), c.problems(), c.raise("'pate: ' || MIN(problem)"), strings.Join(sums, ",\n    "), strings.Join(columns, ", "))
+FROM pool LEFT JOIN by_query ON by_query.q = pool.q CROSS JOIN verdict ORDER BY pool.q`, c.byQuery(), c.problems(), c.raise("'pate: ' || MIN(problem)"), strings.Join(columns, ", "))
 }
 
 // numbers returns the query that says which query has which number in the counts.
 func (c count) numbers() string {
-	return c.votes() + "\nSELECT ROW_NUMBER() OVER (ORDER BY q) - 1 AS query, q FROM pool ORDER BY q;"
+	return c.votes() + ", " + c.pool() + "\nSELECT ROW_NUMBER() OVER (ORDER BY q) - 1 AS query, q FROM pool ORDER BY q;"
 }
 
 // script returns the whole page.

@@ -11,6 +11,9 @@ type dialect struct {
 	name      string
 	quote     string // around names that are not plain words
 	backslash bool   // does \ escape in literals
+	// materialized is the word that has a common table computed once, if there is one.
+	materialized string
+	bits         bool // are BIT_OR and BIT_COUNT there for numbers
 	// raise returns an expression that fails with a text. The text must depend on a row:
 	// a constant would be evaluated, and fail, before any row is read.
 	raise func(text string) string
@@ -26,11 +29,11 @@ func dialects() []dialect {
 	}
 	cast := func(text string) string { return fmt.Sprintf("CAST(%s AS INTEGER)", text) }
 	return []dialect{
-		{name: "duckdb", quote: `"`, raise: call("error"),
+		{name: "duckdb", quote: `"`, materialized: "MATERIALIZED ", bits: true, raise: call("error"),
 			export: func(query, file string) string {
 				return fmt.Sprintf("COPY (\n%s\n) TO '%s' (FORMAT csv, HEADER false);", query, file)
 			}},
-		{name: "postgres", quote: `"`, raise: cast, how: "psql -qAt -v ON_ERROR_STOP=1 -f THIS.sql > %s",
+		{name: "postgres", quote: `"`, materialized: "MATERIALIZED ", raise: cast, how: "psql -qAt -v ON_ERROR_STOP=1 -f THIS.sql > %s",
 			export: func(query, _ string) string {
 				return fmt.Sprintf("COPY (\n%s\n) TO STDOUT WITH (FORMAT csv);", query)
 			}},

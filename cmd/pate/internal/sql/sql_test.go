@@ -36,7 +36,7 @@ func TestEveryDialectHasEveryCheck(t *testing.T) {
 		text, err := f.text()
 		require.NoError(t, err)
 		for _, want := range []string{"voted twice", "more than 5 teachers", "none of the classes", "without a query or a teacher", "not in the pool", "twice in the pool", "pool is null",
-			"MIN(problem)", "verdict.ok", "ORDER BY q", "c2", "lake.votes"} {
+			"MIN(problem)", "verdict.ok", "ORDER BY pool.q", "c2", "lake.votes"} {
 			require.Contains(t, text, want, d.name)
 		}
 		require.NotContains(t, text, "c3")
