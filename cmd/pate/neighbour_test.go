@@ -361,6 +361,41 @@ func TestNothingReleasedDependsOnOneTeacher(t *testing.T) {
 	}
 }
 
+// One teacher's probabilities are others, and its votes too or not.
+func TestNothingReleasedDependsOnTheProbabilitiesOfOneTeacher(t *testing.T) {
+	files := func(of func(query int) string) map[string][]byte {
+		out := map[string][]byte{}
+		rnd := rand.New(rand.NewPCG(9, 10))
+		for teacher := range 30 {
+			var text strings.Builder
+			for q := range 20 {
+				row := [3]int{10, 10, 10}
+				row[q%3] += 60 + rnd.IntN(11)
+				row[rnd.IntN(3)] += 100 - row[0] - row[1] - row[2]
+				line := fmt.Sprintf("0.%d,0.%d,0.%d", row[0], row[1], row[2])
+				if teacher == 4 && of != nil {
+					line = of(q)
+				}
+				text.WriteString(line + "\n")
+			}
+			out[fmt.Sprintf("p/%02d.csv", teacher)] = []byte(text.String())
+		}
+		return out
+	}
+	args := []string{"label", "DIR/p/*.csv", "--probabilities", "--classes", "3", "--teachers", "30", "--delta", "1e-4", "--epsilon", "9",
+		"--ledger", "DIR/l.jsonl", "--format", "json", "--mechanism", "gnmax", "--sigma", "20", "--out", "DIR/out.csv"}
+	want := released(t, files(nil), args...)
+	for unit, of := range map[string]func(int) string{
+		"sure":      func(q int) string { return [3]string{"1,0,0", "0,1,0", "0,0,1"}[q%3] },
+		"another":   func(q int) string { return [3]string{"1,0,0", "0,1,0", "0,0,1"}[(q+1)%3] },
+		"undecided": func(int) string { return "0.3333333333,0.3333333333,0.3333333334" },
+		"rounded":   func(int) string { return "0.34,0.34,0.34" },
+		"constant":  func(int) string { return "1e-9,0,0.999999999" },
+	} {
+		same(t, want, released(t, files(of), args...), unit)
+	}
+}
+
 // What predict calls releasable are public rows: the private ones that the same file has
 // besides change nothing, and asking about them is not releasable.
 func TestPredictReleasesPublicRowsAlone(t *testing.T) {

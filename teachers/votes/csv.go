@@ -24,6 +24,7 @@ type csvForm struct {
 	width   int // cells of a line
 	headers int // lines before the votes: 0 or 1
 	counts  bool
+	shares  bool
 	lines   bool // each line is a teacher or class
 }
 
@@ -52,7 +53,7 @@ func (t csvText) cursor(in *input, line int) cursor {
 // csvLayout finds separator, header, width and number of lines. Blank lines at the
 // end are none, unless a line has one cell: there they are abstentions.
 func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets bool) (csvText, error) {
-	t := csvText{form: &csvForm{counts: opt.Counts, lines: opt.Transpose}}
+	t := csvText{form: &csvForm{counts: opt.Counts, shares: opt.Probabilities, lines: opt.Transpose}}
 	head, err := r.at(in, 0, 1<<16)
 	if err != nil {
 		return t, err
@@ -84,7 +85,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 		}
 		return t, e
 	}
-	if opt.Header == HeaderAuto && first.numbered && first.cells >= numberedCells {
+	if opt.Header == HeaderAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
 		return t, &Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
 	if header {
@@ -139,7 +140,7 @@ func (t csvText) oddFirst(r *reader, in *input, first csvLine) error {
 	if first.blank {
 		return blankLine(in, 1+t.form.headers)
 	}
-	odd := csvForm{width: second.cells, counts: t.form.counts, lines: t.form.lines}
+	odd := csvForm{width: second.cells, counts: t.form.counts, shares: t.form.shares, lines: t.form.lines}
 	return odd.ragged(in, 1+t.form.headers, first.cells)
 }
 

@@ -96,6 +96,8 @@ func restOfLine(w []byte, cells int, sep byte, last bool) (int, error) {
 
 func (f csvForm) noun(n int) string {
 	switch {
+	case f.shares:
+		return "probabilities"
 	case f.counts && n == 1:
 		return "count"
 	case f.counts:
@@ -111,6 +113,8 @@ func (f csvForm) ragged(in *input, line, cells int) error {
 	e := &Error{File: in.name, What: fmt.Sprintf("row %d has %d %s, the other rows have %d", line, cells, f.noun(cells), f.width),
 		Why: "each row is a query, each column a teacher; a missing vote is an empty cell", Fix: "fix the row"}
 	switch {
+	case f.shares:
+		e.Why = "each row is a query, each column the probability of a class"
 	case f.counts && f.lines:
 		e.Why = "transposed, each row is a class, each column a query"
 	case f.counts:

@@ -20,6 +20,7 @@ type input struct {
 	size     int64
 	modified time.Time
 	open     func() (openInput, error)
+	kind     string    // what it was made of, if not of the file as it is
 	packed   []packing // how what is read lay in the file, from the outside in
 }
 

@@ -116,8 +116,11 @@ func vectorLayout(ctx context.Context, r *reader, in *input, opt Options) (rows 
 	}
 	if width != 1 {
 		e := notVector(in, fmt.Sprintf("has %d columns", width))
+		if width == opt.Classes {
+			e.Fix = "if these are one teacher's probabilities of the classes, say --probabilities"
+		}
 		if width == opt.Classes && isNPY {
-			e.Fix = "if these are one teacher's probabilities of the classes, in each of the files, " + inPython(saveLine(in.name, fmt.Sprintf("np.load(%q).argmax(axis=1)", in.name)))
+			e.Fix += "; or, in each of the files, " + inPython(saveLine(in.name, fmt.Sprintf("np.load(%q).argmax(axis=1)", in.name)))
 		}
 		return 0, cursor{}, e
 	}
@@ -150,7 +153,11 @@ func matrixLine(name string, shape []int, classes int) string {
 	} else {
 		turned = fmt.Sprintf("for probabilities of %d queries by %d teachers, ", a, b)
 	}
-	return turned + inPython(saveLine(name, line)) + "; if it is the other way round, --transpose reads that"
+	text := turned + inPython(saveLine(name, line)) + "; if it is the other way round, --transpose reads that"
+	if axis == 2 {
+		return "say --probabilities, and --transpose if teachers come before queries; or " + text
+	}
+	return text
 }
 
 func notVector(in *input, what string) *Error {

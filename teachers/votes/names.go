@@ -43,6 +43,8 @@ type domain struct {
 	names map[string]int
 	// numbers stand for classes in place of first, if one of the names is a number.
 	numbers map[int64]int
+	// shares: cells are probabilities, see [share].
+	shares bool
 }
 
 // labelDomain returns what a cell of labels may hold.
@@ -67,10 +69,13 @@ func (o Options) labelDomain(classes int) domain {
 }
 
 // plain reports whether a file says class k as the number k.
-func (d domain) plain() bool { return d.first == 0 && d.names == nil }
+func (d domain) plain() bool { return d.first == 0 && d.names == nil && !d.shares }
 
 // whole returns the cell for a whole number.
 func (d domain) whole(v int64) int {
+	if d.shares {
+		return share(float64(v))
+	}
 	if d.numbers != nil {
 		if class, ok := d.numbers[v]; ok {
 			return class
@@ -94,6 +99,9 @@ func (d domain) text(cell []byte) int {
 		}
 	}
 	if len(cell) == 0 {
+		if d.shares {
+			return badNaN // as pandas writes it
+		}
 		if d.low < 0 {
 			return Abstention
 		}

@@ -164,6 +164,9 @@ func readWhole(dst []int64, raw []byte, t npy.Type) {
 
 // float returns the cell for a floating-point number.
 func (d domain) float(v float64) int {
+	if d.shares {
+		return share(v)
+	}
 	if d.plain() && v >= float64(d.low) && v < float64(d.limit) {
 		if whole := int(v); float64(whole) == v {
 			return whole

@@ -8,8 +8,8 @@ import (
 )
 
 // cell is how a vote or a count is held: labels in one byte, as int8, or in two,
-// counts in four.
-type cell interface{ byte | int16 | int32 }
+// counts in four, probabilities in eight.
+type cell interface{ byte | int16 | int32 | int64 }
 
 // What a cell that holds no vote becomes.
 const (

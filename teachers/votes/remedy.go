@@ -51,7 +51,7 @@ func (s *Source) remedy(f survey) string {
 	case f.text > 0:
 		return "write a missing vote as -1 or as an empty cell, and no other word"
 	case f.shares > 0 && s.shape.cols == s.classes:
-		return "these are probabilities of classes: each teacher votes for one. Put all teachers side by side, " + stackLine(s.files[0].name)
+		return "these are probabilities of classes: each teacher votes for one. Name the files of all teachers and say --probabilities; or put all side by side, " + stackLine(s.files[0].name)
 	case f.shares > 0 && s.classes == 2:
 		return "of probabilities of class 1 make votes, " + s.python("(%s > 0.5).astype(\"int8\")")
 	case f.shares > 0:

@@ -43,6 +43,10 @@ type Options struct {
 	// Counts: the file holds vote counts, queries x classes, in place of labels,
 	// queries x teachers.
 	Counts bool
+	// Probabilities: the file holds class probabilities in place of votes, an array of
+	// queries x teachers x classes, or one file per teacher, queries x classes. A teacher
+	// votes for the class with the largest, the lowest of equals.
+	Probabilities bool
 	// Teachers is their public number where the file does not show it, with
 	// Counts: no row may add up to more. 0: not stated, at most [MaxTeachers].
 	// With labels it must be 0 or agree with the file.
@@ -62,6 +66,9 @@ type Options struct {
 // Kind says what the votes were read from: "Parquet", or "gzip of CSV with a header".
 func (s *Source) Kind() string {
 	cur := s.shape.cursors[0]
+	if cur.in.kind != "" {
+		return cur.in.kind
+	}
 	text := ""
 	for _, how := range cur.in.packed {
 		if how == packedParquet {
@@ -170,12 +177,14 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 		return nil, fmt.Errorf("votes: queries %d:%d: want From below To, both at least 0", opt.From, opt.To)
 	case opt.FirstClass < 0 || opt.FirstClass > MaxClasses:
 		return nil, fmt.Errorf("votes: Options.FirstClass is %d, want 0 to %d", opt.FirstClass, MaxClasses)
+	case opt.Counts && opt.Probabilities:
+		return nil, errors.New("votes: counts are no probabilities")
 	case opt.Counts && perTeacher:
 		return nil, errors.New("votes: counts are one file, not one per teacher")
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
 	}
-	files, err := unpackInputs(ctx, files, opt)
+	files, err := unpackInputs(ctx, files, perTeacher, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +215,11 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 		}
 	}
 	s.dom = opt.labelDomain(s.classes)
-	if opt.Counts {
+	switch {
+	case opt.Counts:
 		s.dom = domain{low: 0, limit: MaxTeachers + 1}
+	case opt.Probabilities: // votes were made of them
+		s.dom = domain{low: Abstention, limit: s.classes}
 	}
 	if s.shape.rows > math.MaxInt/(2*max(s.shape.cols, 1)) {
 		return nil, &Error{File: name, What: fmt.Sprintf("claims %d queries", s.shape.rows)}

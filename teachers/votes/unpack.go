@@ -77,8 +77,9 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces files that are compressed, or Parquet, by what is in them.
-func unpackInputs(ctx context.Context, files []*input, opt Options) ([]*input, error) {
+// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class
+// probabilities by votes.
+func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var into *store
 	out := slices.Clone(files)
 	for i := range out {
@@ -103,14 +104,19 @@ func unpackInputs(ctx context.Context, files []*input, opt Options) ([]*input, e
 				break
 			}
 		}
-		if opt.IndexColumn {
-			var err error
-			if into == nil {
-				if into, err = newStore(); err != nil {
-					return nil, err
-				}
+		var err error
+		if into == nil && (opt.IndexColumn || opt.Probabilities) {
+			if into, err = newStore(); err != nil {
+				return nil, err
 			}
+		}
+		if opt.IndexColumn {
 			if out[i], err = withoutIndexColumn(ctx, out[i], into, opt); err != nil {
+				return nil, err
+			}
+		}
+		if opt.Probabilities {
+			if out[i], err = voteByShares(ctx, out[i], i, perTeacher, into, opt); err != nil {
 				return nil, err
 			}
 		}
@@ -151,16 +157,8 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	if err == nil {
 		err = w.Flush()
 	}
-	var told *Error
-	switch {
-	case errors.Is(err, errFull):
-		return nil, &Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
-	case ctx.Err() != nil:
-		return nil, fmt.Errorf("votes: unpacking: %w", ctx.Err())
-	case errors.As(err, &told):
-		return nil, told
-	case err != nil:
-		return nil, &Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
+	if err != nil {
+		return nil, unpackError(ctx, in, how, into, err)
 	}
 	again, err := in.open() // as it was when it was opened first
 	if err != nil {
@@ -169,10 +167,31 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	if err := again.Close(); err != nil {
 		return nil, changed(in.name, err)
 	}
-	size := into.size - from
-	return &input{name: in.name, size: size, packed: append(slices.Clone(in.packed), how), open: func() (openInput, error) {
-		return spooled{io.NewSectionReader(into.file, from, size)}, nil
-	}}, nil
+	out := into.input(in, from, "")
+	out.packed = append(slices.Clone(in.packed), how)
+	return out, nil
+}
+
+// input makes an input of what the store has from an offset on, which was made of another.
+func (s *store) input(of *input, from int64, kind string) *input {
+	size := s.size - from
+	return &input{name: of.name, size: size, kind: kind, open: func() (openInput, error) {
+		return spooled{io.NewSectionReader(s.file, from, size)}, nil
+	}}
+}
+
+// unpackError says why a file is not unpacked.
+func unpackError(ctx context.Context, in *input, how packing, into *store, err error) error {
+	var told *Error
+	switch {
+	case errors.Is(err, errFull):
+		return &Error{File: in.name, What: fmt.Sprintf("unpacks to more than %d GiB", into.full>>30), Why: "it is unpacked into a temporary file", Fix: "save the votes as NPY, of int8 where that is enough"}
+	case ctx.Err() != nil:
+		return fmt.Errorf("votes: unpacking: %w", ctx.Err())
+	case errors.As(err, &told):
+		return told
+	}
+	return &Error{File: in.name, What: fmt.Sprintf("cannot be unpacked (%s)", how), Fix: "make the file again; or set TMPDIR to a folder with room", Err: err}
 }
 
 // watched stops to write when ctx is done.
@@ -225,6 +244,15 @@ func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) error 
 	}
 	if len(read) == 0 {
 		return &Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
+	}
+	if opt.Probabilities && !opt.Transpose {
+		names := make([]string, len(read))
+		for i, k := range read {
+			names[i] = columns[k].Name
+		}
+		if err := opt.checkOrder(in, names); err != nil {
+			return err
+		}
 	}
 	rows, err := file.Rows(read)
 	if err != nil {

@@ -21,6 +21,7 @@ type VotesFlags struct {
 	Classes   int
 	Teachers  int
 	counts    bool
+	shares    bool
 	transpose bool
 	header    string
 	index     bool
@@ -54,6 +55,7 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	flags.StringVar(&f.names, "class-names", "", "in place of --classes: the public names of all classes, with commas, in their order; votes may be these words, and labels are")
 	flags.IntVar(&f.first, "first-class", 0, "the number of the first class in the file: 1 if it counts classes from 1")
 	flags.BoolVar(&f.counts, "counts", false, "the file holds vote counts, queries x classes, not labels, queries x teachers")
+	flags.BoolVar(&f.shares, "probabilities", false, "the files hold class probabilities, queries x teachers x classes or a file for each teacher; a teacher votes for the largest, the first of equals")
 	flags.IntVar(&f.Teachers, "teachers", 0, "number of teachers, where the file does not show it (with --counts)")
 	flags.BoolVar(&f.transpose, "transpose", false, "the file is teachers x queries (with --counts classes x queries)")
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
@@ -72,7 +74,7 @@ func (f *VotesFlags) Missing(cmd *cobra.Command) []string {
 
 // Options turns the flags into what package teachers asks for.
 func (f *VotesFlags) Options() (votes.Options, error) {
-	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Teachers: f.Teachers, Transpose: f.transpose, IndexColumn: f.index}
+	opt := votes.Options{Classes: f.Classes, FirstClass: f.first, Counts: f.counts, Probabilities: f.shares, Teachers: f.Teachers, Transpose: f.transpose, IndexColumn: f.index}
 	if f.stdin != nil {
 		opt.Spool = f.stdin.spool
 	}
@@ -93,6 +95,8 @@ func (f *VotesFlags) Options() (votes.Options, error) {
 		return opt, UsageError("votes", fmt.Errorf("--first-class %d: must be 0 or 1, or where else the numbers of classes begin", f.first))
 	case f.index && f.transpose:
 		return opt, UsageError("votes", errors.New("--index-column is for files with a row for each query, not with --transpose"))
+	case f.counts && f.shares:
+		return opt, UsageError("votes", errors.New("--counts and --probabilities: a file holds one of them"))
 	case f.counts && f.first != 0:
 		return opt, UsageError("votes", errors.New("--first-class is for labels: counts have a column for each class"))
 	case f.Classes != 0 && (f.Classes < 2 || f.Classes > votes.MaxClasses):

@@ -1,0 +1,242 @@
+package votes
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/pate-go/pate/internal/npy"
+)
+
+// maxOff bounds how far from 1 the probabilities of the classes may add up to: rounded to
+// two digits, those of ten classes may be as far off.
+const maxOff = 0.05
+
+// shareDomain is what a cell of probabilities may hold: a number that is not negative, as
+// its 64 bits, which are in the order of the numbers.
+var shareDomain = domain{shares: true}
+
+// share returns the cell for a probability.
+func share(v float64) int {
+	switch {
+	case v != v:
+		return badNaN
+	case v < 0:
+		return badRange
+	case v == 0: // -0 too
+		return 0
+	}
+	return int(math.Float64bits(v))
+}
+
+// shares is the class probabilities of one file: of one teacher, or of all.
+type shares struct {
+	in      *input
+	source  *Source // a row for each teacher and query
+	shape   []int   // of the votes: queries, or as the array has them queries x teachers
+	fortran bool    // rows follow one another as in an array in Fortran order
+	teacher int     // of a file of one teacher
+}
+
+// voteByShares replaces class probabilities by votes: each teacher's is for the class with
+// the largest, the lowest of equals. A vote is a function of what that teacher says about
+// that query, so one unit still moves one vote. Votes by chance would need a key that is
+// kept as long as the votes: with another each reading would be another set of votes.
+func voteByShares(ctx context.Context, in *input, teacher int, perTeacher bool, into *store, opt Options) (*input, error) {
+	if strconv.IntSize < 64 {
+		return nil, &Error{File: in.name, What: "holds probabilities", Why: "they are read on 64-bit processors only", Fix: "save votes"}
+	}
+	p, err := findShares(ctx, in, teacher, perTeacher, opt)
+	if err != nil {
+		return nil, err
+	}
+	from := into.size
+	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
+	if err := p.write(ctx, w); err != nil {
+		return nil, unpackError(ctx, in, "class probabilities", into, err)
+	}
+	if err := w.Flush(); err != nil {
+		return nil, unpackError(ctx, in, "class probabilities", into, err)
+	}
+	return into.input(in, from, p.source.Kind()+", class probabilities"), nil
+}
+
+// findShares finds the cells, and refuses what has another shape.
+func findShares(ctx context.Context, in *input, teacher int, perTeacher bool, opt Options) (*shares, error) {
+	var r reader
+	defer r.close()
+	isNPY, err := sniff(&r, in)
+	if err != nil {
+		return nil, err
+	}
+	p := &shares{in: in, teacher: teacher, source: &Source{opt: opt, files: []*input{in}, classes: opt.Classes, tile: tileCells / 8, dom: shareDomain}}
+	var head npy.Header
+	var cur cursor
+	if isNPY {
+		if head, cur, err = npyLayout(&r, in); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case !perTeacher && len(head.Shape) != 3:
+		return nil, &Error{File: in.name, What: "holds the probabilities of one teacher, or none", Why: "one file has them all as an array of 3 dimensions: queries, teachers, classes",
+			Fix: "name a file for each teacher, or save one array, " + inPython(saveLine(in.name, "np.stack([t.predict_proba(rows) for t in teachers], axis=1)"))}
+	case len(head.Shape) == 3:
+		if perTeacher {
+			return nil, &Error{File: in.name, What: "holds an array of 3 dimensions", Why: "of several files each is the probabilities of one teacher, a column for each class", Fix: "give that array alone"}
+		}
+		return p, p.cube(head, cur)
+	}
+	text := opt
+	text.ClassNames, text.Classes = nil, 0 // what the cells hold are numbers
+	if p.source.shape, err = matrixLayout(ctx, &r, in, text); err != nil {
+		return nil, err
+	}
+	if !isNPY && !opt.Transpose {
+		if err := headerOrder(&r, in, p.source.shape.cursors[0], opt); err != nil {
+			return nil, err
+		}
+	}
+	p.shape = []int{p.source.shape.rows}
+	return p, p.checkClasses(p.source.shape.cols)
+}
+
+// cube finds the cells of an array of queries x teachers x classes, or with Transpose of
+// teachers x queries x classes.
+func (p *shares) cube(head npy.Header, cur cursor) error {
+	a, b, classes := head.Shape[0], head.Shape[1], head.Shape[2]
+	if err := p.checkClasses(classes); err != nil {
+		return err
+	}
+	p.shape, p.fortran = []int{a, b}, head.Fortran
+	// No overflow: the file has as many elements, and at least two classes.
+	s := layout{rows: a * b, cols: classes, cursors: []cursor{cur}}
+	if head.Fortran {
+		s.columns, s.cursors = true, make([]cursor, classes)
+		for class := range s.cursors {
+			s.cursors[class] = cur
+			s.cursors[class].offset += int64(class) * int64(a*b) * int64(cur.npy.Size)
+		}
+	}
+	p.source.shape = s
+	return nil
+}
+
+func (p *shares) checkClasses(n int) error {
+	if n == p.source.classes {
+		return nil
+	}
+	return &Error{File: p.in.name, What: fmt.Sprintf("has probabilities of %d classes, there are %d", n, p.source.classes), Why: "each column, and of an array the last dimension, is a class",
+		Fix: "state the right number of classes; say --index-column if column 1 names the rows, --transpose if each row is a class"}
+}
+
+// headerOrder refuses a header that names the classes in another order.
+func headerOrder(r *reader, in *input, first cursor, opt Options) error {
+	if first.csv.form.headers == 0 {
+		return nil
+	}
+	line, err := r.at(in, 0, int(min(first.offset, bufferBytes)))
+	if err != nil {
+		return err
+	}
+	line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	var columns []string
+	for p := 0; p < len(line); {
+		end, _ := cellEnd(line, p, first.csv.form.sep)
+		columns = append(columns, string(trimCell(line[p:end])))
+		p = end + 1
+	}
+	return opt.checkOrder(in, columns)
+}
+
+// checkOrder refuses columns that are named after the classes in another order than theirs.
+func (o Options) checkOrder(in *input, columns []string) error {
+	class := make(map[string]int, o.Classes)
+	for i := range o.Classes {
+		name := strconv.Itoa(o.FirstClass + i)
+		if o.ClassNames != nil {
+			name = o.ClassNames[i]
+		}
+		class[name] = i
+	}
+	for i, name := range columns {
+		if k, named := class[name]; named && k != i {
+			return &Error{File: in.name, What: fmt.Sprintf("names column %d %q, which is class %d of %d", i+1, name, k+1, o.Classes), Why: "the columns of probabilities are the classes in their order",
+				Fix: "order the columns, or the names of --class-names; say --first-class 1 if the classes are numbered from 1"}
+		}
+	}
+	return nil
+}
+
+// write writes the votes as NPY.
+func (p *shares) write(ctx context.Context, w *bufio.Writer) error {
+	wide := p.source.classes > math.MaxInt8
+	typ := "|i1"
+	if wide {
+		typ = "<i2"
+	}
+	if err := npy.WriteHeader(w, npy.Header{Type: typ, Fortran: p.fortran, Shape: p.shape}); err != nil {
+		return err
+	}
+	classes := p.source.classes
+	return eachBlock(ctx, p.source, 0, p.source.shape.rows, func(first int, cells []int64, _ int) error {
+		for i := 0; i < len(cells); i += classes {
+			vote, wrong := largest(cells[i : i+classes])
+			if wrong != "" {
+				return p.error(first+i/classes, wrong)
+			}
+			if err := w.WriteByte(byte(vote)); err != nil {
+				return err
+			}
+			if wide {
+				if err := w.WriteByte(byte(vote >> 8)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// largest returns the class with the largest probability, the lowest of equals, or what is
+// wrong with them.
+func largest(cells []int64) (class int, wrong string) {
+	sum := 0.0
+	for k, v := range cells {
+		switch {
+		case v == badNaN:
+			return 0, "one is NaN or missing"
+		case v == badRange:
+			return 0, "one is negative or too large"
+		case v < 0:
+			return 0, "one is no number"
+		case v > cells[class]:
+			class = k
+		}
+		sum += math.Float64frombits(uint64(v))
+	}
+	if !(math.Abs(sum-1) <= maxOff) {
+		return 0, fmt.Sprintf("they do not add up to 1 within %g", maxOff)
+	}
+	return class, ""
+}
+
+// error says where probabilities are wrong. It quotes none.
+func (p *shares) error(row int, wrong string) *Error {
+	query, teacher := row, p.teacher
+	if len(p.shape) == 2 {
+		a, b := p.shape[0], p.shape[1]
+		query, teacher = row/b, row%b
+		if p.fortran {
+			query, teacher = row%a, row/a
+		}
+		if p.source.opt.Transpose {
+			query, teacher = teacher, query
+		}
+	}
+	return &Error{File: p.in.name, What: fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query, wrong),
+		Why: "a teacher gives each class a probability from 0 to 1, and together they are 1", Fix: "save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one"}
+}
