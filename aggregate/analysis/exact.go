@@ -84,6 +84,10 @@ func (l laplaceNoise) nodes(low, high, k int) (x, weight []float64) {
 
 // laws computes the law of a noisy argmax on a histogram and on its neighbours.
 type laws interface {
+	// cover says that a histogram will be visited. What is computed of one may differ in its
+	// last bits with the tables, which are for all that were covered or visited before: cover
+	// all of them first, and the order of visits does not matter.
+	cover(t tally)
 	// visit calls f with the law on counts, as logarithms by class, and then on
 	// every neighbour, one vote moved; some equal up to the names of classes may be
 	// left out. f may change law and must not keep either.
@@ -108,15 +112,21 @@ type instance struct {
 // the density.
 type column struct{ cdf, density []float64 }
 
-func (e *instance) prepare(t tally) {
+// cover implements [laws].
+func (e *instance) cover(t tally) {
 	low, high := t[len(t)-1]-1, t[0]+1
-	if e.columns != nil && low >= e.low && high <= e.high && len(t) == e.classes {
+	if len(t) != e.classes {
+		e.low, e.high, e.classes, e.columns = low, high, len(t), nil
+	}
+	if low < e.low || high > e.high {
+		e.low, e.high, e.columns = min(low, e.low), max(high, e.high), nil
+	}
+}
+
+func (e *instance) prepare(t tally) {
+	if e.cover(t); e.columns != nil {
 		return
 	}
-	if len(t) != e.classes {
-		e.low, e.high, e.classes = low, high, len(t)
-	}
-	e.low, e.high = min(low, e.low), max(high, e.high)
 	e.x, e.weight = e.noise.nodes(e.low, e.high, e.classes)
 	e.columns = map[int]column{}
 	e.total, e.terms = make([]float64, len(e.x)), make([]float64, len(e.x))

@@ -19,7 +19,8 @@ type lattice struct {
 	reach   float64               // what lies this many scales beyond the counts is below the last bit
 	deepest float64               // the noise's law does not underflow up to this many scales
 
-	from      int       // the tables start here
+	least     int       // the tables reach at least so far
+	from      int       // they start here
 	prob, cdf []float64 // of the noise
 
 	test *rng.DiscreteGaussian // noise of the threshold test, if there is one
@@ -81,6 +82,18 @@ func (e *lattice) check(counts []int) error {
 // margin returns how far beyond the counts the largest noisy count may lie.
 func (e *lattice) margin() int { return int(math.Ceil(e.reach*e.scale)) + 1 }
 
+// reachOf returns how far the tables must reach for these counts.
+func (e *lattice) reachOf(counts []int) int {
+	return slices.Max(counts) - slices.Min(counts) + e.margin() + 3
+}
+
+// cover implements [laws]. A histogram that will be refused counts for nothing.
+func (e *lattice) cover(t tally) {
+	if e.check(t) == nil {
+		e.least = max(e.least, e.reachOf(t))
+	}
+}
+
 // prepare makes tables for |k| <= reach. The lower tail is summed upwards from
 // where it is below the last bit, and the upper half is its mirror image.
 func (e *lattice) prepare(reach int) {
@@ -121,7 +134,7 @@ func (e *lattice) visit(counts []int, f func(law []float64, counts []int)) error
 	}
 	k, low, high := len(counts), slices.Min(counts), slices.Max(counts)
 	margin := e.margin()
-	e.prepare(high - low + margin + 3)
+	e.prepare(max(e.least, e.reachOf(counts)))
 	var moves []move
 	for a, n := range counts {
 		for b := range counts {

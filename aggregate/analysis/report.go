@@ -121,11 +121,7 @@ func Analyze(ctx context.Context, m Mechanism, votes iter.Seq2[aggregate.Histogr
 	if err != nil {
 		return nil, err
 	}
-	e, err := m.laws(o.IntegerNoise)
-	if err != nil {
-		return nil, err
-	}
-	sums, err := newTotals(ctx, m, groups, orders, e)
+	sums, err := newTotals(ctx, m, groups, orders, o.IntegerNoise)
 	if err != nil {
 		return nil, err
 	}
@@ -249,18 +245,30 @@ type totals struct {
 	weights                 []float64 // by group, the probability of an answer
 }
 
-func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float64, e laws) (totals, error) {
+// groupCosts are the costs of a query of one group.
+type groupCosts struct {
+	bounds query
+	exact  divergences
+}
+
+func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float64, integer bool) (totals, error) {
 	n := len(orders)
 	s := totals{newPair(n), newPair(n), newPair(n), make(spent, n), make(spent, n), 0, 0, nil}
-	for _, g := range groups {
-		if err := ctx.Err(); err != nil {
-			return totals{}, err
-		}
-		q := m.bounds(g.tally, orders)
-		exact, err := m.exact(e, g.counts, orders)
+	worker := func() (func(int, group) (groupCosts, error), error) {
+		e, err := m.laws(integer)
 		if err != nil {
-			return totals{}, err
+			return nil, err
 		}
+		for _, g := range groups {
+			e.cover(g.tally)
+		}
+		return func(_ int, g group) (groupCosts, error) {
+			exact, err := m.exact(e, g.counts, orders)
+			return groupCosts{m.bounds(g.tally, orders), exact}, err
+		}, nil
+	}
+	err := inOrder(ctx, groups, worker, func(i int, c groupCosts) {
+		g, q := groups[i], c.bounds
 		asked := float64(g.queries)
 		for _, sum := range []struct {
 			pair
@@ -271,11 +279,11 @@ func newTotals(ctx context.Context, m Mechanism, groups []group, orders []float6
 			sum.worst.add(q.argmaxWorst, sum.answers)
 			sum.data.add(q.argmax, sum.answers)
 		}
-		s.forward.add(exact.forward, asked)
-		s.both.add(exact.both(), asked)
+		s.forward.add(c.exact.forward, asked)
+		s.both.add(c.exact.both(), asked)
 		s.expectedAnswers += asked * q.answer
 		s.answered += g.answered
 		s.weights = append(s.weights, q.answer)
-	}
-	return s, nil
+	})
+	return s, err
 }

@@ -99,22 +99,28 @@ func newSensitivity(m Mechanism, order float64, classes int) (*sensitivity, erro
 // that of an argmax being what argmax adds. A record at distance d moves at most d
 // votes of each query, so the profiles of the queries add up.
 func (l *sensitivity) profile(ctx context.Context, groups []group, teachers int, argmax func(dst []float64, i int, g group)) ([]float64, error) {
-	profile := make([]float64, teachers+1)
-	test := make([]float64, teachers+1)
-	for i, g := range groups {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		argmax(profile, i, g)
-		if m, ok := l.mechanism.(ConfidentGNMax); ok {
-			clear(test)
-			thresholdProfile(test, g.tally[0], teachers, m.Threshold, m.Sigma1, l.argmax.order)
-			for d := range profile {
-				profile[d] += test[d] * float64(g.queries)
+	type parts struct{ argmax, test []float64 }
+	worker := func() (func(int, group) (parts, error), error) {
+		return func(i int, g group) (parts, error) {
+			of := parts{argmax: make([]float64, teachers+1)}
+			argmax(of.argmax, i, g)
+			if m, ok := l.mechanism.(ConfidentGNMax); ok {
+				of.test = make([]float64, teachers+1)
+				thresholdProfile(of.test, g.tally[0], teachers, m.Threshold, m.Sigma1, l.argmax.order)
 			}
-		}
+			return of, nil
+		}, nil
 	}
-	return profile, nil
+	profile := make([]float64, teachers+1)
+	err := inOrder(ctx, groups, worker, func(i int, of parts) {
+		for d, v := range of.argmax {
+			profile[d] += v
+		}
+		for d, v := range of.test {
+			profile[d] += v * float64(groups[i].queries)
+		}
+	})
+	return profile, err
 }
 
 // worst returns the profile with every query answered.
