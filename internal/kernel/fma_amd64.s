@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func tiles32(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, mask *int32)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·tiles32(SB), NOSPLIT, $0-104
 	MOVQ  c+0(FP), DI
 	MOVQ  ldc+8(FP), SI
@@ -19,25 +19,28 @@ TEXT ·tiles32(SB), NOSPLIT, $0-104
 	JNE   edge
 
 whole:
-	TESTQ   R11, R11
-	JE      whole_done
-	MOVQ    height+64(FP), R15
-	CMPQ    R11, R15
-	CMOVQLT R11, R15
-	CMPQ    R15, $0x06
-	JE      whole_6
-	CMPQ    R15, $0x05
-	JE      whole_5
-	CMPQ    R15, $0x04
-	JE      whole_4
-	CMPQ    R15, $0x03
-	JE      whole_3
-	CMPQ    R15, $0x02
-	JE      whole_2
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
+	TESTQ      R11, R11
+	JE         whole_done
+	MOVQ       height+64(FP), R15
+	CMPQ       R11, R15
+	CMOVQLT    R11, R15
+	CMPQ       R15, $0x06
+	JE         whole_6
+	CMPQ       R15, $0x05
+	JE         whole_5
+	CMPQ       R15, $0x04
+	JE         whole_4
+	CMPQ       R15, $0x03
+	JE         whole_3
+	CMPQ       R15, $0x02
+	JE         whole_2
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_1_run:
 	VXORPS  Y0, Y0, Y0
@@ -116,10 +119,16 @@ whole_1_store:
 	JMP     whole
 
 whole_2:
-	MOVQ DX, AX
-	MOVQ b+40(FP), CX
-	MOVQ k+72(FP), R12
-	MOVQ add+88(FP), R14
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_2_run:
 	VXORPS  Y0, Y0, Y0
@@ -223,10 +232,19 @@ whole_2_store:
 	JMP     whole
 
 whole_3:
-	MOVQ DX, AX
-	MOVQ b+40(FP), CX
-	MOVQ k+72(FP), R12
-	MOVQ add+88(FP), R14
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_3_run:
 	VXORPS  Y0, Y0, Y0
@@ -355,12 +373,24 @@ whole_3_store:
 	JMP     whole
 
 whole_4:
-	MOVQ DX, AX
-	LEAQ (DX)(R8*2), BX
-	ADDQ R8, BX
-	MOVQ b+40(FP), CX
-	MOVQ k+72(FP), R12
-	MOVQ add+88(FP), R14
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_4_run:
 	VXORPS  Y0, Y0, Y0
@@ -519,12 +549,27 @@ whole_4_store:
 	JMP     whole
 
 whole_5:
-	MOVQ DX, AX
-	LEAQ (DX)(R8*2), BX
-	ADDQ R8, BX
-	MOVQ b+40(FP), CX
-	MOVQ k+72(FP), R12
-	MOVQ add+88(FP), R14
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_5_run:
 	VXORPS  Y0, Y0, Y0
@@ -708,12 +753,30 @@ whole_5_store:
 	JMP     whole
 
 whole_6:
-	MOVQ DX, AX
-	LEAQ (DX)(R8*2), BX
-	ADDQ R8, BX
-	MOVQ b+40(FP), CX
-	MOVQ k+72(FP), R12
-	MOVQ add+88(FP), R14
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
 
 whole_6_run:
 	VXORPS  Y0, Y0, Y0
@@ -930,27 +993,30 @@ edge:
 	JE   half
 
 masked:
-	TESTQ   R11, R11
-	JE      masked_done
-	MOVQ    height+64(FP), R15
-	CMPQ    R11, R15
-	CMOVQLT R11, R15
-	CMPQ    R15, $0x06
-	JE      masked_6
-	CMPQ    R15, $0x05
-	JE      masked_5
-	CMPQ    R15, $0x04
-	JE      masked_4
-	CMPQ    R15, $0x03
-	JE      masked_3
-	CMPQ    R15, $0x02
-	JE      masked_2
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	TESTQ      R11, R11
+	JE         masked_done
+	MOVQ       height+64(FP), R15
+	CMPQ       R11, R15
+	CMOVQLT    R11, R15
+	CMPQ       R15, $0x06
+	JE         masked_6
+	CMPQ       R15, $0x05
+	JE         masked_5
+	CMPQ       R15, $0x04
+	JE         masked_4
+	CMPQ       R15, $0x03
+	JE         masked_3
+	CMPQ       R15, $0x02
+	JE         masked_2
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_1_run:
 	VXORPS  Y0, Y0, Y0
@@ -997,12 +1063,18 @@ masked_1_store:
 	JMP        masked
 
 masked_2:
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_2_run:
 	VXORPS  Y0, Y0, Y0
@@ -1068,12 +1140,21 @@ masked_2_store:
 	JMP        masked
 
 masked_3:
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_3_run:
 	VXORPS  Y0, Y0, Y0
@@ -1158,14 +1239,26 @@ masked_3_store:
 	JMP        masked
 
 masked_4:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_4_run:
 	VXORPS  Y0, Y0, Y0
@@ -1270,14 +1363,29 @@ masked_4_store:
 	JMP        masked
 
 masked_5:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_5_run:
 	VXORPS  Y0, Y0, Y0
@@ -1401,14 +1509,32 @@ masked_5_store:
 	JMP        masked
 
 masked_6:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 63(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 masked_6_run:
 	VXORPS  Y0, Y0, Y0
@@ -1555,27 +1681,30 @@ masked_done:
 	RET
 
 half:
-	TESTQ   R11, R11
-	JE      half_done
-	MOVQ    height+64(FP), R15
-	CMPQ    R11, R15
-	CMOVQLT R11, R15
-	CMPQ    R15, $0x06
-	JE      half_6
-	CMPQ    R15, $0x05
-	JE      half_5
-	CMPQ    R15, $0x04
-	JE      half_4
-	CMPQ    R15, $0x03
-	JE      half_3
-	CMPQ    R15, $0x02
-	JE      half_2
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	TESTQ      R11, R11
+	JE         half_done
+	MOVQ       height+64(FP), R15
+	CMPQ       R11, R15
+	CMOVQLT    R11, R15
+	CMPQ       R15, $0x06
+	JE         half_6
+	CMPQ       R15, $0x05
+	JE         half_5
+	CMPQ       R15, $0x04
+	JE         half_4
+	CMPQ       R15, $0x03
+	JE         half_3
+	CMPQ       R15, $0x02
+	JE         half_2
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_1_run:
 	VXORPS  Y0, Y0, Y0
@@ -1642,12 +1771,18 @@ half_1_store:
 	JMP        half
 
 half_2:
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_2_run:
 	VXORPS  Y0, Y0, Y0
@@ -1732,12 +1867,21 @@ half_2_store:
 	JMP        half
 
 half_3:
-	MOVQ    DX, AX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_3_run:
 	VXORPS  Y0, Y0, Y0
@@ -1840,14 +1984,26 @@ half_3_store:
 	JMP        half
 
 half_4:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_4_run:
 	VXORPS  Y0, Y0, Y0
@@ -1973,14 +2129,29 @@ half_4_store:
 	JMP        half
 
 half_5:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_5_run:
 	VXORPS  Y0, Y0, Y0
@@ -2124,14 +2295,32 @@ half_5_store:
 	JMP        half
 
 half_6:
-	MOVQ    DX, AX
-	LEAQ    (DX)(R8*2), BX
-	ADDQ    R8, BX
-	MOVQ    b+40(FP), CX
-	MOVQ    k+72(FP), R12
-	MOVQ    add+88(FP), R14
-	MOVQ    mask+96(FP), R15
-	VMOVUPS (R15), Y15
+	MOVQ       DX, AX
+	LEAQ       (DX)(R8*2), BX
+	ADDQ       R8, BX
+	MOVQ       DI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	ADDQ       SI, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 31(R13)
+	MOVQ       b+40(FP), CX
+	MOVQ       k+72(FP), R12
+	MOVQ       add+88(FP), R14
+	MOVQ       mask+96(FP), R15
+	VMOVUPS    (R15), Y15
 
 half_6_run:
 	VXORPS  Y0, Y0, Y0

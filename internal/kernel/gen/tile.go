@@ -97,6 +97,7 @@ func (g tile) block(rows int) {
 		LEAQ(operand.Mem{Base: g.a(), Index: g.rs(), Scale: 2}, g.a3())
 		ADDQ(g.rs(), g.a3())
 	}
+	g.fetch(rows)
 	MOVQ(argument("b"), g.bw())
 	MOVQ(argument("k"), g.left())
 	MOVQ(argument("add"), g.add())
@@ -158,6 +159,19 @@ func (g tile) block(rows int) {
 		ADDQ(g.ldc(), g.c())
 	}
 	SUBQ(operand.U8(rows), g.m())
+}
+
+// fetch asks for the tile's place in memory, first and last byte of each row, which the sums
+// meet only after the first run.
+func (g tile) fetch(rows int) {
+	MOVQ(g.c(), g.count())
+	for i := range rows {
+		PREFETCHT0(operand.Mem{Base: g.count()})
+		PREFETCHT0(operand.Mem{Base: g.count(), Disp: 32*g.vectors - 1})
+		if i+1 < rows {
+			ADDQ(g.ldc(), g.count())
+		}
+	}
 }
 
 // rows calls f for all vectors of the tile in memory.
