@@ -3,6 +3,8 @@ package nn
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // plain is embedded by layers without parameters.
@@ -52,16 +54,11 @@ type reluPass[T Float] struct {
 
 func (p *reluPass[T]) Forward(y, x []T, rows int) {
 	p.y = y[:rows*p.size]
-	for i, v := range x[:len(p.y)] {
-		p.y[i] = max(v, 0)
-	}
+	kernel.Rectify(p.y, x[:len(p.y)])
 }
 
 func (p *reluPass[T]) Backward(dx, dy []T, rows int, _ [][]float64) {
-	dx, dy = dx[:len(p.y)], dy[:len(p.y)]
-	for i, v := range p.y {
-		dx[i] = where(v, dy[i])
-	}
+	kernel.Gate(dx[:len(p.y)], p.y, dy[:len(p.y)])
 }
 
 // Tanh is the layer of hyperbolic tangents, element by element.

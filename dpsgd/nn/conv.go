@@ -113,12 +113,7 @@ func (p *convPass[T]) Forward(y, x []T, rows int) {
 	}
 	positions := rows * len(p.origins)
 	p.forward.Mul(y, p.out, p.windows, p.taps, positions)
-	for i := range positions {
-		to := y[i*p.out:][:len(p.b)]
-		for k, b := range p.b {
-			to[k] += b
-		}
-	}
+	kernel.AddToRows(y, p.out, p.b, positions, p.out)
 }
 
 // spread sets windows, positions x taps, to the windows of image x.

@@ -88,11 +88,7 @@ func (p *densePass[T]) Forward(y, x []T, rows int) {
 	} else {
 		kernel.MulBT(y, p.out, x, p.in, p.w, p.in, rows, p.out, p.in)
 	}
-	for i := range rows {
-		for k, b := range p.b {
-			y[i*p.out+k] += b
-		}
-	}
+	kernel.AddToRows(y, p.out, p.b, rows, p.out)
 }
 
 // steep is the largest squared norm of inputs, and of deltas, at which a gradient is scaled

@@ -30,3 +30,18 @@ func scale32(dst *float32, src *float32, n int, factor float32)
 
 //go:noescape
 func transpose32(panel *float32, b *float32, ldb int, n int)
+
+//go:noescape
+func rectify32(dst *float32, src *float32, n int)
+
+//go:noescape
+func gate32(dst *float32, y *float32, src *float32, n int)
+
+//go:noescape
+func addToRows32(dst *float32, ldd int, v *float32, m int, n int)
+
+//go:noescape
+func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count int, n int)
+
+//go:noescape
+func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)

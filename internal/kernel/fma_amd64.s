@@ -4323,3 +4323,158 @@ loop:
 	JNE         loop
 	VZEROUPPER
 	RET
+
+// func rectify32(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·rectify32(SB), NOSPLIT, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMAXPS  (CX), Y0, Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func gate32(dst *float32, y *float32, src *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·gate32(SB), NOSPLIT, $0-32
+	MOVQ   dst+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   src+16(FP), DX
+	MOVQ   n+24(FP), BX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMOVDQU  (CX), Y1
+	VPCMPGTD Y0, Y1, Y1
+	VPAND    (DX), Y1, Y1
+	VMOVDQU  Y1, (AX)
+	ADDQ     $0x20, AX
+	ADDQ     $0x20, CX
+	ADDQ     $0x20, DX
+	SUBQ     $0x08, BX
+	JNE      loop
+	VZEROUPPER
+	RET
+
+// func addToRows32(dst *float32, ldd int, v *float32, m int, n int)
+// Requires: AVX
+TEXT ·addToRows32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	MOVQ m+24(FP), DX
+	MOVQ n+32(FP), BX
+
+rows:
+	MOVQ v+16(FP), SI
+	MOVQ AX, DI
+	MOVQ BX, R8
+
+loop:
+	VMOVUPS (DI), Y0
+	VADDPS  (SI), Y0, Y0
+	VMOVUPS Y0, (DI)
+	ADDQ    $0x20, DI
+	ADDQ    $0x20, SI
+	SUBQ    $0x08, R8
+	JNE     loop
+	ADDQ    CX, AX
+	DECQ    DX
+	JNE     rows
+	VZEROUPPER
+	RET
+
+// func maxTaps32(best *float32, winner *uint8, x *float32, taps *int, count int, n int)
+// Requires: AVX, AVX2
+TEXT ·maxTaps32(SB), NOSPLIT, $0-48
+	MOVQ     best+0(FP), AX
+	MOVQ     winner+8(FP), CX
+	MOVQ     x+16(FP), DX
+	MOVQ     taps+24(FP), BX
+	MOVQ     count+32(FP), SI
+	MOVQ     n+40(FP), DI
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x1f, Y0, Y0
+
+loop:
+	MOVQ    (BX), R8
+	VMOVDQU (DX)(R8*4), Y1
+	VPSRAD  $0x1f, Y1, Y5
+	VPSRLD  $0x01, Y5, Y5
+	VPXOR   Y5, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    $0x00000001, R9
+	JMP     more
+
+tap:
+	MOVQ      (BX)(R9*8), R8
+	VMOVDQU   (DX)(R8*4), Y4
+	VPSRAD    $0x1f, Y4, Y5
+	VPSRLD    $0x01, Y5, Y5
+	VPXOR     Y5, Y4, Y4
+	VPADDD    Y0, Y2, Y2
+	VPCMPGTD  Y1, Y4, Y5
+	VPMAXSD   Y4, Y1, Y1
+	VPBLENDVB Y5, Y2, Y3, Y3
+	INCQ      R9
+
+more:
+	CMPQ         R9, SI
+	JLT          tap
+	VPSRAD       $0x1f, Y1, Y5
+	VPSRLD       $0x01, Y5, Y5
+	VPXOR        Y5, Y1, Y1
+	VMOVDQU      Y1, (AX)
+	VEXTRACTI128 $0x01, Y3, X5
+	VPACKUSDW    X5, X3, X3
+	VPACKUSWB    X3, X3, X3
+	VMOVQ        X3, (CX)
+	ADDQ         $0x08, CX
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, DI
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)
+// Requires: AVX, AVX2
+TEXT ·addToTaps32(SB), NOSPLIT, $0-48
+	MOVQ taps+24(FP), AX
+	MOVQ count+32(FP), CX
+
+tap:
+	DECQ         CX
+	MOVQ         dst+0(FP), DX
+	MOVQ         (AX)(CX*8), DI
+	LEAQ         (DX)(DI*4), DX
+	MOVQ         winner+8(FP), BX
+	MOVQ         src+16(FP), SI
+	MOVQ         n+40(FP), DI
+	VMOVD        CX, X0
+	VPBROADCASTD X0, Y0
+
+loop:
+	VPMOVZXBD (BX), Y1
+	VPCMPEQD  Y0, Y1, Y1
+	VPAND     (SI), Y1, Y1
+	VADDPS    (DX), Y1, Y1
+	VMOVUPS   Y1, (DX)
+	ADDQ      $0x08, BX
+	ADDQ      $0x20, SI
+	ADDQ      $0x20, DX
+	SUBQ      $0x08, DI
+	JNE       loop
+	TESTQ     CX, CX
+	JNE       tap
+	VZEROUPPER
+	RET

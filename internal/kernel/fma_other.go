@@ -30,3 +30,13 @@ func fmaModuli(_, _, _ []float32) int { panic("kernel: unreachable") }
 func fmaFold(_ []int64, _ []float32, _ float64) int { panic("kernel: unreachable") }
 
 func fmaTranspose[T Float](_, _ []T, _, _ int) int { panic("kernel: unreachable") }
+
+func fmaRectify[T Float](_, _ []T) int { panic("kernel: unreachable") }
+
+func fmaGate[T Float](_, _, _ []T) int { panic("kernel: unreachable") }
+
+func fmaAddToRows[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
+
+func fmaMaxTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
+
+func fmaAddToTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }

@@ -54,3 +54,43 @@ func fmaTranspose[T Float](panel, b []T, ldb, depth int) int {
 	}
 	return done
 }
+
+func fmaRectify[T Float](dst, src []T) int {
+	done := len(dst) &^ 7
+	if done > 0 {
+		rectify32(first(dst), first(src), done)
+	}
+	return done
+}
+
+func fmaGate[T Float](dst, y, src []T) int {
+	done := len(dst) &^ 7
+	if done > 0 {
+		gate32(first(dst), first(y), first(src), done)
+	}
+	return done
+}
+
+func fmaAddToRows[T Float](dst []T, ldd int, v []T, m, n int) int {
+	done := n &^ 7
+	if done > 0 {
+		addToRows32(first(dst), 4*ldd, first(v), m, done)
+	}
+	return done
+}
+
+func fmaMaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) int {
+	done := len(best) &^ 7
+	if done > 0 {
+		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
+	}
+	return done
+}
+
+func fmaAddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) int {
+	done := len(src) &^ 7
+	if done > 0 {
+		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)
+	}
+	return done
+}

@@ -15,5 +15,10 @@ func main() {
 	addRows()
 	scale()
 	transpose()
+	rectify()
+	gate()
+	addToRows()
+	maxTaps()
+	addToTaps()
 	Generate()
 }

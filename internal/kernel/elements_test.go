@@ -1,0 +1,169 @@
+package kernel
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// hostile draws numbers of all kinds, and equal ones often.
+func hostile[T Float]() *rapid.Generator[T] {
+	odd := []T{T(math.Inf(1)), T(math.Inf(-1)), T(math.NaN()), 0, T(math.Copysign(0, -1)), 1e-45, -1e-45, 3e38, -3e38, 1, -1, 2}
+	return rapid.OneOf(rapid.SampledFrom(odd), rapid.Map(rapid.Float32(), func(v float32) T { return T(v) }))
+}
+
+// bitsEqual compares numbers by their bits; a NaN equals every NaN.
+func bitsEqual[T Float](t require.TestingT, want, got []T) {
+	require.Equal(t, len(want), len(got))
+	for i := range want {
+		if want[i] != want[i] {
+			require.True(t, got[i] != got[i], "element %d is %v, want NaN", i, got[i])
+			continue
+		}
+		require.Equal(t, bitsOf(want[i]), bitsOf(got[i]), "element %d is %v, want %v", i, got[i], want[i])
+	}
+}
+
+// guarded returns x with a number behind it, which ok finds again.
+func guarded[T Float](x []T) (inside []T, ok func() bool) {
+	buffer := append(slices.Clone(x), 77)
+	return buffer[:len(x):len(x)], func() bool { return buffer[len(x)] == 77 }
+}
+
+func TestElementsMatch(t *testing.T) {
+	t.Run("float32", testElementsMatch[float32])
+	t.Run("float64", testElementsMatch[float64])
+}
+
+// testElementsMatch compares both paths with one element at a time, bit for bit.
+func testElementsMatch[T Float](t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		x := rapid.SliceOfN(hostile[T](), n, n).Draw(t, "x")
+		d := rapid.SliceOfN(hostile[T](), n, n).Draw(t, "d")
+		rectified, gated := make([]T, n), make([]T, n)
+		for i, v := range x {
+			rectified[i] = max(v, 0)
+			if v > 0 || v != v && !math.Signbit(float64(v)) {
+				gated[i] = d[i]
+			}
+		}
+		for _, fma := range []bool{false, assembly[T]()} {
+			got, ok := guarded(x)
+			rectify(fma, got, got)
+			bitsEqual(t, rectified, got)
+			require.True(t, ok())
+			got, ok = guarded(d)
+			gate(fma, got, x, got)
+			bitsEqual(t, gated, got)
+			require.True(t, ok())
+		}
+	})
+	require.Panics(t, func() { Rectify(make([]T, 2), make([]T, 3)) })
+	require.Panics(t, func() { Gate(make([]T, 2), make([]T, 3), make([]T, 2)) })
+	require.Panics(t, func() { Gate(make([]T, 2), make([]T, 2), make([]T, 1)) })
+}
+
+func TestAddToRows(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, n, gap := rapid.IntRange(0, 5).Draw(t, "m"), rapid.IntRange(0, 40).Draw(t, "n"), rapid.IntRange(0, 3).Draw(t, "gap")
+		ld := n + gap
+		x := rapid.SliceOfN(hostile[float32](), m*ld, m*ld).Draw(t, "x")
+		v := rapid.SliceOfN(hostile[float32](), n, n).Draw(t, "v")
+		want := slices.Clone(x)
+		for i := range m {
+			for j := range n {
+				want[i*ld+j] += v[j]
+			}
+		}
+		for _, fma := range []bool{false, hasFMA} {
+			got, ok := guarded(x)
+			addToRows(fma, got, ld, v, m, n)
+			bitsEqual(t, want, got)
+			require.True(t, ok())
+		}
+	})
+	require.Panics(t, func() { AddToRows(make([]float32, 7), 4, make([]float32, 4), 2, 4) })
+	require.Panics(t, func() { AddToRows(make([]float32, 8), 4, make([]float32, 3), 2, 4) })
+}
+
+func TestTapsMatch(t *testing.T) {
+	t.Run("float32", testTapsMatch[float32])
+	t.Run("float64", testTapsMatch[float64])
+}
+
+// testTapsMatch compares both paths with a search that knows numbers, not bits. It leaves out
+// -0 beside 0 and NaN, which numbers do not order.
+func testTapsMatch[T Float](t *testing.T) {
+	ordered := hostile[T]().Filter(func(v T) bool { return v == v && (v != 0 || !math.Signbit(float64(v))) })
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		count := rapid.SampledFrom([]int{1, 2, 3, 4, 9, 256}).Draw(t, "taps")
+		taps := make([]int, count)
+		for i := 1; i < count; i++ {
+			taps[i] = taps[i-1] + rapid.IntRange(1, 6).Draw(t, "tap")
+		}
+		size := taps[count-1] + n
+		x := rapid.SliceOfN(ordered, size, size).Draw(t, "x")
+		dy := rapid.SliceOfN(hostile[T](), n, n).Draw(t, "dy")
+		best, winner, dx := make([]T, n), make([]uint8, n), make([]T, size)
+		for c := range best {
+			best[c] = x[c]
+			for i, tap := range taps {
+				if v := x[c+tap]; v > best[c] {
+					best[c], winner[c] = v, uint8(i)
+				}
+			}
+			dx[c+taps[winner[c]]] += dy[c]
+		}
+		for _, fma := range []bool{false, assembly[T]()} {
+			got, ok := guarded(make([]T, n))
+			won := make([]uint8, n)
+			maxTapsOn(fma, got, won, x, taps)
+			bitsEqual(t, best, got)
+			require.Equal(t, winner, won)
+			require.True(t, ok())
+			got, ok = guarded(make([]T, size))
+			addToTaps(fma, got, winner, dy, taps)
+			bitsEqual(t, dx, got)
+			require.True(t, ok())
+		}
+	})
+	x, codes, many := make([]T, 9), make([]uint8, 4), make([]int, 257)
+	for i := range many {
+		many[i] = i
+	}
+	for name, f := range map[string]func(){
+		"short":     func() { MaxTaps(x[:4], codes, x[:4], []int{0, 1}) },
+		"winner":    func() { MaxTaps(x[:4], codes[:3], x, []int{0}) },
+		"no taps":   func() { MaxTaps(x[:4], codes, x, nil) },
+		"negative":  func() { MaxTaps(x[:4], codes, x, []int{-1}) },
+		"falling":   func() { AddToTaps(x, codes, x[:4], []int{1, 0}) },
+		"short dst": func() { AddToTaps(x[:4], codes, x[:4], []int{0, 1}) },
+		"many":      func() { MaxTaps(x[:0], nil, make([]T, 300), many) },
+	} {
+		require.Panics(t, f, name)
+	}
+}
+
+// TestMaxTapsOrdersBits checks what numbers do not order, on both paths.
+func TestMaxTapsOrdersBits(t *testing.T) {
+	nan, negative := float32(math.NaN()), float32(math.Copysign(math.NaN(), -1))
+	zero := float32(math.Copysign(0, -1))
+	rising := []float32{negative, float32(math.Inf(-1)), -1, -1e-45, zero, 0, 1e-45, 1, float32(math.Inf(1)), nan}
+	for i, a := range rising {
+		require.Equal(t, bitsOf(a), orderOf(order(a)))
+		for j, b := range rising {
+			x := append(slices.Repeat([]float32{a}, 8), slices.Repeat([]float32{b}, 8)...)
+			for _, fma := range []bool{false, hasFMA} {
+				best, winner := make([]float32, 8), make([]uint8, 8)
+				maxTapsOn(fma, best, winner, x, []int{0, 8})
+				require.Equal(t, slices.Repeat([]uint8{map[bool]uint8{true: 1}[j > i]}, 8), winner, "%v %v", a, b)
+				require.Equal(t, bitsOf(rising[max(i, j)]), bitsOf(best[0]))
+			}
+		}
+	}
+}

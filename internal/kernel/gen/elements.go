@@ -1,0 +1,155 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// rectify writes Rectify for n a positive multiple of 8. The maximum returns its last operand
+// if that is NaN, and if both are zero. Adding zero turns -0 into 0.
+func rectify() {
+	function("rectify32", "func(dst, src *float32, n int)")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	zero, v := YMM(), YMM()
+	VXORPS(zero, zero, zero)
+	Label("loop")
+	VMAXPS(operand.Mem{Base: src}, zero, v)
+	VADDPS(zero, v, v)
+	VMOVUPS(v, operand.Mem{Base: dst})
+	next(n, dst, src)
+}
+
+// gate writes Gate for n a positive multiple of 8.
+func gate() {
+	function("gate32", "func(dst, y, src *float32, n int)")
+	dst, y, src, n := Load(Param("dst"), GP64()), Load(Param("y"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	zero, v := YMM(), YMM()
+	VXORPS(zero, zero, zero)
+	Label("loop")
+	VMOVDQU(operand.Mem{Base: y}, v)
+	VPCMPGTD(zero, v, v)
+	VPAND(operand.Mem{Base: src}, v, v)
+	VMOVDQU(v, operand.Mem{Base: dst})
+	next(n, dst, y, src)
+}
+
+// next moves the addresses to the next vector and closes the loop over n elements, and the
+// function.
+func next(n reg.Register, addresses ...reg.Register) {
+	for _, p := range addresses {
+		ADDQ(operand.U8(32), p)
+	}
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is
+// in bytes.
+func addToRows() {
+	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
+	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
+	m, n := Load(Param("m"), GP64()), Load(Param("n"), GP64())
+	v, row, left, sum := GP64(), GP64(), GP64(), YMM()
+	Label("rows")
+	Load(Param("v"), v)
+	MOVQ(dst, row)
+	MOVQ(n, left)
+	Label("loop")
+	VMOVUPS(operand.Mem{Base: row}, sum)
+	VADDPS(operand.Mem{Base: v}, sum, sum)
+	VMOVUPS(sum, operand.Mem{Base: row})
+	ADDQ(operand.U8(32), row)
+	ADDQ(operand.U8(32), v)
+	SUBQ(operand.U8(8), left)
+	JNE(operand.LabelRef("loop"))
+	ADDQ(ldd, dst)
+	DECQ(m)
+	JNE(operand.LabelRef("rows"))
+	VZEROUPPER()
+	RET()
+}
+
+// maxTaps writes MaxTaps for n a positive multiple of 8 and count positive.
+func maxTaps() {
+	function("maxTaps32", "func(best *float32, winner *uint8, x *float32, taps *int, count, n int)")
+	best, winner := Load(Param("best"), GP64()), Load(Param("winner"), GP64())
+	x, taps := Load(Param("x"), GP64()), Load(Param("taps"), GP64())
+	count, n := Load(Param("count"), GP64()), Load(Param("n"), GP64())
+	tap, t := GP64(), GP64()
+	one, top, code, won, v, mask := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
+	VPCMPEQD(one, one, one)
+	VPSRLD(operand.U8(31), one, one)
+	// order makes v sort like a float as an integer, and back.
+	order := func(v reg.VecVirtual) {
+		VPSRAD(operand.U8(31), v, mask)
+		VPSRLD(operand.U8(1), mask, mask)
+		VPXOR(mask, v, v)
+	}
+	Label("loop")
+	MOVQ(operand.Mem{Base: taps}, tap)
+	VMOVDQU(operand.Mem{Base: x, Index: tap, Scale: 4}, top)
+	order(top)
+	VPXOR(code, code, code)
+	VPXOR(won, won, won)
+	MOVQ(operand.U32(1), t)
+	JMP(operand.LabelRef("more"))
+	Label("tap")
+	MOVQ(operand.Mem{Base: taps, Index: t, Scale: 8}, tap)
+	VMOVDQU(operand.Mem{Base: x, Index: tap, Scale: 4}, v)
+	order(v)
+	VPADDD(one, code, code)
+	VPCMPGTD(top, v, mask)
+	VPMAXSD(v, top, top)
+	VPBLENDVB(mask, code, won, won)
+	INCQ(t)
+	Label("more")
+	CMPQ(t, count)
+	JLT(operand.LabelRef("tap"))
+	order(top)
+	VMOVDQU(top, operand.Mem{Base: best})
+	VEXTRACTI128(operand.U8(1), won, mask.AsX())
+	VPACKUSDW(mask.AsX(), won.AsX(), won.AsX())
+	VPACKUSWB(won.AsX(), won.AsX(), won.AsX())
+	VMOVQ(won.AsX(), operand.Mem{Base: winner})
+	ADDQ(operand.U8(8), winner)
+	next(n, best, x)
+}
+
+// addToTaps writes AddToTaps for n a positive multiple of 8 and count positive. It takes the
+// taps from the last to the first: of the windows that meet in an element, those that come
+// first reach it by the last taps.
+func addToTaps() {
+	function("addToTaps32", "func(dst *float32, winner *uint8, src *float32, taps *int, count, n int)")
+	taps := Load(Param("taps"), GP64())
+	count, dst, winner, src, left := GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("count"), count)
+	code, v := YMM(), YMM()
+	Label("tap")
+	DECQ(count)
+	Load(Param("dst"), dst)
+	MOVQ(operand.Mem{Base: taps, Index: count, Scale: 8}, left)
+	LEAQ(operand.Mem{Base: dst, Index: left, Scale: 4}, dst)
+	Load(Param("winner"), winner)
+	Load(Param("src"), src)
+	Load(Param("n"), left)
+	VMOVD(count.As32(), code.AsX())
+	VPBROADCASTD(code.AsX(), code)
+	Label("loop")
+	VPMOVZXBD(operand.Mem{Base: winner}, v)
+	VPCMPEQD(code, v, v)
+	VPAND(operand.Mem{Base: src}, v, v)
+	VADDPS(operand.Mem{Base: dst}, v, v)
+	VMOVUPS(v, operand.Mem{Base: dst})
+	ADDQ(operand.U8(8), winner)
+	ADDQ(operand.U8(32), src)
+	ADDQ(operand.U8(32), dst)
+	SUBQ(operand.U8(8), left)
+	JNE(operand.LabelRef("loop"))
+	TESTQ(count, count)
+	JNE(operand.LabelRef("tap"))
+	VZEROUPPER()
+	RET()
+}
