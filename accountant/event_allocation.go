@@ -256,7 +256,7 @@ func (e BandedMatrix) row() row { return bandedMatrixRow{unsupported{e}, e} }
 func (bandedMatrixRow) name() string { return "banded_matrix" }
 
 func (r bandedMatrixRow) words(p printer) (mechanism, parameters string) {
-	return "noisy sums of correlated noise", fmt.Sprintf("%d bands, %d steps, q %s of a part, Gaussian, %s × sensitivity × column norm",
+	return "noisy sums with noise correlated over steps", fmt.Sprintf("%d bands, %d steps, q %s of a part, Gaussian, %s × sensitivity × column norm",
 		r.Bands, r.Steps, p.number(r.Probability), p.number(r.NoiseMultiplier))
 }
 

@@ -29,6 +29,8 @@ func (d Data) Task(p Protocol) (Task, error) {
 	var t Task
 	var err error
 	switch {
+	case p == FullTest && (d.Table != nil || d.numbers != nil):
+		return Task{}, &InputError{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
 	case d.Table != nil:
 		t, err = SplitTable(d.Table, p, EncoderOptions{Keep: d.keep})
 	case d.numbers != nil:
@@ -37,6 +39,8 @@ func (d Data) Task(p Protocol) (Task, error) {
 		t, err = LiteratureSplit(d.Train, d.Test)
 	case p == Development:
 		t, err = DevelopmentSplit(d.Train)
+	case p == FullTest:
+		t, err = FullTestSplit(d.Train, d.Test)
 	default:
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	}

@@ -114,6 +114,18 @@ func (s Set) rows(indices []int) Set {
 	return out
 }
 
+// with returns the rows of s and then those of other.
+func (s Set) with(other Set) Set {
+	all := s.rows(nil)
+	all.X.Data = make([]float32, 0, (s.Len()+other.Len())*s.X.Cols)
+	for _, part := range []Set{s, other} {
+		for i := range part.Len() {
+			all.appendRow(part, i)
+		}
+	}
+	return all
+}
+
 func (s *Set) appendRow(from Set, i int) {
 	s.X.Rows++
 	s.X.Data = append(s.X.Data, from.X.Data[i*from.X.Stride:i*from.X.Stride+from.X.Cols]...)

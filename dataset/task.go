@@ -18,7 +18,14 @@ const (
 	// 50/60 and 59/60 (MNIST: train[0:50000], [50000:59000], [59000:60000]).
 	// Tables: the private part of Literature alone, split again 70, 20 and 10 %.
 	Development Protocol = "development"
+	// FullTest scores on the whole test set of images: the training set is cut at 50/60,
+	// and its last sixth is the pool (MNIST: 50,000 private, 10,000 pool, 10,000 test).
+	// What has no test set of its own, a table for one, cannot be split so.
+	FullTest Protocol = "full-test"
 )
+
+// Protocols lists them.
+func Protocols() []string { return []string{string(Literature), string(Development), string(FullTest)} }
 
 // Kind says what rows are, as far as that decides how a model is best trained. It is
 // declared, for known data sets by this package, and never found out from rows.
@@ -67,22 +74,29 @@ func DevelopmentSplit(train Set) (Task, error) {
 	return newTask(Development, train, train, [3][2]int{{0, a}, {a, b}, {b, n}})
 }
 
+// FullTestSplit splits images as [FullTest] says. Their Kind is Pictures.
+func FullTestSplit(train, test Set) (Task, error) {
+	// One set, so that newTask cuts pool and test from it.
+	n, cut := train.Len(), train.Len()*50/60
+	public, err := train.Slice(cut, n)
+	if err != nil {
+		return Task{}, err
+	}
+	return newTask(FullTest, train, public.with(test), [3][2]int{{0, cut}, {0, n - cut}, {n - cut, n - cut + test.Len()}})
+}
+
 // WithoutPool returns the task for a method that asks nothing of public data: the rows of
 // the pool score too, before those of Test, and the pool is empty. MNIST then has
-// 60,000 private and 10,000 test rows, under Development 50,000 and 10,000.
+// 60,000 private and 10,000 test rows, under Development 50,000 and 10,000. Under FullTest
+// those of the pool are training rows and do not score.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
 	}
-	pool, test := t.Pool, t.Test
-	all := pool.rows(nil)
-	all.X.Data = make([]float32, 0, (pool.Len()+test.Len())*pool.X.Cols)
-	for _, part := range []Set{pool, test} {
-		for i := range part.Len() {
-			all.appendRow(part, i)
-		}
+	if t.Protocol != FullTest {
+		t.Test = t.Pool.with(t.Test)
 	}
-	t.Pool, t.Test = pool.rows(nil), all
+	t.Pool = t.Pool.rows(nil)
 	return t
 }
 

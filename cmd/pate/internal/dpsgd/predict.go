@@ -68,7 +68,7 @@ public. A model's accuracy on the rows that it was trained on is not releasable.
 	flags.StringVar(&f.data.Labels, "labels", "", "labels of NPY or idx rows, if the model was trained on such rows, for the accuracy")
 	f.data.AddReading(flags)
 	flags.BoolVar(&f.scored, "scored", false, "of FILE.csv, only the rows that scored when the model was trained on it")
-	flags.StringVar(&f.data.Split, "split", string(dataset.Literature), "literature, or development for the rows that score there")
+	flags.StringVar(&f.data.Split, "split", string(dataset.Literature), "literature, or development or full-test for the rows that score there")
 	flags.BoolVar(&f.public, "public-rows", false, "the rows of FILE.csv are public and no private row of the training is among them: answers about them are as releasable as the model")
 	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
 	flags.StringVar(&f.out, "out", "", "write the labels into this file")
@@ -182,8 +182,8 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 			"its public rows are others, so columns would become other numbers", "leave --scored out, or repeat --label, --unit and --split of the training", "data")
 	}
 	// A table's encoder shows that these are the rows that scored. Of images the test file
-	// is public; other splits take rows of the training file.
-	public = f.public || m.Encoder != nil || f.data.Split == string(dataset.Literature)
+	// is public; the development split takes rows of the training file.
+	public = f.public || m.Encoder != nil || f.data.Split != string(dataset.Development)
 	return task.WithoutPool().Test, public, nil
 }
 

@@ -47,7 +47,7 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 	f.Columns.Add(flags)
 	f.AddReading(flags)
 	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures); decides how they are learned")
-	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature, or development: splits the training part only, for choosing hyper-parameters")
+	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature; development: splits the training part only, for choosing hyper-parameters; or full-test: of images, the pool is a part of the training images, and all test images score")
 	flags.BoolVar(&f.Quick, "quick", false, "a tenth of the private records, for a first look")
 }
 
@@ -64,7 +64,7 @@ func (f *DataFlags) AddReading(flags *pflag.FlagSet) {
 func (f *DataFlags) Complete(cmd *cobra.Command) {
 	Complete(cmd, map[string]Values{
 		"data": Suggested(dataset.Names()...).OrFiles(), "label": Anything(), "unit": Anything(),
-		"kind": Words(dataset.Kinds()...), "split": Words(string(dataset.Literature), string(dataset.Development)),
+		"kind": Words(dataset.Kinds()...), "split": Words(dataset.Protocols()...),
 		"header": Words("auto", "yes", "no"), "separator": Suggested("tab"), "class-names": Anything(), "other-labels": Suggested("drop"),
 		"labels": Files("npy", "csv", "txt"), "units": Files("npy", "csv", "txt"), "drop": Anything(), "keep": Anything(), "image-size": Suggested("32x32", "64x64"),
 	})
@@ -151,10 +151,8 @@ func (f *DataFlags) Task() (dataset.Task, error) {
 }
 
 func (f *DataFlags) TaskOf(opt dataset.Options) (dataset.Task, error) {
-	switch p := dataset.Protocol(f.Split); p {
-	case dataset.Literature, dataset.Development:
-	default:
-		return dataset.Task{}, UsageError("data", fmt.Errorf("--split %q: must be %s or %s", f.Split, dataset.Literature, dataset.Development))
+	if !slices.Contains(dataset.Protocols(), f.Split) {
+		return dataset.Task{}, UsageError("data", fmt.Errorf("--split %q: must be one of %s", f.Split, strings.Join(dataset.Protocols(), ", ")))
 	}
 	data, err := dataset.Open(f.Data, opt)
 	if err != nil {
