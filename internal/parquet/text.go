@@ -23,9 +23,9 @@ func (c Column) appendFixed(dst, raw []byte) []byte {
 	le := binary.LittleEndian
 	switch c.physical {
 	case physFloat:
-		return appendFloat(dst, float64(math.Float32frombits(le.Uint32(raw))), 32)
+		return AppendFloat(dst, float64(math.Float32frombits(le.Uint32(raw))), 32)
 	case physDouble:
-		return appendFloat(dst, math.Float64frombits(le.Uint64(raw)), 64)
+		return AppendFloat(dst, math.Float64frombits(le.Uint64(raw)), 64)
 	case physInt32:
 		return c.appendWhole(dst, int64(int32(le.Uint32(raw))))
 	}
@@ -45,9 +45,9 @@ func (c Column) appendWhole(dst []byte, v int64) []byte {
 	return strconv.AppendUint(dst, uint64(v), 10)
 }
 
-// appendFloat writes the shortest text that reads back to v: nothing for NaN, which is how
+// AppendFloat writes the shortest text that reads back to v: nothing for NaN, which is how
 // pandas keeps a missing number, and no point in a whole number.
-func appendFloat(dst []byte, v float64, bits int) []byte {
+func AppendFloat(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
 		return dst
@@ -63,7 +63,8 @@ func appendFloat(dst []byte, v float64, bits int) []byte {
 	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-func appendBool(dst []byte, v bool) []byte {
+// AppendBool writes truth as pandas does.
+func AppendBool(dst []byte, v bool) []byte {
 	if v {
 		return append(dst, "True"...)
 	}

@@ -46,7 +46,7 @@ func (u *unpacker) unpack(dst, src []byte, codec int64, want int) ([]byte, error
 		}
 		return snappy.Decode(dst[:n], src)
 	case codecLZ4:
-		dst, err = unpackLZ4(dst[:0], src, want)
+		dst, err = UnpackLZ4(dst[:0], src, want)
 	case codecGzip:
 		if u.gzip == nil {
 			u.gzip = new(gzip.Reader)
@@ -86,8 +86,8 @@ func fill(dst []byte, r io.Reader, want int) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// unpackLZ4 unpacks a block of LZ4: literals, and copies of what was unpacked before.
-func unpackLZ4(dst, src []byte, want int) ([]byte, error) {
+// UnpackLZ4 unpacks a block of LZ4: literals, and copies of what was unpacked before.
+func UnpackLZ4(dst, src []byte, want int) ([]byte, error) {
 	length := func(n int) (int, error) { // continues a length of 15
 		for n >= 15 {
 			if len(src) == 0 {

@@ -194,7 +194,7 @@ func (p *plainBools) next(dst []byte) ([]byte, error) {
 	}
 	v := p.buf[p.bit/8]>>(p.bit%8)&1 == 1
 	p.bit++
-	return appendBool(dst, v), nil
+	return AppendBool(dst, v), nil
 }
 
 type runBools struct{ at hybrid }
@@ -204,7 +204,7 @@ func (r *runBools) next(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	return appendBool(dst, v == 1), nil
+	return AppendBool(dst, v == 1), nil
 }
 
 // split reads values whose first bytes stand together, then their second ones, and so on.

@@ -74,7 +74,7 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if err != nil {
 		return t, err
 	}
-	if in.parquet() {
+	if in.table() {
 		opt.Header = HeaderYes
 	}
 	header := opt.Header == HeaderYes || opt.Header == HeaderAuto && first.words

@@ -17,7 +17,7 @@ func withoutIndexColumn(ctx context.Context, in *input, into *store, opt Options
 	if err != nil {
 		return nil, err
 	}
-	if isNPY || in.parquet() {
+	if isNPY || in.table() {
 		return nil, &Error{File: in.name, What: "is no CSV file, and has no column that names rows", Why: "an index column is what pandas writes before the others in CSV", Fix: "leave --index-column out"}
 	}
 	if opt.Transpose {

@@ -24,8 +24,10 @@ type input struct {
 	packed   []packing // how what is read lay in the file, from the outside in
 }
 
-// parquet reports whether what is read is a table that was Parquet.
-func (in *input) parquet() bool { return slices.Contains(in.packed, packedParquet) }
+// table reports whether what is read was Parquet or Arrow.
+func (in *input) table() bool {
+	return slices.Contains(in.packed, packedParquet) || slices.Contains(in.packed, packedArrow)
+}
 
 // openInput is what is read, wherever it comes from.
 type openInput interface {

@@ -234,7 +234,7 @@ func (s *Source) place(row, col int) string {
 		x, y = col, row
 	}
 	switch {
-	case cur.in.parquet():
+	case cur.in.table():
 		return fmt.Sprintf("row %d, column %d", x+1, y+1)
 	case cur.npy == nil:
 		return fmt.Sprintf("row %d, column %d", x+1+cur.csv.form.headers, y+1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,7 @@ func (s *Source) explained(ctx context.Context, err error) error {
 // remedy says what would mend a file of labels, "" if that cannot be told.
 func (s *Source) remedy(f survey) string {
 	switch {
-	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.parquet() && !s.opt.Transpose && f.most >= s.classes:
+	case f.numbered && len(s.files) == 1 && s.shape.cursors[0].npy == nil && !s.shape.cursors[0].in.table() && !s.opt.Transpose && f.most >= s.classes:
 		return "column 1 counts the rows and is no teacher: say --index-column, or take it out, " + s.withoutIndex()
 	case f.numbered && len(s.files) == 1 && !s.opt.Transpose && f.most >= s.classes:
 		return "column 1 counts the rows and is no teacher: take it out, " + s.withoutIndex()
@@ -76,7 +77,7 @@ func (s *Source) remedy(f survey) string {
 func (s *Source) withoutIndex() string {
 	form := s.shape.cursors[0]
 	name := s.files[0].name
-	if form.npy != nil || form.in.parquet() {
+	if form.npy != nil || form.in.table() {
 		return s.python("%s[:, 1:]")
 	}
 	header := ", header=None"
@@ -92,8 +93,11 @@ func (s *Source) python(made string) string {
 	cur, name := s.shape.cursors[0], s.files[0].name
 	load := fmt.Sprintf("np.load(%q)", name)
 	switch {
-	case cur.in.parquet():
+	case cur.in.table():
 		load = fmt.Sprintf("pd.read_parquet(%q).values", name)
+		if slices.Contains(cur.in.packed, packedArrow) {
+			load = fmt.Sprintf("pd.read_feather(%q).values", name)
+		}
 	case cur.npy == nil:
 		load = fmt.Sprintf("np.genfromtxt(%q, delimiter=%q, skip_header=%d)", name, string(cur.csv.form.sep), cur.csv.form.headers)
 	}

@@ -11,14 +11,14 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/pate-go/pate/internal/arrow"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
-// maxUnpacked bounds what compressed and Parquet files of one source unpack to.
+// maxUnpacked bounds what compressed files and tables of one source unpack to.
 const maxUnpacked = 4 << 30
 
 // packing is how a file holds the text or the array that votes are read from.
@@ -28,6 +28,7 @@ const (
 	packedGzip    packing = "gzip"
 	packedZstd    packing = "Zstandard"
 	packedParquet packing = "Parquet"
+	packedArrow   packing = "Arrow"
 	packedIndexed packing = "column 1"
 )
 
@@ -40,6 +41,8 @@ func packingOf(head []byte) packing {
 		return packedZstd
 	case bytes.HasPrefix(head, []byte(parquet.Magic)):
 		return packedParquet
+	case bytes.HasPrefix(head, []byte(arrow.FileMagic)), bytes.HasPrefix(head, []byte(arrow.StreamMagic)):
+		return packedArrow
 	}
 	return ""
 }
@@ -77,13 +80,13 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class
+// unpackInputs replaces files that are compressed, or Parquet or Arrow, by what is in them, and class
 // probabilities by votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var into *store
 	out := slices.Clone(files)
 	for i := range out {
-		for range 2 { // Parquet in gzip
+		for range 2 { // a table in gzip
 			head, err := firstBytes(out[i])
 			if err != nil {
 				return nil, err
@@ -100,7 +103,7 @@ func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Opti
 			if out[i], err = unpackInput(ctx, out[i], how, into, opt); err != nil {
 				return nil, err
 			}
-			if how == packedParquet {
+			if out[i].table() {
 				break
 			}
 		}
@@ -130,7 +133,7 @@ func firstBytes(in *input) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	head := make([]byte, min(4, in.size))
+	head := make([]byte, min(int64(len(arrow.FileMagic)), in.size))
 	if n, err := f.ReadAt(head, 0); n < len(head) {
 		return nil, changed(in.name, noEOF(err))
 	}
@@ -147,8 +150,8 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	from := into.size
 	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
 	switch how {
-	case packedParquet:
-		err = writeParquet(w, f, in, opt)
+	case packedParquet, packedArrow:
+		err = writeTable(w, f, in, how, opt)
 	case packedIndexed:
 		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
 	default:
@@ -223,92 +226,4 @@ func inflate(w io.Writer, r io.Reader, how packing) error {
 	}
 	_, err = z.WriteTo(w)
 	return err
-}
-
-// writeParquet writes a Parquet table as the CSV that is read in its place, under a header.
-func writeParquet(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) error {
-	file, err := parquet.Open(r, in.size, in.name)
-	if err != nil {
-		return ofParquet(err)
-	}
-	columns := file.Columns()
-	if isLong(columns) {
-		return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
-			Fix: inPython(fmt.Sprintf("pd.read_parquet(%q).pivot(index=\"query\", columns=\"teacher\", values=\"vote\").to_parquet(%q, index=False), with the names of its columns", in.name, beside(in.name, ".parquet")))}
-	}
-	var read []int
-	for i, c := range columns {
-		if !strings.HasPrefix(c.Name, "__index_level_") { // pandas' row numbers
-			read = append(read, i)
-		}
-	}
-	if len(read) == 0 {
-		return &Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
-	}
-	if opt.Probabilities && !opt.Transpose {
-		names := make([]string, len(read))
-		for i, k := range read {
-			names[i] = columns[k].Name
-		}
-		if err := opt.checkOrder(in, names); err != nil {
-			return err
-		}
-	}
-	rows, err := file.Rows(read)
-	if err != nil {
-		return ofParquet(err)
-	}
-	for i := range read {
-		fmt.Fprintf(w, "%sv%d", comma(i), i) // a bufio.Writer keeps its first error
-	}
-	words := slices.Contains(opt.ClassNames, "True")
-	for {
-		cells, err := rows.Next()
-		if errors.Is(err, io.EOF) {
-			return w.WriteByte('\n')
-		}
-		if err != nil {
-			return ofParquet(err)
-		}
-		for i, cell := range cells {
-			switch {
-			case columns[read[i]].Truth() && !words:
-				cell = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
-			case strings.ContainsAny(cell, ",;\t\"\r\n"):
-				cell = "\ufffd" // no name of a class, nor a vote
-			}
-			sep := comma(i)
-			if i == 0 {
-				sep = "\n"
-			}
-			if _, err := w.WriteString(sep + cell); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func comma(i int) string {
-	if i == 0 {
-		return ""
-	}
-	return ","
-}
-
-// isLong reports whether columns are named as those of a table of single votes.
-func isLong(columns []parquet.Column) bool {
-	seen := map[string]bool{}
-	for _, c := range columns {
-		seen[strings.ToLower(c.Name)] = true
-	}
-	return len(columns) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
-}
-
-// ofParquet makes an error about a file one of this package.
-func ofParquet(err error) error {
-	var e *parquet.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return (*Error)(e)
 }

@@ -1,0 +1,174 @@
+package votes
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/internal/arrow"
+	"github.com/pate-go/pate/internal/parquet"
+)
+
+// table is a file of columns with names and types.
+type table struct {
+	in    *input
+	names []string
+	truth []bool // is a column of truth values
+	rows  func(columns []int) (next func() ([]string, error), err error)
+	// read is how pandas reads it, and save how it saves a table, %q being the file.
+	read, save, ext string
+}
+
+func openParquet(r io.ReaderAt, in *input) (*table, error) {
+	file, err := parquet.Open(r, in.size, in.name)
+	if err != nil {
+		return nil, ofTable(err)
+	}
+	t := &table{in: in, read: "pd.read_parquet(%q)", save: "to_parquet(%q, index=False)", ext: ".parquet"}
+	for _, c := range file.Columns() {
+		t.names, t.truth = append(t.names, c.Name), append(t.truth, c.Truth())
+	}
+	t.rows = func(columns []int) (func() ([]string, error), error) {
+		rows, err := file.Rows(columns)
+		if err != nil {
+			return nil, ofTable(err)
+		}
+		return rows.Next, nil
+	}
+	return t, nil
+}
+
+func openArrow(r io.ReaderAt, in *input) (*table, error) {
+	file, err := arrow.Open(r, in.size, in.name)
+	if err != nil {
+		return nil, ofTable(err)
+	}
+	t := &table{in: in, read: "pd.read_feather(%q)", save: "to_feather(%q)", ext: ".feather"}
+	for _, c := range file.Columns() {
+		t.names, t.truth = append(t.names, c.Name), append(t.truth, c.Truth)
+	}
+	t.rows = func(columns []int) (func() ([]string, error), error) {
+		picked := make([]string, len(columns))
+		return func() ([]string, error) {
+			cells, err := file.Next()
+			if err != nil {
+				return nil, err
+			}
+			for i, at := range columns {
+				picked[i] = cells[at]
+			}
+			return picked, nil
+		}, nil
+	}
+	return t, nil
+}
+
+// writeTable writes a table as CSV. What its reader cannot cope with is an error, too.
+func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, how packing, opt Options) (err error) {
+	defer func() {
+		if recover() != nil { // what it was may quote the file
+			err = &Error{File: in.name, What: fmt.Sprintf("is damaged in a way that its reader (%s) does not know", how), Fix: "write the file again"}
+		}
+	}()
+	open := openParquet
+	if how == packedArrow {
+		open = openArrow
+	}
+	t, err := open(r, in)
+	if err != nil {
+		return err
+	}
+	return t.write(w, opt)
+}
+
+// write writes a table as the CSV that is read in its place, under a header.
+func (t *table) write(w *bufio.Writer, opt Options) error {
+	in := t.in
+	if isLong(t.names) {
+		pivot := fmt.Sprintf(t.read, in.name) + ".pivot(index=\"query\", columns=\"teacher\", values=\"vote\")." + fmt.Sprintf(t.save, beside(in.name, t.ext))
+		return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
+			Fix: inPython(pivot + ", with the names of its columns")}
+	}
+	var read []int
+	for i, name := range t.names {
+		if !strings.HasPrefix(name, "__index_level_") { // pandas' row numbers
+			read = append(read, i)
+		}
+	}
+	if len(read) == 0 {
+		return &Error{File: in.name, What: "has no columns of votes", Fix: "check that the right file is given"}
+	}
+	if opt.Probabilities && !opt.Transpose {
+		names := make([]string, len(read))
+		for i, k := range read {
+			names[i] = t.names[k]
+		}
+		if err := opt.checkOrder(in, names); err != nil {
+			return err
+		}
+	}
+	next, err := t.rows(read)
+	if err != nil {
+		return err
+	}
+	for i := range read {
+		fmt.Fprintf(w, "%sv%d", comma(i), i) // a bufio.Writer keeps its first error
+	}
+	words := slices.Contains(opt.ClassNames, "True")
+	for {
+		cells, err := next()
+		if errors.Is(err, io.EOF) {
+			return w.WriteByte('\n')
+		}
+		if err != nil {
+			return ofTable(err)
+		}
+		for i, cell := range cells {
+			switch {
+			case t.truth[read[i]] && !words:
+				cell = strings.NewReplacer("True", "1", "False", "0").Replace(cell)
+			case strings.ContainsAny(cell, ",;\t\"\r\n"):
+				cell = "\ufffd" // no name of a class, nor a vote
+			}
+			sep := comma(i)
+			if i == 0 {
+				sep = "\n"
+			}
+			if _, err := w.WriteString(sep + cell); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func comma(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return ","
+}
+
+// isLong reports whether columns are named as those of a table of single votes.
+func isLong(names []string) bool {
+	seen := map[string]bool{}
+	for _, name := range names {
+		seen[strings.ToLower(name)] = true
+	}
+	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
+}
+
+// ofTable makes an error about a table one of this package.
+func ofTable(err error) error {
+	var p *parquet.Error
+	var a *arrow.Error
+	switch {
+	case errors.As(err, &p):
+		return (*Error)(p)
+	case errors.As(err, &a):
+		return (*Error)(a)
+	}
+	return err
+}
