@@ -86,7 +86,9 @@ func TestLabel(t *testing.T) {
 			right++
 		}
 	}
-	require.GreaterOrEqual(t, right, first.Answered*3/4, "a clear vote is right nine times in ten")
+	// The noise is fresh. Votes like these are right nine times in ten at least, and 120 are
+	// answered: fewer than two thirds are right in less than one of 10^10 runs.
+	require.GreaterOrEqual(t, right, first.Answered*2/3)
 	require.EqualValues(t, 1, summary(t, o.Ledger).Commits)
 	require.True(t, says(o.Ledger))
 

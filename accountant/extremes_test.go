@@ -34,7 +34,7 @@ func TestAccountantsAtExtremes(t *testing.T) {
 							require.NoError(t, err)
 							require.GreaterOrEqual(t, b.Upper, 0.0, "%s %#v x %d at %v", name, e, n, delta) // NaN fails
 						}
-						require.Less(t, time.Since(start), 20*time.Second, "%s %#v x %d", name, e, n)
+						require.Less(t, time.Since(start), time.Minute, "%s %#v x %d", name, e, n)
 					}
 				}
 			}

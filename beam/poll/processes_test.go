@@ -89,8 +89,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	require.Equal(t, want, written(t, processes, to))
 
 	rnd := rand.New(rand.NewPCG(7, 7))
-	killed := 0
-	for range 4 {
+	for killed := 0; killed < 4; {
 		dir := t.TempDir()
 		to := Sharded{filepath.Join(dir, "counts"), 4}
 		cmd, _ := start(t, "engine "+to.Prefix)
@@ -98,6 +97,8 @@ func TestKilledAtAnyTime(t *testing.T) {
 		require.NoError(t, cmd.Process.Kill())
 		if cmd.Wait() != nil {
 			killed++
+		} else {
+			took /= 2 // it had ended by itself: earlier next time
 		}
 		from := 0
 		for shard, name := range to.Files(processes) {
@@ -109,7 +110,6 @@ func TestKilledAtAnyTime(t *testing.T) {
 			from += size
 		}
 	}
-	require.Positive(t, killed)
 	cmd, _ = start(t, "engine "+to.Prefix)
 	require.NoError(t, cmd.Wait())
 	require.Equal(t, want, written(t, processes, to))

@@ -65,7 +65,7 @@ func TestDPSGDReadsMatrices(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	text, _ := typed(t, shell.ExitDone, "dpsgd", "--data", at("x.npy"), "--labels", at("y.npy"), "--units", at("u.npy"), "--delta", "1e-4", "--epsilon", "4", "--format", "json")
+	text, _ := typed(t, shell.ExitDone, "dpsgd", "--data", at("x.npy"), "--labels", at("y.npy"), "--units", at("u.npy"), "--delta", "1e-4", "--epsilon", "4", "--seed", "1", "--format", "json")
 	var r struct {
 		Private int `json:"private"`
 		Rows    []struct {
