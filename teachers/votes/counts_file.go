@@ -25,6 +25,18 @@ const (
 // must not be used.
 func (s *Source) WriteCounts(ctx context.Context, w io.Writer, form CountsForm) error {
 	out := bufio.NewWriterSize(w, bufferBytes)
+	add, err := countsWriter(out, form, s.Queries(), s.classes)
+	if err == nil {
+		err = s.eachCount(ctx, add)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	return err
+}
+
+// countsWriter begins a file of counts, and returns what writes the next query's.
+func countsWriter(out io.Writer, form CountsForm, queries, classes int) (func(query int, counts []int) error, error) {
 	var line []byte
 	var add func(n int, last bool)
 	switch form {
@@ -38,23 +50,19 @@ func (s *Source) WriteCounts(ctx context.Context, w io.Writer, form CountsForm) 
 			}
 		}
 	case CountsNPY:
-		if err := npy.WriteHeader(out, npy.Header{Type: "<i4", Shape: []int{s.Queries(), s.classes}}); err != nil {
-			return fmt.Errorf("votes: writing counts: %w", err)
+		if err := npy.WriteHeader(out, npy.Header{Type: "<i4", Shape: []int{queries, classes}}); err != nil {
+			return nil, fmt.Errorf("votes: writing counts: %w", err)
 		}
 		add = func(n int, _ bool) { line = binary.LittleEndian.AppendUint32(line, uint32(n)) }
 	default:
-		return fmt.Errorf("votes: counts are written as %q or %q, not %q", CountsCSV, CountsNPY, form)
+		return nil, fmt.Errorf("votes: counts are written as %q or %q, not %q", CountsCSV, CountsNPY, form)
 	}
-	err := s.eachCount(ctx, func(_ int, counts []int) error {
+	return func(_ int, counts []int) error {
 		line = line[:0]
 		for class, n := range counts {
 			add(n, class == len(counts)-1)
 		}
 		_, err := out.Write(line)
 		return err
-	})
-	if err == nil {
-		err = out.Flush()
-	}
-	return err
+	}, nil
 }

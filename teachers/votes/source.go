@@ -180,7 +180,7 @@ func newSource(ctx context.Context, files []*input, perTeacher bool, opt Options
 	case opt.Counts && opt.Probabilities:
 		return nil, errors.New("votes: counts are no probabilities")
 	case opt.Counts && perTeacher:
-		return nil, errors.New("votes: counts are one file, not one per teacher")
+		return nil, errors.New("votes: counts are one file, not one per teacher; pate counts --join makes one of several")
 	case opt.Header != HeaderAuto && opt.Header != HeaderYes && opt.Header != HeaderNo:
 		return nil, fmt.Errorf("votes: header %q is none of %q, %q, %q", opt.Header, HeaderAuto, HeaderYes, HeaderNo)
 	}

@@ -20,7 +20,8 @@ import (
 // flags are those of pate counts, as they were typed.
 type flags struct {
 	shell.VotesFlags
-	out string
+	out  string
+	join string
 }
 
 // result is what the command prints: shapes, which are public.
@@ -46,6 +47,10 @@ CSV, NPY, Parquet or Arrow, plain or compressed by gzip or Zstandard. The counts
 each query in order and a column for each class, are what pate label --counts reads
 and what the SQL of pate sql exports, byte for byte.
 
+Several files of counts (--counts) need --join: append puts parts of the queries one
+after the other, in the order of their names; add adds what other teachers say on
+the same queries, as silos count them, which must be disjoint as teachers are.
+
 Memory does not grow with the number of queries. The votes are checked as pate check
 does, because counts no longer show who voted: a vote for no class, a file named
 twice, and teachers who vote alike everywhere are refused, and nothing is written.
@@ -63,8 +68,9 @@ is something else is not overwritten.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args) },
 	}
 	f.AddShape(cmd)
+	cmd.Flags().StringVar(&f.join, "join", "", "several files of counts: append (other queries) or add (other teachers)")
 	cmd.Flags().StringVar(&f.out, "out", "", "file of the counts, .csv or .npy (required)")
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Files("csv", "npy")})
+	shell.Complete(cmd, map[string]shell.Values{"join": shell.Words("append", "add"), "out": shell.Files("csv", "npy")})
 	shell.Without(cmd, "seed", "delta")
 	return cmd
 }
@@ -98,6 +104,9 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	}
 	defer f.Close()
 	ctx := cmd.Context()
+	if f.join != "" {
+		return f.runJoin(ctx, g, args, out, form)
+	}
 	source, err := f.Open(ctx, args)
 	if err != nil {
 		return err
@@ -110,12 +119,42 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 		return shell.FaultError(err, "votes")
 	}
 	r := result{Schema: schema, Queries: source.Queries(), Teachers: source.Teachers(), Classes: source.Classes(), Counts: f.out}
+	return f.said(g, r, source.ClassNames())
+}
+
+// said prints what was written, and what it leads to.
+func (f *flags) said(g *shell.Globals, r result, names []string) error {
 	if err := r.write(g); err != nil {
 		return err
 	}
 	g.Logf("keep the counts to yourself: they are as secret as the votes")
-	g.Logf("labels of them: %s", f.labelCommand(source))
+	g.Logf("labels of them: %s", f.labelCommand(r, names))
 	return nil
+}
+
+// runJoin makes one file of counts of several.
+func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, out shell.Target, form votes.CountsForm) error {
+	opt, err := f.Options()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !opt.Counts:
+		return shell.UsageError("votes", errors.New("--join is for files of counts: say --counts, or leave it out and name the votes of all teachers"))
+	case f.join != string(votes.Append) && f.join != string(votes.Add):
+		return shell.UsageError("votes", fmt.Errorf("--join %q: must be append or add", f.join))
+	case opt.Teachers == 0:
+		return shell.UsageError("votes", errors.New("--teachers is needed: how many there are, in all files together"))
+	}
+	files, err := votes.OpenCounts(ctx, args, opt, votes.Together(f.join))
+	if err != nil {
+		return shell.FaultError(err, "votes")
+	}
+	durable.Sweep(f.out, "")
+	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, form) }); err != nil {
+		return shell.FaultError(err, "votes")
+	}
+	return f.said(g, result{Schema: schema, Queries: files.Queries(), Teachers: opt.Teachers, Classes: files.Classes(), Counts: f.out}, opt.ClassNames)
 }
 
 // check refuses votes whose counts would protect nobody. Counts do not show who voted, so
@@ -154,16 +193,16 @@ func refuse(what error, fix string) error {
 }
 
 // labelCommand returns the command that releases labels of the counts.
-func (f *flags) labelCommand(source *votes.Source) string {
-	classes := fmt.Sprintf("--classes %d", source.Classes())
-	if names := source.ClassNames(); names != nil {
+func (f *flags) labelCommand(r result, names []string) string {
+	classes := fmt.Sprintf("--classes %d", r.Classes)
+	if names != nil {
 		var list strings.Builder
 		w := csv.NewWriter(&list)
 		_ = w.Write(names) // a strings.Builder takes everything
 		w.Flush()
 		classes = "--class-names " + shell.ShellWord(strings.TrimSpace(list.String()))
 	}
-	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out), source.Teachers(), classes)
+	return fmt.Sprintf("pate label %s --counts --teachers %d %s --epsilon 2 --ledger run.jsonl --out labels.csv", shell.ShellWord(f.out), r.Teachers, classes)
 }
 
 func (r result) write(g *shell.Globals) error {

@@ -1,0 +1,166 @@
+package votes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// Together says what several files of counts are.
+type Together string
+
+const (
+	// Append: counts of other queries by the same teachers, one file after the other.
+	Append Together = "append"
+	// Add: counts of the same queries by other teachers, such as those of silos.
+	Add Together = "add"
+)
+
+// maxAdded bounds the files that are added at a time, of which each has some room in memory.
+const maxAdded = 64
+
+// CountsFiles is files of counts that are one. Make it with [OpenCounts].
+type CountsFiles struct {
+	sources []*Source
+	how     Together
+}
+
+// OpenCounts opens files of counts, or those that patterns match, in the order of their
+// names, sorted bytewise; opt is that of each file, and its Teachers their number in all.
+// Each file is read once. Of files that are added no two may be equal: one silo twice would
+// have two votes.
+func OpenCounts(ctx context.Context, paths []string, opt Options, how Together) (*CountsFiles, error) {
+	switch {
+	case how != Append && how != Add:
+		return nil, fmt.Errorf("votes: counts are put together by %q or %q, not %q", Append, Add, how)
+	case !opt.Counts || opt.Teachers == 0 || opt.From != 0 || opt.To != 0:
+		return nil, errors.New("votes: several files of counts need Counts, Teachers and all queries")
+	}
+	files, _, err := findInputs(paths, nil)
+	if err != nil {
+		return nil, err
+	}
+	if how == Add && len(files) > maxAdded {
+		return nil, &Error{What: fmt.Sprintf("%d files are added", len(files)), Why: fmt.Sprintf("each takes room, and %d are added at a time", maxAdded), Fix: "add some of them first, then the sums"}
+	}
+	c := &CountsFiles{how: how}
+	seen := map[[32]byte]string{}
+	for _, in := range files {
+		s, err := open(ctx, []*input{in}, false, opt)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.sources) > 0 {
+			first := c.sources[0]
+			if s.classes != first.classes {
+				return nil, &Error{File: in.name, What: fmt.Sprintf("has counts of %d classes, %s of %d", s.classes, files[0].name, first.classes), Why: "all files have a column for each class", Fix: "narrow the pattern"}
+			}
+			if how == Add && s.Total() != first.Total() {
+				return nil, &Error{File: in.name, What: fmt.Sprintf("has %d queries, %s has %d", s.Total(), files[0].name, first.Total()), Why: "what is added are counts of the same queries by other teachers", Fix: "say that the files are appended, if they are parts of the queries"}
+			}
+		}
+		if twin, there := seen[s.hash]; there && how == Add {
+			return nil, &Error{File: in.name, What: "holds the counts that " + twin + " holds", Why: "a silo that is added twice has two votes", Fix: "leave one of them out", Check: true}
+		}
+		seen[s.hash] = in.name
+		c.sources = append(c.sources, s)
+	}
+	return c, nil
+}
+
+// Queries returns how many queries the files have together.
+func (c *CountsFiles) Queries() int {
+	if c.how == Add {
+		return c.sources[0].Total()
+	}
+	n := 0
+	for _, s := range c.sources {
+		n += s.Total()
+	}
+	return n
+}
+
+// Classes returns the number of classes.
+func (c *CountsFiles) Classes() int { return c.sources[0].classes }
+
+// Write writes the counts as [Source.WriteCounts] does.
+func (c *CountsFiles) Write(ctx context.Context, w io.Writer, form CountsForm) error {
+	out := bufio.NewWriterSize(w, bufferBytes)
+	add, err := countsWriter(out, form, c.Queries(), c.Classes())
+	if err != nil {
+		return err
+	}
+	if c.how == Add {
+		err = c.eachSum(ctx, add)
+	} else {
+		for _, s := range c.sources {
+			if err == nil {
+				err = s.eachCount(ctx, add)
+			}
+		}
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	return err
+}
+
+// eachSum visits the sums of the files. The next visit overwrites them.
+func (c *CountsFiles) eachSum(ctx context.Context, visit func(query int, counts []int) error) error {
+	type row struct {
+		counts []int
+		err    error
+	}
+	next := make([]func() (row, bool), len(c.sources))
+	for i, s := range c.sources {
+		var stop func()
+		next[i], stop = iter.Pull(func(yield func(row) bool) {
+			err := s.eachCount(ctx, func(_ int, counts []int) error {
+				if !yield(row{counts: counts}) {
+					return errStopped
+				}
+				return nil
+			})
+			if err != nil && !errors.Is(err, errStopped) {
+				yield(row{err: err})
+			}
+		})
+		defer stop()
+	}
+	sums := make([]int32, c.Classes())
+	counts := make([]int, len(sums))
+	for query := range c.Queries() {
+		clear(sums)
+		for i := range next {
+			r, _ := next[i]()
+			if r.err != nil {
+				return r.err
+			}
+			for class, n := range r.counts {
+				sums[class] += int32(n) // 64 files of 2^20 at most
+			}
+		}
+		if err := c.sources[0].checkSum(query, sums); err != nil {
+			var told *Error
+			if errors.As(err, &told) {
+				told.File = "the files together"
+			}
+			return err
+		}
+		for class, n := range sums {
+			counts[class] = int(n)
+		}
+		if err := visit(query, counts); err != nil {
+			return err
+		}
+	}
+	for i := range next { // to the end, where a file that changed is told
+		if r, more := next[i](); more && r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
