@@ -181,8 +181,7 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	if r.noise == nil {
 		return tally, nil
 	}
-	clear(r.total)
-	spans(r.workers, r.parameters, func(_, _, low, high int) { r.sum.addInts(r.total[low:high], low) })
+	spans(r.workers, r.parameters, func(_, _, low, high int) { r.sum.readInts(r.total[low:high], low) })
 	if r.setting.countMultiplier > 0 {
 		r.total[r.parameters] = r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
 	}

@@ -60,7 +60,7 @@ func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blo
 	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
 	require.NoError(t, err)
 	total := make([]int64, len(model.Parameters()))
-	s.addInts(total, 0)
+	s.readInts(total, 0)
 	return total
 }
 

@@ -116,11 +116,10 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 		if s.floats == nil {
 			if ctx.Err() == nil {
 				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func(rows int) {
-					if most := float64(rows) * clip.Norm() * (1 + 0x1p-19); !s.blind && !(kernel.SquaredNorm(w.sum) <= most*most) {
+					square := kernel.FoldInt64(w.ints, w.sum, perUnit)
+					if most := float64(rows) * clip.Norm() * (1 + 0x1p-19); !s.blind && !(square <= most*most) {
 						s.broken.Store(true)
-						clear(w.sum)
 					}
-					kernel.FoldInt64(w.ints, w.sum, perUnit)
 				})
 			}
 			return
@@ -156,14 +155,25 @@ func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(row
 	return tally
 }
 
-// addInts adds the sums of the goroutines, from parameter low on, to dst.
-func (s *summer) addInts(dst []int64, low int) {
+// readInts sets dst to the sum of the goroutines from parameter low on.
+func (s *summer) readInts(dst []int64, low int) {
+	first := true
 	for _, w := range s.workers {
-		if w.busy {
-			for j, v := range w.ints[low : low+len(dst)] {
-				dst[j] += v
-			}
+		if !w.busy {
+			continue
 		}
+		part := w.ints[low : low+len(dst)]
+		if first {
+			copy(dst, part)
+			first = false
+			continue
+		}
+		for j, v := range part {
+			dst[j] += v
+		}
+	}
+	if first {
+		clear(dst)
 	}
 }
 

@@ -119,7 +119,7 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 		})
 	}
 	if first == nil {
-		return apply(o.cfg.WeightDecay, 0, parameters, gradient, func(_ int, g float64) float64 { return o.rate * g })
+		return descend(o.cfg.WeightDecay, o.rate, parameters, gradient)
 	}
 	return apply(o.cfg.WeightDecay, 0, parameters, gradient, func(j int, g float64) float64 {
 		first[j] = o.cfg.Momentum*first[j] + g
@@ -128,6 +128,18 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 		}
 		return o.rate * first[j]
 	})
+}
+
+// descend is apply for the plain rule, rate times gradient, without a call for every parameter.
+func descend[T kernel.Float](decay, rate float64, parameters []T, gradient []float64) (finite bool) {
+	finite = true
+	for j, g := range gradient {
+		p := float64(parameters[j])
+		next := T(p - rate*(g+decay*p))
+		parameters[j] = next
+		finite = finite && next-next == 0
+	}
+	return finite
 }
 
 // apply shrinks the parameters, adds decay times each parameter to its gradient, and

@@ -14,7 +14,7 @@ func wide32(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, r
 func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int, mask *int32)
 
 //go:noescape
-func foldInt64(dst *int64, src *float32, n int, perUnit float64)
+func foldInt64(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
 
 //go:noescape
 func squaredNorm32(lanes *float64, x *float32, n int)

@@ -4083,28 +4083,60 @@ n6_done:
 	VZEROUPPER
 	RET
 
-// func foldInt64(dst *int64, src *float32, n int, perUnit float64)
-// Requires: AVX, AVX2
-TEXT ·foldInt64(SB), NOSPLIT, $0-32
+// func foldInt64(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·foldInt64(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         n+16(FP), DX
-	VBROADCASTSD perUnit+24(FP), Y0
-	VBROADCASTSD magic<>+0(SB), Y1
-	VXORPS       X2, X2, X2
+	MOVQ         lanes+32(FP), BX
+	VBROADCASTSD perUnit+24(FP), Y13
+	VBROADCASTSD magic<>+0(SB), Y14
+	VXORPS       Y15, Y15, Y15
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
 
 loop:
-	VCVTPS2PD (CX), Y3
-	VMULPD    Y0, Y3, Y3
-	VADDPD    Y1, Y3, Y3
-	VPSUBQ    Y1, Y3, Y3
-	VPADDQ    (AX), Y3, Y3
-	VMOVDQU   Y3, (AX)
-	VMOVUPS   X2, (CX)
-	ADDQ      $0x20, AX
-	ADDQ      $0x10, CX
-	SUBQ      $0x04, DX
-	JNE       loop
+	VCVTPS2PD   (CX), Y4
+	VFMADD231PD Y4, Y4, Y0
+	VMULPD      Y13, Y4, Y4
+	VADDPD      Y14, Y4, Y4
+	VPSUBQ      Y14, Y4, Y4
+	VPADDQ      (AX), Y4, Y4
+	VMOVDQU     Y4, (AX)
+	VCVTPS2PD   16(CX), Y5
+	VFMADD231PD Y5, Y5, Y1
+	VMULPD      Y13, Y5, Y5
+	VADDPD      Y14, Y5, Y5
+	VPSUBQ      Y14, Y5, Y5
+	VPADDQ      32(AX), Y5, Y5
+	VMOVDQU     Y5, 32(AX)
+	VCVTPS2PD   32(CX), Y6
+	VFMADD231PD Y6, Y6, Y2
+	VMULPD      Y13, Y6, Y6
+	VADDPD      Y14, Y6, Y6
+	VPSUBQ      Y14, Y6, Y6
+	VPADDQ      64(AX), Y6, Y6
+	VMOVDQU     Y6, 64(AX)
+	VCVTPS2PD   48(CX), Y7
+	VFMADD231PD Y7, Y7, Y3
+	VMULPD      Y13, Y7, Y7
+	VADDPD      Y14, Y7, Y7
+	VPSUBQ      Y14, Y7, Y7
+	VPADDQ      96(AX), Y7, Y7
+	VMOVDQU     Y7, 96(AX)
+	VMOVUPS     Y15, (CX)
+	VMOVUPS     Y15, 32(CX)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x40, CX
+	SUBQ        $0x10, DX
+	JNE         loop
+	VMOVUPD     Y0, (BX)
+	VMOVUPD     Y1, 32(BX)
+	VMOVUPD     Y2, 64(BX)
+	VMOVUPD     Y3, 96(BX)
 	VZEROUPPER
 	RET
 

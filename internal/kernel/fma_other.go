@@ -27,7 +27,9 @@ func fmaSquares[T Float](_ *[normLanes]float64, _ []T) int { panic("kernel: unre
 
 func fmaModuli(_, _, _ []float32) int { panic("kernel: unreachable") }
 
-func fmaFold(_ []int64, _ []float32, _ float64) int { panic("kernel: unreachable") }
+func fmaFold(_ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
+	panic("kernel: unreachable")
+}
 
 func fmaTranspose[T Float](_, _ []T, _, _ int) int { panic("kernel: unreachable") }
 

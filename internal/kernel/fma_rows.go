@@ -37,10 +37,10 @@ func fmaModuli(dst, re, im []float32) int {
 	return done
 }
 
-func fmaFold(dst []int64, src []float32, perUnit float64) int {
-	done := len(src) &^ 3
+func fmaFold(lanes *[normLanes]float64, dst []int64, src []float32, perUnit float64) int {
+	done := len(src) &^ (normLanes - 1)
 	if done > 0 {
-		foldInt64(&dst[0], &src[0], done, perUnit)
+		foldInt64(&dst[0], &src[0], done, perUnit, &lanes[0])
 	}
 	return done
 }

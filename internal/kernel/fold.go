@@ -2,18 +2,23 @@ package kernel
 
 import "math"
 
-// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst,
-// and clears src. The magnitude of a product must be below 2^51. The factor perUnit must
-// have at most 24 significant bits. Then its products with float32 values are exact doubles
-// and are rounded once. Other factors would be rounded twice.
-func FoldInt64(dst []int64, src []float32, perUnit float64) { foldInts(hasFMA, dst, src, perUnit) }
+// FoldInt64 adds src times perUnit, rounded to the nearest integer, ties to even, to dst, and
+// clears src. It returns the squared norm that src had, as [SquaredNorm] computes it. The
+// magnitude of a product must be below 2^51: what is added otherwise has no meaning, and the
+// norm shows it. The factor perUnit must have at most 24 significant bits. Then its products
+// with float32 values are exact doubles and are rounded once. Other factors would be rounded
+// twice.
+func FoldInt64(dst []int64, src []float32, perUnit float64) (square float64) {
+	return foldInts(hasFMA, dst, src, perUnit)
+}
 
-func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {
+func foldInts(fma bool, dst []int64, src []float32, perUnit float64) float64 {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
+	var s [normLanes]float64
 	if fma {
-		done := fmaFold(dst, src, perUnit)
+		done := fmaFold(&s, dst, src, perUnit)
 		dst, src = dst[done:], src[done:]
 	}
 	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low
@@ -21,7 +26,9 @@ func foldInts(fma bool, dst []int64, src []float32, perUnit float64) {
 	const magic = 0x1.8p52
 	offset := int64(math.Float64bits(magic))
 	for j, v := range src {
+		s[j%normLanes] += float64(float64(v) * float64(v))
 		dst[j] += int64(math.Float64bits(float64(float64(v)*perUnit)+magic)) - offset
 		src[j] = 0
 	}
+	return sumOf(&s)
 }

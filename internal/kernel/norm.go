@@ -33,6 +33,11 @@ func squaredNorm[T Float](fma bool, x []T) float64 {
 	for l, v := range x {
 		s[l] += float64(float64(v) * float64(v))
 	}
+	return sumOf(&s)
+}
+
+// sumOf adds the lanes in pairs.
+func sumOf(s *[normLanes]float64) float64 {
 	for half := normLanes / 2; half > 0; half /= 2 {
 		for l := range half {
 			s[l] += s[l+half]

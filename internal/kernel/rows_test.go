@@ -77,7 +77,8 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 			dst[i] = rnd.Int64() - 1<<62
 			want[i] = dst[i] + int64(math.RoundToEven(float64(src[i])*perUnit))
 		}
-		FoldInt64(dst, src, perUnit)
+		square := SquaredNorm(src)
+		require.Equal(t, square, FoldInt64(dst, src, perUnit))
 		require.Equal(t, want, dst)
 		require.Equal(t, make([]float32, n), src)
 	}
@@ -94,7 +95,7 @@ func TestPathsAgree(t *testing.T) {
 		m, n := rapid.IntRange(0, 70).Draw(t, "m"), rapid.IntRange(0, 150).Draw(t, "n")
 		type results struct {
 			rows, scaled []float32
-			norm         float64
+			norm, folded float64
 			ints         []int64
 			cleared      []float32
 		}
@@ -109,7 +110,7 @@ func TestPathsAgree(t *testing.T) {
 			r = results{rows: rows.data, scaled: scaled.data, norm: squaredNorm(fma, x.data)}
 			ints, src := make([]int64, n+9), newMatrix[float32](rnd, 1, n)
 			from := rnd.IntN(9)
-			foldInts(fma, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
+			r.folded = foldInts(fma, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
 			require.True(t, src.intact())
 			r.ints, r.cleared = ints, src.data
 			return r

@@ -14,28 +14,40 @@ func function(name, signature string) {
 	Pragma("noescape")
 }
 
-// foldInt64 writes FoldInt64 for n a positive multiple of 4.
+// foldInt64 writes FoldInt64 for n a positive multiple of 16, and its sums of squares of 16
+// lanes, in the order of squaredNorm.
 func foldInt64() {
-	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64)")
+	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
 	magic := ConstData("magic", operand.U64(math.Float64bits(0x1.8p52)))
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
-	perUnit, shift, zero := YMM(), YMM(), XMM()
+	lanes := Load(Param("lanes"), GP64())
+	perUnit, shift, zero := y(13), y(14), y(15)
 	VBROADCASTSD(argument("perUnit"), perUnit)
 	VBROADCASTSD(magic, shift)
 	VXORPS(zero, zero, zero)
+	for i := range 4 {
+		VXORPS(y(i), y(i), y(i))
+	}
 	Label("loop")
-	v := YMM()
-	VCVTPS2PD(operand.Mem{Base: src}, v)
-	VMULPD(perUnit, v, v)
-	VADDPD(shift, v, v)
-	VPSUBQ(shift, v, v)
-	VPADDQ(operand.Mem{Base: dst}, v, v)
-	VMOVDQU(v, operand.Mem{Base: dst})
+	for i := range 4 {
+		v := y(4 + i)
+		VCVTPS2PD(operand.Mem{Base: src, Disp: 16 * i}, v)
+		VFMADD231PD(v, v, y(i))
+		VMULPD(perUnit, v, v)
+		VADDPD(shift, v, v)
+		VPSUBQ(shift, v, v)
+		VPADDQ(operand.Mem{Base: dst, Disp: 32 * i}, v, v)
+		VMOVDQU(v, operand.Mem{Base: dst, Disp: 32 * i})
+	}
 	VMOVUPS(zero, operand.Mem{Base: src})
-	ADDQ(operand.U8(32), dst)
-	ADDQ(operand.U8(16), src)
-	SUBQ(operand.U8(4), n)
+	VMOVUPS(zero, operand.Mem{Base: src, Disp: 32})
+	ADDQ(operand.U32(128), dst)
+	ADDQ(operand.U8(64), src)
+	SUBQ(operand.U8(16), n)
 	JNE(operand.LabelRef("loop"))
+	for i := range 4 {
+		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
+	}
 	VZEROUPPER()
 	RET()
 }
