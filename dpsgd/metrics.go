@@ -11,6 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/scores"
 )
 
 // Metrics describes the progress of a run. All fields but Private may be shown to anybody.
@@ -162,12 +163,6 @@ func (o *observer) score(ctx context.Context) (Score, error) {
 	if err := o.model.(Predictor).Predict(ctx, o.predicted, data.X); err != nil {
 		return s, ctx.Err() // a row whose logits overflow; the run is paid for and goes on
 	}
-	right := 0
-	for i, y := range data.Y {
-		if o.predicted[i] == y {
-			right++
-		}
-	}
-	s.Accuracy = float64(right) / float64(len(data.Y))
+	s.Accuracy = scores.Accuracy(o.predicted, data.Y)
 	return s, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/scores"
 )
 
 // Compare runs every method of the configuration, Seeds times, and returns one
@@ -35,7 +35,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	r := &Result{
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
-		ClassNames: c.Task.Classes, ClassRows: classRows(c.Task.Test.Y, len(c.Task.Classes)),
+		ClassNames: c.Task.Classes, ClassRows: scores.ClassRows(c.Task.Test.Y, len(c.Task.Classes)),
 		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilons[0], Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
@@ -74,7 +74,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	var all accountant.Composed
 	for _, row := range inOrder(rows, c.Epsilons) {
-		row.StandardError = number.StandardError(row.Accuracy, c.Task.Test.Len())
+		row.StandardError = scores.StandardError(row.Accuracy, c.Task.Test.Len())
 		if row.Account != nil {
 			all.Events = append(all.Events, accountant.Repeated{Event: accountant.Composed{Events: row.Account.Events}, Count: int64(c.Seeds)})
 		}
@@ -188,7 +188,10 @@ func mean(runs []Row) Row {
 	row := runs[0]
 	n := float64(len(runs))
 	var accuracy, seconds, answered, asked, labels float64
+	var accuracies []float64
+	var recalls [][]float64
 	for _, r := range runs {
+		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
 		accuracy += r.Accuracy / n
 		seconds += r.Seconds / n
 		answered += float64(r.Answered) / n
@@ -196,16 +199,11 @@ func mean(runs []Row) Row {
 		labels += r.LabelAccuracy / n
 	}
 	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, math.Ceil(seconds), labels
-	row.Recall = meanRecall(runs)
+	row.Recall = scores.MeanRecall(recalls)
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {
-		sum := 0.0
-		for _, r := range runs {
-			row.Runs = append(row.Runs, r.Accuracy)
-			sum += (r.Accuracy - accuracy) * (r.Accuracy - accuracy)
-		}
-		sd := math.Sqrt(sum / (n - 1))
-		row.SD = &sd
+		sd := scores.Deviation(accuracies, accuracy)
+		row.Runs, row.SD = accuracies, &sd
 	}
 	return row
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
 )
@@ -68,17 +69,6 @@ func (c Config) points(ctx context.Context) ([]point, error) {
 	return points, nil
 }
 
-// accuracy returns the share of predictions that equal the labels.
-func accuracy(predicted, labels []int) float64 {
-	right := 0
-	for i, y := range labels {
-		if predicted[i] == y {
-			right++
-		}
-	}
-	return float64(right) / float64(len(labels))
-}
-
 // scoreModel predicts the classes of the test rows and fills in what that says of a method.
 func (c Config) scoreModel(row *Row, predict func(dst []int, x teachers.Matrix) error, test teachers.Matrix) error {
 	predicted := make([]int, test.Rows)
@@ -91,6 +81,6 @@ func (c Config) scoreModel(row *Row, predict func(dst []int, x teachers.Matrix) 
 
 // scored fills in what predictions of the test rows say of a method.
 func (c Config) scored(row *Row, predicted []int) {
-	row.Accuracy = accuracy(predicted, c.Task.Test.Y)
-	row.Recall = recall(predicted, c.Task.Test.Y, len(c.Task.Classes))
+	row.Accuracy = scores.Accuracy(predicted, c.Task.Test.Y)
+	row.Recall = scores.Recall(predicted, c.Task.Test.Y, len(c.Task.Classes))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/trees"
 )
@@ -93,6 +94,6 @@ func (c Config) features(ctx context.Context, set dataset.Set, e features.Extrac
 
 // majority returns the most frequent class, of equals the first.
 func majority(labels []int, classes int) int {
-	rows := classRows(labels, classes)
+	rows := scores.ClassRows(labels, classes)
 	return slices.Index(rows, slices.Max(rows))
 }

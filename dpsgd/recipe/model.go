@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/scores"
 )
 
 // Models that are named without their widths.
@@ -105,16 +106,5 @@ func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, cla
 	if err := m.Predict(ctx, predicted, x); err != nil {
 		return 0, nil, fmt.Errorf("recipe: %w", err)
 	}
-	right, recall, rows := 0, make([]float64, classes), make([]int, classes)
-	for i, y := range labels {
-		rows[y]++
-		if predicted[i] == y {
-			right++
-			recall[y]++
-		}
-	}
-	for y, n := range rows {
-		recall[y] /= float64(max(1, n))
-	}
-	return float64(right) / float64(len(labels)), recall, nil
+	return scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes), nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/scores"
 )
 
 // ErrOtherRun is returned when a folder holds a training with other data or another recipe.
@@ -135,7 +135,7 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 	rows := make([]Row, len(r.Plans))
 	for i := range rows {
 		rows[i] = mean(runs[i])
-		rows[i].StandardError = number.StandardError(rows[i].Accuracy, r.Task.Test.Len())
+		rows[i].StandardError = scores.StandardError(rows[i].Accuracy, r.Task.Test.Len())
 	}
 	return rows, nil
 }
@@ -143,26 +143,18 @@ func (r *runner) plans(ctx context.Context, result *Result) ([]Row, error) {
 // mean averages runs of one plan; what does not vary is taken from the first.
 func mean(runs []Row) Row {
 	row, n := runs[0], float64(len(runs))
-	row.Accuracy, row.Seconds, row.Recall = 0, 0, make([]float64, len(runs[0].Recall))
+	row.Accuracy, row.Seconds = 0, 0
+	var accuracies []float64
+	var recalls [][]float64 // of which a run of an earlier version does not say
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
 		row.Seconds += r.Seconds / n
-		if len(r.Recall) != len(row.Recall) { // a run of an earlier version does not say
-			row.Recall = nil
-		}
-		for y := range row.Recall {
-			row.Recall[y] += r.Recall[y] / n
-		}
+		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
 	}
-	row.Seconds = math.Ceil(row.Seconds)
+	row.Seconds, row.Recall = math.Ceil(row.Seconds), scores.MeanRecall(recalls)
 	if len(runs) > 1 {
-		sum := 0.0
-		for _, r := range runs {
-			row.Runs = append(row.Runs, r.Accuracy)
-			sum += (r.Accuracy - row.Accuracy) * (r.Accuracy - row.Accuracy)
-		}
-		sd := math.Sqrt(sum / (n - 1))
-		row.SD = &sd
+		sd := scores.Deviation(accuracies, row.Accuracy)
+		row.Runs, row.SD = accuracies, &sd
 	}
 	return row
 }

@@ -2,7 +2,7 @@ package tuned
 
 import (
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/tune"
 )
 
@@ -111,7 +111,7 @@ func (j *job) chosen(best tune.Best, accuracy float64) *Chosen {
 	}
 	return &Chosen{
 		Setting: s, Index: best.Setting + 1, Score: best.Score, Accuracy: accuracy,
-		StandardError: number.StandardError(accuracy, j.Task.Test.Len()),
+		StandardError: scores.StandardError(accuracy, j.Task.Test.Len()),
 		Steps:         t.Train.TotalSteps(), Probability: t.Train.SamplingProbability,
 	}
 }

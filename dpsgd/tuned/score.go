@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/tune"
 )
 
@@ -78,11 +79,7 @@ func (j *job) score(ctx context.Context, m *recipe.Model, row recipe.Row, key rn
 		if err != nil {
 			return 0, err
 		}
-		for i, y := range j.choose.Y {
-			if classes[i] == y {
-				right++
-			}
-		}
+		right = int64(scores.Right(classes, j.choose.Y))
 	}
 	return float64(right + noise.Sample(key.Derive("tuned score").Stream())), nil
 }

@@ -14,15 +14,6 @@ import (
 	"strings"
 )
 
-// StandardError returns the standard error of a share that was found on n rows. Two rows of
-// each outcome are added (Agresti and Coull 1998), so that a share of 0 or 1 of few rows
-// has an error too. It does not cover how rows of one unit resemble each other.
-func StandardError(share float64, n int) float64 {
-	rows := float64(n) + 4
-	p := (share*float64(n) + 2) / rows
-	return math.Sqrt(p * (1 - p) / rows)
-}
-
 // Exact returns the shortest text that reads back as x.
 func Exact(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 

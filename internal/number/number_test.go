@@ -77,9 +77,3 @@ func TestTexts(t *testing.T) {
 	}
 	require.Equal(t, 1.00001, Up(1.000001, 6))
 }
-
-func TestStandardError(t *testing.T) {
-	require.InDelta(t, 0.005, StandardError(0.5, 9996), 1e-12)
-	require.InDelta(t, math.Sqrt(16./18*(2./18)/18), StandardError(1, 14), 1e-12, "14 of 14 right is no certainty")
-	require.InDelta(t, StandardError(0, 10), StandardError(1, 10), 1e-15)
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -110,16 +111,8 @@ func (k kit) predict(t *testing.T, model teachers.Classifier, x teachers.Matrix)
 
 func (k kit) learns(t *testing.T, l teachers.Learner) {
 	answers := k.predict(t, k.fit(t, l, clone(k.share)), k.queries.X)
-	right := 0
-	commonest := 0
-	for i, class := range answers {
-		if class == k.queries.Y[i] {
-			right++
-		}
-		if k.queries.Y[i] == 0 {
-			commonest++
-		}
-	}
+	right := scores.Right(answers, k.queries.Y)
+	commonest := scores.ClassRows(k.queries.Y, k.Classes)[0]
 	accuracy := float64(right) / float64(len(answers))
 	assert.Greater(t, right, commonest, "no better than always answering the commonest class")
 	assert.GreaterOrEqual(t, accuracy, k.Accuracy)
