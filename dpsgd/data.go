@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/sealed"
 )
 
@@ -84,7 +85,7 @@ func wellFormed(name string, x blas32.General) error {
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
 	sums := make([][sha256.Size]byte, (d.X.Rows+piece-1)/piece)
-	parallel(workers, len(sums), func(_, i int) {
+	parallel.Each(workers, len(sums), func(_, i int) {
 		h := sha256.New()
 		buffer := make([]byte, 0, 4*d.X.Cols+8)
 		for r := i * piece; r < min((i+1)*piece, d.X.Rows); r++ {

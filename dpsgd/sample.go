@@ -3,6 +3,7 @@ package dpsgd
 import (
 	"slices"
 
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -63,7 +64,7 @@ func newBatcher(s Sampling, probability float64, start, records, blocks int) *ba
 
 // draw makes the batch of a step from the run's key.
 func (b *batcher) draw(workers int, key Key, step int) {
-	parallel(workers, len(b.picked), func(_, part int) {
+	parallel.Each(workers, len(b.picked), func(_, part int) {
 		low := part * drawLength
 		b.picked[part] = b.sampler.draw(b.picked[part][:0], part, low, min(low+drawLength, b.records), key, step)
 	})

@@ -4,35 +4,11 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/parallel"
 )
-
-// parallel calls f(worker, i) for all i below n from the given number of goroutines.
-func parallel(workers, n int, f func(worker, i int)) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	workers = min(workers, n)
-	if workers <= 1 {
-		for i := range n {
-			f(0, i)
-		}
-		return
-	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				f(w, int(i))
-			}
-		})
-	}
-	group.Wait()
-}
 
 // spanLength is how many parameters a goroutine takes at a time.
 const spanLength = 4096
@@ -42,7 +18,7 @@ func spansOf(n int) int { return (n + spanLength - 1) / spanLength }
 
 // spans calls f for consecutive ranges of n parameters.
 func spans(workers, n int, f func(worker, i, low, high int)) {
-	parallel(workers, spansOf(n), func(worker, i int) {
+	parallel.Each(workers, spansOf(n), func(worker, i int) {
 		f(worker, i, i*spanLength, min((i+1)*spanLength, n))
 	})
 }
@@ -106,7 +82,7 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	if s.floats != nil {
 		jobs = len(s.floats)
 	}
-	parallel(len(s.workers), jobs, func(worker, i int) {
+	parallel.Each(len(s.workers), jobs, func(worker, i int) {
 		w := s.workers[worker]
 		if !w.busy {
 			w.Start()

@@ -11,13 +11,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/sealed"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -236,18 +235,15 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	if info.Size() != fileSize(x) {
 		return fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
 	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	errs := make([]error, max(workers, 1))
-	for w := range errs {
-		group.Go(func() {
-			buffer := make([]byte, pieceRows*x.Cols*4+sha256.Size)
-			for piece := int(next.Add(1)) - 1; piece < pieces && errs[w] == nil && ctx.Err() == nil; piece = int(next.Add(1)) - 1 {
-				errs[w] = f.readPiece(file, x, piece, buffer)
-			}
-		})
-	}
-	group.Wait()
+	errs, buffers := make([]error, max(workers, 1)), make([][]byte, max(workers, 1))
+	parallel.Each(len(errs), pieces, func(w, piece int) {
+		if buffers[w] == nil {
+			buffers[w] = make([]byte, pieceRows*x.Cols*4+sha256.Size)
+		}
+		if errs[w] == nil && ctx.Err() == nil {
+			errs[w] = f.readPiece(file, x, piece, buffers[w])
+		}
+	})
 	return errors.Join(append(errs, ctx.Err())...)
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // SubsampleAggregate asks one question of any function on any data (Nissim, Raskhodnikova,
@@ -76,20 +74,16 @@ func evaluate[D, T any](ctx context.Context, data []D, split Split, f func(conte
 		return nil, nil, fmt.Errorf("stability: a split of %d records is not one of %d", split.records, len(data))
 	}
 	answers, ok = make([]T, len(split.models)), make([]bool, len(split.models))
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(answers)) {
-		group.Go(func() {
-			for j := next.Add(1) - 1; j < int64(len(answers)) && ctx.Err() == nil; j = next.Add(1) - 1 {
-				part := make([]D, len(split.models[j]))
-				for i, record := range split.models[j] {
-					part[i] = data[record]
-				}
-				answers[j], ok[j] = f(ctx, part)
-			}
-		})
-	}
-	group.Wait()
+	parallel.Each(0, len(answers), func(_, j int) {
+		if ctx.Err() != nil {
+			return
+		}
+		part := make([]D, len(split.models[j]))
+		for i, record := range split.models[j] {
+			part[i] = data[record]
+		}
+		answers[j], ok[j] = f(ctx, part)
+	})
 	return answers, ok, ctx.Err()
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -309,24 +309,16 @@ func count(right []bool) int {
 // inParallel calls do for 0 to n-1 on as many goroutines as there are processors,
 // until ctx is done.
 func (c CrossValidation) inParallel(ctx context.Context, n int, do func(i int)) {
-	next := make(chan int)
-	var group sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	for range min(runtime.GOMAXPROCS(0), n) {
-		group.Go(func() {
-			for i := range next {
-				do(i)
-				mu.Lock()
-				done++
-				c.Progress(Progress{Stage: "choose", Done: done, Total: n})
-				mu.Unlock()
-			}
-		})
-	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		next <- i
-	}
-	close(next)
-	group.Wait()
+	parallel.Each(0, n, func(_, i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		do(i)
+		mu.Lock()
+		done++
+		c.Progress(Progress{Stage: "choose", Done: done, Total: n})
+		mu.Unlock()
+	})
 }

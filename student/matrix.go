@@ -3,10 +3,9 @@ package student
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -34,20 +33,11 @@ func checkMatrix(m Matrix) error {
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until
 // ctx is done. The function do must write to its own rows only.
 func forBlocks(ctx context.Context, n int, do func(from, to int)) error {
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), max(1, n/blockRows)) {
-		group.Go(func() {
-			for from := range next {
-				do(from, min(from+blockRows, n))
-			}
-		})
-	}
-	for from := 0; from < n && ctx.Err() == nil; from += blockRows {
-		next <- from
-	}
-	close(next)
-	group.Wait()
+	parallel.Each(0, (n+blockRows-1)/blockRows, func(_, block int) {
+		if ctx.Err() == nil {
+			do(block*blockRows, min((block+1)*blockRows, n))
+		}
+	})
 	return cancelled(ctx)
 }
 

@@ -2,9 +2,6 @@ package neighbours
 
 import (
 	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
@@ -12,8 +9,6 @@ import (
 
 // rowsAtOnce is how many private rows are multiplied together.
 const rowsAtOnce = 192
-
-func squaredNorm(row []float32) float64 { return kernel.SquaredNorm(row) }
 
 // target is public rows, laid out to be multiplied by.
 type target struct {
@@ -25,9 +20,7 @@ type target struct {
 func newTarget(x dense.Matrix) *target {
 	t := &target{rows: x.Rows, norms: make([]float64, x.Rows)}
 	t.packed.PackBT(x.Data, x.Stride, x.Rows, x.Cols)
-	for i := range t.norms {
-		t.norms[i] = squaredNorm(dense.Row(x, i))
-	}
+	kernel.SquaredNorms(t.norms, x.Data, x.Stride, x.Rows, x.Cols)
 	return t
 }
 
@@ -103,19 +96,4 @@ func (n *nearest) offer(distance float32, at int) {
 		h[i], h[last] = h[last], h[i]
 		i = last
 	}
-}
-
-// parallel calls work for the parts 0 to n-1. Each worker has a number of its own, below n.
-func parallel(n int, work func(worker, part int)) {
-	workers := max(1, min(runtime.GOMAXPROCS(0), n))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for part := int(next.Add(1)) - 1; part < n; part = int(next.Add(1)) - 1 {
-				work(w, part)
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -76,7 +77,11 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 	noise := draw(key, m.noise, m.cfg.Questions, private.Classes) // before any row is looked at
 	labels := make([]int, questions.Rows)
 	err = m.each(ctx, key, private, questions, func(q int, votes []int) {
-		labels[q] = argmax(votes, noise[q*private.Classes:])
+		noisy := noise[q*private.Classes : (q+1)*private.Classes]
+		for class, v := range votes {
+			noisy[class] += int64(v)
+		}
+		labels[q] = dense.Argmax(noisy)
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +93,7 @@ func (m *KNearest) Release(ctx context.Context, r *ledger.Reservation, key rng.K
 func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, questions dense.Matrix, use func(question int, votes []int)) error {
 	g := private.group()
 	batches := (questions.Rows + questionsAtOnce - 1) / questionsAtOnce
-	parallel(batches, func(_, batch int) {
+	parallel.Each(0, batches, func(_, batch int) {
 		if ctx.Err() != nil {
 			return
 		}
@@ -151,22 +156,11 @@ func begin(r *ledger.Reservation, key rng.Key, e accountant.Event, name string, 
 func draw(key rng.Key, law *rng.DiscreteGaussian, questions, classes int) []int64 {
 	noise := make([]int64, questions*classes)
 	const part = 256 // questions that share a stream
-	parallel((questions+part-1)/part, func(_, p int) {
+	parallel.Each(0, (questions+part-1)/part, func(_, p int) {
 		s := key.Derive("noise", uint64(p)).Stream()
 		for i := p * part * classes; i < min((p+1)*part, questions)*classes; i++ {
 			noise[i] = law.Sample(s)
 		}
 	})
 	return noise
-}
-
-// argmax returns the lowest index of the largest noisy count.
-func argmax(votes []int, noise []int64) int {
-	best := 0
-	for c, v := range votes {
-		if int64(v)+noise[c] > int64(votes[best])+noise[best] {
-			best = c
-		}
-	}
-	return best
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/rng"
 )
 
@@ -65,12 +66,7 @@ func (c Counts) At(question int) []int64 {
 func (c Counts) Labels() []int {
 	labels := make([]int, len(c.Votes)/c.Classes)
 	for q := range labels {
-		votes := c.At(q)
-		for class, v := range votes {
-			if v > votes[labels[q]] {
-				labels[q] = class
-			}
-		}
+		labels[q] = dense.Argmax(c.At(q))
 	}
 	return labels
 }
@@ -106,7 +102,7 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 	const unitsAtOnce = 512
 	parts := (g.units() + unitsAtOnce - 1) / unitsAtOnce
 	sums := make([]*ballot, parts) // by worker
-	parallel(parts, func(w, part int) {
+	parallel.Each(0, parts, func(w, part int) {
 		if ctx.Err() != nil {
 			return
 		}

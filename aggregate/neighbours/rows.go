@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Rows are private rows with their classes.
@@ -75,9 +76,7 @@ func (r Rows) group() grouped {
 			g.y[at] = r.Y[i]
 		}
 	}
-	for i := range g.norms {
-		g.norms[i] = squaredNorm(dense.Row(g.x, i))
-	}
+	kernel.SquaredNorms(g.norms, g.x.Data, g.x.Stride, g.x.Rows, g.x.Cols)
 	return g
 }
 

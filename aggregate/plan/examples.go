@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // Example is a query to plan on: its votes, and the label that counts as right.
@@ -231,15 +230,10 @@ func newCases(examples []Example) (cases, error) {
 // each computes a number of every query, on all cores.
 func (c cases) each(ctx context.Context, f func(i int) float64) ([]float64, error) {
 	out := make([]float64, len(c.counts))
-	workers := min(runtime.GOMAXPROCS(0), len(out))
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < len(out) && ctx.Err() == nil; i += workers {
-				out[i] = f(i)
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Each(0, len(out), func(_, i int) {
+		if ctx.Err() == nil {
+			out[i] = f(i)
+		}
+	})
 	return out, ctx.Err()
 }

@@ -75,7 +75,7 @@ func NotFinite(m Matrix) int {
 }
 
 // Argmax returns the index of the largest value, the lowest of equals.
-func Argmax(v []float32) int {
+func Argmax[T float32 | int64](v []T) int {
 	best := 0
 	for i, x := range v {
 		if x > v[best] {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // blockRows is how many rows are scored at a time, which bounds the memory.
@@ -22,21 +21,12 @@ const blockRows = 256
 func (m *Model) Scores(ctx context.Context, x dense.Matrix, classes int) ([]float64, error) {
 	out := make([]float64, x.Rows*classes)
 	ready := m.prepare()
-	next := make(chan int)
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 1+x.Rows/blockRows) {
-		group.Go(func() {
-			for from := range next {
-				to := min(from+blockRows, x.Rows)
-				ready(out[from*classes:to*classes], dense.Rows(x, from, to), classes)
-			}
-		})
-	}
-	for from := 0; from < x.Rows && ctx.Err() == nil; from += blockRows {
-		next <- from
-	}
-	close(next)
-	group.Wait()
+	parallel.Each(0, (x.Rows+blockRows-1)/blockRows, func(_, block int) {
+		if ctx.Err() == nil {
+			from, to := block*blockRows, min((block+1)*blockRows, x.Rows)
+			ready(out[from*classes:to*classes], dense.Rows(x, from, to), classes)
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("plain: %w", err)
 	}
