@@ -305,6 +305,20 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	return lo, best, nil
 }
 
+// Affordable returns the largest count for which the event meets the target: 0 if one is too
+// many, and a count that does where 2^53 do. Errors are those of [CalibrateCount] otherwise.
+func Affordable(ctx context.Context, newAccount NewAccount, target Target, event func(count int64) (Event, error)) (int64, error) {
+	n, _, err := CalibrateCount(ctx, newAccount, target, event)
+	var bracket *NoBracketError
+	if !errors.As(err, &bracket) {
+		return n, err
+	}
+	if bracket.Epsilon > bracket.Target.Epsilon {
+		return 0, nil
+	}
+	return int64(bracket.Last), nil
+}
+
 // CalibrateGaussian returns the least noise multiplier, to 1e-10 relative, of
 // one Gaussian release that meets the target, by the exact formula (Balle, Wang
 // 2018), with what it achieves: always at most target.Epsilon. Delta must be

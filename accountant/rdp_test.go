@@ -180,6 +180,11 @@ func TestCalibrationHasNoBracket(t *testing.T) {
 	assert.ErrorIs(t, err, ErrNoBracket)
 	_, _, err = CalibrateCount(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) (Event, error) { return PureDP{0}, nil })
 	assert.ErrorIs(t, err, ErrNoBracket)
+	for epsilon, most := range map[float64]int64{0: maxCount, 0.25: 4, 1.5: 0} {
+		n, err := Affordable(t.Context(), cfg.NewAccount, Target{1, 1e-5}, func(n int64) (Event, error) { return Repeated{PureDP{epsilon}, n}, nil })
+		require.NoError(t, err)
+		assert.Equal(t, most, n, epsilon)
+	}
 	_, _, err = CalibrateNoise(t.Context(), cfg.NewAccount, Target{0, 1e-5}, func(n float64) (Event, error) { return GNMax{Sigma: n}, nil })
 	assert.ErrorContains(t, err, "Epsilon")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -3,7 +3,6 @@ package experiments
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -61,32 +60,48 @@ const (
 	sampledMostNear = 1000
 )
 
+// charged is a mechanism with an event.
+type charged interface{ Event() accountant.Event }
+
+// eventOf returns the event of a mechanism that was made, or why it was not.
+func eventOf[M charged](m M, err error) (accountant.Event, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m.Event(), nil
+}
+
+// withLeastNoise returns a mechanism made with the least noise that keeps the target, and
+// that noise.
+func withLeastNoise[M charged](ctx context.Context, c point, method string, made func(sigma float64) (M, error)) (m M, sigma float64, err error) {
+	sigma, err = calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return eventOf(made(sigma)) })
+	if err == nil {
+		m, err = made(sigma)
+	}
+	if err != nil {
+		return m, 0, fmt.Errorf("experiments: noise for %s: %w", method, err)
+	}
+	return m, sigma, nil
+}
+
 func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	classes := len(c.Task.Classes)
 	near := min(nearShare*float64(c.units)/float64(classes), sampledMostNear)
 	k := max(1, int(sampledShare*near))
-	event := func(sigma float64, questions int) (accountant.Event, error) {
-		m, err := neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
-		if err != nil {
-			return nil, err
-		}
-		return m.Event(), nil
+	made := func(sigma float64, questions int) (*neighbours.KNearest, error) {
+		return neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
 	}
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	affordable, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
-		return event(nearNoise*float64(k), int(max(1, n)))
+	affordable, err := accountant.Affordable(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
+		return eventOf(made(nearNoise*float64(k), int(max(1, n))))
 	})
-	if err != nil && !errors.Is(err, accountant.ErrNoBracket) {
+	if err != nil {
 		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
 	}
 	questions := int(min(max(affordable, int64(sampledFewest*classes)), int64(min(c.askable(), mostQuestions))))
-	sigma, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) { return event(sigma, questions) })
+	m, sigma, err := withLeastNoise(ctx, c, SampledKNN, func(sigma float64) (*neighbours.KNearest, error) { return made(sigma, questions) })
 	if err != nil {
-		return neighbourPlan{}, fmt.Errorf("experiments: noise for %s: %w", SampledKNN, err)
-	}
-	m, err := neighbours.NewKNearest(neighbours.KNearestConfig{Neighbours: k, SamplingProbability: sampledShare, Sigma: sigma, Questions: questions})
-	if err != nil {
-		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
+		return neighbourPlan{}, err
 	}
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma, sampled: sampledShare,
@@ -113,21 +128,9 @@ const (
 // units, if T = r^2 a n / c^2. Of a smaller pool all rows are asked.
 func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	plan := func(questions, votes int) (*neighbours.NearestQuestions, float64, error) {
-		made := func(sigma float64) (*neighbours.NearestQuestions, error) {
+		return withLeastNoise(ctx, c, ReverseKNN, func(sigma float64) (*neighbours.NearestQuestions, error) {
 			return neighbours.NewNearestQuestions(neighbours.NearestQuestionsConfig{Votes: votes, Sigma: sigma, Questions: questions})
-		}
-		sigma, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) {
-			m, err := made(sigma)
-			if err != nil {
-				return nil, err
-			}
-			return m.Event(), nil
 		})
-		if err != nil {
-			return nil, 0, fmt.Errorf("experiments: noise for %s: %w", ReverseKNN, err)
-		}
-		m, err := made(sigma)
-		return m, sigma, err
 	}
 	_, one, err := plan(1, 1)
 	if err != nil {

@@ -89,16 +89,9 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	if err := l.chain.mayReserve(); err != nil {
 		return 0, err
 	}
-	n, _, err := accountant.CalibrateCount(ctx, l.trial, l.target(), func(count int64) (accountant.Event, error) {
+	n, err := accountant.Affordable(ctx, l.trial, l.target(), func(count int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Count: count}, nil
 	})
-	var bracket *accountant.NoBracketError
-	if errors.As(err, &bracket) {
-		if bracket.Epsilon > bracket.Target.Epsilon {
-			return 0, nil
-		}
-		return int64(bracket.Last), nil // more than anybody counts
-	}
 	if err != nil {
 		return 0, fmt.Errorf("ledger: %w", err)
 	}

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -22,12 +21,9 @@ const NoiseShare = 0.2
 // many teachers; 0 if one is too many.
 func Affordable(ctx context.Context, teachers int, target accountant.Target) (int64, error) {
 	sigma := NoiseShare * float64(teachers)
-	n, _, err := accountant.CalibrateCount(ctx, accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, target, func(n int64) (accountant.Event, error) {
+	n, err := accountant.Affordable(ctx, accountant.TightConfig{Relation: accountant.AddRemove}.NewAccount, target, func(n int64) (accountant.Event, error) {
 		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: n}, nil
 	})
-	if errors.Is(err, accountant.ErrNoBracket) {
-		return 0, nil
-	}
 	if err != nil {
 		return 0, fmt.Errorf("plan: %w", err)
 	}
