@@ -40,6 +40,16 @@ func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
 
+// labelsFile returns the file of the labels that a method releases. Those of a seeded run are
+// its owner's alone.
+func (c point) labelsFile(method string, seed int) release.Out {
+	name := "labels-" + c.file(method, seed) + ".csv"
+	if !c.Key.Releasable() {
+		return release.Out{Path: filepath.Join(c.Dir, "seeded-"+name), Mode: 0o600}
+	}
+	return release.Out{Path: filepath.Join(c.Dir, name), Mode: 0o644}
+}
+
 // FileName returns how files about a method at a target begin.
 func FileName(method string, epsilon float64, several bool) string {
 	name := strings.ReplaceAll(method, "/", "-")

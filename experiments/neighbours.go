@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -202,14 +200,10 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		return nil, err
 	}
 	defer book.Close()
-	name, mode := "labels-"+c.file(method, seed)+".csv", os.FileMode(0o644)
-	if !c.Key.Releasable() {
-		name, mode = "seeded-"+name, 0o600
-	}
 	hash := c.Task.Hash()
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{plan.event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+		Events: []accountant.Event{plan.event}, Out: c.labelsFile(method, seed),
 		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", hash[:]).DeriveBytes("asked", bound)},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {

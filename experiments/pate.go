@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -152,13 +151,9 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 		return nil, err
 	}
 	defer book.Close()
-	name, mode := "labels-"+c.file(method, seed)+".csv", os.FileMode(0o644)
-	if !c.Key.Releasable() {
-		name, mode = "seeded-"+name, 0o600
-	}
 	var answers []aggregate.Answer
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{m.Event()}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+		Events: []accountant.Event{m.Event()}, Out: c.labelsFile(method, seed),
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
