@@ -31,6 +31,9 @@ type chartLine struct {
 	Points []chartPoint
 }
 
+// end returns the last value of a line.
+func (l chartLine) end() float64 { return l.Points[len(l.Points)-1].Y }
+
 type chartPoint struct{ X, Y, Low, High float64 }
 
 // size of a drawing, in pixels.
@@ -105,7 +108,7 @@ func (c chart) draw(b *strings.Builder, s size) {
 				fmt.Fprintf(b, `<circle cx="%.1f" cy="%.1f" r="3.4"/>`, x(p.X), y(p.Y))
 			}
 		}
-		end := y(l.Points[len(l.Points)-1].Y)
+		end := y(l.end())
 		if l.Level {
 			path = []string{fmt.Sprintf("%.1f %.1f", s.left, end), fmt.Sprintf("%.1f %.1f", s.width-s.right, end)}
 		}
@@ -180,23 +183,30 @@ func (c chart) ticks(low, high float64) []float64 {
 	return out
 }
 
-// names returns the heights of the names: each beside the end of its line, and none upon
-// another.
+// names returns the heights of the names, each beside the end of its line.
 func (c chart) names(y func(float64) float64, step, top, bottom float64) []float64 {
-	out, order := make([]float64, len(c.Lines)), make([]int, len(c.Lines))
+	at, order := make([]float64, len(c.Lines)), make([]float64, len(c.Lines))
 	for i, l := range c.Lines {
-		out[i], order[i] = y(l.Points[len(l.Points)-1].Y), i
+		at[i], order[i] = y(l.end()), -l.end()
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(c.Lines[b].Points[len(c.Lines[b].Points)-1].Y, c.Lines[a].Points[len(c.Lines[a].Points)-1].Y)
-	})
-	room := top
-	for _, i := range order { // downwards, out of each other's way
+	return apart(at, order, step, top, bottom)
+}
+
+// apart returns places for labels that should be at the given ones: in the given order,
+// a step or more apart, and from low to high. Where they do not fit, they begin below low.
+func apart(at, order []float64, step, low, high float64) []float64 {
+	out, rank := slices.Clone(at), make([]int, len(at))
+	for i := range rank {
+		rank[i] = i
+	}
+	slices.SortStableFunc(rank, func(a, b int) int { return cmp.Compare(order[a], order[b]) })
+	room := low
+	for _, i := range rank { // upwards, out of each other's way
 		out[i] = max(out[i], room)
 		room = out[i] + step
 	}
-	room = bottom
-	for _, i := range slices.Backward(order) { // and back above the lower edge
+	room = high
+	for _, i := range slices.Backward(rank) { // and back from high
 		out[i] = min(out[i], room)
 		room = out[i] - step
 	}

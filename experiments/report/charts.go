@@ -41,15 +41,20 @@ func lines(r *experiments.Result, value func(row experiments.Row) *chartPoint) [
 	return out
 }
 
+// accuracyLines gathers the test accuracy of each method in percent, with its standard error.
+func accuracyLines(r *experiments.Result) []chartLine {
+	return lines(r, func(row experiments.Row) *chartPoint {
+		a, bar := 100*row.Accuracy, 100*standardError(row)
+		return &chartPoint{X: row.TargetEpsilon, Y: a, Low: a - bar, High: a + bar}
+	})
+}
+
 // accuracyChart draws accuracy against epsilon. What protects nothing and lies below all that
 // protects is left out.
 func accuracyChart(r *experiments.Result) template.HTML {
-	c := chart{Title: "Test accuracy against epsilon", Unit: "%", At: r.EpsilonTargets, Lines: lines(r, func(row experiments.Row) *chartPoint {
-		a, bar := 100*row.Accuracy, 100*standardError(row)
-		return &chartPoint{X: row.TargetEpsilon, Y: a, Low: a - bar, High: a + bar}
-	})}
+	c := chart{Title: "Test accuracy against epsilon", Unit: "%", At: r.EpsilonTargets, Lines: accuracyLines(r)}
 	low, _ := c.span()
-	c.Lines = slices.DeleteFunc(c.Lines, func(l chartLine) bool { return l.Points[len(l.Points)-1].Y < low })
+	c.Lines = slices.DeleteFunc(c.Lines, func(l chartLine) bool { return l.end() < low })
 	return c.svg(sizes)
 }
 

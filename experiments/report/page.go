@@ -41,7 +41,6 @@ func writePage(w io.Writer, r *experiments.Result, private []drawn, repeat strin
 		"percent":  percent,
 		"short":    trim,
 		"up":       claim,
-		"full":     number.Exact,
 		"warning":  Warning,
 		"decision": Decision,
 		"share":    share,

@@ -63,20 +63,16 @@ func TestDecision(t *testing.T) {
 
 // Names keep their order and a distance, and stay inside the picture.
 func TestNamesDoNotLieUponEachOther(t *testing.T) {
-	var lines []sweepLine
-	for _, end := range []float64{99, 99.9, 99, 70, 98.9, 99.5} {
-		lines = append(lines, sweepLine{points: []sweepPoint{{accuracy: end}}})
+	ends := []float64{99, 99.9, 99, 70, 98.9, 99.5}
+	const step = 40.0 / 18
+	at := apart(ends, ends, step, 60, 100-step/2)
+	for _, height := range at {
+		require.LessOrEqual(t, height, 100.0)
 	}
-	spread(lines, 60, 100)
-	var at []float64
-	for _, l := range lines {
-		require.LessOrEqual(t, l.label, 100.0)
-		at = append(at, l.label)
-	}
-	require.InDelta(t, 70, lines[3].label, 1e-9, "nothing is near")
-	require.Greater(t, lines[1].label, lines[5].label)
+	require.InDelta(t, 70, at[3], 1e-9, "nothing is near")
+	require.Greater(t, at[1], at[5])
 	slices.Sort(at)
 	for i := range at[1:] {
-		require.GreaterOrEqual(t, at[i+1]-at[i], 40.0/18-1e-9)
+		require.GreaterOrEqual(t, at[i+1]-at[i], step-1e-9)
 	}
 }
