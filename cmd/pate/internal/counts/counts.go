@@ -164,32 +164,11 @@ func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command,
 	if err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	for _, finding := range report.Findings() {
-		switch finding.Level {
-		case votes.LevelNote:
-			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
-		case votes.LevelFail:
-			return refuse(fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail), "mend what pate check reports; nothing was written")
-		}
+	if failed := shell.FailedFindings(g, report); failed != nil {
+		return shell.FailedVotes(failed[0], "mend what pate check reports; nothing was written")
 	}
-	stated, where, err := shell.StatedTeachers(args)
-	if err != nil {
-		return shell.FaultError(err, "votes")
-	}
-	confirmed := cmd.Flags().Changed("teachers")
-	switch has := source.Teachers(); {
-	case stated > 0 && has > 0 && stated != has:
-		return refuse(fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
-	case stated == 0 && !confirmed && !source.Counts() && has > source.Total():
-		return refuse(fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, source.Total()), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
-	case has == 0:
-		return shell.UsageError("votes", errors.New("--teachers is needed: counts do not show how many teachers there are"))
-	}
-	return nil
-}
-
-func refuse(what error, fix string) error {
-	return &shell.CommandError{Code: shell.ExitCheckFailed, What: what, Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says", Fix: fix, Topic: "votes"}
+	_, _, err = shell.CountedTeachers(report, args, cmd.Flags().Changed("teachers"))
+	return err
 }
 
 // labelCommand returns the command that releases labels of the counts.

@@ -244,7 +244,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if c.Votes, err = f.Open(cmd.Context(), args); err != nil {
 		return err
 	}
-	if err := f.checkVotes(cmd, g, args, c.Votes); err != nil {
+	if err := f.checkVotes(cmd, g, args); err != nil {
 		return err
 	}
 	if err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/pate-go/pate/teachers/manifest"
 )
 
-// StatedTeachers returns the number of teachers that a manifest beside the votes states,
+// statedTeachers returns the number of teachers that a manifest beside the votes states,
 // FILE.manifest.json, as pate train writes it; 0 without one.
-func StatedTeachers(args []string) (teachers int, where string, err error) {
+func statedTeachers(args []string) (teachers int, where string, err error) {
 	for _, path := range args {
 		where = path + ".manifest.json"
 		f, err := durable.OpenRegular(where)

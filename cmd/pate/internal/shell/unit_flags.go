@@ -20,10 +20,14 @@ func UnitFlags(flags *pflag.FlagSet, size, rows *int) {
 // CheckTeachers checks how many teachers were asked for, and the declared number of units
 // that it may follow from.
 func CheckTeachers(given func(string) bool, teachers, size int) error {
-	switch {
-	case given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers):
+	if given("teachers") && (teachers < 2 || teachers > votes.MaxTeachers) {
 		return fmt.Errorf("--teachers %d: must be from 2 to %d; left out, it follows from --size, or is 100", teachers, votes.MaxTeachers)
-	case given("size") && (size < 2 || size > math.MaxInt32):
+	}
+	return checkSize(given, size)
+}
+
+func checkSize(given func(string) bool, size int) error {
+	if given("size") && (size < 2 || size > math.MaxInt32) {
 		return fmt.Errorf("--size %d: must be a number of units, at least 2", size)
 	}
 	return nil
@@ -31,10 +35,10 @@ func CheckTeachers(given func(string) bool, teachers, size int) error {
 
 // CheckUnits refuses numbers out of range.
 func CheckUnits(given func(string) bool, size, rows int) error {
-	switch {
-	case given("size") && (size < 2 || size > math.MaxInt32):
-		return fmt.Errorf("--size %d: must be a number of units, at least 2", size)
-	case rows < 1 || rows > dpsgd.MaxRows:
+	if err := checkSize(given, size); err != nil {
+		return err
+	}
+	if rows < 1 || rows > dpsgd.MaxRows {
 		return fmt.Errorf("--rows-per-unit %d: must be from 1 to %d", rows, dpsgd.MaxRows)
 	}
 	return nil

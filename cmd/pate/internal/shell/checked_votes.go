@@ -1,0 +1,55 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// FailedFindings returns what fails a check of votes. What it only notes goes to stderr: it
+// tells of the votes and must not leave.
+func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
+	for _, finding := range report.Findings() {
+		switch finding.Level {
+		case votes.LevelNote:
+			g.Logf("note on the votes, private: %s: %s", finding.Check, finding.Detail)
+		case votes.LevelFail:
+			failed = append(failed, finding)
+		}
+	}
+	return failed
+}
+
+// FailedVotes returns the error of a command that takes no votes with such a finding.
+func FailedVotes(finding votes.Finding, fix string) error {
+	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
+		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says", Fix: fix, Topic: "votes"}
+}
+
+// CountedTeachers compares the number of teachers of votes with a manifest beside them, and
+// asks for it where the file does not show it, or may be transposed and nobody confirmed it.
+// It returns what the manifest says; 0 without one.
+func CountedTeachers(report *votes.Report, args []string, confirmed bool) (stated int, where string, err error) {
+	if stated, where, err = statedTeachers(args); err != nil {
+		return 0, where, FaultError(err, "votes")
+	}
+	switch has := report.Teachers; {
+	case has == 0:
+		what := "--teachers is needed: counts do not show how many teachers there are"
+		if stated > 0 {
+			what += fmt.Sprintf("; %s says %d", where, stated)
+		}
+		err = UsageError("votes", errors.New(what))
+	case stated > 0 && stated != has:
+		err = transposed(fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
+	case stated == 0 && !confirmed && !report.Counts && has > report.Queries:
+		err = transposed(fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
+	}
+	return stated, where, err
+}
+
+func transposed(what error, fix string) error {
+	return &CommandError{Code: ExitCheckFailed, What: what,
+		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
+}
