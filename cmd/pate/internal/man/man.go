@@ -4,7 +4,6 @@ package man
 import (
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -43,11 +42,7 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	err := durable.WriteFile(filepath.Join(dir, fileName(cmd)), 0o644, func(w io.Writer) error {
-		_, err := io.WriteString(w, Page(cmd))
-		return err
-	})
-	if err != nil {
+	if err := durable.WriteBytes(filepath.Join(dir, fileName(cmd)), 0o644, []byte(Page(cmd))); err != nil {
 		return fmt.Errorf("man: %w", err)
 	}
 	for _, child := range cmd.Commands() {
