@@ -122,21 +122,34 @@ func (s Sampling) event(p Phase, steps int, noise accountant.Event) accountant.E
 
 // validate returns an error for what does not suit the other fields of a Config.
 func (s Sampling) validate(c Config) error {
-	if s.Scheme == Cyclic {
-		return s.validateCyclic(c)
-	}
-	if s.Bands != 0 {
+	var err error
+	switch {
+	case s.Scheme == Cyclic:
+		err = s.validateCyclic(c)
+	case s.Bands != 0:
 		return fmt.Errorf("dpsgd: Config.Sampling.Bands is for %q", Cyclic)
-	}
-	if !s.epochs() {
-		switch {
-		case s.Scheme != "" && s.Scheme != Poisson:
-			return fmt.Errorf("dpsgd: Config.Sampling.Scheme %q is unknown, must be one of %q", s.Scheme, Schemes())
-		case s.EpochSteps != 0 || s.PerEpoch != 0:
-			return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
-		}
+	case s.epochs():
+		err = s.validateEpochs(c)
+	case s.Scheme != "" && s.Scheme != Poisson:
+		return fmt.Errorf("dpsgd: Config.Sampling.Scheme %q is unknown, must be one of %q", s.Scheme, Schemes())
+	case s.EpochSteps != 0 || s.PerEpoch != 0:
+		return fmt.Errorf("dpsgd: Config.Sampling.EpochSteps and PerEpoch are for %q and %q", Allocation, BallsInBins)
+	default:
 		return nil
 	}
+	switch {
+	case err != nil:
+		return err
+	case c.Laplace:
+		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
+	case c.Distances.Observe != nil:
+		return fmt.Errorf("dpsgd: Config.Distances needs Poisson sampling: not with Config.Sampling %q", s.Scheme)
+	}
+	return nil
+}
+
+// validateEpochs refuses what the event of batches of an epoch does not cover.
+func (s Sampling) validateEpochs(c Config) error {
 	if err := within("Config.Sampling.EpochSteps", float64(s.EpochSteps), 1, math.MaxInt32); err != nil {
 		return err
 	}
@@ -148,10 +161,6 @@ func (s Sampling) validate(c Config) error {
 		return fmt.Errorf("dpsgd: Config.Sampling.PerEpoch is for %q", Allocation)
 	case s.Scheme == BallsInBins && len(c.Phases) > 1:
 		return fmt.Errorf("dpsgd: Config.Phases: %q is accounted for one phase, since all epochs have the same batches", BallsInBins)
-	case c.Laplace:
-		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
-	case c.Distances.Observe != nil:
-		return fmt.Errorf("dpsgd: Config.Distances needs Poisson sampling: not with Config.Sampling %q", s.Scheme)
 	}
 	return nil
 }
@@ -173,10 +182,6 @@ func (s Sampling) validateCyclic(c Config) error {
 		return fmt.Errorf("dpsgd: Config.Sampling.Bands times SamplingProbability is %g, must be at most 1: a batch comes from one of the parts", most)
 	case c.Clipping.Adaptive.on():
 		return fmt.Errorf("dpsgd: Config.Clipping.Adaptive: the noise of %q is for one clip norm in all steps", Cyclic)
-	case c.Laplace:
-		return fmt.Errorf("dpsgd: Config.Laplace needs every record in every step: not with Config.Sampling %q", s.Scheme)
-	case c.Distances.Observe != nil:
-		return fmt.Errorf("dpsgd: Config.Distances needs Poisson sampling: not with Config.Sampling %q", s.Scheme)
 	}
 	return nil
 }
