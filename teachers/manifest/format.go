@@ -45,7 +45,8 @@ type Head struct {
 	Training   *Training // nil: the teachers were trained elsewhere
 }
 
-func (h Head) check() error {
+// Check refuses what no manifest says.
+func (h Head) Check() error {
 	if err := checkName("unit", h.Unit); err != nil {
 		return err
 	}
@@ -69,6 +70,9 @@ func isHex(text string, size int) bool {
 
 const maxSilos = 1 << 20
 
+// CheckSilo refuses what is no name of a silo.
+func CheckSilo(name string) error { return checkName("silo", name) }
+
 // Write writes a manifest of silos.
 func Write(w io.Writer, head Head, silos ...Silo) error {
 	out, err := newWriter(w, head)
@@ -76,7 +80,7 @@ func Write(w io.Writer, head Head, silos ...Silo) error {
 		return err
 	}
 	for _, s := range silos {
-		if err := checkName("silo", s.Name); err != nil {
+		if err := CheckSilo(s.Name); err != nil {
 			return err
 		}
 		out.silo(s.Name)
@@ -95,7 +99,7 @@ type writer struct {
 }
 
 func newWriter(w io.Writer, head Head) (*writer, error) {
-	if err := head.check(); err != nil {
+	if err := head.Check(); err != nil {
 		return nil, err
 	}
 	out := &writer{w: bufio.NewWriter(w)}
@@ -215,7 +219,7 @@ func Read(r io.Reader, visit func(silo SiloInfo, unit Hash) error) (Head, []Silo
 	if p.err != nil {
 		return Head{}, nil, fmt.Errorf("manifest: %w", p.err)
 	}
-	if err := head.check(); err != nil {
+	if err := head.Check(); err != nil {
 		return Head{}, nil, err
 	}
 	return head, silos, nil
@@ -228,7 +232,7 @@ func (p *parser) silo(visit func(SiloInfo, Hash) error) (s SiloInfo) {
 		case "name":
 			s.Name = p.text()
 			if p.err == nil {
-				p.fail(checkName("silo", s.Name))
+				p.fail(CheckSilo(s.Name))
 			}
 		case "units":
 			if s.Name == "" {

@@ -3,7 +3,6 @@ package training
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +77,7 @@ func (j Job) withDefaults() (Job, error) {
 			Fix: "name the column with --unit, or the file with --units"}
 	}
 	if j.Silo != "" {
-		if err := manifest.Write(io.Discard, manifest.Head{Unit: "unit", SaltID: "0000000000000000"}, manifest.Silo{Name: j.Silo}); err != nil {
+		if err := manifest.CheckSilo(j.Silo); err != nil {
 			return j, err
 		}
 	}

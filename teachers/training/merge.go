@@ -82,31 +82,9 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 func findParts(names []string) ([]string, error) {
 	var paths []string
 	for _, name := range names {
-		info, err := os.Stat(name)
-		pattern := name
-		switch {
-		case err == nil && !info.IsDir():
-			paths = append(paths, name)
-			continue
-		case err == nil:
-			entries, err := os.ReadDir(name) // a folder's name may hold what a pattern means
-			if err != nil {
-				return nil, &Error{File: name, What: "cannot be read", Err: err}
-			}
-			found := len(paths)
-			for _, e := range entries {
-				if strings.HasSuffix(e.Name(), partEnd) {
-					paths = append(paths, filepath.Join(name, e.Name()))
-				}
-			}
-			if len(paths) == found {
-				return nil, &Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
-			}
-			continue
-		}
-		found, globErr := filepath.Glob(pattern)
-		if globErr != nil || len(found) == 0 {
-			return nil, &Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+		found, err := partsOf(name)
+		if err != nil {
+			return nil, err
 		}
 		paths = append(paths, found...)
 	}
@@ -114,6 +92,35 @@ func findParts(names []string) ([]string, error) {
 		return nil, errors.New("training: no part is named")
 	}
 	slices.Sort(paths)
+	return paths, nil
+}
+
+// partsOf returns the file of that name, those in a folder, or those that match a pattern;
+// at least one.
+func partsOf(name string) (paths []string, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		paths, globErr := filepath.Glob(name)
+		if globErr != nil || len(paths) == 0 {
+			return nil, &Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+		}
+		return paths, nil
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name) // a folder's name may hold what a pattern means
+	if err != nil {
+		return nil, &Error{File: name, What: "cannot be read", Err: err}
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), partEnd) {
+			paths = append(paths, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, &Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
+	}
 	return paths, nil
 }
 

@@ -214,7 +214,7 @@ func decodePart(b []byte) (*partFile, error) {
 		return nil, err
 	}
 	head := manifest.Head{Unit: p.Unit, SaltID: p.Salt, Teachers: p.Teachers, Classes: len(p.ClassNames), ClassNames: p.ClassNames, Queries: p.Queries, Training: &p.Training}
-	if err := manifest.Write(new(bytes.Buffer), head); err != nil {
+	if err := head.Check(); err != nil {
 		return nil, err
 	}
 	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 || p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits {
