@@ -292,7 +292,11 @@ func (s *Schema) align(t *Table) (*Table, error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return nil, &InputError{File: t.file(), What: "has no column " + strings.Join(missing, ", ") + ", and the public rows have",
+		noun := "column "
+		if len(missing) > 1 {
+			noun = "columns "
+		}
+		return nil, &InputError{File: t.file(), What: "has no " + noun + strings.Join(missing, ", ") + ", and the public rows have",
 			Why: "its columns are " + shown(t.header), Fix: "name the columns alike, or leave them out of both with --drop"}
 	case len(twice) > 0:
 		return nil, &InputError{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}

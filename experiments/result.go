@@ -132,6 +132,11 @@ type Row struct {
 	Bayes []bayes.Figure `json:"bayes,omitempty"`
 }
 
+// ByTeachers says whether labels of the row are private votes of teachers.
+func (r Row) ByTeachers() bool {
+	return r.Epsilon != nil && r.Asked > 0 && !slices.Contains(neighbourMethods(), r.Method)
+}
+
 // Charge is one kind of release within a method.
 type Charge struct {
 	Event string  `json:"event"` // such as "noisy argmax of votes, discrete Gaussian, σ 52.1"

@@ -19,7 +19,7 @@ func Regime(results []*experiments.Result) []byte {
 			vote := ""
 			best := -1.0
 			for _, row := range r.Rows {
-				if byTeachers(row) && row.TargetEpsilon == e && row.Accuracy > best {
+				if row.ByTeachers() && row.TargetEpsilon == e && row.Accuracy > best {
 					vote, best = row.Method, row.Accuracy
 				}
 			}

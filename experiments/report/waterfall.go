@@ -48,7 +48,7 @@ func waterfalls(r *experiments.Result) []waterfall {
 			switch {
 			case row.Method == experiments.TrueLabels && (row.TargetEpsilon == e || len(r.EpsilonTargets) == 0):
 				known = &r.Rows[i]
-			case byTeachers(row) && target(r, row) == e && (vote == nil || row.Accuracy > vote.Accuracy):
+			case row.ByTeachers() && target(r, row) == e && (vote == nil || row.Accuracy > vote.Accuracy):
 				vote = &r.Rows[i]
 			}
 		}
@@ -58,11 +58,6 @@ func waterfalls(r *experiments.Result) []waterfall {
 		out = append(out, fall(number.Exact(e), *vote, known, open, plurality))
 	}
 	return out
-}
-
-// byTeachers says whether a row's labels are votes of teachers.
-func byTeachers(row experiments.Row) bool {
-	return row.Epsilon != nil && row.Asked > 0 && row.Method != experiments.SampledKNN && row.Method != experiments.ReverseKNN
 }
 
 func fall(at string, vote experiments.Row, known *experiments.Row, open, plurality float64) waterfall {
