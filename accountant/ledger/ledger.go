@@ -2,12 +2,10 @@ package ledger
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -15,45 +13,11 @@ import (
 	"github.com/pate-go/pate/accountant"
 )
 
-// ErrBudgetExceeded is matched by every *BudgetError.
-var ErrBudgetExceeded = errors.New("ledger: budget would be exceeded")
-
-// BudgetError says what an event would have brought the total to. Nothing was
-// spent and nothing was written.
-type BudgetError struct {
-	Epsilon float64 // the total with the event, at Delta; may be +Inf
-	Asked   float64 // the event alone
-	Spent   float64 // the total without it
-	Budget  float64
-	Delta   float64
-	Left    float64 // what composition leaves: see Ledger.Left
-}
-
-// Error implements error.
-func (e *BudgetError) Error() string {
-	if math.IsInf(e.Epsilon, 1) {
-		return fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and with this no epsilon would hold: it may fail with a chance that delta, or Config.FailureDelta, does not cover",
-			e.Budget, e.Delta, e.Spent)
-	}
-	text := fmt.Sprintf("ledger: the budget is epsilon %.6g at delta %g; %.6g is spent and this would make it %.6g",
-		e.Budget, e.Delta, e.Spent, e.Epsilon)
-	if e.Left > 0 {
-		text += fmt.Sprintf("; a release of epsilon %.6g still fits", e.Left)
-	}
-	return text
-}
-
-// Is makes errors.Is(err, ErrBudgetExceeded) hold.
-func (e *BudgetError) Is(target error) bool { return target == ErrBudgetExceeded }
-
 // ErrSealed is returned by Reserve in mode Reserved when a reservation was used
 // before: from then on a new cost might have been chosen for an answer, and the
 // order may no longer be chosen at the end. Reserve everything first, or use mode
 // Filter.
 var ErrSealed = errors.New("ledger: sealed: in mode Reserved everything is reserved before anything is used; costs chosen later need mode Filter")
-
-// errExhausted is a BudgetError whose asking price is of no matter.
-var errExhausted = fmt.Errorf("%w: a reservation was cut off before it said its cost, so it counts as all that was left", ErrBudgetExceeded)
 
 // Ledger charges events against one budget, before anything is released. It is
 // safe for concurrent use.
@@ -239,111 +203,6 @@ func (l *Ledger) reserve(r *Run, events []accountant.Event) ([]*Reservation, err
 	return reservations, nil
 }
 
-// count adds events to the balance and returns their charges and the total with each.
-// On an error nothing is added.
-func (l *Ledger) count(events []accountant.Event) ([]*charge, []float64, error) {
-	b := l.chain.balance
-	var before snapshot
-	if len(events) > 1 { // a single one is refused before it is added
-		before = b.snapshot()
-	}
-	// Loss distributions are asked once, of the whole batch.
-	together := len(events) > 1 && b.cfg.Method() != accountant.ByRDP
-	charges, epsilons := make([]*charge, len(events)), make([]float64, len(events))
-	for i, e := range events {
-		text, err := accountant.MarshalEvent(e)
-		if err == nil && len(text) > maxLine/2 {
-			err = fmt.Errorf("an event of %d bytes, at most %d are taken", len(text), maxLine/2)
-		}
-		if err == nil {
-			charges[i], epsilons[i], err = l.afford(text, together)
-		}
-		if err == nil {
-			err = b.add(charges[i])
-		}
-		if err != nil {
-			if len(events) > 1 {
-				b.restore(before)
-			}
-			var over *BudgetError
-			if errors.As(err, &over) {
-				return nil, nil, err
-			}
-			return nil, nil, fmt.Errorf("ledger: %w", err)
-		}
-	}
-	if together {
-		return charges, epsilons, l.affordAll(charges, epsilons[len(epsilons)-1], before)
-	}
-	return charges, epsilons, nil
-}
-
-// affordAll checks that a batch that was counted fits, or takes it back.
-func (l *Ledger) affordAll(charges []*charge, line float64, before snapshot) error {
-	b := l.chain.balance
-	if line <= b.cfg.Epsilon && b.cfg.Method() != accountant.ByPLD {
-		return nil
-	}
-	total, err := b.total()
-	if err == nil && total.Epsilon <= b.cfg.Epsilon {
-		return nil
-	}
-	b.restore(before)
-	if err != nil {
-		return err
-	}
-	return l.overBudget(total.Epsilon, charges...)
-}
-
-// overBudget returns the error for charges that would make such a total.
-func (l *Ledger) overBudget(epsilon float64, charges ...*charge) error {
-	b := l.chain.balance
-	spent, err := b.total()
-	if err != nil {
-		return err
-	}
-	return &BudgetError{Epsilon: epsilon, Asked: b.alone(charges...), Spent: spent.Epsilon, Budget: b.cfg.Epsilon, Delta: b.cfg.Delta, Left: b.left().Epsilon}
-}
-
-// Try returns the error that Reserve, or ReserveBatch, would return for new events
-// now; nil if they fit. Nothing is charged and nothing is written.
-func (l *Ledger) Try(events ...accountant.Event) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil {
-		return err
-	}
-	if err := l.chain.mayReserve(); err != nil {
-		return err
-	}
-	before := l.chain.balance.snapshot()
-	_, _, err := l.count(events)
-	l.chain.balance.restore(before)
-	return err
-}
-
-// afford returns the charge of an event and what its line says, or a *BudgetError. Of
-// events that are taken together it is not asked whether they fit.
-func (l *Ledger) afford(text []byte, together bool) (*charge, float64, error) {
-	b := l.chain.balance
-	more, err := b.chargeOf(text)
-	if err != nil {
-		return nil, 0, err
-	}
-	if together {
-		line, err := b.onOrders(more)
-		return more, line, err
-	}
-	line, total, err := b.price(b.cfg.Method(), more)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !(total <= b.cfg.Epsilon) {
-		return nil, 0, l.overBudget(total, more)
-	}
-	return more, line, nil
-}
-
 // begin notes the first use of a reservation, which seals mode Reserved.
 func (l *Ledger) begin() error {
 	l.mu.Lock()
@@ -376,103 +235,6 @@ func (l *Ledger) seal() error {
 	}
 	c.sealed = true
 	return nil
-}
-
-// Outcome is what a reservation led to.
-type Outcome struct {
-	Of    *Reservation
-	Bytes []byte // only their SHA-256 is written
-	// Hash is that SHA-256, instead of Bytes, where the outcome is too long to be held;
-	// nil with Bytes.
-	Hash *[sha256.Size]byte
-	// Earlier is the hash under which an earlier version may have committed the same
-	// outcome; nil if there is none. It is compared, and never written.
-	Earlier *[sha256.Size]byte
-}
-
-func (o Outcome) hash() [sha256.Size]byte {
-	if o.Hash != nil {
-		return *o.Hash
-	}
-	return sha256.Sum256(o.Bytes)
-}
-
-// Commit records, before the outcome is handed out, that the reservation led
-// to an outcome with these bytes; only their hash is written. On an error, such as
-// ErrBroken, the outcome must not leave. The same outcome may be committed again,
-// which writes nothing; another one is refused.
-func (l *Ledger) Commit(r *Reservation, outcome []byte) error {
-	return l.CommitBatch([]Outcome{{Of: r, Bytes: outcome}})
-}
-
-// CommitBatch commits several outcomes at the cost of one sync. On an error none of them
-// may leave.
-func (l *Ledger) CommitBatch(outcomes []Outcome) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.usable(); err != nil {
-		return err
-	}
-	lines, fresh := make([]line, 0, len(outcomes)), make([]*Reservation, 0, len(outcomes))
-	inBatch := make(map[int64]bool, len(outcomes))
-	for _, o := range outcomes {
-		if o.Of == nil || o.Of.ledger != l {
-			return errors.New("ledger: commit of a reservation of another ledger")
-		}
-		sum := o.hash()
-		entry := o.Of.index
-		if inBatch[entry] {
-			return fmt.Errorf("ledger: entry %d is twice in one batch", entry)
-		}
-		inBatch[entry] = true
-		if l.chain.commits.has(entry) {
-			before, err := l.outcome(o.Of)
-			if err != nil {
-				return err
-			}
-			if before != sum && (o.Earlier == nil || before != *o.Earlier) {
-				return fmt.Errorf("ledger: entry %d was committed with another outcome; releasing this one would be a second answer", entry)
-			}
-			continue
-		}
-		lines, fresh = append(lines, line{kind: commitLine, entry: entry, outcome: sum}), append(fresh, o.Of)
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	if err := l.seal(); err != nil {
-		return err
-	}
-	if l.file != nil {
-		if err := l.file.append(l.chain, lines...); err != nil {
-			return err
-		}
-	}
-	for i, of := range fresh {
-		l.chain.commits.add(lines[i].entry)
-		of.outcome, of.committed = lines[i].outcome, true
-	}
-	return nil
-}
-
-// outcome returns the committed outcome of a reservation.
-func (l *Ledger) outcome(r *Reservation) ([sha256.Size]byte, error) {
-	if r.committed || l.find == nil {
-		return r.outcome, nil
-	}
-	return l.find.of(r.index)
-}
-
-// Committed reports whether the outcomes of all these reservations were committed.
-func (l *Ledger) Committed(reservations ...*Reservation) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range reservations {
-		if r.ledger != l || !l.chain.commits.has(r.index) {
-			return false
-		}
-	}
-	return true
 }
 
 // NamedRun is a [Run] as the ledger records it.

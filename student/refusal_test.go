@@ -1,0 +1,159 @@
+package student_test
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/student"
+	"github.com/pate-go/pate/teachers"
+)
+
+func TestNoLabelsIsATypedError(t *testing.T) {
+	x, _ := blobs(30, 4, 2, stream(1))
+	p, none := newPool(t, x, student.Config{}), unlabelled(30)
+	_, err := p.Fit(t.Context(), none, 2)
+	require.ErrorIs(t, err, student.ErrNoLabels)
+	_, err = p.Spread(t.Context(), none, 2)
+	require.ErrorIs(t, err, student.ErrNoLabels)
+	_, err = student.Supervised(t.Context(), ridge, x, none, 2, stream(1))
+	require.ErrorIs(t, err, student.ErrNoLabels)
+	_, err = student.SelfTraining{Learner: ridge}.Fit(t.Context(), x, none, 2, stream(1))
+	require.ErrorIs(t, err, student.ErrNoLabels)
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	x, y := blobs(30, 4, 2, stream(1))
+	p := newPool(t, x, student.Config{})
+	m, err := p.Fit(t.Context(), y, 2)
+	require.NoError(t, err)
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		bad := matrix(30, 4, func(i, j int) float64 { return float64(x.Data[4*i+j]) })
+		bad.Data[50] = float32(v)
+		_, err := student.NewPool(t.Context(), bad, student.Config{}, stream(1))
+		require.ErrorContains(t, err, "NaN or infinite (row 12)")
+		_, err = student.Supervised(t.Context(), ridge, bad, y, 2, stream(1))
+		require.ErrorContains(t, err, "NaN or infinite")
+		require.Error(t, m.Predict(make([]int, 30), bad))
+	}
+	for name, do := range map[string]func() error{
+		"empty pool": func() error {
+			_, err := student.NewPool(t.Context(), student.Matrix{Cols: 4, Stride: 4}, student.Config{}, stream(1))
+			return err
+		},
+		"malformed": func() error {
+			_, err := student.NewPool(t.Context(), student.Matrix{Rows: 3, Cols: 4, Stride: 2, Data: make([]float32, 12)}, student.Config{}, stream(1))
+			return err
+		},
+		"too little data": func() error {
+			_, err := student.NewPool(t.Context(), student.Matrix{Rows: 4, Cols: 4, Stride: 4, Data: make([]float32, 15)}, student.Config{}, stream(1))
+			return err
+		},
+		"negative field": func() error {
+			_, err := student.NewPool(t.Context(), x, student.Config{Neighbours: -1}, stream(1))
+			return err
+		},
+		"label too large":    func() error { _, err := p.Fit(t.Context(), slices.Repeat([]int{2}, 30), 2); return err },
+		"label below -1":     func() error { _, err := p.Fit(t.Context(), slices.Repeat([]int{-2}, 30), 2); return err },
+		"too few labels":     func() error { _, err := p.Fit(t.Context(), y[:29], 2); return err },
+		"one class":          func() error { _, err := p.Fit(t.Context(), unlabelled(30), 1); return err },
+		"no question":        func() error { _, err := p.Select(t.Context(), 0, stream(1)); return err },
+		"too many questions": func() error { _, err := p.Select(t.Context(), 31, stream(1)); return err },
+		"nothing to ask": func() error {
+			_, err := student.Select(t.Context(), x, 0, func(student.Progress) {}, stream(1))
+			return err
+		},
+		"no learner": func() error {
+			_, err := student.SelfTraining{}.Fit(t.Context(), x, y, 2, stream(1))
+			return err
+		},
+		"fraction NaN": func() error {
+			_, err := student.SelfTraining{Learner: ridge, Fraction: math.NaN()}.Fit(t.Context(), x, y, 2, stream(1))
+			return err
+		},
+		"columns":      func() error { return m.Predict(make([]int, 30), matrix(30, 3, func(int, int) float64 { return 0 })) },
+		"short answer": func() error { return m.Predict(make([]int, 29), x) },
+		"scores":       func() error { return m.(teachers.Scorer).Scores(x, x) },
+	} {
+		t.Run(name, func(t *testing.T) { require.Error(t, do()) })
+	}
+}
+
+// TestDegeneratePools tries constant, repeated, huge and tiny rows, and more columns than
+// rows. All are odd but finite.
+func TestDegeneratePools(t *testing.T) {
+	r := stream(1)
+	for name, x := range map[string]student.Matrix{
+		"one row":      matrix(1, 3, func(int, int) float64 { return 1 }),
+		"two rows":     matrix(2, 3, func(i, j int) float64 { return float64(i * j) }),
+		"constant":     matrix(40, 3, func(int, int) float64 { return 7 }),
+		"zero":         matrix(40, 500, func(int, int) float64 { return 0 }),
+		"copies":       matrix(60, 4, func(i, j int) float64 { return float64(i / 20 * (j + 1)) }),
+		"one outlier":  matrix(60, 4, func(i, j int) float64 { return float64(i/59) * 3e38 }),
+		"huge":         matrix(60, 4, func(int, int) float64 { return 1e38 * r.NormFloat64() }),
+		"tiny":         matrix(60, 4, func(int, int) float64 { return 1e-38 * r.NormFloat64() }),
+		"wide":         matrix(12, 900, func(int, int) float64 { return r.NormFloat64() }),
+		"large offset": matrix(60, 4, func(int, int) float64 { return 1e6 + r.NormFloat64() }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPool(t, x, student.Config{})
+			for _, m := range []int{1, (x.Rows + 1) / 2, x.Rows} {
+				queries, err := p.Select(t.Context(), m, stream(2))
+				require.NoError(t, err)
+				requireDistinct(t, queries, m, x.Rows)
+			}
+			labels := unlabelled(x.Rows)
+			labels[0], labels[x.Rows-1] = 0, 1
+			soft, err := p.Spread(t.Context(), labels, 3)
+			require.NoError(t, err)
+			for _, v := range soft.Data {
+				require.True(t, v >= 0 && v <= 1.0001, "%v", v)
+			}
+			m, err := p.Fit(t.Context(), labels, 3)
+			require.NoError(t, err)
+			far := matrix(3, x.Cols, func(i, j int) float64 { return float64(i-1) * math.MaxFloat32 })
+			scores := matrix(3, 3, func(int, int) float64 { return math.NaN() })
+			for i := range scores.Data {
+				scores.Data[i] = 0
+			}
+			require.NoError(t, m.(teachers.Scorer).Scores(scores, far))
+			for _, v := range scores.Data {
+				require.False(t, math.IsNaN(float64(v)) || math.IsInf(float64(v), 0))
+			}
+		})
+	}
+}
+
+func TestStopsWhenTheContextIsDone(t *testing.T) {
+	x, y := blobs(300, 8, 2, stream(1))
+	p := newPool(t, x, student.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := student.NewPool(ctx, x, student.Config{}, stream(1))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Select(ctx, 5, stream(1))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Spread(ctx, y, 2)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = p.Fit(ctx, y, 2)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = student.Supervised(ctx, ridge, x, y, 2, stream(1))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestProgressEndsAtTheTotal(t *testing.T) {
+	x, y := blobs(100, 8, 2, stream(1))
+	last := map[string]student.Progress{}
+	p := newPool(t, x, student.Config{Progress: func(p student.Progress) { last[p.Stage] = p }})
+	_, err := p.Select(t.Context(), 5, stream(1))
+	require.NoError(t, err)
+	_, err = p.Fit(t.Context(), y, 2)
+	require.NoError(t, err)
+	require.Len(t, last, 4)
+	for stage, p := range last {
+		require.Equal(t, p.Total, p.Done, stage)
+	}
+}

@@ -1,0 +1,155 @@
+package label
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+const (
+	testQueries  = 60
+	testTeachers = 25
+	testClasses  = 3
+)
+
+// voteRows are votes of teachers who agree more on some queries than on others.
+func voteRows(seed uint64, queries, count int) string {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var b strings.Builder
+	for q := range queries {
+		for t := range count {
+			vote := q % testClasses
+			if rnd.IntN(10) < q%6 {
+				vote = rnd.IntN(testClasses)
+			}
+			if t > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprint(&b, vote)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func write(t require.TestingT, path, text string) string {
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+func open(t require.TestingT, path string, opt votes.Options) *votes.Source {
+	opt.Classes = testClasses
+	votes, err := votes.Open(context.Background(), []string{path}, opt)
+	require.NoError(t, err)
+	return votes
+}
+
+// standard is a run in a folder of its own.
+func standard(t *testing.T) Config {
+	dir := t.TempDir()
+	path := write(t, filepath.Join(dir, "votes.csv"), voteRows(1, testQueries, testTeachers))
+	return Config{
+		Ledger: filepath.Join(dir, "run.jsonl"), Out: filepath.Join(dir, "labels.csv"), Pool: "pool",
+		Account: ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter},
+		Votes:   open(t, path, votes.Options{}),
+		Setting: aggregate.Setting{Mechanism: plan.GNMax},
+	}
+}
+
+// with makes a setting of pairs of a name and a value.
+func with(mechanism string, pairs ...any) aggregate.Setting {
+	s := aggregate.Setting{Mechanism: mechanism}
+	for i := 0; i < len(pairs); i += 2 {
+		s = s.With(pairs[i].(string), pairs[i+1].(float64))
+	}
+	return s
+}
+
+func confidently(c Config, threshold float64, answers int) Config {
+	c.Setting = with(plan.Confident, "threshold", threshold)
+	if answers > 0 {
+		c.Setting = c.Setting.With("answers", float64(answers))
+	}
+	return c
+}
+
+func release1(t *testing.T, c Config) Result {
+	r, err := Run(context.Background(), c)
+	require.NoError(t, err)
+	return r
+}
+
+func read(t require.TestingT, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// expected returns the labels of a setting under a key, asked one by one.
+func expected(t require.TestingT, c Config, s aggregate.Setting, key aggregate.Key) string {
+	d, err := mechanisms.Find(s.Mechanism)
+	require.NoError(t, err)
+	m, err := d.New(s)
+	require.NoError(t, err)
+	book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 1e-5})
+	require.NoError(t, err)
+	r, err := book.Reserve(m.Event())
+	require.NoError(t, err)
+	hash := c.Votes.Hash()
+	session, err := m.Start(r, key.DeriveBytes("votes", hash[:]))
+	require.NoError(t, err)
+	var b strings.Builder
+	if c.Seed != nil {
+		b.WriteString(seededHeading)
+	} else {
+		b.WriteString(heading)
+	}
+	for ballot, err := range c.Votes.Histograms(context.Background()) {
+		require.NoError(t, err)
+		a, err := session.Ask(uint64(ballot.Query), ballot.Histogram)
+		if errors.Is(err, aggregate.ErrExhausted) {
+			break
+		}
+		require.NoError(t, err)
+		if a.Answered {
+			fmt.Fprintf(&b, "%d,%d\n", ballot.Query, a.Label)
+		} else {
+			fmt.Fprintf(&b, "%d,\n", ballot.Query)
+		}
+	}
+	return b.String()
+}
+
+func summary(t require.TestingT, path string) ledger.Summary {
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, err := ledger.Verify(f, nil)
+	require.NoError(t, err)
+	return s
+}
+
+// contents are all files of a folder.
+func contents(t require.TestingT, dir string) map[string]string {
+	out := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		out[e.Name()] = read(t, filepath.Join(dir, e.Name()))
+	}
+	return out
+}

@@ -1,0 +1,232 @@
+package label
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Nothing about these runs may change what was answered.
+func TestRefusals(t *testing.T) {
+	seed := uint64(1)
+	other := func(c Config, rows string, opt votes.Options) *votes.Source {
+		path := filepath.Join(filepath.Dir(c.Ledger), "other.csv")
+		if os.WriteFile(path, []byte(rows), 0o600) != nil {
+			panic(path)
+		}
+		return open(t, path, opt)
+	}
+	rows := voteRows(1, testQueries, testTeachers)
+	changed := "1" + rows[1:]
+	if rows[0] == '1' {
+		changed = "2" + rows[1:]
+	}
+	for name, c := range map[string]struct {
+		change func(c *Config)
+		says   string
+	}{
+		"one vote changed": {func(c *Config) { c.Votes = other(*c, changed, votes.Options{}) }, "other votes"},
+		"more teachers": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, testQueries, testTeachers+1), votes.Options{})
+		}, "other votes"},
+		"more queries": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, testQueries+9, testTeachers), votes.Options{})
+		}, "other votes"},
+		"part of queries": {func(c *Config) { c.Votes = other(*c, rows, votes.Options{From: 5, To: 9}) }, "queries 0:60, not 5:9"},
+		"overlap": {func(c *Config) {
+			c.Votes = other(*c, voteRows(1, 2*testQueries, testTeachers), votes.Options{From: testQueries - 1})
+		}, "queries 0:60, not 59:120"},
+		"another pool":  {func(c *Config) { c.Pool = "sea" }, "pool pool, not sea"},
+		"noise":         {func(c *Config) { c.Setting = c.Setting.With("sigma", 99) }, "not 99"},
+		"mechanism":     {func(c *Config) { c.Setting.Mechanism = "lnmax" }, "mechanism gnmax, not lnmax"},
+		"confident":     {func(c *Config) { *c = confidently(*c, 1, 1) }, "mechanism gnmax, not confident"},
+		"a seed":        {func(c *Config) { c.Seed = &seed }, "noise is secret, not seeded"},
+		"other budget":  {func(c *Config) { c.Expect.Epsilon = 3 }, "epsilon is 2, not 3"},
+		"other delta":   {func(c *Config) { c.Expect.Delta = 1e-6 }, "delta is 1e-05"},
+		"other unit":    {func(c *Config) { c.Expect.Unit = "user" }, "unit is record, not user"},
+		"relation":      {func(c *Config) { c.Expect.Relation = accountant.ReplaceOne }, "relation is add_remove, not replace_one"},
+		"mode":          {func(c *Config) { c.Expect.Mode = new(ledger.Mode) }, "mode is filter, not reserved"},
+		"pool":          {func(c *Config) { c.Pool = strings.Repeat("x", 257) }, "too long"},
+		"large delta":   {func(c *Config) { c.Ledger += "2"; c.Account.Delta = 0.04 }, "not below 1/25"},
+		"out is ledger": {func(c *Config) { c.Out = c.Ledger }, "is the ledger"},
+		"no folder":     {func(c *Config) { c.Out = filepath.Join(c.Out, "x", "y") }, "no folder"},
+		"no id":         {func(c *Config) { require.NoError(t, os.Remove(release.IDFile(c.Ledger))) }, "is gone"},
+		"in the way":    {func(c *Config) { c.Ledger += "2" }, "is there already"},
+	} {
+		for _, complete := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, complete %v", name, complete), func(t *testing.T) {
+				run := standard(t)
+				if name == "in the way" && !complete {
+					write(t, run.Out, "mine\n")
+				}
+				stop := errors.New("stopped")
+				_, err := Run(crash.With(context.Background(), func(step string) error {
+					if step == "reserved" && !complete {
+						return stop
+					}
+					return nil
+				}), run)
+				if complete {
+					require.NoError(t, err)
+				} else {
+					require.Error(t, err)
+				}
+				c.change(&run)
+				before := contents(t, filepath.Dir(run.Ledger))
+				_, err = Run(context.Background(), run)
+				var refused *Error
+				require.ErrorAs(t, err, &refused)
+				require.ErrorContains(t, err, c.says)
+				require.Equal(t, name == "no id", refused.Check)
+				require.Equal(t, before, contents(t, filepath.Dir(run.Ledger)), "nothing is written")
+			})
+		}
+	}
+}
+
+func TestWithoutLabelsOrKeyNothingIsDrawnAgain(t *testing.T) {
+	stop := errors.New("stopped")
+	at := func(where string) func(string) error {
+		return func(step string) error {
+			if step == where {
+				return stop
+			}
+			return nil
+		}
+	}
+	removeKey := func(t *testing.T, c Config) {
+		keys, err := filepath.Glob(c.Ledger + ".*.key")
+		require.NoError(t, err)
+		require.Len(t, keys, 1)
+		require.NoError(t, os.Remove(keys[0]))
+	}
+	refuse := func(t *testing.T, c Config, check bool, says string) {
+		before := read(t, c.Ledger)
+		_, err := Run(context.Background(), c)
+		var refused *Error
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, check, refused.Check)
+		require.ErrorContains(t, err, says)
+		require.Equal(t, before, read(t, c.Ledger))
+	}
+	t.Run("labels gone", func(t *testing.T) {
+		c := standard(t)
+		release1(t, c)
+		require.NoError(t, os.Remove(c.Out))
+		refuse(t, c, true, "is complete")
+		require.NoFileExists(t, c.Out)
+	})
+	t.Run("labels edited", func(t *testing.T) {
+		c := standard(t)
+		release1(t, c)
+		write(t, c.Out, read(t, c.Out)+"60,1\n")
+		refuse(t, c, true, "is not what was released")
+	})
+	t.Run("labels edited before the key was destroyed", func(t *testing.T) {
+		c := standard(t)
+		_, err := Run(crash.With(context.Background(), at("named")), c)
+		require.ErrorIs(t, err, stop)
+		labels := read(t, c.Out)
+		write(t, c.Out, "query,label\n")
+		refuse(t, c, true, "move it away")
+		require.NoError(t, os.Remove(c.Out))
+		release1(t, c)
+		require.Equal(t, labels, read(t, c.Out))
+	})
+	t.Run("key gone before the answers", func(t *testing.T) {
+		c := standard(t)
+		_, err := Run(crash.With(context.Background(), at("reserved")), c)
+		require.ErrorIs(t, err, stop)
+		removeKey(t, c)
+		refuse(t, c, true, "key of the unfinished run is gone")
+	})
+	t.Run("key gone after the commit", func(t *testing.T) {
+		c := standard(t)
+		_, err := Run(crash.With(context.Background(), at("committed")), c)
+		require.ErrorIs(t, err, stop)
+		removeKey(t, c)
+		refuse(t, c, true, "run that released it is complete")
+	})
+	t.Run("another key", func(t *testing.T) {
+		c := standard(t)
+		_, err := Run(crash.With(context.Background(), at("reserved")), c)
+		require.ErrorIs(t, err, stop)
+		keys, err := filepath.Glob(c.Ledger + ".*.key")
+		require.NoError(t, err)
+		key, err := aggregate.NewKey()
+		require.NoError(t, err)
+		require.NoError(t, keyfile.Write(keys[0], key))
+		refuse(t, c, false, "is not the key of the unfinished run")
+	})
+	t.Run("seed of another number", func(t *testing.T) {
+		c := standard(t)
+		one, two := uint64(1), uint64(2)
+		c.Seed = &one
+		_, err := Run(crash.With(context.Background(), at("drawn")), c)
+		require.ErrorIs(t, err, stop)
+		c.Seed = &two
+		refuse(t, c, false, "another seed")
+	})
+	t.Run("labels in the way of an unfinished run", func(t *testing.T) {
+		c := standard(t)
+		_, err := Run(crash.With(context.Background(), at("drawn")), c)
+		require.ErrorIs(t, err, stop)
+		write(t, c.Out, "query,label\n")
+		refuse(t, c, false, "is there already")
+		require.Equal(t, "query,label\n", read(t, c.Out))
+	})
+}
+
+func TestOverBudgetWritesNothing(t *testing.T) {
+	c := standard(t)
+	c.Setting = c.Setting.With("sigma", 1)
+	before := contents(t, filepath.Dir(c.Ledger))
+	_, err := Run(context.Background(), c)
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
+	c.Setting = c.Setting.With("sigma", 20)
+	_, err = Run(context.Background(), c)
+	var over *BudgetError
+	require.ErrorAs(t, err, &over)
+	fits := c
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries)})
+	fits.Ledger, fits.Out = c.Ledger+"3", c.Out+"3"
+	require.EqualValues(t, over.Queries, release1(t, fits).Asked)
+	fits.Votes = open(t, filepath.Join(filepath.Dir(c.Out), "votes.csv"), votes.Options{To: int(over.Queries) + 1})
+	fits.Ledger, fits.Out = c.Ledger+"4", c.Out+"4"
+	_, err = Run(context.Background(), fits)
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+
+	// On a ledger that something else has charged.
+	book, err := ledger.Open(c.Ledger, c.Account)
+	require.NoError(t, err)
+	_, err = book.Reserve(accountant.Gaussian{NoiseMultiplier: 4})
+	require.NoError(t, err)
+	require.NoError(t, book.Close())
+	c.Setting = c.Setting.With("sigma", 1)
+	_, err = Run(context.Background(), c) // gives the ledger its head and id
+	require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	before = contents(t, filepath.Dir(c.Ledger))
+	for _, sigma := range []float64{1, 24} { // 24 would do on a new ledger
+		c.Setting = c.Setting.With("sigma", sigma)
+		_, err = Run(context.Background(), c)
+		require.ErrorIs(t, err, ledger.ErrBudgetExceeded)
+	}
+	require.Equal(t, before, contents(t, filepath.Dir(c.Ledger)))
+	c.Ledger += "2"
+	require.Equal(t, 24.0, release1(t, c).Setting.Values["sigma"])
+}
