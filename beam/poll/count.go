@@ -41,10 +41,7 @@ type keyFn struct {
 }
 
 func (f *keyFn) ProcessElement(v Vote) (int64, Vote) {
-	if v.Query < 0 || v.Query >= f.Poll.Queries {
-		return outsideBlocks, v
-	}
-	return v.Query / f.Block, v
+	return f.Poll.block(v.Query, f.Block), v
 }
 
 // countFn counts the votes of a block.
@@ -57,20 +54,14 @@ func (f *countFn) AddInput(t tally, v Vote) tally {
 	return t
 }
 
-func (f *countFn) MergeAccumulators(a, b tally) tally {
-	a.s.merge(b.s)
-	return a
-}
+func (f *countFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
 // mergeFn puts reports together.
 type mergeFn struct{ Poll Poll }
 
 func (f *mergeFn) CreateAccumulator() tally { return newTally(f.Poll) }
 
-func (f *mergeFn) MergeAccumulators(a, b tally) tally {
-	a.s.merge(b.s)
-	return a
-}
+func (f *mergeFn) MergeAccumulators(a, b tally) tally { return merged(a, b) }
 
 // reportFn keeps of the tally of a block what the checks need of it.
 func reportFn(_ int64, t tally) tally {

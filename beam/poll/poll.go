@@ -1,7 +1,6 @@
 package poll
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -52,12 +51,13 @@ func (p Poll) blockQueries() int64 {
 	return int64(min(maxBlock, max(minBlock, blockBytes/(4*p.Classes+8*p.words()))))
 }
 
-// block returns the key of the block that counts a query.
-func (p Poll) block(query int64) int64 {
+// block returns the key of the block that counts a query; of so many queries each, which
+// blockQueries returns.
+func (p Poll) block(query, each int64) int64 {
 	if query < 0 || query >= p.Queries {
 		return outsideBlocks
 	}
-	return query / p.blockQueries()
+	return query / each
 }
 
 // blocks returns the number of blocks.
@@ -67,8 +67,6 @@ func (p Poll) blocks() int64 { return (p.Queries-1)/p.blockQueries() + 1 }
 func (p Poll) rows(block int64) int {
 	return int(min(p.blockQueries(), p.Queries-block*p.blockQueries()))
 }
-
-var errShards = errors.New("poll: the number of shards must be 1 to 99999")
 
 // shardBlocks returns the blocks from <= block < to of a shard.
 func (p Poll) shardBlocks(shard, shards int64) (from, to int64) {

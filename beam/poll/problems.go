@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // What must not be.
@@ -31,10 +33,6 @@ func (p *problem) merge(from problem) {
 	}
 	p.n += from.n
 }
-
-// maxChance is the largest expected number of pairs of teachers who are equal by chance at
-// which equal teachers are a fault, as in package votes.
-const maxChance = 1e-3
 
 // check returns an error if the votes of a whole poll are such that their counts would
 // protect nobody, or are no votes. It names queries and teachers and no class.
@@ -65,7 +63,7 @@ func (s *state) check() error {
 // unless chance makes such pairs.
 func (s *state) equalTeachers() (a, b int, equal bool) {
 	n := float64(s.poll.Teachers)
-	if n*(n-1)/2*math.Exp(s.logChance) > maxChance {
+	if n*(n-1)/2*math.Exp(s.logChance) > votes.MaxChance {
 		return 0, 0, false
 	}
 	seen := make(map[voter]int, len(s.voters))

@@ -35,6 +35,12 @@ type voter struct {
 
 func newTally(p Poll) tally { return tally{&state{poll: p, rows: int(p.blockQueries())}} }
 
+// merged takes b into a, and returns it.
+func merged(a, b tally) tally {
+	a.s.merge(b.s)
+	return a
+}
+
 // hold allocates the counts of the block of a query.
 func (s *state) hold(query int64) {
 	if s.counts == nil {

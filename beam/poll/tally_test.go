@@ -98,13 +98,13 @@ func TestBlocksAndShards(t *testing.T) {
 		var rows, want int64
 		for b := range p.blocks() {
 			require.Positive(t, p.rows(b))
-			require.Equal(t, b, p.block(rows))
+			require.Equal(t, b, p.block(rows, p.blockQueries()))
 			rows += int64(p.rows(b))
-			require.Equal(t, b, p.block(rows-1))
+			require.Equal(t, b, p.block(rows-1, p.blockQueries()))
 		}
 		require.Equal(t, p.Queries, rows)
-		require.EqualValues(t, outsideBlocks, p.block(p.Queries))
-		require.EqualValues(t, outsideBlocks, p.block(-1))
+		require.EqualValues(t, outsideBlocks, p.block(p.Queries, p.blockQueries()))
+		require.EqualValues(t, outsideBlocks, p.block(-1, p.blockQueries()))
 		for shards := int64(1); shards <= min(p.blocks(), 9); shards++ {
 			want = 0
 			for shard := range shards {

@@ -2,6 +2,7 @@ package poll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,7 +19,21 @@ import (
 // engine, as gs.
 type Sharded struct {
 	Prefix string
-	Shards int // 1 to 99999; no more than there are blocks are written
+	Shards int // 1 to [MaxShards]; no more than there are blocks are written
+}
+
+// MaxShards is how many files counts may go to.
+const MaxShards = 99999
+
+// Validate returns an error that names the field that is wrong.
+func (o Sharded) Validate() error {
+	switch {
+	case o.Prefix == "":
+		return errors.New("poll: Prefix is empty, want how the names of the files begin")
+	case o.Shards < 1 || o.Shards > MaxShards:
+		return fmt.Errorf("poll: Shards is %d, want 1 to %d", o.Shards, MaxShards)
+	}
+	return nil
 }
 
 // Files returns the names of the files for a poll.
@@ -48,8 +63,8 @@ type piece struct {
 // because a worker was lost or the pipeline is run once more, has the same bytes. Files on a
 // disk are wholly there or not there and have mode 0600: counts are as secret as the votes.
 func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
-	if to.Prefix == "" || to.Shards < 1 || to.Shards > 99999 {
-		panic(fmt.Errorf("poll: WriteCounts needs a prefix and 1 to 99999 shards, not %q and %d", to.Prefix, to.Shards))
+	if err := to.Validate(); err != nil {
+		panic(err)
 	}
 	s = s.Scope("WriteCounts")
 	n := to.number(c.poll)

@@ -38,8 +38,8 @@ type Report struct {
 	ChanceDuplicates float64
 }
 
-// maxChance is the largest ChanceDuplicates at which duplicates are a fault.
-const maxChance = 1e-3
+// MaxChance is the largest ChanceDuplicates at which duplicates are a fault.
+const MaxChance = 1e-3
 
 // Check reads all of the files, as [Open] would, and reports what it
 // finds, invalid votes among it. An error says that they cannot be read at all.

@@ -136,7 +136,7 @@ func (r *Report) duplicates() Finding {
 		groups = append(groups, r.list(g))
 	}
 	detail := "equal votes everywhere: " + strings.Join(groups, "; ")
-	if r.ChanceDuplicates > maxChance {
+	if r.ChanceDuplicates > MaxChance {
 		return Finding{"duplicates", LevelNote, detail + fmt.Sprintf(" (so few queries divide the teachers that chance makes %.2g such pairs)", r.ChanceDuplicates)}
 	}
 	return Finding{"duplicates", LevelFail, detail + " (one model voting twice moves two votes)"}

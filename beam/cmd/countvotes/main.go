@@ -121,10 +121,11 @@ func (f *flags) run(ctx context.Context) error {
 		return fmt.Errorf("%q: votes are named by --votes", flag.Arg(0))
 	case f.out == "":
 		return errors.New("--out is needed: where the counts go")
-	case f.shards < 1 || f.shards > 99999:
-		return fmt.Errorf("--shards %d: must be 1 to 99999", f.shards)
 	case f.synthetic == (f.votes != ""):
 		return errors.New("--votes is needed, or --synthetic")
+	}
+	if err := out.Validate(); err != nil {
+		return err
 	}
 	if !strings.Contains(f.out, "://") {
 		for _, name := range out.Files(f.poll) {
