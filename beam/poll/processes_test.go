@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ import (
 // roleVariable makes the binary of the tests a part of a pipeline: "engine PREFIX [POOL]"
 // runs one, and "pool" serves workers of its own process.
 const roleVariable = "POLL_TEST_ROLE"
+
+// shardsOfProcesses is as many as there are blocks, so that writing takes a while.
+const shardsOfProcesses = 15
 
 var processes = Poll{Queries: 20_000, Teachers: 12, Classes: 10}
 
@@ -43,7 +47,7 @@ func TestMain(m *testing.M) {
 		if len(role) > 2 {
 			*jobopts.EnvironmentType, *jobopts.EnvironmentConfig, *jobopts.WorkerBinary = "external", role[2], os.Args[0]
 		}
-		to := Sharded{role[1], 4}
+		to := Sharded{role[1], shardsOfProcesses}
 		fmt.Println("started")
 		err = run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, processes, SyntheticVotes(s, processes)), to) })
 	}
@@ -81,7 +85,7 @@ func wantOfProcesses(t *testing.T) string {
 // run that is repeated makes the same bytes.
 func TestKilledAtAnyTime(t *testing.T) {
 	want := wantOfProcesses(t)
-	to := Sharded{filepath.Join(t.TempDir(), "counts"), 4}
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}
 	began := time.Now()
 	cmd, _ := start(t, "engine "+to.Prefix)
 	require.NoError(t, cmd.Wait())
@@ -91,7 +95,7 @@ func TestKilledAtAnyTime(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for killed := 0; killed < 4; {
 		dir := t.TempDir()
-		to := Sharded{filepath.Join(dir, "counts"), 4}
+		to := Sharded{filepath.Join(dir, "counts"), shardsOfProcesses}
 		cmd, _ := start(t, "engine "+to.Prefix)
 		time.Sleep(time.Duration(rnd.Int64N(int64(took))))
 		require.NoError(t, cmd.Process.Kill())
@@ -100,17 +104,67 @@ func TestKilledAtAnyTime(t *testing.T) {
 		} else {
 			took /= 2 // it had ended by itself: earlier next time
 		}
-		from := 0
-		for shard, name := range to.Files(processes) {
-			first, last := processes.shardBlocks(int64(shard), 4)
-			size := linesFrom(want[from:], int(min(processes.Queries, last*processes.blockQueries())-first*processes.blockQueries()))
-			if text, err := os.ReadFile(name); err == nil {
-				require.Equal(t, want[from:from+size], string(text))
-			}
-			from += size
-		}
+		requireWhole(t, want, to)
 	}
 	cmd, _ = start(t, "engine "+to.Prefix)
+	require.NoError(t, cmd.Wait())
+	require.Equal(t, want, written(t, processes, to))
+}
+
+// requireWhole demands that each shard that is there is whole, and returns how many are.
+func requireWhole(t *testing.T, want string, to Sharded) (there int) {
+	from := 0
+	for shard, name := range to.Files(processes) {
+		first, last := processes.shardBlocks(int64(shard), shardsOfProcesses)
+		size := linesFrom(want[from:], int(min(processes.Queries, last*processes.blockQueries())-first*processes.blockQueries()))
+		if text, err := os.ReadFile(name); err == nil {
+			require.Equal(t, want[from:from+size], string(text))
+			there++
+		}
+		from += size
+	}
+	return there
+}
+
+// A run that is killed while it writes shards leaves whole ones, and the next run writes all of
+// them. POLL_KILLS is how often, by default twice; a kill that came too late is no kill.
+func TestKilledWhileItWrites(t *testing.T) {
+	want := wantOfProcesses(t)
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}
+	kills := 2
+	if n, err := strconv.Atoi(os.Getenv("POLL_KILLS")); err == nil {
+		kills = n
+	}
+	require.Equal(t, int64(shardsOfProcesses), to.number(processes))
+	for tried := 0; kills > 0; tried++ {
+		require.Less(t, tried, 100)
+		for _, name := range to.Files(processes) {
+			require.NoError(t, os.RemoveAll(name))
+		}
+		cmd, _ := start(t, "engine "+to.Prefix)
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		over := false
+		for !over {
+			if found, _ := filepath.Glob(to.Prefix + "-*"); len(found) > tried%3 {
+				break
+			}
+			select {
+			case err := <-ended:
+				require.NoError(t, err)
+				over = true
+			case <-time.After(100 * time.Microsecond):
+			}
+		}
+		if !over {
+			_ = cmd.Process.Kill() // fails if it has just ended
+			<-ended
+		}
+		if there := requireWhole(t, want, to); there > 0 && there < shardsOfProcesses {
+			kills--
+		}
+	}
+	cmd, _ := start(t, "engine "+to.Prefix)
 	require.NoError(t, cmd.Wait())
 	require.Equal(t, want, written(t, processes, to))
 }
@@ -126,7 +180,7 @@ func linesFrom(text string, n int) (size int) {
 // Workers may be another process than the engine; both are the same program.
 func TestWorkersOfAnotherProcess(t *testing.T) {
 	_, pool := start(t, "pool")
-	to := Sharded{filepath.Join(t.TempDir(), "counts"), 4}
+	to := Sharded{filepath.Join(t.TempDir(), "counts"), shardsOfProcesses}
 	cmd, _ := start(t, "engine "+to.Prefix+" "+pool)
 	require.NoError(t, cmd.Wait())
 	require.Equal(t, wantOfProcesses(t), written(t, processes, to))
