@@ -1,0 +1,24 @@
+package shell
+
+import (
+	"runtime/debug"
+
+	"github.com/pate-go/pate/dataset"
+)
+
+// manyPixels is from how many bytes of images on their features are hundreds of megabytes.
+const manyPixels = 64 << 20
+
+// SpareMemory has memory collected early where a task has many images. Their features are
+// gigabytes in a few pieces without pointers, so that a collection reads hardly anything; by
+// the default it would wait until as much again is garbage. Tasks with fewer rows keep the
+// default: their heaps are small, and a twentieth of them is soon used up.
+func SpareMemory(task dataset.Task) {
+	pixels := 0
+	for _, set := range []dataset.Set{task.Private, task.Pool, task.Test} {
+		pixels += len(set.X.Data)
+	}
+	if task.Image.Rows > 0 && 4*pixels >= manyPixels {
+		debug.SetGCPercent(5)
+	}
+}

@@ -1,0 +1,25 @@
+package shell
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
+)
+
+func TestSpareMemory(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	percent := func(task dataset.Task) int {
+		SpareMemory(task)
+		return debug.SetGCPercent(100)
+	}
+	many := dataset.Set{X: dense.New(1, manyPixels/4/2)}
+	images := dataset.Shape{Rows: 28, Cols: 28}
+	require.Equal(t, 5, percent(dataset.Task{Image: images, Private: many, Test: many}))
+	require.Equal(t, 100, percent(dataset.Task{Image: images, Private: many}), "few images")
+	require.Equal(t, 100, percent(dataset.Task{Private: many, Test: many}), "a table")
+}
