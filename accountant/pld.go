@@ -35,6 +35,7 @@ type PLD struct {
 	terms    terms
 	pairs    tally[pairKey] // that dominate the terms, Gaussians apart
 	plans    map[int]*mathx.FFT
+	below    map[int]*mathx.FFT // those of lower laws, composed at the same time
 	spread   map[pairKey]*allocation
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
@@ -74,7 +75,7 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if cfg.MaxMemory < 1<<20 {
 		return nil, fmt.Errorf("accountant: PLDConfig.MaxMemory must be at least 1 MB, got %d bytes", cfg.MaxMemory)
 	}
-	return &PLD{cfg: cfg, plans: make(map[int]*mathx.FFT), spread: make(map[pairKey]*allocation)}, nil
+	return &PLD{cfg: cfg, plans: make(map[int]*mathx.FFT), below: make(map[int]*mathx.FFT), spread: make(map[pairKey]*allocation)}, nil
 }
 
 // Compose implements Accountant. It holds every event with a known dominating

@@ -218,19 +218,21 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 	capped := false
 	for round := 0; round < maxRounds; round++ {
 		before := budget
-		if !to.onlyLower {
-			t, err := q.fit(c, &budget, true)
-			if err != nil {
-				return epsilonInterval{}, err
-			}
-			best.upper = math.Min(best.upper, upperEpsilon(t, to.deltaUp))
+		var up, low *profile
+		var err error
+		if to.onlyLower {
+			low, err = q.fit(c, &budget, false)
+		} else {
+			up, low, err = q.sides(c, &budget)
 		}
-		t, err := q.fit(c, &budget, false)
 		if err != nil {
 			return epsilonInterval{}, err
 		}
+		if !to.onlyLower {
+			best.upper = math.Min(best.upper, upperEpsilon(up, to.deltaUp))
+		}
 		capped = budget > before
-		best.lower = math.Max(best.lower, lowerEpsilon(t, to.deltaLow))
+		best.lower = math.Max(best.lower, lowerEpsilon(low, to.deltaLow))
 		best.points = c.largest
 		width := best.upper - best.lower
 		if to.onlyLower || width <= aim || capped {
@@ -323,11 +325,7 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 		l, u := 0.0, 1.0
 		for range maxRounds {
 			before := budget
-			up, err := q.fit(c, &budget, true)
-			if err != nil {
-				return 0, 0, 0, err
-			}
-			low, err := q.fit(c, &budget, false)
+			up, low, err := q.sides(c, &budget)
 			if err != nil {
 				return 0, 0, 0, err
 			}
@@ -352,7 +350,7 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 
 // newConvolver shares transforms within one account.
 func (p *PLD) newConvolver(ctx context.Context) *convolver {
-	return &convolver{ctx: ctx, plans: p.plans, maxLength: int(p.cfg.MaxMemory / bytesPerPoint), maxWork: p.maxWork}
+	return &convolver{ctx: ctx, plans: p.plans, below: p.below, maxLength: int(p.cfg.MaxMemory / bytesPerPoint), maxWork: p.maxWork}
 }
 
 // bytesPerPoint is the memory of a convolution per point of its window, the

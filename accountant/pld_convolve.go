@@ -21,10 +21,11 @@ type convolver struct {
 	maxLength int
 	accuracy  float64 // tilted mass that all windows together may leave outside
 	plans     map[int]*mathx.FFT
-	largest   int // longest transform so far
-	work      int // points transformed or placed so far
-	maxWork   int // 0 for any number
-	clamp     int // test hook: 0, or the longest window allowed, wrapping silently
+	below     map[int]*mathx.FFT // of a second goroutine, for lower laws
+	largest   int                // longest transform so far
+	work      int                // points transformed or placed so far
+	maxWork   int                // 0 for any number
+	clamp     int                // test hook: 0, or the longest window allowed, wrapping silently
 }
 
 // maxRounding is the largest relative rounding error a claim may rest on.

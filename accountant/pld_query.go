@@ -195,7 +195,12 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	q.set(best)
 	k, _, _ := q.moments(best)
-	q.accuracy = math.Min(1e-6, math.Max(1e-15, want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
+	// A relative error of delta moves epsilon by about as much over the tilt: small tilts,
+	// those of large epsilons, need windows that leave less outside. What they leave is added
+	// to the errors of the law whatever it is, so no claim rests on this choice.
+	const least = 0.03 // windows for less would be longer than they are worth
+	slope := math.Min(1, math.Max(best, least))
+	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
 // errorShare is the part of the gap, as a relative error of delta, that tails

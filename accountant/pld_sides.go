@@ -1,0 +1,55 @@
+package accountant
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pate-go/pate/internal/mathx"
+)
+
+// sides composes the upper and the lower law of one answer, with the given budget, which it
+// enlarges until memory and rounding allow, as [query.fit] does. Either is nil where nothing
+// can be certified. The two share nothing, so they are composed at the same time where both
+// fit in memory together; the answer is the same as one after the other.
+func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
+	half := c.maxLength / 2
+	// The last window is about twenty standard deviations wide.
+	top, _ := q.plan(*budget)
+	if 20*q.spread <= top*float64(half) && !q.allocates() {
+		below := *q
+		below.parts = slices.Clone(q.parts) // which a plan writes to
+		a, b := c.fork(half, c.plans), c.fork(half, c.below)
+		var lower *tilted
+		var errLow error
+		var wait sync.WaitGroup
+		wait.Go(func() { lower, errLow = below.compose(b, *budget, false) })
+		upper, errUp := q.compose(a, *budget, true)
+		wait.Wait()
+		if errUp == nil && errLow == nil && upper.sound() && lower.sound() {
+			c.largest = max(c.largest, a.largest, b.largest)
+			err := c.spend(a.work + b.work)
+			return newProfile(upper, q.lambda, true), newProfile(lower, q.lambda, false), err
+		}
+	}
+	if up, err = q.fit(c, budget, true); err != nil {
+		return nil, nil, err
+	}
+	low, err = q.fit(c, budget, false)
+	return up, low, err
+}
+
+// allocates reports whether a part keeps tables that both sides would write to.
+func (q *query) allocates() bool {
+	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
+}
+
+// fork returns a convolver for another goroutine, with windows of at most so many points,
+// that counts its own work from zero and may do what is left.
+func (c *convolver) fork(most int, plans map[int]*mathx.FFT) *convolver {
+	f := *c
+	f.maxLength, f.plans, f.work = most, plans, 0
+	if c.maxWork > 0 {
+		f.maxWork = max(1, c.maxWork-c.work)
+	}
+	return &f
+}
