@@ -21,6 +21,7 @@ type Data struct {
 	Table       *Table // nil for images
 
 	keep    []string // columns of the table that stay
+	ranges  *Ranges  // of the table, where there are no public rows
 	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
 }
 
@@ -31,6 +32,10 @@ func (d Data) Task(p Protocol) (Task, error) {
 	switch {
 	case p == FullTest && (d.Table != nil || d.numbers != nil):
 		return Task{}, &InputError{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
+	case d.ranges != nil && d.Table == nil:
+		return Task{}, &InputError{File: d.Name, What: "has no columns with names", Why: "questions are drawn from the declared ranges of columns", Fix: "give a table as CSV or Parquet, or take public rows"}
+	case d.ranges != nil:
+		t, err = splitDeclared(d.Table, p, d.ranges)
 	case d.Table != nil:
 		t, err = SplitTable(d.Table, p, EncoderOptions{Keep: d.keep})
 	case d.numbers != nil:
@@ -59,11 +64,21 @@ type Options struct {
 	Labels, Units string   // files beside an NPY or idx file, as [Source] has them
 	Keep          []string // as [Reading] has it
 	ImageSize     Shape    // as [Reading] has it
+
+	// Ranges, if not nil, are declared columns of a table of which no row is public: its
+	// task has a pool that is drawn from them.
+	Ranges *Ranges
 }
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
 // table ([CSV], [Parquet]). Options that are not for what was found are an [*InputError].
 func Open(where string, opt Options) (Data, error) {
+	d, err := open(where, opt)
+	d.ranges = opt.Ranges
+	return d, err
+}
+
+func open(where string, opt Options) (Data, error) {
 	info, err := os.Stat(where)
 	named := slices.Contains(Names(), where)
 	refuse := func(what, why string) (Data, error) {

@@ -58,6 +58,11 @@ type Task struct {
 	Provenance string
 	// Encoder is what made rows of a table; nil for images.
 	Encoder *Encoder
+	// Ranges are what was declared of the columns where there are no public rows, and nil
+	// elsewhere. The pool is drawn then: Questions are its rows in the form of a table, and
+	// Pool.Y means nothing.
+	Ranges    *Ranges
+	Questions *Table
 }
 
 // LiteratureSplit splits images as [Literature] says. Their Kind is Pictures.

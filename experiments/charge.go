@@ -34,15 +34,35 @@ func epsilonOf(e accountant.Event, delta float64) (accountant.Bound, error) {
 	return b, nil
 }
 
-// calibrate returns the least noise whose event meets the target.
+// calibrate returns the least noise whose event, with what the pool cost, meets the target.
 func calibrate(ctx context.Context, c point, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
-	noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, event)
+	noise, _, err := accountant.CalibrateNoise(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(noise float64) (accountant.Event, error) {
+		e, err := event(noise)
+		return c.withPool(e), err
+	})
 	return noise, err
 }
 
-// charge fills the privacy columns of a row from what was reserved.
+// withPool returns an event and, before it, what the pool cost.
+func (c point) withPool(e accountant.Event) accountant.Event {
+	if c.marginals == nil || e == nil {
+		return e
+	}
+	return accountant.Composed{Events: append([]accountant.Event{c.marginals.Event()}, partsOf(e)...)}
+}
+
+// partsOf returns the events that one is composed of.
+func partsOf(e accountant.Event) []accountant.Event {
+	if c, ok := e.(accountant.Composed); ok {
+		return c.Events
+	}
+	return []accountant.Event{e}
+}
+
+// charge fills the privacy columns of a row from what was reserved, the pool's cost included.
 func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
+	e = c.withPool(e)
 	claim, err := claimOf(ctx, e, c.Delta)
 	if err != nil {
 		return err
@@ -53,10 +73,7 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 	}
 	epsilon := claim.Upper
 	r.Epsilon, r.Accountant, r.Releasable = &epsilon, claim.By, c.Key.Releasable()
-	parts := []accountant.Event{e}
-	if c, ok := e.(accountant.Composed); ok {
-		parts = c.Events
-	}
+	parts := partsOf(e)
 	r.Account = &accountant.Schedule{Relation: relation, Events: parts}
 	r.Charged, err = shares(parts, bound.Order)
 	return err

@@ -44,6 +44,12 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	if len(c.Epsilons) > 1 {
 		r.EpsilonTargets = c.Epsilons
 	}
+	switch {
+	case c.Marginals:
+		r.PoolOf = PoolMarginals
+	case c.Task.Questions != nil:
+		r.PoolOf = PoolNone
+	}
 	// DP-SGD first: its features and those of the teachers together are gigabytes.
 	rows, err := runDPSGD(ctx, c)
 	if err != nil {
@@ -56,14 +62,20 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	rows = append(rows, plain...)
 	if c.wants(ensembleMethods()...) || c.wants(neighbourMethods()...) {
-		p, err := prepare(ctx, c)
-		if err != nil {
-			return nil, err
+		once := compareDrawn
+		if !c.Marginals {
+			p, err := prepare(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			once = func(ctx context.Context, c Config, seed int) ([]Row, *Diagnostics, error) {
+				return compareOnce(ctx, c, p, seed)
+			}
 		}
 		runs := make([][]Row, c.Seeds)
 		for seed := range runs {
 			var diagnostics *Diagnostics
-			if runs[seed], diagnostics, err = compareOnce(ctx, c, p, seed); err != nil {
+			if runs[seed], diagnostics, err = once(ctx, c, seed); err != nil {
 				return nil, err
 			}
 			if seed == 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/marginals"
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
@@ -81,6 +82,9 @@ type Config struct {
 	// recipe says, part of which may be learned from private rows and is charged.
 	Features string
 	Teachers int // default by the number of private units
+	// Marginals draws the pool from noisy marginals of the private rows, which every method
+	// that asks about the pool pays for. The ranges of Task must be declared.
+	Marginals bool
 	// Unit says in a word whose data Task.Private.Units name; default "record".
 	Unit string
 
@@ -105,6 +109,7 @@ type Config struct {
 
 	units int    // of Task.Private
 	named string // Features as they were given; empty for the default of each method
+	drawn *drawn // the pool that was drawn and paid for at one target; nil for another pool
 }
 
 // point is a comparison at one of its targets.
@@ -112,6 +117,8 @@ type point struct {
 	Config
 	epsilon float64
 	answers int // how many a mechanism plans for
+	// marginals that the pool is drawn from; nil if it is not
+	marginals *marginals.Marginals
 }
 
 // Progress is where a run is.
@@ -177,7 +184,15 @@ func (c Config) complete() (Config, error) {
 		c.Progress = func(Progress) {}
 	}
 	if len(c.Methods) == 0 {
-		c.Methods = slices.DeleteFunc(Methods(), func(m string) bool { return m == BoostedTrees && c.Task.Encoder == nil })
+		c.Methods = slices.DeleteFunc(Methods(), func(m string) bool {
+			return m == BoostedTrees && c.Task.Encoder == nil || m == TrueLabels && c.Task.Questions != nil
+		})
+	}
+	switch {
+	case c.Marginals && c.Task.Ranges == nil:
+		return c, errors.New("marginals need declared ranges of all columns")
+	case c.Task.Questions != nil && c.wants(TrueLabels):
+		return c, fmt.Errorf("method %s: nobody knows the labels of questions that are drawn", TrueLabels)
 	}
 	for _, m := range c.Methods {
 		if all := allMethods(); !slices.Contains(all, m) {

@@ -38,9 +38,13 @@ type Identity struct {
 	Features string   `json:"features,omitempty"`
 	Teachers int      `json:"teachers,omitempty"`
 	Methods  []string `json:"methods,omitempty"`
-	Quick    bool     `json:"quick,omitempty"`
-	Bayes    string   `json:"bayes,omitempty"` // what was asked for beside
-	Command  string   `json:"command"`         // repeats the run
+	// Pool is how questions are drawn, and Ranges what they are drawn from, where there are
+	// no public rows.
+	Pool    string `json:"pool,omitempty"`
+	Ranges  string `json:"ranges,omitempty"`
+	Quick   bool   `json:"quick,omitempty"`
+	Bayes   string `json:"bayes,omitempty"` // what was asked for beside
+	Command string `json:"command"`         // repeats the run
 }
 
 // Name returns a short name for the identity, usable as a file name.
@@ -189,7 +193,7 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 
 // subfolder makes and returns a private folder of one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
-	path := filepath.Join(c.Dir, "private", fmt.Sprintf("run-%d", seed))
+	path := filepath.Join(c.Dir, "private", fmt.Sprintf("run-%d", seed)+c.drawn.suffix())
 	if err := durable.PrivateFolder(path); err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}

@@ -16,8 +16,11 @@ import (
 // openLedger opens the ledger of one method in one run. The run's name covers
 // its key, its data and, as bound, everything else that the answers depend on:
 // a run that repeats itself pays nothing twice, and one that would answer
-// differently is refused.
+// differently is refused. Where the pool is drawn it is the ledger that paid for that.
 func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
+	if book := c.drawn.take(method); book != nil {
+		return book, nil
+	}
 	run, err := c.runID(bound)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func (c point) planSampled(ctx context.Context) (neighbourPlan, error) {
 	}
 	target := accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}
 	affordable, err := accountant.Affordable(ctx, accountant.TightConfig{Relation: relation}.NewAccount, target, func(n int64) (accountant.Event, error) {
-		return eventOf(made(nearNoise*float64(k), int(max(1, n))))
+		e, err := eventOf(made(nearNoise*float64(k), int(max(1, n))))
+		return c.withPool(e), err
 	})
 	if err != nil {
 		return neighbourPlan{}, fmt.Errorf("experiments: %w", err)
@@ -181,7 +182,7 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	labels := noLabels(p.pool.Rows)
 	for q, y := range answers {
 		labels[queries[q]] = y
-		if y == c.Task.Pool.Y[queries[q]] {
+		if c.Task.Questions == nil && y == c.Task.Pool.Y[queries[q]] {
 			row.LabelAccuracy += 1 / float64(len(answers))
 		}
 	}
@@ -229,6 +230,7 @@ func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbou
 			file.Header = append(file.Header, "votes "+class)
 		}
 	}
+	file.Header = append(file.Header, c.askedHeader()...)
 	for q, pool := range queries {
 		cells := []string{c.Task.Pool.IDs[pool], c.Task.Classes[labels[q]]}
 		if counts.Classes > 0 {
@@ -236,7 +238,7 @@ func (c point) writeLabels(out io.Writer, queries, labels []int, counts neighbou
 				cells = append(cells, strconv.FormatInt(v, 10))
 			}
 		}
-		file.Rows = append(file.Rows, cells)
+		file.Rows = append(file.Rows, append(cells, c.askedCells(pool)...))
 	}
 	var text bytes.Buffer
 	if err := file.Write(&text, table.CSV); err != nil {

@@ -61,6 +61,9 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 	if err := c.outlineModels(add, data); err != nil {
 		return o, err
 	}
+	if err := c.outlinePool(ctx, add, data); err != nil {
+		return o, err
+	}
 	if err := c.outlineNeighbours(ctx, add, data); err != nil {
 		return o, err
 	}
@@ -95,7 +98,11 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 			depth := math.Log2(share + 2)
 			each = treesOfForest * (share*math.Sqrt(columns)*depth*perSplit + (asked+test)*depth*perLeaf)
 		}
-		add(fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test), c.Seeds, each*float64(c.teachers()), data+features)
+		ensembles := c.Seeds
+		if c.Marginals { // columns are scaled by the marginals of each target
+			ensembles *= len(points)
+		}
+		add(fmt.Sprintf("%d teachers, %s, and their votes on %.0f rows", c.teachers(), c.Learner, asked+test), ensembles, each*float64(c.teachers()), data+features)
 		student := perStudent
 		if c.Task.Image.Rows == 0 {
 			student *= math.Max(1, classes/10) / 3

@@ -121,7 +121,7 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 		}
 		labels[v.queries[q]] = a.Label
 		row.Answered++
-		if a.Label == c.Task.Pool.Y[v.queries[q]] {
+		if c.Task.Questions == nil && a.Label == c.Task.Pool.Y[v.queries[q]] {
 			right++
 		}
 	}
@@ -178,7 +178,7 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 // ask asks all queries in order, and returns the answers and the file that leaves.
 func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byte, error) {
 	answers := make([]aggregate.Answer, 0, len(v.queries))
-	file := table.Table{Header: []string{"query", "label"}}
+	file := table.Table{Header: append([]string{"query", "label"}, c.askedHeader()...)}
 	for q, pool := range v.queries {
 		h, err := v.votes.Histogram(v.rows[q])
 		if err != nil {
@@ -196,7 +196,7 @@ func (c point) ask(session aggregate.Session, v poll) ([]aggregate.Answer, []byt
 		if answer.Answered {
 			label = c.Task.Classes[answer.Label]
 		}
-		file.Rows = append(file.Rows, []string{c.Task.Pool.IDs[pool], label})
+		file.Rows = append(file.Rows, append([]string{c.Task.Pool.IDs[pool], label}, c.askedCells(pool)...))
 	}
 	var text bytes.Buffer
 	if err := file.Write(&text, table.CSV); err != nil {
@@ -234,7 +234,7 @@ func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, 
 		if err != nil {
 			return nil, fmt.Errorf("experiments: %s: %w", row.Method, err)
 		}
-		b, err := claimOf(ctx, spent, c.Delta)
+		b, err := claimOf(ctx, c.withPool(spent), c.Delta)
 		if err != nil {
 			return nil, err
 		}

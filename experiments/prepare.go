@@ -56,15 +56,22 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	return p, err
 }
 
-// points returns the comparison at each of its targets.
+// points returns the comparison at each of its targets, or at the one that its pool is for.
 func (c Config) points(ctx context.Context) ([]point, error) {
-	points := make([]point, len(c.Epsilons))
-	for i, e := range c.Epsilons {
+	var points []point
+	for _, e := range c.Epsilons {
+		if c.drawn != nil && c.drawn.epsilon != e {
+			continue
+		}
 		answers, err := c.planAnswers(ctx, e)
 		if err != nil {
 			return nil, err
 		}
-		points[i] = point{Config: c, epsilon: e, answers: answers}
+		at := point{Config: c, epsilon: e, answers: answers}
+		if at.marginals, err = at.planMarginals(ctx); err != nil {
+			return nil, err
+		}
+		points = append(points, at)
 	}
 	return points, nil
 }

@@ -20,8 +20,11 @@ type Result struct {
 	Split      string `json:"split"`
 	Private    int    `json:"private"` // units
 	Pool       int    `json:"pool"`
-	Test       int    `json:"test"`
-	Classes    int    `json:"classes"`
+	// PoolOf says what the pool was drawn from where there were no public rows: [PoolNone] or
+	// [PoolMarginals]. Nobody knows the labels of such a pool.
+	PoolOf  string `json:"pool_of,omitempty"`
+	Test    int    `json:"test"`
+	Classes int    `json:"classes"`
 	// ClassNames and ClassRows are the names of the classes and how many test rows each has.
 	// Absent from results of earlier versions.
 	ClassNames    []string `json:"class_names,omitempty"`

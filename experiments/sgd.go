@@ -64,6 +64,9 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	if plan.NonPrivate {
 		row.Method, row.Note = NonPrivate, "the model of "+DPSGD+" without clipping and noise"
 	}
+	if c.Task.Ranges != nil {
+		row.Note += ", scaled by the declared ranges"
+	}
 	if c.Task.Grouped {
 		row.Note += ", trained on one row per " + c.Unit
 	}

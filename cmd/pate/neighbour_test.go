@@ -31,7 +31,7 @@ import (
 
 // charged are keys of JSON and columns of CSV whose values were charged. Times are for
 // Stdout alone and no part of any file.
-var charged = []string{"accuracy", "recall", "standard_error", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs"}
+var charged = []string{"accuracy", "recall", "standard_error", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs", "noisy count"}
 
 var (
 	hexadecimal = regexp.MustCompile(`\b[0-9a-f]{32,}\b|"check":"[0-9a-f]+"`)
@@ -96,7 +96,7 @@ func maskedCSV(t *testing.T, text []byte) string {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	require.NoError(t, err)
 	for j, column := range rows[0] {
-		if slices.Contains(charged, column) || strings.HasPrefix(column, "votes ") { // noisy counts
+		if slices.Contains(charged, column) || strings.HasPrefix(column, "votes ") || strings.HasPrefix(column, "asked ") { // noisy counts, and what was drawn from them
 			for _, row := range rows[1:] {
 				row[j] = "#"
 			}
@@ -206,6 +206,9 @@ func people(bare bool, further ...string) []byte {
 	return []byte(strings.Join(rows, "\n") + "\n")
 }
 
+// declared are ranges of the columns of people.
+const declared = "length,-8.0..16.0\nwidth,-8.0..8.0\ncolour,red,blue\n"
+
 // units are rows that one more person may have.
 func units(unit string) map[string][]string {
 	row := func(cells string) []string { return []string{strings.ReplaceAll(cells, "WHO", unit)} }
@@ -248,11 +251,12 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 		"labels":        {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12"}, table)},
 		"nearest":       {args: slices.Concat([]string{"compare", "--methods", "pknn/reverse"}, table)},
 		"near":          {args: slices.Concat([]string{"compare", "--methods", "pknn/sampled"}, table)},
+		"marginals":     {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12", "--pool", "marginals", "--ranges", "DIR/ranges.csv"}, table)},
 		"linear models": {args: slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := func(further ...string) map[string]string {
-				return released(t, map[string][]byte{"t.csv": people(c.bare, further...)}, c.args...)
+				return released(t, map[string][]byte{"t.csv": people(c.bare, further...), "ranges.csv": []byte(declared)}, c.args...)
 			}
 			want := on(ordinary)
 			require.Greater(t, len(want), 4)

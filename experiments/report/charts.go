@@ -69,7 +69,7 @@ func labelCharts(r *experiments.Result) []template.HTML {
 		return &chartPoint{X: row.TargetEpsilon, Y: n, Low: n, High: n}
 	})}
 	right := chart{Title: "Right among labels released against epsilon", Unit: "%", At: r.EpsilonTargets, Lines: lines(r, func(row experiments.Row) *chartPoint {
-		if row.Answered == 0 {
+		if row.Answered == 0 || r.PoolOf != "" {
 			return nil
 		}
 		a, bar := 100*row.LabelAccuracy, 100*labelError(r, row)

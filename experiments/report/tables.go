@@ -111,7 +111,7 @@ func labelsCell(row experiments.Row) string {
 }
 
 func labelAccuracyCell(row experiments.Row) string {
-	if row.Answered == 0 {
+	if row.Answered == 0 || row.LabelAccuracy == 0 { // none, or of questions that were drawn
 		return ""
 	}
 	return percent(row.LabelAccuracy)

@@ -33,6 +33,9 @@ type step struct {
 // without privacy or the vote without noise was not run.
 func waterfalls(r *experiments.Result) []waterfall {
 	var open, plurality float64
+	if r.PoolOf != "" { // nobody knows how many labels are right
+		return nil
+	}
 	for _, row := range r.Rows {
 		switch row.Method {
 		case experiments.NonPrivate, experiments.BoostedTrees:

@@ -13,7 +13,11 @@ import (
 // Heading says, for a terminal of 80 columns, what was compared.
 func Heading(r *experiments.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d classes; %d private, %d public unlabelled, %d test rows\n", table.Printable(r.Data), r.Classes, r.Private, r.Pool, r.Test)
+	pool := "public unlabelled"
+	if r.PoolOf != "" {
+		pool = "drawn"
+	}
+	fmt.Fprintf(&b, "%s: %d classes; %d private, %d %s, %d test rows\n", table.Printable(r.Data), r.Classes, r.Private, r.Pool, pool, r.Test)
 	fmt.Fprintf(&b, "%d teachers: %s on %s\nprivacy of one %s, %s, δ = %s\n\n", r.Teachers, r.Learner, r.Features, table.Printable(r.Unit), r.Relation, number.Exact(r.Delta))
 	return b.String()
 }
@@ -42,7 +46,7 @@ func Footnotes(r *experiments.Result) string {
 	if r.EpsilonAll > 0 {
 		fmt.Fprintf(&b, "Publishing all of it (every method with an ε, every seed) costs ε = %s.\n", claim(r.EpsilonAll))
 	}
-	b.WriteString(Verdicts(r))
+	b.WriteString(PoolWords(r) + Verdicts(r))
 	said := map[string]bool{}
 	for _, row := range r.Rows {
 		if line := fmt.Sprintf("%s: %s.\n", row.Method, table.Printable(row.Note)); row.Note != "" && !said[line] {
@@ -52,6 +56,23 @@ func Footnotes(r *experiments.Result) string {
 	}
 	b.WriteString(Warning(r) + "\n")
 	return b.String()
+}
+
+// PoolWords says what a pool was drawn from and what that cost; nothing of public rows.
+func PoolWords(r *experiments.Result) string {
+	switch r.PoolOf {
+	case experiments.PoolNone:
+		return "No row is public: questions are points of the declared ranges, and cost nothing.\n"
+	case experiments.PoolMarginals:
+		words := "No row is public: questions are drawn from noisy marginals of the private rows,\nwhich every method that asks pays for in its own budget:\n"
+		for _, row := range r.Rows {
+			if len(row.Charged) > 1 && row.Asked > 0 {
+				words += fmt.Sprintf("%s at ε %s: %.0f %% on %d × %s.\n", row.Method, number.Exact(target(r, row)), 100*row.Charged[0].Share, row.Charged[0].Count, row.Charged[0].Event)
+			}
+		}
+		return words
+	}
+	return ""
 }
 
 // Verdicts says in words which private methods can be told apart at each target.

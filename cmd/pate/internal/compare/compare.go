@@ -31,6 +31,8 @@ type compareFlags struct {
 	features string
 	noCache  bool
 	plan     bool
+	pool     string
+	ranges   string
 	bayes    shell.BayesFlags
 }
 
@@ -61,6 +63,12 @@ few hundred queries of a comparison they lose (pate plan table says when they wi
 Without arguments: the embedded MNIST at epsilon 2. An interrupted run goes on
 where it stopped when the same command is given again.
 
+Without public rows, --pool none asks about points of the ranges that you declare
+for every column, and --pool marginals about points drawn from noisy counts of each
+column by itself. A tenth of each method's budget pays for these counts, in the same
+ledger, before anything is drawn. Private and test rows are the same as with a pool of
+rows; that fifth of the table is left out.
+
 Every run is a budget of its own: three runs on the same records cost what three
 budgets compose to. With --out the ledgers stay, and nothing is spent twice on
 the same command; without it nothing is kept, the ledgers included.
@@ -83,10 +91,13 @@ the same command; without it nothing is kept, the ledgers included.
 	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
+	flags.StringVar(&f.pool, "pool", poolRows, "what questions are about: rows (a fifth of the table), or without public rows none (declared ranges) or marginals (drawn from noisy marginals, charged)")
+	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
 	f.bayes.Add(flags)
 	f.DataFlags.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{
 		"methods": shell.WordList(slices.Concat([]string{"all"}, experiments.Methods(), experiments.OnRequest())...), "out": shell.Folder(),
+		"pool": shell.Words(pools()...), "ranges": shell.Files("csv"),
 		"learner": shell.Words(experiments.Learners()...), "features": shell.Words(features.Names()...), "bayes-distances": shell.Words("batches", "records"), "epsilon": shell.Anything(),
 	})
 	flags.BoolVar(&f.plan, "plan", false, "say what would be done, about how long it takes and how much memory; nothing is trained or charged")
@@ -99,7 +110,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return shell.UsageError("", err)
 	}
-	task, err := f.Task()
+	task, err := f.task()
 	if err != nil {
 		return err
 	}
@@ -110,7 +121,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: f.unitName(),
+		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals,
 	}
 	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
 		return shell.UsageError("bayes", err)
@@ -234,6 +245,9 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments
 	if len(targets) > 1 {
 		id.Epsilons = targets
 	}
+	if id.Pool, id.Ranges, err = f.poolIdentity(); err != nil {
+		return id, err
+	}
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
@@ -269,6 +283,7 @@ func (f compareFlags) command(g *shell.Globals, targets []float64) string {
 	add(f.learner != "", "--learner %s", f.learner)
 	add(f.teachers != 0, "--teachers %d", f.teachers)
 	add(f.features != "", "--features %s", f.features)
+	add(f.drawnPool(), "--pool %s --ranges %s", f.pool, shell.ShellWord(f.ranges))
 	add(f.Split != string(dataset.Literature), "--split %s", f.Split)
 	add(f.Quick, "--quick")
 	words = append(words, f.bayes.Words()...)

@@ -40,6 +40,15 @@ A private row with another label is refused, and the message is for you alone.
 class; then no label of a private row can end the command. DIR has ten digits, or as
 many as its test file shows; --kind handwriting says that slant carries no meaning.
 
+Without public rows pate compare takes --pool none or --pool marginals and --ranges
+FILE.csv, which says what every column may hold, a line for each; ? or an empty cell
+says that values may be missing:
+
+  age,17..90                 whole numbers, as no edge has a decimal point
+  weight,0.5..250.0,?        any numbers
+  gain,0..1..5000..100000    bins of your own; else 32 of equal width
+  sex,Female,Male            categories
+
 Image sets are split as in the literature: the
 training images are private, the first nine tenths of the test images are the
 pool, the rest score. pate dpsgd asks nothing of a pool; there its rows score too.

@@ -1,0 +1,215 @@
+package marginals
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/testledger"
+)
+
+func mechanism(t require.TestingT, sigma float64, relation accountant.Relation, bins ...int) *Marginals {
+	m, err := New(Config{Bins: bins, Sigma: sigma, Relation: relation})
+	require.NoError(t, err)
+	return m
+}
+
+// units returns every row that a unit may have.
+func units(bins []int) [][]int {
+	all := [][]int{nil}
+	for _, n := range bins {
+		var longer [][]int
+		for _, row := range all {
+			for b := None; b < n; b++ {
+				longer = append(longer, append(slices.Clone(row), b))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// moves returns by how much each count moves between two worlds, as the code counts.
+func (m *Marginals) moves(from, to [][]int) (by []int64) {
+	counts := func(cells [][]int) (flat []int64) {
+		columns := make([][]int64, len(m.cfg.Bins))
+		for j, n := range m.cfg.Bins {
+			columns[j] = make([]int64, n)
+		}
+		m.add(columns, cells)
+		return slices.Concat(columns...)
+	}
+	by = counts(to)
+	for i, v := range counts(from) {
+		by[i] -= v
+	}
+	return by
+}
+
+// excess returns how the divergences of noisy counts that move so, in either order, stand to
+// an event: the largest ratio of Rényi divergences, and the largest difference of a
+// hockey-stick divergence from delta. Both laws are products over the counts that move, whose
+// sums are taken to where the noise has no mass left.
+func excess(t require.TestingT, relation accountant.Relation, e accountant.Event, sigma float64, by []int64) (renyi, delta float64) {
+	noise, err := rng.NewDiscreteGaussian(sigma)
+	require.NoError(t, err)
+	p, q := []float64{0}, []float64{0} // logarithms
+	reach := int64(math.Ceil(8*sigma)) + 1
+	for _, d := range by {
+		if d == 0 {
+			continue
+		}
+		var longerP, longerQ []float64
+		for i := range p {
+			for v := -reach; v <= reach; v++ {
+				longerP, longerQ = append(longerP, p[i]+noise.LogProb(v-d)), append(longerQ, q[i]+noise.LogProb(v))
+			}
+		}
+		p, q = longerP, longerQ
+	}
+	account, err := accountant.NewTight(accountant.TightConfig{Relation: relation})
+	require.NoError(t, err)
+	require.NoError(t, account.Compose(e, 1))
+	delta = -1
+	for _, pair := range [][2][]float64{{p, q}, {q, p}} {
+		for _, order := range []float64{1.25, 2, 8} {
+			sum := 0.0
+			for i := range p {
+				sum += math.Exp(order*pair[0][i] + (1-order)*pair[1][i])
+			}
+			claim, _, err := accountant.Divergence(relation, order, e)
+			require.NoError(t, err)
+			renyi = math.Max(renyi, math.Log(sum)/(order-1)/claim)
+		}
+		for _, eps := range []float64{0.1, 0.5, 1.5} {
+			sum := 0.0
+			for i := range p {
+				sum += math.Max(0, math.Exp(pair[0][i])-math.Exp(eps+pair[1][i]))
+			}
+			bound, err := account.Delta(eps)
+			require.NoError(t, err)
+			delta = math.Max(delta, sum-bound.Upper)
+		}
+	}
+	return renyi, delta
+}
+
+// Every unit that a world of two columns may gain, lose or have replaced: the divergence of
+// what is released is within the claim and reaches it. Controls: noise for one column alone,
+// and add/remove's event where a unit is replaced, are refuted by the same enumeration.
+func TestWorlds(t *testing.T) {
+	const sigma = 1.2
+	bins := []int{2, 3}
+	world := [][]int{{0, 2}, {1, 1}, {None, 0}}
+	for relation, column := range map[accountant.Relation]float64{accountant.AddRemove: 1, accountant.ReplaceOne: math.Sqrt2} {
+		m := mechanism(t, sigma, relation, bins...)
+		event := m.Event()
+		one := accountant.DiscreteGaussian{Sigma: sigma, Sensitivity: column} // of one column
+		added := mechanism(t, sigma, accountant.AddRemove, bins...).Event()
+		moves := map[string][]int64{} // all counts have the same noise: which of them move makes no difference
+		keep := func(by []int64) {
+			slices.Sort(by)
+			moves[fmt.Sprint(by)] = by
+		}
+		for _, unit := range units(bins) {
+			with := append(slices.Clone(world), unit)
+			if relation == accountant.AddRemove {
+				keep(m.moves(world, with))
+				continue
+			}
+			for _, other := range units(bins) {
+				keep(m.moves(with, append(slices.Clone(world), other)))
+			}
+		}
+		worst, worstDelta, oneWorst, oneDelta, addedWorst := 0.0, -1.0, 0.0, -1.0, 0.0
+		for _, by := range moves {
+			renyi, delta := excess(t, relation, event, sigma, by)
+			worst, worstDelta = math.Max(worst, renyi), math.Max(worstDelta, delta)
+			if ends := []int{slices.Index(by, 1), slices.Index(by, -1)}; relation == accountant.AddRemove || min(ends[0], ends[1]) >= 0 {
+				renyi, delta = excess(t, relation, one, sigma, by)
+				oneWorst, oneDelta = math.Max(oneWorst, renyi), math.Max(oneDelta, delta)
+			}
+			renyi, _ = excess(t, accountant.AddRemove, added, sigma, by)
+			addedWorst = math.Max(addedWorst, renyi)
+		}
+		t.Logf("%v: %d moves; of the claim %.4f, delta above it %.2g; noise of one column %.2f, %.2g; of add/remove %.2f", relation, len(moves), worst, worstDelta, oneWorst, oneDelta, addedWorst)
+		require.LessOrEqual(t, worst, 1+1e-9)
+		require.Greater(t, worst, 0.99, "the worst unit reaches the claim")
+		require.LessOrEqual(t, worstDelta, 1e-9)
+		require.Greater(t, oneWorst, 1.9, "control: a unit stands in every column")
+		require.Greater(t, oneDelta, 0.01)
+		if relation == accountant.ReplaceOne {
+			require.Greater(t, addedWorst, 1.9, "control: a unit that is replaced moves two counts of a column")
+		}
+	}
+}
+
+// The counts are those of the cells, plus noise of the law that is charged, of its own for
+// every count. False-alarm rate 1e-6.
+func TestNoiseHasTheLawThatIsCharged(t *testing.T) {
+	const n, sigma = 20_000, 3.
+	m := mechanism(t, sigma, accountant.AddRemove, n, n)
+	cells := slices.Repeat([][]int{{7, None}}, 1000)
+	counts, err := m.Release(testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.SeedKey(3), cells)
+	require.NoError(t, err)
+	require.InDelta(t, 1000, counts[0][7], 9*sigma)
+	counts[0][7] -= 1000
+	square, pairs := 0., 0.
+	for b := range n {
+		square += float64(counts[0][b]*counts[0][b] + counts[1][b]*counts[1][b])
+		pairs += float64(counts[0][b] * counts[1][b])
+	}
+	require.InEpsilon(t, sigma*sigma, square/(2*n), 4.9*math.Sqrt(1./n))
+	require.InDelta(t, 0, pairs/n, 4.9*sigma*sigma/math.Sqrt(n))
+}
+
+// Nothing runs that is not charged, or is charged for another relation or with another noise;
+// a release is made once, the same key repeats it, and another key does not.
+func TestReleaseNeedsItsReservation(t *testing.T) {
+	m := mechanism(t, 4, accountant.AddRemove, 3, 5)
+	cells, key := [][]int{{1, 4}, {0, None}}, rng.SeedKey(1)
+	require.Equal(t, accountant.Repeated{Event: accountant.DiscreteGaussian{Sigma: 4, Sensitivity: 1}, Count: 2}, m.Event())
+	for _, other := range []*Marginals{mechanism(t, 5, accountant.AddRemove, 3, 5), mechanism(t, 4, accountant.AddRemove, 3), mechanism(t, 4, accountant.ReplaceOne, 3, 5)} {
+		_, err := m.Release(testledger.Reserve(t, accountant.AddRemove, other.Event()), key, cells)
+		require.ErrorIs(t, err, ledger.ErrNotReserved)
+	}
+	_, err := m.Release(testledger.Reserve(t, accountant.ReplaceOne, m.Event()), key, cells)
+	require.ErrorIs(t, err, ledger.ErrUnfit)
+	_, err = m.Release(testledger.Reserve(t, accountant.AddRemove, m.Event()), rng.Key{}, cells)
+	require.ErrorContains(t, err, "zero Key")
+	for _, wrong := range [][][]int{{{1}}, {{3, 0}}, {{0, -2}}} {
+		_, err := m.Release(testledger.Reserve(t, accountant.AddRemove, m.Event()), key, wrong)
+		require.ErrorContains(t, err, "marginals: ")
+	}
+	release := func(key rng.Key) [][]int64 {
+		r := testledger.Reserve(t, accountant.AddRemove, m.Event())
+		counts, err := m.Release(r, key, cells)
+		require.NoError(t, err)
+		_, err = m.Release(r, key, cells)
+		require.ErrorIs(t, err, ledger.ErrNotReserved, "once")
+		return counts
+	}
+	require.Equal(t, release(key), release(key))
+	require.NotEqual(t, release(key), release(rng.SeedKey(2)))
+	both := mechanism(t, 4, accountant.ReplaceOne, 3, 5)
+	_, err = both.Release(testledger.Reserve(t, accountant.ReplaceOne, both.Event()), key, cells)
+	require.NoError(t, err)
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"Bins":           {Sigma: 1, Relation: accountant.AddRemove},
+		"column 1 has 0": {Bins: []int{2, 0}, Sigma: 1, Relation: accountant.AddRemove},
+		"Relation":       {Bins: []int{2}, Sigma: 1},
+		"Sigma":          {Bins: []int{2}, Sigma: math.NaN(), Relation: accountant.AddRemove},
+	} {
+		_, err := New(cfg)
+		require.ErrorContains(t, err, name)
+	}
+}

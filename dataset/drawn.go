@@ -1,0 +1,164 @@
+package dataset
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// Questions are drawn for each test row, which are public, and within these bounds: more take
+// a student longer and teach it little.
+const (
+	drawnForTest = 2
+	fewestDrawn  = 1000
+	mostDrawn    = 6000
+)
+
+// drawnRows returns how many questions are drawn.
+func (t Task) drawnRows() int { return max(fewestDrawn, min(drawnForTest*t.Test.Len(), mostDrawn)) }
+
+// splitDeclared splits a table as [SplitTable] does, for somebody who has no public rows. The
+// columns are encoded as declared, and the pool is drawn from the declaration. Rows that
+// [SplitTable] would put into the pool are left out, so that both have the same private and
+// test rows.
+func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
+	ranges, err := all.pick(t)
+	if err != nil {
+		return Task{}, err
+	}
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	private, pool, test := splitUnits(t.splitKeys(), rows, Literature)
+	switch p {
+	case Literature:
+	case Development:
+		private, pool, test = splitUnits(t.splitKeys(), private, Development)
+	default:
+		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
+	}
+	if err := t.enough(private, pool, test); err != nil {
+		return Task{}, err
+	}
+	classes, err := t.classesOf(test)
+	if err != nil {
+		return Task{}, err
+	}
+	task := Task{Name: t.Name, Protocol: p, Classes: classes, Kind: Columns, Grouped: t.groups == nil, Provenance: t.Provenance, Ranges: ranges, Encoder: ranges.encoder}
+	for _, part := range []struct {
+		name string
+		set  *Set
+		rows []int
+	}{{"private", &task.Private, private}, {"test", &task.Test, test}} {
+		kept, y, err := t.classify(classes, part.rows)
+		if err != nil {
+			return Task{}, err
+		}
+		of := t.Rows(kept)
+		x, err := ranges.encoder.Encode(of)
+		if err != nil {
+			return Task{}, err
+		}
+		*part.set = Set{Name: t.Name, X: x, Y: y, Units: of.Units, IDs: numbered(part.name, len(kept)), Classes: classes, Provenance: t.Provenance}
+	}
+	if task, err = task.Drawn(nil); err != nil {
+		return Task{}, err
+	}
+	return task, task.validate()
+}
+
+// Drawn returns the task, one of declared ranges, with a pool that is drawn column by column,
+// bins as likely as their weights say, and columns scaled by the same weights. Nil weights are
+// alike in all bins. Weights are finite and not negative; a column without any is drawn as
+// if all were alike. They must be public, or paid for. The same weights give the same pool,
+// whose labels are not known.
+func (t Task) Drawn(weights [][]float64) (Task, error) {
+	r := t.Ranges
+	if r == nil {
+		return t, fmt.Errorf("dataset: %q has no declared ranges to draw from", t.Name)
+	}
+	if weights != nil && len(weights) != len(r.columns) {
+		return t, fmt.Errorf("dataset: weights of %d columns, %d are declared", len(weights), len(r.columns))
+	}
+	out := t
+	out.Encoder = r.encode(weights)
+	n := t.drawnRows()
+	out.Questions = r.draw(weights, n)
+	x, err := out.Encoder.Encode(out.Questions)
+	if err != nil {
+		return t, err
+	}
+	ids := numbered("pool", n)
+	out.Pool = Set{Name: t.Name, X: x, Y: make([]int, n), Units: ids, IDs: ids, Classes: t.Classes, Provenance: "drawn from declared ranges"}
+	if weights != nil {
+		out.Private.X, out.Test.X = r.rescale(out.Encoder, t.Private.X), r.rescale(out.Encoder, t.Test.X)
+	}
+	return out, nil
+}
+
+// draw returns so many rows of independent columns.
+func (r *Ranges) draw(weights [][]float64, rows int) *Table {
+	out := &Table{Name: "drawn", Y: slices.Repeat([]int{-1}, rows), Units: make([]string, rows)}
+	for j, d := range r.columns {
+		rnd := rand.New(rand.NewPCG(0x70617465, uint64(j))) // public: what is drawn is a function of the weights
+		upTo, total := make([]float64, d.bins()), 0.0
+		for b := range upTo {
+			if weights != nil {
+				total += weights[j][b]
+			}
+			upTo[b] = total
+		}
+		c := Column{Name: d.name, Values: make([]string, rows)}
+		for i := range c.Values {
+			b := rnd.IntN(d.bins())
+			if total > 0 {
+				b, _ = slices.BinarySearchFunc(upTo, rnd.Float64()*total, func(sum, u float64) int {
+					if sum <= u {
+						return -1
+					}
+					return 1
+				})
+			}
+			c.Values[i] = d.drawn(min(b, d.bins()-1), rnd)
+		}
+		out.Columns = append(out.Columns, c)
+	}
+	return out
+}
+
+// drawn returns a cell of a bin.
+func (d declared) drawn(bin int, rnd *rand.Rand) string {
+	switch {
+	case d.missing && bin == d.bins()-1:
+		return ""
+	case d.edges == nil:
+		return d.values[bin]
+	}
+	v := d.edges[bin] + rnd.Float64()*(d.edges[bin+1]-d.edges[bin])
+	if d.whole {
+		v = math.Floor(v)
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// rescale encodes rows of the declared encoder by another one of the same columns.
+func (r *Ranges) rescale(to *Encoder, x blas32.General) blas32.General {
+	out := blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
+	for i := range x.Rows {
+		dst, src := out.Data[i*x.Cols:(i+1)*x.Cols], x.Data[i*x.Stride:i*x.Stride+x.Cols]
+		copy(dst, src)
+		for j, d := range r.columns {
+			from, f := r.encoder.columns[j], to.columns[j]
+			if d.edges == nil || f.missing >= 0 && src[f.missing] == 1 {
+				continue
+			}
+			dst[f.at] = float32(max(-clipAt, min(clipAt, (d.number(from, src[f.at])-f.mean)/f.sd)))
+		}
+	}
+	return out
+}

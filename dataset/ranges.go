@@ -1,0 +1,351 @@
+package dataset
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// Ranges says which values the columns of a table may have, as their owner declares it:
+// what is known of them without looking at any row. Where there are no public rows it takes
+// their place: columns are encoded by it, and questions are drawn from it.
+type Ranges struct {
+	columns []declared
+	encoder *Encoder // every bin of a column as likely as another
+}
+
+// declared is a column. It has bins: intervals of numbers, or categories, and one more for
+// missing values if there may be any.
+type declared struct {
+	name    string
+	edges   []float64 // of numbers, ascending: bin i holds edges[i] <= v < edges[i+1]
+	whole   bool      // of whole numbers
+	values  []string  // categories
+	missing bool
+}
+
+const (
+	rangeBins     = 32   // of a range without edges inside
+	maxRangeBins  = 1000 // of a column
+	maxRangeBytes = 1 << 20
+)
+
+// ReadRanges reads declarations from a file, a line of CSV for each column: its name, and
+// then either
+//
+//	age,17..90               a range; of whole numbers, as no edge has a decimal point
+//	weight,0.5..250.0        a range of any numbers
+//	gain,0..1..5000..100000  a range with edges inside, where what is near matters more
+//	sex,Female,Male          categories
+//
+// A cell ? or an empty one at the end says that values may be missing. A range is divided
+// at its edges, or else into 32 bins of equal width. Lines that begin with # are comments.
+// What is wrong with a file is an [*InputError].
+func ReadRanges(path string) (*Ranges, error) {
+	file, err := openRegular(path)
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	defer file.Close()
+	r := csv.NewReader(io.LimitReader(file, maxRangeBytes))
+	r.FieldsPerRecord, r.Comment, r.TrimLeadingSpace = -1, '#', true
+	out := &Ranges{}
+	for {
+		cells, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, &InputError{File: path, What: "is not CSV", Err: err}
+		}
+		c, err := declare(cells)
+		line, _ := r.FieldPos(0)
+		if err != nil {
+			return nil, &InputError{File: path, Row: line, What: err.Error(), Why: "a line is a column: its name, then a range LOW..HIGH or its categories", Fix: "mend the line"}
+		}
+		if slices.ContainsFunc(out.columns, func(d declared) bool { return d.name == c.name }) {
+			return nil, &InputError{File: path, Row: line, What: fmt.Sprintf("declares column %q a second time", c.name), Fix: "leave one of the two out"}
+		}
+		out.columns = append(out.columns, c)
+	}
+	if len(out.columns) == 0 {
+		return nil, &InputError{File: path, What: "declares no column", Why: "a line is a column: its name, then a range LOW..HIGH or its categories"}
+	}
+	out.encoder = out.encode(nil)
+	return out, nil
+}
+
+// declare reads a line.
+func declare(cells []string) (declared, error) {
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	d := declared{name: cells[0]}
+	if d.name == "" || len(cells) == 1 {
+		return d, errors.New("names no column, or nothing that it may hold")
+	}
+	for _, v := range cells[1:] {
+		switch {
+		case isMissing(v):
+			d.missing = true
+		case slices.Contains(d.values, v):
+			return d, fmt.Errorf("has the category %q twice", v)
+		default:
+			d.values = append(d.values, v)
+		}
+	}
+	if len(d.values) == 1 && strings.Contains(d.values[0], "..") {
+		text := d.values[0]
+		d.values = nil
+		return d, d.setEdges(strings.Split(text, ".."))
+	}
+	if len(d.values) < 2 || len(d.values) > maxRangeBins {
+		return d, fmt.Errorf("has %d categories, want 2 to %d", len(d.values), maxRangeBins)
+	}
+	return d, nil
+}
+
+// setEdges sets the bins of a range.
+func (d *declared) setEdges(texts []string) error {
+	d.whole = true
+	for _, text := range texts {
+		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || math.Abs(v) > 1e15 { // far below what float64 adds one to
+			return fmt.Errorf("has the edge %q, which is no number within 1e15", text)
+		}
+		if len(d.edges) > 0 && v <= d.edges[len(d.edges)-1] {
+			return fmt.Errorf("has edges that do not ascend at %q", text)
+		}
+		d.whole = d.whole && isWhole(strings.TrimSpace(text))
+		d.edges = append(d.edges, v)
+	}
+	if len(d.edges) > maxRangeBins {
+		return fmt.Errorf("has more than %d bins", maxRangeBins)
+	}
+	last := len(d.edges) - 1
+	if d.whole { // the last value is inside
+		d.edges[last]++
+	}
+	if last > 1 {
+		return nil
+	}
+	low, width, bins := d.edges[0], d.edges[1]-d.edges[0], float64(rangeBins)
+	if d.whole {
+		bins = math.Min(bins, width)
+	}
+	d.edges = nil
+	for i := 0.0; i <= bins; i++ {
+		edge := low + width*i/bins // whole numbers divide exactly where each has a bin
+		if d.whole {
+			edge = math.Floor(edge)
+		}
+		d.edges = append(d.edges, edge)
+	}
+	return nil
+}
+
+// bins returns the number of bins, that of missing values at the end.
+func (d declared) bins() int {
+	n := len(d.values)
+	if d.edges != nil {
+		n = len(d.edges) - 1
+	}
+	if d.missing {
+		n++
+	}
+	return n
+}
+
+// place returns the bin of a number; what lies outside is in the nearest.
+func (d declared) place(v float64) int {
+	at, found := slices.BinarySearch(d.edges, v)
+	if !found {
+		at--
+	}
+	return max(0, min(at, len(d.edges)-2))
+}
+
+// ends returns the least and the largest number.
+func (d declared) ends() (low, high float64) {
+	low, high = d.edges[0], d.edges[len(d.edges)-1]
+	if d.whole {
+		high--
+	}
+	return low, high
+}
+
+// moments returns mean and variance within a bin of numbers.
+func (d declared) moments(bin int) (mean, variance float64) {
+	low, width := d.edges[bin], d.edges[bin+1]-d.edges[bin]
+	if d.whole {
+		return low + (width-1)/2, (width*width - 1) / 12
+	}
+	return low + width/2, width * width / 12
+}
+
+// Bins returns how many bins each column has.
+func (r *Ranges) Bins() []int {
+	n := make([]int, len(r.columns))
+	for j, d := range r.columns {
+		n[j] = d.bins()
+	}
+	return n
+}
+
+// pick returns the declared columns of a table, in the order of the table. Every column has
+// to be declared, as an encoding that nobody declared would have to come from rows.
+func (r *Ranges) pick(t *Table) (*Ranges, error) {
+	out := &Ranges{}
+	var undeclared []string
+	for _, c := range t.Columns {
+		at := slices.IndexFunc(r.columns, func(d declared) bool { return d.name == c.Name })
+		if at < 0 {
+			undeclared = append(undeclared, strconv.Quote(c.Name))
+			continue
+		}
+		out.columns = append(out.columns, r.columns[at])
+	}
+	if undeclared != nil {
+		return nil, &InputError{File: t.Name, What: "has columns of which no range is declared: " + shown(undeclared),
+			Why: "without public rows the values of a column are known from its declaration alone, never from private rows",
+			Fix: "declare them in --ranges, or leave them out with --drop"}
+	}
+	for _, d := range r.columns {
+		if n := countColumns(t, d.name); n != 1 {
+			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: "its columns are " + shown(t.header), Fix: "declare the columns that it has"}
+		}
+	}
+	out.encoder = out.encode(nil)
+	return out, nil
+}
+
+func countColumns(t *Table, name string) (n int) {
+	for _, c := range t.Columns {
+		if c.Name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// encode returns an encoder of the columns: numbers to mean 0 and deviation 1 where bins are
+// as likely as their weights say, nil for all alike, and a feature for each category.
+func (r *Ranges) encode(weights [][]float64) *Encoder {
+	e := &Encoder{}
+	for j, d := range r.columns {
+		f := encodedColumn{name: d.name, missing: -1, width: len(d.values)}
+		n := ColumnNote{Name: d.name, Is: fmt.Sprintf("category, %d levels, declared", len(d.values)), Becomes: plural(len(d.values), "feature")}
+		if d.edges != nil {
+			f.width = 1
+			f.mean, f.sd = d.scale(weightsOf(weights, j))
+			low, high := d.ends()
+			n = ColumnNote{Name: d.name, Is: fmt.Sprintf("numeric, declared from %g to %g", low, high), Becomes: "1 feature"}
+		} else {
+			f.categories = make(map[string]int, len(d.values))
+			for i, v := range d.values {
+				f.categories[v] = i
+			}
+		}
+		if d.missing {
+			f.missing = f.width
+			f.width++
+			n.Becomes += ", and one for missing values"
+		}
+		f.place(e.dim)
+		e.dim += f.width
+		e.columns, e.notes = append(e.columns, f), append(e.notes, n)
+	}
+	return e
+}
+
+func weightsOf(weights [][]float64, column int) []float64 {
+	if weights == nil {
+		return nil
+	}
+	return weights[column]
+}
+
+// scale returns mean and deviation of a column of numbers whose bins have these weights.
+func (d declared) scale(weights []float64) (mean, sd float64) {
+	total, square := 0.0, 0.0
+	for b := range len(d.edges) - 1 {
+		w := 1.0
+		if weights != nil {
+			w = weights[b]
+		}
+		m, variance := d.moments(b)
+		total, mean, square = total+w, mean+w*m, square+w*(variance+m*m)
+	}
+	low, high := d.ends()
+	if total > 0 {
+		mean /= total
+		sd = math.Sqrt(math.Max(0, square/total-mean*mean))
+	} else {
+		mean = (low + high) / 2
+	}
+	// All in one bin, or nearly: a deviation that still tells the ends of the range apart.
+	return mean, math.Max(sd, (high-low)/1000)
+}
+
+// Cells returns the bin of each column for each row of x, which the task of these ranges
+// has; -1 for a category that is not declared.
+func (r *Ranges) Cells(x blas32.General) [][]int {
+	cells := make([][]int, x.Rows)
+	for i := range cells {
+		row := x.Data[i*x.Stride : i*x.Stride+x.Cols]
+		cells[i] = make([]int, len(r.columns))
+		for j, d := range r.columns {
+			cells[i][j] = d.cell(r.encoder.columns[j], row)
+		}
+	}
+	return cells
+}
+
+// cell returns the bin of an encoded row.
+func (d declared) cell(f encodedColumn, row []float32) int {
+	if f.missing >= 0 && row[f.missing] == 1 {
+		return d.bins() - 1
+	}
+	if d.edges != nil {
+		return d.place(d.number(f, row[f.at]))
+	}
+	return slices.Index(row[f.at:f.at+len(d.values)], 1)
+}
+
+// number returns the value of an encoded number.
+func (d declared) number(f encodedColumn, encoded float32) float64 {
+	low, high := d.ends()
+	v := max(low, min(high, float64(encoded)*f.sd+f.mean))
+	if d.whole {
+		v = math.Round(v)
+	}
+	return v
+}
+
+// Describe returns the name of a column and, for each of its bins, what it holds.
+func (r *Ranges) Describe(column int) (name string, bins []string) {
+	d := r.columns[column]
+	bins = slices.Clone(d.values)
+	for b := range max(0, len(d.edges)-1) {
+		low, high := d.edges[b], d.edges[b+1]
+		switch {
+		case d.whole && high-low == 1:
+			bins = append(bins, fmt.Sprintf("%g", low))
+		case d.whole:
+			bins = append(bins, fmt.Sprintf("%g to %g", low, high-1))
+		default:
+			bins = append(bins, fmt.Sprintf("%g up to %g", low, high))
+		}
+	}
+	if d.missing {
+		bins = append(bins, "missing")
+	}
+	return d.name, bins
+}

@@ -1,0 +1,178 @@
+package dataset
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+func rangesOf(t *testing.T, text string) (*Ranges, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ranges.csv")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return ReadRanges(path)
+}
+
+func TestReadRanges(t *testing.T) {
+	r, err := rangesOf(t, "# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n")
+	require.NoError(t, err)
+	require.Equal(t, []int{32, 4, 33, 3, 3}, r.Bins())
+	for j, want := range []string{"age [17 to 18", "visits [0 1 2 3]", "weight [0.5 up to 0.8125", "gain [0 1 to 49 50 to 100]", "sex [Female Male missing]"} {
+		name, bins := r.Describe(j)
+		require.Contains(t, fmt.Sprint(name, " ", bins), want)
+	}
+	for text, want := range map[string]string{
+		"":                               "declares no column",
+		"age\n":                          "nothing that it may hold",
+		"age,7\n":                        "1 categories",
+		"age,1..x\n":                     "no number",
+		"age,2..1\n":                     "do not ascend",
+		"age,1..1e300\n":                 "no number within",
+		"a,1..2\na,x,y\n":                "a second time",
+		"a,x,y,x\n":                      "twice",
+		"a,\"x\n":                        "not CSV",
+		"a,0" + strings.Repeat("..1", 3): "do not ascend",
+	} {
+		_, err := rangesOf(t, text)
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err = ReadRanges(filepath.Join(t.TempDir(), "none"))
+	require.ErrorContains(t, err, "cannot be read")
+}
+
+// surveyRows is a table of people, further rows below; "+" begins private units.
+func surveyRows(further ...string) string {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	text := "age,weight,sex,who,y\n"
+	for i := range 400 {
+		text += fmt.Sprintf("%d,%.3f,%s,who%d,%c\n", 17+rnd.IntN(74), 10*rnd.Float64(), []string{"Female", "Male", "?"}[rnd.IntN(3)], i, 'a'+i%2)
+	}
+	for _, row := range further {
+		text += row + "\n"
+	}
+	return text
+}
+
+const surveyRanges = "sex,Female,Male,?\nweight,0.0..10.0\nage,17..90\n"
+
+func surveyTask(t *testing.T, ranges string, opt Options, further ...string) (Task, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.csv")
+	require.NoError(t, os.WriteFile(path, []byte(surveyRows(further...)), 0o600))
+	var err error
+	if opt.Ranges, err = rangesOf(t, ranges); err != nil {
+		return Task{}, err
+	}
+	opt.CSV.Label, opt.CSV.Unit = "y", "who"
+	d, err := Open(path, opt)
+	require.NoError(t, err)
+	return d.Task(Literature)
+}
+
+// Bins of encoded rows are those of the cells, in the order of the table's columns, whatever
+// was declared first; so are they after another scaling.
+func TestCellsAreThoseOfTheTable(t *testing.T) {
+	task, err := surveyTask(t, surveyRanges, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []int{32, 32, 3}, task.Ranges.Bins())
+	const drawnRows = float64(fewestDrawn)
+	require.Equal(t, fewestDrawn, task.Pool.Len())
+	cells := task.Ranges.Cells(task.Pool.X)
+	for i := range cells {
+		age, err := strconv.ParseFloat(task.Questions.Columns[0].Values[i], 64)
+		require.NoError(t, err)
+		require.Equal(t, float64(int(age)), age, "ages are whole")
+		name, bins := task.Ranges.Describe(0)
+		require.Equal(t, "age", name)
+		low, high, ok := strings.Cut(bins[cells[i][0]], " to ")
+		if !ok {
+			high = low
+		}
+		least, err := strconv.Atoi(low)
+		require.NoError(t, err)
+		most, err := strconv.Atoi(high)
+		require.NoError(t, err)
+		require.True(t, float64(least) <= age && age <= float64(most), "%v in %s", age, bins[cells[i][0]])
+		sex := slices.Index([]string{"Female", "Male", ""}, task.Questions.Columns[2].Values[i])
+		require.Equal(t, sex, cells[i][2])
+	}
+	out, err := task.Drawn([][]float64{weightsOn(32, 0), weightsOn(32, 31), {1, 3, 0}})
+	require.NoError(t, err)
+	men := 0
+	for i, c := range task.Ranges.Cells(mustEncode(t, task.Ranges.encoder, out.Questions)) {
+		require.Equal(t, []int{0, 31}, c[:2], i)
+		men += c[2]
+	}
+	require.InDelta(t, 0.75*drawnRows, men, 6*13.7) // 6 deviations
+	again := out.Ranges.rescale(out.Ranges.encoder, task.Private.X)
+	require.InDeltaSlice(t, task.Private.X.Data, again.Data, 1e-5)
+	require.NotEqual(t, task.Private.X.Data, out.Private.X.Data)
+	require.NoError(t, out.validate())
+	mean, square := 0.0, 0.0
+	for i := range task.Pool.Len() {
+		v := float64(task.Pool.X.Data[i*task.Pool.X.Stride+1])
+		mean, square = mean+v/drawnRows, square+v*v/drawnRows
+	}
+	require.InDelta(t, 0, mean, 0.2)
+	require.InDelta(t, 1, square, 0.2)
+}
+
+func weightsOn(bins, one int) []float64 {
+	w := make([]float64, bins)
+	w[one] = 5
+	return w
+}
+
+func mustEncode(t *testing.T, e *Encoder, table *Table) (x blas32.General) {
+	t.Helper()
+	x, err := e.Encode(table)
+	require.NoError(t, err)
+	return x
+}
+
+// Where nothing is public no private row shapes what is: neither its value nor its presence.
+func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
+	want, err := surveyTask(t, surveyRanges, Options{})
+	require.NoError(t, err)
+	unit := ""
+	place := newPlacer("pate dataset split 1 literature")
+	for i := 0; unit == ""; i++ {
+		if name := fmt.Sprint("p", i); place.of(name) < 0.7 {
+			unit = name
+		}
+	}
+	for _, row := range []string{"30,5,Male,WHO,a", "1e308,-inf,robot,WHO,b", "x,,,WHO,a"} {
+		got, err := surveyTask(t, surveyRanges, Options{}, strings.ReplaceAll(row, "WHO", unit))
+		require.NoError(t, err)
+		require.Equal(t, want.Private.Len()+1, got.Private.Len())
+		require.Equal(t, want.Pool, got.Pool)
+		require.Equal(t, want.Test, got.Test)
+		require.True(t, want.Encoder.Equal(got.Encoder))
+		for j, bin := range got.Ranges.Cells(got.Private.X)[got.Private.Len()-1] {
+			require.Less(t, bin, got.Ranges.Bins()[j])
+		}
+	}
+	rows, err := Open(filepath.Join(t.TempDir(), "none"), Options{Ranges: want.Ranges})
+	require.Error(t, err, "%v", rows)
+}
+
+func TestWhatIsNotDeclaredIsRefused(t *testing.T) {
+	_, err := surveyTask(t, "age,17..90\n", Options{})
+	require.ErrorContains(t, err, `no range is declared: "weight", "sex"`)
+	_, err = surveyTask(t, surveyRanges+"height,1..3\n", Options{})
+	require.ErrorContains(t, err, `0 feature columns "height"`)
+	_, err = surveyTask(t, "age,17..90\n", Options{CSV: CSVOptions{Drop: []string{"weight", "sex"}}})
+	require.NoError(t, err)
+	images, err := Open("mnist", Options{Ranges: &Ranges{}})
+	require.NoError(t, err)
+	_, err = images.Task(Literature)
+	require.ErrorContains(t, err, "no columns with names")
+}

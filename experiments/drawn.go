@@ -1,0 +1,279 @@
+package experiments
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/aggregate/marginals"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/table"
+)
+
+// What a pool is drawn from where there are no public rows.
+const (
+	PoolNone      = "none"      // declared ranges, every bin as likely as another
+	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
+)
+
+// marginalsShare is the part of a budget that marginals take: of its Rényi divergence, which
+// is that of the inverse square of noise. A histogram of thousands of rows needs little.
+const marginalsShare = 0.1
+
+// drawn is what was paid for a pool at one target: a ledger of each method, in which the
+// marginals are the first entry.
+type drawn struct {
+	epsilon float64
+	several bool // targets
+	books   map[string]*release.Book
+}
+
+// take returns the ledger of a method once, nil where there is none.
+func (d *drawn) take(method string) *release.Book {
+	if d == nil {
+		return nil
+	}
+	book := d.books[method]
+	delete(d.books, method)
+	return book
+}
+
+// suffix tells the teachers of several targets apart.
+func (d *drawn) suffix() string {
+	if d == nil || !d.several {
+		return ""
+	}
+	return "-epsilon-" + number.Exact(d.epsilon)
+}
+
+// close gives back what was not taken.
+func (d *drawn) close() error {
+	var errs []error
+	for _, book := range d.books {
+		errs = append(errs, book.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// planMarginals returns the marginals that the pool of a target is drawn from, nil if none.
+func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) {
+	if !c.Marginals {
+		return nil, nil
+	}
+	cfg := marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}
+	whole, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) {
+		cfg.Sigma = sigma
+		m, err := marginals.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return m.Event(), nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("experiments: noise for marginals: %w", err)
+	}
+	cfg.Sigma = whole / math.Sqrt(marginalsShare)
+	m, err := marginals.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return m, nil
+}
+
+// outlinePool says what drawing the pool takes of the budget.
+func (c Config) outlinePool(ctx context.Context, add func(what string, times int, seconds, bytes float64), data float64) error {
+	if !c.Marginals {
+		return nil
+	}
+	points, err := c.points(ctx)
+	if err != nil {
+		return err
+	}
+	for _, at := range points {
+		event, _ := describe(at.marginals.Event())
+		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*marginalsShare, event), c.Seeds, 0, data)
+	}
+	return nil
+}
+
+// compareDrawn runs every method with a student once, at every target, on a pool of its own
+// that is drawn from marginals.
+func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *Diagnostics, err error) {
+	points, err := c.points(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, at := range points {
+		more, diagnostics, err := at.compareDrawn(ctx, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i == 0 {
+			first = diagnostics
+		} else { // what depends on no target is there already
+			more = slices.DeleteFunc(more, func(r Row) bool { return r.TargetEpsilon == 0 })
+		}
+		rows = append(rows, more...)
+	}
+	return rows, first, nil
+}
+
+func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnostics *Diagnostics, err error) {
+	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]*release.Book{}}
+	defer func() { err = errors.Join(err, paid.close()) }()
+	cfg := c.Config
+	if cfg.Task, err = c.drawPool(ctx, seed, paid); err != nil {
+		return nil, nil, err
+	}
+	cfg.drawn = paid
+	p, err := prepare(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	return compareOnce(ctx, cfg, p, seed)
+}
+
+// openCharged returns the ledger of a method that is charged with all of it: the marginals,
+// and then the method itself, whose cost follows from public numbers. Nothing is drawn
+// before both are on disk.
+func (c point) openCharged(ctx context.Context, method string, seed int) (*release.Book, error) {
+	e, err := c.methodEvent(ctx, method)
+	if err != nil {
+		return nil, err
+	}
+	all := []accountant.Event{c.marginals.Event(), e}
+	bound := fmt.Appendf(nil, "%s on marginals %v, %+v, epsilon %v", method, c.Task.Ranges.Bins(), all, c.epsilon)
+	book, err := c.openLedger(ctx, method, seed, bound)
+	if err != nil {
+		return nil, err
+	}
+	_, err = book.Ledger.ReserveBatch(all)
+	if err := errors.Join(err, book.Close()); err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	}
+	return c.openLedger(ctx, method, seed, bound) // which hands them out in order
+}
+
+// methodEvent returns what a method costs beside its pool.
+func (c point) methodEvent(ctx context.Context, method string) (accountant.Event, error) {
+	if slices.Contains(neighbourMethods(), method) {
+		plan, err := c.neighbourPlan(ctx, method)
+		return plan.event, err
+	}
+	m, err := c.mechanism(ctx, method, new(Row))
+	if err != nil {
+		return nil, err
+	}
+	return m.Event(), nil
+}
+
+// drawPool releases the marginals under the ledger of every method that asks about the pool,
+// and draws the pool from them. All ledgers pay for the same noise, as each is what one
+// method costs. Where no method pays, as for models without privacy alone, nothing is
+// looked at, and the pool is that of the declared ranges.
+func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
+	hash := c.Task.Hash()
+	event := c.marginals.Event()
+	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
+	var counts [][]int64
+	for _, method := range append(voteMethods(), neighbourMethods()...) {
+		if !c.wants(method) {
+			continue
+		}
+		book, err := c.openCharged(ctx, method, seed)
+		if err != nil {
+			return dataset.Task{}, err
+		}
+		paid.books[method] = book
+		name, mode := "marginals-"+c.file(method, seed)+".csv", os.FileMode(0o644)
+		if !c.Key.Releasable() {
+			name, mode = "seeded-"+name, 0o600
+		}
+		var released [][]int64
+		_, err = book.Release(ctx, release.Release{
+			Events: []accountant.Event{event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+			Key:    release.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
+			Redraw: true, // for the pool
+			Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
+				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {
+					return err
+				}
+				return c.writeMarginals(out, released)
+			},
+		})
+		if err != nil {
+			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals: %w", method, err)
+		}
+		if counts != nil && !reflect.DeepEqual(counts, released) {
+			return dataset.Task{}, fmt.Errorf("experiments: %s: marginals differ from those of the method before", method)
+		}
+		counts = released
+	}
+	if counts == nil {
+		return c.Task, nil
+	}
+	weights := make([][]float64, len(counts))
+	for j, column := range counts {
+		weights[j] = make([]float64, len(column))
+		for b, n := range column {
+			weights[j][b] = math.Max(0, float64(n))
+		}
+	}
+	task, err := c.Task.Drawn(weights)
+	if err != nil {
+		return task, fmt.Errorf("experiments: %w", err)
+	}
+	return task, nil
+}
+
+// writeMarginals writes the file of the noisy counts.
+func (c point) writeMarginals(out io.Writer, counts [][]int64) error {
+	file := table.Table{Header: []string{"column", "values", "noisy count"}}
+	for j, column := range counts {
+		name, values := c.Task.Ranges.Describe(j)
+		for b, n := range column {
+			file.Rows = append(file.Rows, []string{name, values[b], strconv.FormatInt(n, 10)})
+		}
+	}
+	var text bytes.Buffer
+	if err := file.Write(&text, table.CSV); err != nil {
+		return err
+	}
+	_, err := out.Write(text.Bytes())
+	return err
+}
+
+// askedHeader names the cells of a question that was drawn, which a file of labels has
+// beside them: nobody else knows it. It is empty for other pools.
+func (c Config) askedHeader() (names []string) {
+	if c.Task.Questions == nil {
+		return nil
+	}
+	for _, column := range c.Task.Questions.Columns {
+		names = append(names, "asked "+column.Name)
+	}
+	return names
+}
+
+func (c Config) askedCells(pool int) (cells []string) {
+	if c.Task.Questions == nil {
+		return nil
+	}
+	for _, column := range c.Task.Questions.Columns {
+		cells = append(cells, column.Values[pool])
+	}
+	return cells
+}
