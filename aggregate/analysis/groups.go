@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // blockGroups is how many groups are worked on between two sums: it bounds memory, and how
@@ -28,20 +28,11 @@ func inOrder[T any](ctx context.Context, groups []group, worker func() (func(i i
 	results, failures := make([]T, blockGroups), make([]error, blockGroups)
 	for from := 0; from < len(groups); from += blockGroups {
 		block := groups[from:min(from+blockGroups, len(groups))]
-		var next atomic.Int64
-		var wait sync.WaitGroup
-		for _, of := range compute {
-			wait.Go(func() {
-				// Numbers are handed out in order: before one that fails, all are computed.
-				for i := int(next.Add(1)) - 1; i < len(block) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-					results[i], failures[i] = of(from+i, block[i])
-					if failures[i] != nil {
-						return
-					}
-				}
-			})
-		}
-		wait.Wait()
+		parallel.Each(len(compute), len(block), func(w, i int) {
+			if ctx.Err() == nil {
+				results[i], failures[i] = compute[w](from+i, block[i])
+			}
+		})
 		if err := errors.Join(ctx.Err(), firstError(failures)); err != nil {
 			return err
 		}
