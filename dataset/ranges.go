@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -54,7 +55,18 @@ func ReadRanges(path string) (*Ranges, error) {
 		return nil, &InputError{File: path, What: "cannot be read", Err: err}
 	}
 	defer file.Close()
-	r := csv.NewReader(io.LimitReader(file, maxRangeBytes))
+	text, err := io.ReadAll(io.LimitReader(file, maxRangeBytes+1))
+	if err != nil {
+		return nil, &InputError{File: path, What: "cannot be read", Err: err}
+	}
+	if len(text) > maxRangeBytes {
+		return nil, &InputError{File: path, What: fmt.Sprintf("has more than %d bytes", maxRangeBytes), Why: "a line is a column and what it may hold; it is no table", Fix: "declare ranges in place of values"}
+	}
+	return parseRanges(path, text)
+}
+
+func parseRanges(path string, text []byte) (*Ranges, error) {
+	r := csv.NewReader(bytes.NewReader(text))
 	r.FieldsPerRecord, r.Comment, r.TrimLeadingSpace = -1, '#', true
 	out := &Ranges{}
 	for {

@@ -46,6 +46,32 @@ func TestReadRanges(t *testing.T) {
 	}
 	_, err = ReadRanges(filepath.Join(t.TempDir(), "none"))
 	require.ErrorContains(t, err, "cannot be read")
+	_, err = rangesOf(t, "age,1..9\n"+strings.Repeat("# no table\n", maxRangeBytes/11))
+	require.ErrorContains(t, err, "more than")
+}
+
+func FuzzRanges(f *testing.F) {
+	f.Add("# of a survey\nage,17..90\nvisits, 0..3\nweight,0.5..10.5,?\ngain,0..1..50..100\nsex,Female,Male,\n")
+	f.Add("a,-1e15..1e15\nb,1e-300..2e-300\nc,\"x,y\",z\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<12 {
+			return
+		}
+		r, err := parseRanges("fuzz", []byte(text))
+		if err != nil {
+			var wrong *InputError
+			require.ErrorAs(t, err, &wrong)
+			return
+		}
+		questions := r.draw(nil, 20)
+		x, err := r.encoder.Encode(questions)
+		require.NoError(t, err)
+		for _, cells := range r.Cells(x) {
+			for j, bin := range cells {
+				require.True(t, 0 <= bin && bin < r.Bins()[j], "what is drawn from a declaration is in it: column %d, bin %d of %d", j, bin, r.Bins()[j])
+			}
+		}
+	})
 }
 
 // surveyRows is a table of people, further rows below; "+" begins private units.
@@ -86,6 +112,7 @@ func TestCellsAreThoseOfTheTable(t *testing.T) {
 	const drawnRows = float64(fewestDrawn)
 	require.Equal(t, fewestDrawn, task.Pool.Len())
 	cells := task.Ranges.Cells(task.Pool.X)
+	require.Equal(t, task.Test.Len(), task.WithoutPool().Test.Len(), "nobody knows the labels of what was drawn")
 	for i := range cells {
 		age, err := strconv.ParseFloat(task.Questions.Columns[0].Values[i], 64)
 		require.NoError(t, err)

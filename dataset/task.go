@@ -93,12 +93,12 @@ func FullTestSplit(train, test Set) (Task, error) {
 // WithoutPool returns the task for a method that asks nothing of public data: the rows of
 // the pool score too, before those of Test, and the pool is empty. MNIST then has
 // 60,000 private and 10,000 test rows, under Development 50,000 and 10,000. Under FullTest
-// those of the pool are training rows and do not score.
+// those of the pool are training rows, and do not score; drawn ones have no labels.
 func (t Task) WithoutPool() Task {
 	if t.Pool.Len() == 0 {
 		return t
 	}
-	if t.Protocol != FullTest {
+	if t.Protocol != FullTest && t.Questions == nil {
 		t.Test = t.Pool.with(t.Test)
 	}
 	t.Pool = t.Pool.rows(nil)
