@@ -15,7 +15,6 @@ type Column struct {
 	signed     bool
 	words      bool // values are numbers of words
 	dictionary int64
-	wordsWide  bool // offsets of the words have 8 bytes
 	wordsKind  kind
 }
 
