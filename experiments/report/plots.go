@@ -78,8 +78,8 @@ func accuracyFigure(r *experiments.Result, mark string) (drawn, error) {
 	dashes := [][]vg.Length{{6, 3}, {2, 3}, {8, 3, 2, 3}, {1, 2}}
 	n = 0
 	for _, row := range r.Rows {
-		if row.Epsilon != nil {
-			continue
+		if row.Epsilon != nil || row.Method == experiments.Majority && 100*row.Accuracy < low {
+			continue // far below, it would press all others into one line
 		}
 		see(100 * row.Accuracy)
 		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 100 * row.Accuracy}, {X: right * 1.05, Y: 100 * row.Accuracy}})

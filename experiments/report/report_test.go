@@ -188,3 +188,18 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 	}))
 	require.GreaterOrEqual(t, marked, 6)
 }
+
+// TestFarRowsDoNotPressTheOthers: the most frequent class is no part of the picture where it
+// lies below all that protects, and is where it does not.
+func TestFarRowsDoNotPressTheOthers(t *testing.T) {
+	epsilon := 2.0
+	drawn := func(majority ...experiments.Row) []byte {
+		r := &experiments.Result{EpsilonTarget: epsilon, Delta: 1e-5, Rows: append([]experiments.Row{
+			{Method: experiments.GNMax, Epsilon: &epsilon, Accuracy: 0.97}, {Method: experiments.NonPrivate, Accuracy: 0.99}}, majority...)}
+		f, err := accuracyFigure(r, "")
+		require.NoError(t, err)
+		return f.svg
+	}
+	require.Equal(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.1}))
+	require.NotEqual(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.98}))
+}
