@@ -40,6 +40,18 @@ def test_names_and_missing_votes_of_a_table(votes, tmp_path: Path) -> None:
     assert [names[i] if i >= 0 else None for i in same.labels] == list(got.labels)
 
 
+def test_probabilities_are_votes_for_the_largest(votes, tmp_path: Path) -> None:
+    probabilities = np.full((*votes.shape, 4), 0.1)
+    np.put_along_axis(probabilities, votes[..., None], 0.7, axis=2)
+    first = pate_go.label(votes, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    ledger = (tmp_path / "run.jsonl").read_bytes()
+    again = pate_go.label(probabilities, classes=4, epsilon=2, ledger=tmp_path / "run.jsonl", verbose=False)
+    assert (first.labels == again.labels).all()  # the same votes, so the same run
+    assert (tmp_path / "run.jsonl").read_bytes() == ledger
+    with pytest.raises(pate_go.InputError, match="do not add up to 1"):
+        pate_go.label(probabilities / 2, classes=4, epsilon=2, ledger=tmp_path / "other.jsonl", verbose=False)
+
+
 @pytest.mark.parametrize(
     "votes, words",
     [

@@ -68,7 +68,9 @@ def label(
     """Releases labels of public queries from the votes of teachers, and charges the ledger.
 
     votes: queries x teachers, an array or a table, of class numbers from 0 (-1, NaN or None
-    abstains) or of class names; with counts=True queries x classes. A path is read as it is.
+    abstains) or of class names; with counts=True queries x classes. An array of queries x
+    teachers x classes is class probabilities: each teacher votes for the largest, the first
+    of equals. A path is read as it is.
     classes: how many there are, or their names in order. Both are public knowledge: the
     classes that happen to be voted for are not.
     out: where the labels are kept, LEDGER.labels.csv unless given. The same call again
@@ -90,7 +92,11 @@ def label(
             source = Path(votes)
         else:
             source = Path(folder) / "votes.npy"
-            np.save(source, _numbers(votes, names, counts))
+            if np.ndim(votes) == 3:
+                flags["probabilities"] = True
+                np.save(source, np.asarray(votes, dtype=np.float64))
+            else:
+                np.save(source, _numbers(votes, names, counts))
         report = run(
             "label", source, verbose=verbose, epsilon=epsilon, ledger=ledger, out=out, **flags, **options
         )
