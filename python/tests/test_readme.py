@@ -13,5 +13,7 @@ def test_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for block in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(compile(block, "README.md", "exec"), names)
     assert names["released"].epsilon <= 2
-    assert names["student"].score(names["X"][names["public"]], names["y"][names["public"]]) > 0.75
+    # Fresh noise, shares and trees: 31 runs scored 0.81 on average, with a standard deviation
+    # of 0.045; the limit is seven of them below, and a guess scores 0.33.
+    assert names["student"].score(names["X"][names["public"]], names["y"][names["public"]]) > 0.5
     assert names["model"].releasable_
