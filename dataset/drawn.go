@@ -30,19 +30,8 @@ func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	rows := make([]int, t.Len())
-	for i := range rows {
-		rows[i] = i
-	}
-	private, pool, test := splitUnits(t.splitKeys(), rows, Literature)
-	switch p {
-	case Literature:
-	case Development:
-		private, pool, test = splitUnits(t.splitKeys(), private, Development)
-	default:
-		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
-	}
-	if err := t.enough(private, pool, test); err != nil {
+	private, _, test, err := t.parts(p)
+	if err != nil {
 		return Task{}, err
 	}
 	classes, err := t.classesOf(test)

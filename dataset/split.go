@@ -18,19 +18,8 @@ import (
 // the table, "pool/0", "pool/1" and so on, so that those of the pool, which are
 // released with its labels, do not depend on private rows.
 func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
-	all := make([]int, t.Len())
-	for i := range all {
-		all[i] = i
-	}
-	private, pool, test := splitUnits(t.splitKeys(), all, Literature)
-	switch p {
-	case Literature:
-	case Development:
-		private, pool, test = splitUnits(t.splitKeys(), private, Development)
-	default:
-		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
-	}
-	if err := t.enough(private, pool, test); err != nil {
+	private, pool, test, err := t.parts(p)
+	if err != nil {
 		return Task{}, err
 	}
 	classes, err := t.classesOf(slices.Concat(pool, test))
@@ -66,6 +55,23 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 		*part.set = Set{Name: t.Name, X: x, Y: part.y, Units: rows.Units, IDs: numbered(part.name, len(part.rows)), Classes: classes, Provenance: t.Provenance}
 	}
 	return task, task.validate()
+}
+
+// parts returns the rows of each part under a protocol, and an error where one has none.
+func (t *Table) parts(p Protocol) (private, pool, test []int, err error) {
+	all := make([]int, t.Len())
+	for i := range all {
+		all[i] = i
+	}
+	private, pool, test = splitUnits(t.splitKeys(), all, Literature)
+	switch p {
+	case Literature:
+	case Development:
+		private, pool, test = splitUnits(t.splitKeys(), private, Development)
+	default:
+		return nil, nil, nil, fmt.Errorf("dataset: unknown protocol %q", p)
+	}
+	return private, pool, test, t.enough(private, pool, test)
 }
 
 // enough reports parts that have no rows.

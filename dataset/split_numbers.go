@@ -1,9 +1,6 @@
 package dataset
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // splitNumbers splits rows of numbers or images by unit, as [SplitTable] does. Numbers are
 // scaled by the rows of the pool, and the shape of images is that of the pool.
@@ -17,19 +14,8 @@ func splitNumbers(n *numbers, p Protocol) (Task, error) {
 	if err := n.nameUnits(); err != nil {
 		return Task{}, err
 	}
-	all := make([]int, len(about.Y))
-	for i := range all {
-		all[i] = i
-	}
-	private, pool, test := splitUnits(about.splitKeys(), all, Literature)
-	switch p {
-	case Literature:
-	case Development:
-		private, pool, test = splitUnits(about.splitKeys(), private, Development)
-	default:
-		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
-	}
-	if err := about.enough(private, pool, test); err != nil {
+	private, pool, test, err := about.parts(p)
+	if err != nil {
 		return Task{}, err
 	}
 	classes, err := about.classesOf(withLabels(about, slices.Concat(pool, test)))
