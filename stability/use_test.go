@@ -2,6 +2,7 @@ package stability
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,9 +27,9 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 	byUnit, err := ByUnit([]string{"a", "b", "c"}, 3, SeedKey(1))
 	require.NoError(t, err)
 
-	touched := false
-	part := func(context.Context, []int) (float64, bool) { touched = true; return 0.5, true }
-	count := func(context.Context, []int) (int, bool) { touched = true; return 1, true }
+	var touched atomic.Bool // the parts are evaluated side by side
+	part := func(context.Context, []int) (float64, bool) { touched.Store(true); return 0.5, true }
+	count := func(context.Context, []int) (int, bool) { touched.Store(true); return 1, true }
 	ask := func(split Split) func(*ledger.Reservation, Key) error {
 		return func(r *ledger.Reservation, key Key) error {
 			s, err := Start[int](stab, r, key)
@@ -69,11 +70,11 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 				require.NoError(t, err)
 				r, err := l.Reserve(c.event)
 				require.NoError(t, err)
-				touched = false
+				touched.Store(false)
 				return c.release(r, key)
 			}
 			require.ErrorIs(t, on(accountant.ReplaceOne, SeedKey(1)), ledger.ErrUnfit)
-			require.False(t, touched)
+			require.False(t, touched.Load())
 			require.NoError(t, on(accountant.ReplaceOne, secret))
 			err = on(accountant.AddRemove, secret)
 			if !c.replace {
@@ -81,7 +82,7 @@ func TestReleasesFitTheirLedger(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, ledger.ErrUnfit)
-			require.False(t, touched)
+			require.False(t, touched.Load())
 		})
 	}
 }
