@@ -24,6 +24,7 @@ func TestServed(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, w.Header().Get("Content-Security-Policy"), "default-src 'none'")
 	require.Contains(t, w.Body.String(), "Noisy argmax")
+	require.Contains(t, w.Body.String(), "<noscript><style>.knobs,", "what only JavaScript turns is not shown without it")
 	w = ask("POST", "/call", "127.0.0.1:1", `{"ask":"draw","chapter":"noisy-argmax","situation":{"noise":"20"}}`)
 	require.Contains(t, w.Body.String(), `"charge of one answer"`)
 	require.Equal(t, http.StatusForbidden, ask("GET", "/", "pate.example", "").Code, "a name that points here")
