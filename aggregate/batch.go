@@ -5,12 +5,34 @@ import (
 	"math"
 	"runtime"
 	"sync"
+
+	"github.com/pate-go/pate/internal/rng"
 )
 
-// noises is the noise of consecutive queries, one after the other.
+// noises is the noise of consecutive queries, one after the other, and where one goroutine
+// draws it from.
 type noises struct {
-	values []int64
-	ends   []int
+	values  []int64
+	ends    []int
+	streams *rng.Streams
+	ids     []uint64 // of the query drawn last
+}
+
+// spare returns noises with no values, to be given back to the session's room.
+func (s *session) spare() *noises {
+	n, _ := s.room.Get().(*noises)
+	if n == nil {
+		n = &noises{streams: s.key.Streams("query")}
+	}
+	n.values, n.ends = n.values[:0], n.ends[:0]
+	return n
+}
+
+// draw appends the noise of a query.
+func (n *noises) draw(query uint64, q question, classes int) {
+	n.ids = append(append(n.ids[:0], query), q.public...)
+	n.values = q.rule.draw(n.values, n.streams.Of(n.ids...), classes)
+	n.ends = append(n.ends, len(n.values))
 }
 
 func (n *noises) of(i int) []int64 {
@@ -46,16 +68,12 @@ func (s *session) askBatch(first uint64, votes []Histogram, question func(i int)
 	drawn := make([]*noises, workers)
 	var wg sync.WaitGroup
 	for w := range drawn {
-		n, _ := s.room.Get().(*noises)
-		if n == nil {
-			n = new(noises)
-		}
+		n := s.spare()
 		defer s.room.Put(n)
-		n.values, n.ends, drawn[w] = n.values[:0], n.ends[:0], n
+		drawn[w] = n
 		wg.Go(func() {
 			for i := len(votes) * w / workers; i < len(votes)*(w+1)/workers; i++ {
-				n.values = s.draw(n.values, first+uint64(i), question(i), classes)
-				n.ends = append(n.ends, len(n.values))
+				n.draw(first+uint64(i), question(i), classes)
 			}
 		})
 	}

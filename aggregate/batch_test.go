@@ -126,3 +126,28 @@ func TestBatchRefusals(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, answers)
 }
+
+// TestNoiseIsThatOfDerivedKeys checks every answer of Ask and AskBatch against the noise of
+// the query's own key. A run that is resumed must find it, so it never changes.
+func TestNoiseIsThatOfDerivedKeys(t *testing.T) {
+	const queries = 300
+	m, key, h := newGNMax(t, 40, 2*queries), SeedKey(7), histogram(t, 20, 15, 10)
+	name, params := m.noise()
+	own := key.Derive(name, params...)
+	expect := func(query uint64) Answer {
+		return m.decide(h.counts(), m.draw(nil, own.Derive("query", query).Stream(), 3))
+	}
+	s := begin(t, m, key)
+	votes := make([]Histogram, queries)
+	for q := range votes {
+		votes[q] = h
+		a, err := s.Ask(uint64(q), h)
+		require.NoError(t, err)
+		require.Equal(t, expect(uint64(q)), a)
+	}
+	batch, err := s.AskBatch(queries, votes)
+	require.NoError(t, err)
+	for i, a := range batch {
+		require.Equal(t, expect(queries+uint64(i)), a)
+	}
+}

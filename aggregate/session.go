@@ -67,10 +67,6 @@ type question struct {
 	public []uint64
 }
 
-func (s *session) draw(noise []int64, query uint64, q question, classes int) []int64 {
-	return q.rule.draw(noise, s.key.Derive("query", append([]uint64{query}, q.public...)...).Stream(), classes)
-}
-
 func (s *session) ask(query uint64, h Histogram, q question) (Answer, error) {
 	if err := h.check(); err != nil {
 		return Answer{Label: NoLabel}, err
@@ -83,11 +79,13 @@ func (s *session) ask(query uint64, h Histogram, q question) (Answer, error) {
 	}
 	// Noise first, outside the lock and without the votes. If another goroutine
 	// asks the same number, both draw the same noise and the first one decides.
-	noise := s.draw(nil, query, q, h.Classes())
+	n := s.spare()
+	defer s.room.Put(n)
+	n.draw(query, q, h.Classes())
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.answer(query, h, q, noise)
+	return s.answer(query, h, q, n.of(0))
 }
 
 // answer decides on a query that may be asked. The lock is held.

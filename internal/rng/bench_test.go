@@ -83,8 +83,8 @@ func BenchmarkBernoulliExp(b *testing.B) {
 	}
 }
 
-// BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its key
-// and stream, and eleven draws.
+// BenchmarkQuery draws the randomness of one Confident-GNMax query on ten classes: its
+// stream, and eleven draws.
 func BenchmarkQuery(b *testing.B) {
 	threshold, err := NewDiscreteGaussian(150)
 	if err != nil {
@@ -94,27 +94,15 @@ func BenchmarkQuery(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	key := SeedKey(1)
-	for _, c := range []struct {
-		name  string
-		draws int
-	}{{"key alone", -1}, {"key and stream", 0}, {"eleven draws", 10}} {
-		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			var query uint64
-			for b.Loop() {
-				query++
-				k := key.Derive("query", query)
-				if c.draws < 0 {
-					continue
-				}
-				s := k.Stream()
-				threshold.Sample(s)
-				for range c.draws {
-					counts.Sample(s)
-				}
-			}
-		})
+	streams, query := SeedKey(1).Streams("query"), uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		query++
+		s := streams.Of(query)
+		threshold.Sample(s)
+		for range 10 {
+			counts.Sample(s)
+		}
 	}
 }
 

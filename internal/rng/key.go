@@ -97,8 +97,8 @@ func (k Key) message(b []byte, domain byte, label string) []byte {
 
 // child finishes HMAC (RFC 2104), H(secret^opad, H(secret^ipad, text)). Names are short and
 // the secret has one length, so two calls on the stack are enough. They replace the general
-// hash.Hash, which takes ten allocations and three times as long. This runs once for every
-// query.
+// hash.Hash, which takes ten allocations and three times as long. Where a million keys of
+// one label are only read as streams, [Key.Streams] is faster still.
 func (k Key) child(message []byte) Key {
 	inner := sha256.Sum256(message)
 	var scratch [sha256.BlockSize + sha256.Size]byte
