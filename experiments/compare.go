@@ -202,8 +202,10 @@ func mean(runs []Row) Row {
 	var accuracy, seconds, answered, asked, labels float64
 	var accuracies []float64
 	var recalls [][]float64
+	var areas []*float64
 	for _, r := range runs {
 		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
+		areas = append(areas, r.AUROC)
 		accuracy += r.Accuracy / n
 		seconds += r.Seconds / n
 		answered += float64(r.Answered) / n
@@ -212,6 +214,7 @@ func mean(runs []Row) Row {
 	}
 	row.Accuracy, row.Seconds, row.LabelAccuracy = accuracy, math.Ceil(seconds), labels
 	row.Recall = scores.MeanRecall(recalls)
+	row.AUROC, row.AUROCSD = scores.Areas(areas)
 	row.Answered, row.Asked = int(math.Round(answered)), int(math.Round(asked))
 	if len(runs) > 1 {
 		sd := scores.Deviation(accuracies, accuracy)

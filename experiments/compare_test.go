@@ -99,6 +99,7 @@ func TestCompareOnBlobs(t *testing.T) {
 			of += row.Recall[y] * float64(n) / float64(r.Test)
 		}
 		require.InDelta(t, row.Accuracy, of, 1e-12, row.Method)
+		require.Nil(t, row.AUROC, "of three classes")
 		require.Equal(t, methods[i], row.Method)
 		if row.Method == Majority {
 			require.InDelta(t, 1./3, row.Accuracy, 1e-12)
@@ -142,6 +143,26 @@ func TestCompareOnBlobs(t *testing.T) {
 
 // Each target is a run and a budget of its own, within it, with questions and noise as the
 // run at this target alone would have; an interrupted sweep repeats itself.
+// Of two classes every method that has scores says how well they order the test rows.
+func TestAreasOfTwoClasses(t *testing.T) {
+	cfg := config(t, t.TempDir())
+	cfg.Task, cfg.Seeds, cfg.Learner, cfg.Teachers = declaredTask(t, 600, 1), 2, "forest", 20
+	cfg.Methods = []string{GNMax, DPSGD, NonPrivate, BoostedTrees, Plurality, Majority}
+	r, err := Compare(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, len(cfg.Methods))
+	for _, row := range r.Rows {
+		if row.Method == Majority {
+			require.Nil(t, row.AUROC)
+			continue
+		}
+		require.NotNil(t, row.AUROC, row.Method)
+		require.Greater(t, *row.AUROC, 0.95, "%s: the order, not its reverse", row.Method)
+		require.LessOrEqual(t, *row.AUROC, 1., row.Method)
+		require.Equal(t, row.SD == nil, row.AUROCSD == nil, row.Method)
+	}
+}
+
 func TestASweepIsARunForEachTarget(t *testing.T) {
 	targets, dir := []float64{1, 2}, t.TempDir()
 	cfg := config(t, dir)

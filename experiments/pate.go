@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/training"
@@ -266,6 +267,17 @@ func runPlurality(c Config, v *ensemble) Row {
 	winners := v.votes.Pluralities()[v.asked:]
 	row := Row{Method: Plurality, Seconds: v.seconds, Note: "the teachers' vote without noise"}
 	c.scored(&row, winners)
+	if len(c.Task.Classes) == 2 {
+		of := dense.New(len(winners), 2)
+		for i := range winners {
+			for t := range c.teachers() {
+				if y := v.votes.At(v.asked+i, t); y >= 0 {
+					dense.Row(of, i)[y]++
+				}
+			}
+		}
+		row.AUROC = scores.AUROC(of, c.Task.Test.Y)
+	}
 	return row
 }
 

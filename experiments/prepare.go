@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/teachers"
@@ -77,12 +78,21 @@ func (c Config) points(ctx context.Context) ([]point, error) {
 }
 
 // scoreModel predicts the classes of the test rows and fills in what that says of a method.
-func (c Config) scoreModel(row *Row, predict func(dst []int, x teachers.Matrix) error, test teachers.Matrix) error {
+func (c Config) scoreModel(row *Row, model teachers.Classifier, test teachers.Matrix) error {
 	predicted := make([]int, test.Rows)
-	if err := predict(predicted, test); err != nil {
+	if err := model.Predict(predicted, test); err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
 	c.scored(row, predicted)
+	scorer, ok := model.(teachers.Scorer)
+	if !ok || len(c.Task.Classes) != 2 {
+		return nil
+	}
+	of := dense.New(test.Rows, 2)
+	if err := scorer.Scores(of, test); err != nil {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	row.AUROC = scores.AUROC(of, c.Task.Test.Y)
 	return nil
 }
 

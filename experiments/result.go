@@ -110,17 +110,22 @@ type Row struct {
 	StandardError float64 `json:"standard_error,omitempty"`
 	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
 	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
-	Recall          []float64 `json:"recall,omitempty"`
-	Answered        int       `json:"answered,omitempty"`
-	Asked           int       `json:"asked,omitempty"`
-	LabelAccuracy   float64   `json:"label_accuracy,omitempty"` // of the released labels
-	Sigma           float64   `json:"sigma,omitempty"`          // vote noise, per count
-	Threshold       float64   `json:"threshold,omitempty"`
-	SigmaThreshold  float64   `json:"sigma_threshold,omitempty"`
-	Steps           int       `json:"steps,omitempty"`
-	Probability     float64   `json:"sampling_probability,omitempty"`
-	NoiseMultiplier float64   `json:"noise_multiplier,omitempty"`
-	Seconds         float64   `json:"seconds,omitempty"` // whole, rounded up
+	Recall []float64 `json:"recall,omitempty"`
+	// AUROC is, of two classes, the area under the receiver operating characteristic: how often
+	// a test row of the second gets a larger score than one of the first. It is absent where a
+	// method has no scores. AUROCSD is its standard deviation over seeds.
+	AUROC           *float64 `json:"auroc,omitempty"`
+	AUROCSD         *float64 `json:"auroc_sd,omitempty"`
+	Answered        int      `json:"answered,omitempty"`
+	Asked           int      `json:"asked,omitempty"`
+	LabelAccuracy   float64  `json:"label_accuracy,omitempty"` // of the released labels
+	Sigma           float64  `json:"sigma,omitempty"`          // vote noise, per count
+	Threshold       float64  `json:"threshold,omitempty"`
+	SigmaThreshold  float64  `json:"sigma_threshold,omitempty"`
+	Steps           int      `json:"steps,omitempty"`
+	Probability     float64  `json:"sampling_probability,omitempty"`
+	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
+	Seconds         float64  `json:"seconds,omitempty"` // whole, rounded up
 	// Student says what cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`

@@ -58,7 +58,7 @@ func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
 // modelRow returns the row of a recipe's model.
 func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	row := Row{
-		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, Steps: m.Steps,
+		Method: DPSGD, TargetEpsilon: plan.Epsilon, Epsilon: m.Epsilon, Runs: m.Runs, Releasable: m.Releasable, Accuracy: m.Accuracy, SD: m.SD, Recall: m.Recall, AUROC: m.AUROC, AUROCSD: m.AUROCSD, Steps: m.Steps,
 		Probability: m.Probability, NoiseMultiplier: m.Noise, Seconds: m.Seconds, Account: m.Account, Note: "on " + m.Features, Bayes: m.Bayes,
 	}
 	if plan.NonPrivate {

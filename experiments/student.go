@@ -60,6 +60,6 @@ func (c point) score(ctx context.Context, p prepared, labels []int, row *Row, se
 		return 0, fmt.Errorf("experiments: student: %w", err)
 	}
 	row.Student = strings.Join(choice.Kept, ", ")
-	err = c.scoreModel(row, choice.Model.Predict, p.test)
+	err = c.scoreModel(row, choice.Model, p.test)
 	return row.Accuracy, err
 }

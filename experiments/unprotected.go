@@ -39,7 +39,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 			return fmt.Errorf("experiments: %s: %w", method, err)
 		}
 		row := Row{Method: method, Note: note}
-		if err := c.scoreModel(&row, model.Predict, test); err != nil {
+		if err := c.scoreModel(&row, model, test); err != nil {
 			return err
 		}
 		row.Seconds = time.Since(start).Seconds()

@@ -31,7 +31,7 @@ import (
 
 // charged are keys of JSON and columns of CSV whose values were charged. Times are for
 // Stdout alone and no part of any file.
-var charged = []string{"accuracy", "recall", "standard_error", "sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs", "noisy count"}
+var charged = []string{"accuracy", "recall", "standard_error", "sd", "auroc", "auroc_sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs", "noisy count"}
 
 var (
 	hexadecimal = regexp.MustCompile(`\b[0-9a-f]{32,}\b|"check":"[0-9a-f]+"`)
@@ -252,6 +252,7 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 		"nearest":       {args: slices.Concat([]string{"compare", "--methods", "pknn/reverse"}, table)},
 		"near":          {args: slices.Concat([]string{"compare", "--methods", "pknn/sampled"}, table)},
 		"marginals":     {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12", "--pool", "marginals", "--ranges", "DIR/ranges.csv"}, table)},
+		"two classes":   {args: append(slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table), "--class-names", "a,b", "--other-labels", "drop")},
 		"linear models": {args: slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table)},
 	} {
 		t.Run(name, func(t *testing.T) {

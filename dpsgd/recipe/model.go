@@ -12,6 +12,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/scores"
 )
 
@@ -107,4 +108,19 @@ func score(ctx context.Context, m *nn.Model, x blas32.General, labels []int, cla
 		return 0, nil, fmt.Errorf("recipe: %w", err)
 	}
 	return scores.Accuracy(predicted, labels), scores.Recall(predicted, labels, classes), nil
+}
+
+// area returns how well the outputs of a model of two classes order rows; nil of more classes,
+// and where a class has no row.
+func area(ctx context.Context, m *nn.Model, x blas32.General, labels []int, classes int) (*float64, error) {
+	if classes != 2 {
+		return nil, nil
+	}
+	outputs := dense.New(x.Rows, classes)
+	if x.Rows > 0 {
+		if err := m.Logits(ctx, outputs, x); err != nil {
+			return nil, fmt.Errorf("recipe: %w", err)
+		}
+	}
+	return scores.AUROC(outputs, labels), nil
 }

@@ -92,6 +92,11 @@ type Row struct {
 	// Recall is, class by class, the share of its test rows that were predicted as it, a mean
 	// over runs; 0 for a class of no test rows. Absent from results of earlier versions.
 	Recall []float64 `json:"recall,omitempty"`
+	// AUROC is, of two classes, the area under the receiver operating characteristic on the
+	// test rows, and AUROCSD its standard deviation over seeds. Absent from results of earlier
+	// versions.
+	AUROC   *float64 `json:"auroc,omitempty"`
+	AUROCSD *float64 `json:"auroc_sd,omitempty"`
 	// StandardError of Accuracy, for the number of test rows. 0 in results of earlier versions.
 	StandardError float64 `json:"standard_error,omitempty"`
 	Steps         int     `json:"steps"`

@@ -146,11 +146,14 @@ func mean(runs []Row) Row {
 	row.Accuracy, row.Seconds = 0, 0
 	var accuracies []float64
 	var recalls [][]float64 // of which a run of an earlier version does not say
+	var areas []*float64
 	for _, r := range runs {
 		row.Accuracy += r.Accuracy / n
 		row.Seconds += r.Seconds / n
 		accuracies, recalls = append(accuracies, r.Accuracy), append(recalls, r.Recall)
+		areas = append(areas, r.AUROC)
 	}
+	row.AUROC, row.AUROCSD = scores.Areas(areas)
 	row.Seconds, row.Recall = math.Ceil(row.Seconds), scores.MeanRecall(recalls)
 	if len(runs) > 1 {
 		sd := scores.Deviation(accuracies, row.Accuracy)

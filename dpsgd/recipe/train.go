@@ -294,7 +294,10 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 		row.ClipNorm = cfg.ClipNorm
 	}
 	var err error
-	if row.Accuracy, row.Recall, err = score(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes)); err != nil || j.plan.NonPrivate {
+	if row.Accuracy, row.Recall, err = score(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes)); err != nil {
+		return row, err
+	}
+	if row.AUROC, err = area(ctx, m, p.test, j.Task.Test.Y, len(j.Task.Classes)); err != nil || j.plan.NonPrivate {
 		return row, err
 	}
 	events := j.plan.events(cfg.NoiseMultiplier)

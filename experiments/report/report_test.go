@@ -104,6 +104,18 @@ func TestTextFitsATerminalOf80Columns(t *testing.T) {
 	}
 	require.Regexp(t, regexp.MustCompile(`pate/confident-gnmax +2\.0000 +98\.50 +0\.30 +250/300 +99\.0`), b.String())
 	require.Regexp(t, regexp.MustCompile(`non-private +none`), b.String())
+
+	area := 0.87654
+	for i := range r.Rows {
+		r.Rows[i].SD, r.Rows[i].AUROC = nil, &area
+	}
+	b.Reset()
+	require.NoError(t, Table(r).Write(&b, table.Text))
+	b.WriteString(Footnotes(r))
+	for _, line := range strings.Split(b.String(), "\n") {
+		require.LessOrEqual(t, len([]rune(line)), 80, line)
+	}
+	require.Regexp(t, regexp.MustCompile(`pate/confident-gnmax +2\.0000 +98\.50 +87\.65 +250/300`), b.String())
 }
 
 func TestRecordsKeepFullPrecision(t *testing.T) {

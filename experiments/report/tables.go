@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/experiments"
@@ -9,25 +10,39 @@ import (
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Table returns the comparison for people: one line a method.
+// Table returns the comparison for people: one line a method. Columns that would be empty in
+// every line for what was run, the deviation of one run or the area of many classes, are left
+// out.
 func Table(r *experiments.Result) table.Table {
-	t := table.Table{
-		Header: []string{"method", "ε", "test %", "±", "sd", "labels", "right %", "noise", "s"},
-		Left:   []bool{true},
+	said := func(of func(row experiments.Row) *float64) bool {
+		return slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return of(row) != nil })
 	}
-	several := len(r.EpsilonTargets) > 1
-	if several { // which target a row without an ε belongs to
-		t.Header, t.Left = append([]string{"at ε"}, t.Header...), []bool{false, true}
+	columns := []struct {
+		name  string
+		cell  func(experiments.Row) string
+		there bool
+	}{
+		{"at ε", targetCell, len(r.EpsilonTargets) > 1}, // which a row without an ε belongs to
+		{"method", func(row experiments.Row) string { return row.Method }, true},
+		{"ε", epsilonCell, true},
+		{"test %", func(row experiments.Row) string { return percent(row.Accuracy) }, true},
+		{"±", errorCell, true},
+		{"sd", func(row experiments.Row) string { return optionalPercent(row.SD) }, said(func(row experiments.Row) *float64 { return row.SD })},
+		{"AUROC", func(row experiments.Row) string { return optionalPercent(row.AUROC) }, said(func(row experiments.Row) *float64 { return row.AUROC })},
+		{"labels", labelsCell, true},
+		{"right %", labelAccuracyCell, true},
+		{"noise", noiseCell, true},
+		{"s", secondsCell, true},
 	}
-	for _, row := range r.Rows {
-		cells := []string{
-			row.Method, epsilonCell(row), percent(row.Accuracy), errorCell(row), sdCell(row), labelsCell(row),
-			labelAccuracyCell(row), noiseCell(row), secondsCell(row),
+	t := table.Table{Rows: make([][]string, len(r.Rows))}
+	for _, c := range columns {
+		if !c.there {
+			continue
 		}
-		if several {
-			cells = append([]string{targetCell(row)}, cells...)
+		t.Header, t.Left = append(t.Header, c.name), append(t.Left, c.name == "method")
+		for i, row := range r.Rows {
+			t.Rows[i] = append(t.Rows[i], c.cell(row))
 		}
-		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }
@@ -43,7 +58,7 @@ func targetCell(row experiments.Row) string {
 // Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "standard_error", "sd", "answered", "asked", "label_accuracy",
-		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "seconds", "releasable"}}
+		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "seconds", "releasable", "auroc", "auroc_sd"}}
 	for _, row := range r.Rows {
 		cell := func(x float64) string {
 			if x == 0 {
@@ -62,6 +77,7 @@ func Records(r *experiments.Result) table.Table {
 			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
 			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
 			cell(row.NoiseMultiplier), cell(row.TargetEpsilon), row.Student, cell(row.Seconds), strconv.FormatBool(row.Releasable),
+			optional(row.AUROC), optional(row.AUROCSD),
 		})
 	}
 	return t
@@ -96,11 +112,11 @@ func errorCell(row experiments.Row) string {
 	return percent(row.StandardError)
 }
 
-func sdCell(row experiments.Row) string {
-	if row.SD == nil {
+func optionalPercent(x *float64) string {
+	if x == nil {
 		return ""
 	}
-	return strconv.FormatFloat(100**row.SD, 'f', 2, 64)
+	return percent(*x)
 }
 
 func labelsCell(row experiments.Row) string {

@@ -40,6 +40,9 @@ func Warning(r *experiments.Result) string {
 func Footnotes(r *experiments.Result) string {
 	var b strings.Builder
 	b.WriteString("\nε is an upper bound that does not depend on the data; rows with none protect\nnothing and show where accuracy is lost. labels: answered of asked; right: of\nthose. noise: σ per vote count (threshold test first), × clipping norm.\n±: standard error for the number of test rows.\n")
+	if slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.AUROC != nil }) {
+		b.WriteString("AUROC, in %: of two test rows of different classes, how often the scores put\nthe right one first.\n")
+	}
 	if r.Seeds > 1 {
 		fmt.Fprintf(&b, "Means over %d independent runs; ε is that of one run.\n", r.Seeds)
 	}
