@@ -58,7 +58,7 @@ func targetCell(row experiments.Row) string {
 // Records returns the comparison for programs: full precision, one column a field.
 func Records(r *experiments.Result) table.Table {
 	t := table.Table{Header: []string{"method", "epsilon", "delta", "accuracy", "standard_error", "sd", "answered", "asked", "label_accuracy",
-		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "seconds", "releasable", "auroc", "auroc_sd"}}
+		"sigma", "threshold", "sigma_threshold", "steps", "sampling_probability", "noise_multiplier", "target_epsilon", "student", "auroc", "auroc_sd", "seconds", "releasable"}}
 	for _, row := range r.Rows {
 		cell := func(x float64) string {
 			if x == 0 {
@@ -76,8 +76,8 @@ func Records(r *experiments.Result) table.Table {
 			row.Method, optional(row.Epsilon), cell(r.Delta), cell(row.Accuracy), cell(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Answered), strconv.Itoa(row.Asked), cell(row.LabelAccuracy), cell(row.Sigma),
 			cell(row.Threshold), cell(row.SigmaThreshold), strconv.Itoa(row.Steps), cell(row.Probability),
-			cell(row.NoiseMultiplier), cell(row.TargetEpsilon), row.Student, cell(row.Seconds), strconv.FormatBool(row.Releasable),
-			optional(row.AUROC), optional(row.AUROCSD),
+			cell(row.NoiseMultiplier), cell(row.TargetEpsilon), row.Student,
+			optional(row.AUROC), optional(row.AUROCSD), cell(row.Seconds), strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t

@@ -99,7 +99,7 @@ func dpsgdTable(r *recipe.Result) table.Table {
 // dpsgdRecords returns the result for programs: full precision, one column a field.
 func dpsgdRecords(r *recipe.Result) table.Table {
 	t := table.Table{Header: []string{"model", "features", "epsilon", "epsilon_lower", "delta", "accuracy", "standard_error", "sd", "steps", "sampling_probability",
-		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "seconds", "releasable", "auroc", "auroc_sd"}}
+		"noise_multiplier", "clip_norm", "learning_rate", "dimensions", "parameters", "auroc", "auroc_sd", "seconds", "releasable"}}
 	optional := func(x *float64) string {
 		if x == nil {
 			return ""
@@ -120,7 +120,7 @@ func dpsgdRecords(r *recipe.Result) table.Table {
 		t.Rows = append(t.Rows, []string{
 			row.Model, row.Features, optional(row.Epsilon), optional(row.EpsilonLow), number.Exact(r.Delta), number.Exact(row.Accuracy), number.Exact(row.StandardError), optional(row.SD),
 			strconv.Itoa(row.Steps), number.Exact(row.Probability), noise, clip, number.Exact(row.LearningRate),
-			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), seconds, strconv.FormatBool(row.Releasable), optional(row.AUROC), optional(row.AUROCSD),
+			strconv.Itoa(row.Dimensions), strconv.Itoa(row.Parameters), optional(row.AUROC), optional(row.AUROCSD), seconds, strconv.FormatBool(row.Releasable),
 		})
 	}
 	return t
