@@ -129,9 +129,9 @@ func greedy(path string) error {
 func TestKilledProcesses(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts hundreds of processes")
+		t.Skip("starts many processes")
 	}
-	const kills = 200
+	const kills = 80
 	rnd := rand.New(rand.NewPCG(1, 5))
 	var midway, runs int
 	for killed := 0; killed < kills; runs++ {

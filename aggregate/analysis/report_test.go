@@ -117,7 +117,10 @@ func TestEndToEnd(t *testing.T) {
 			path = reference("pate/votes/mnist_regen_counts.csv")
 		}
 		counts := tallies(readNumbers(t, path))
-		for _, c := range file.Cases {
+		for i, c := range file.Cases {
+			if whole && i%3 != 0 { // beside those of the sample, which is of every mechanism
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s/%s/%v", c.Votes, c.Mechanism, c.Queries, c.Sigma+c.Sigma2+c.Lam+c.Gamma), func(t *testing.T) {
 				if c.Votes != "mnist_regen" {
 					t.Skipf("the votes of %s are not here", c.Votes)

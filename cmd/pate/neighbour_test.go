@@ -242,6 +242,9 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
 		bare bool
+		// few is set where a run takes a second or two. These are read and encoded as for the
+		// others, and are tried with the rows that change classes, columns and counts.
+		few bool
 	}{
 		"dpsgd":         {args: slices.Concat([]string{"dpsgd", "--steps", "6", "--epsilon", "1,4", "--seeds", "2"}, table)},
 		"bare":          {args: slices.Concat([]string{"dpsgd", "--steps", "6"}, bare), bare: true},
@@ -250,8 +253,8 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 		"tune":          {args: slices.Concat([]string{"tune", "--steps", "4", "--learning-rate", "0.5,1", "--law", "geometric", "--runs", "1.5", "--score", "private"}, table)},
 		"labels":        {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12"}, table)},
 		"nearest":       {args: slices.Concat([]string{"compare", "--methods", "pknn/reverse"}, table)},
-		"near":          {args: slices.Concat([]string{"compare", "--methods", "pknn/sampled"}, table)},
-		"marginals":     {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12", "--pool", "marginals", "--ranges", "DIR/ranges.csv"}, table)},
+		"near":          {args: slices.Concat([]string{"compare", "--methods", "pknn/sampled"}, table), few: true},
+		"marginals":     {args: slices.Concat([]string{"compare", "--methods", "pate/gnmax", "--teachers", "12", "--pool", "marginals", "--ranges", "DIR/ranges.csv"}, table), few: true},
 		"two classes":   {args: append(slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table), "--class-names", "a,b", "--other-labels", "drop")},
 		"linear models": {args: slices.Concat([]string{"compare", "--methods", "dpsgd/linear"}, table)},
 	} {
@@ -263,7 +266,9 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 			require.Greater(t, len(want), 4)
 			same(t, want, on(), "removed")
 			for unit, rows := range units(unit) {
-				same(t, want, on(rows...), unit)
+				if !c.few || slices.Contains([]string{"new class", "new category", "extreme", "not a number", "forty rows"}, unit) {
+					same(t, want, on(rows...), unit)
+				}
 			}
 		})
 	}
