@@ -1,7 +1,9 @@
 package dataset
 
 import (
+	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -88,6 +90,49 @@ func (t Task) Drawn(weights [][]float64) (Task, error) {
 		out.Private.X, out.Test.X = r.rescale(out.Encoder, t.Private.X), r.rescale(out.Encoder, t.Test.X)
 	}
 	return out, nil
+}
+
+// Schema returns how rows are read by what is declared of them alone, where there are no public
+// rows yet.
+func (r *Ranges) Schema(reading Reading) (*Schema, error) {
+	if err := reading.Rule.Validate(); err != nil {
+		return nil, err
+	}
+	reading.Accept = true // there is nothing to be unlike
+	s := &Schema{Kind: Columns, Encoder: r.encoder, Features: r.encoder.Dim(), reading: reading}
+	if reading.Rule.Names != nil {
+		s.Classes = reading.Rule.withOther(reading.Rule.Names)
+	}
+	return s, nil
+}
+
+// Draw writes so many rows as CSV under the names of their columns, drawn as [Task.Drawn] says.
+func (r *Ranges) Draw(out io.Writer, weights [][]float64, rows int) error {
+	if weights != nil && len(weights) != len(r.columns) {
+		return fmt.Errorf("dataset: weights of %d columns, %d are declared", len(weights), len(r.columns))
+	}
+	drawn := r.draw(weights, rows)
+	w := csv.NewWriter(out)
+	line := make([]string, len(drawn.Columns))
+	for j, c := range drawn.Columns {
+		line[j] = c.Name
+	}
+	if err := w.Write(line); err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	for i := range rows {
+		for j, c := range drawn.Columns {
+			line[j] = c.Values[i]
+		}
+		if err := w.Write(line); err != nil {
+			return fmt.Errorf("dataset: %w", err)
+		}
+	}
+	w.Flush()
+	if err := w.Error(); err != nil {
+		return fmt.Errorf("dataset: %w", err)
+	}
+	return nil
 }
 
 // draw returns so many rows of independent columns.

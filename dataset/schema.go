@@ -93,6 +93,9 @@ func (t *Table) publicClasses() ([]string, error) {
 }
 
 func (s *Schema) fitTable(t *Table) error {
+	if s.reading.Ranges != nil {
+		return s.fitDeclared(t)
+	}
 	e, err := FitEncoder(t, EncoderOptions{Keep: s.reading.Keep})
 	if err != nil {
 		return err
@@ -106,6 +109,32 @@ func (s *Schema) fitTable(t *Table) error {
 	if t.bare {
 		s.bare = t.header
 	}
+	return nil
+}
+
+// fitDeclared encodes public rows as their columns are declared, scaled by the rows.
+func (s *Schema) fitDeclared(t *Table) error {
+	ranges, err := s.reading.Ranges.pick(t)
+	if err != nil {
+		return err
+	}
+	x, err := ranges.encoder.Encode(t)
+	if err != nil {
+		return err
+	}
+	weights := make([][]float64, len(ranges.columns))
+	for j, n := range ranges.Bins() {
+		weights[j] = make([]float64, n)
+	}
+	for _, row := range ranges.Cells(x) {
+		for j, bin := range row {
+			if bin >= 0 {
+				weights[j][bin]++
+			}
+		}
+	}
+	e := ranges.encode(weights)
+	s.Kind, s.Encoder, s.Features, s.usual = Columns, e, e.Dim(), usualCells(t, e)
 	return nil
 }
 

@@ -31,6 +31,9 @@ type Reading struct {
 	// ImageSize is the size to which images of a folder are brought. By default the public
 	// ones say it, and must then have one size.
 	ImageSize Shape
+	// Ranges, if not nil, declare the columns of a table: public rows, which may be drawn from
+	// them, are encoded by it, and not by what they show.
+	Ranges *Ranges
 	// Accept reads private rows that are unlike the public ones.
 	Accept bool
 }

@@ -29,26 +29,33 @@ const (
 	PoolMarginals = "marginals" // noisy marginals of the private rows, charged
 )
 
-// marginalsShare is the part of a budget that marginals take: of its Rényi divergence, which
-// is that of the inverse square of noise. A histogram of thousands of rows needs little.
-const marginalsShare = 0.1
+// MarginalsShare is the part of a budget that marginals take. A histogram of thousands of rows
+// needs little.
+const MarginalsShare = 0.1
 
 // drawn is what was paid for a pool at one target: a ledger of each method, in which the
 // marginals are the first entry.
 type drawn struct {
 	epsilon float64
 	several bool // targets
-	books   map[string]*release.Book
+	books   map[string]paidBook
 }
 
-// take returns the ledger of a method once, nil where there is none.
-func (d *drawn) take(method string) *release.Book {
+// paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil
+// where each reserves its own.
+type paidBook struct {
+	*release.Book
+	reserved []*ledger.Reservation
+}
+
+// take returns the ledger of a method once, if there is one.
+func (d *drawn) take(method string) (book paidBook, found bool) {
 	if d == nil {
-		return nil
+		return book, false
 	}
-	book := d.books[method]
+	book, found = d.books[method]
 	delete(d.books, method)
-	return book
+	return book, found
 }
 
 // suffix tells the teachers of several targets apart.
@@ -73,20 +80,7 @@ func (c point) planMarginals(ctx context.Context) (*marginals.Marginals, error) 
 	if !c.Marginals {
 		return nil, nil
 	}
-	cfg := marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}
-	whole, err := calibrate(ctx, c, func(sigma float64) (accountant.Event, error) {
-		cfg.Sigma = sigma
-		m, err := marginals.New(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return m.Event(), nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("experiments: noise for marginals: %w", err)
-	}
-	cfg.Sigma = whole / math.Sqrt(marginalsShare)
-	m, err := marginals.New(cfg)
+	m, err := marginals.OfShare(ctx, marginals.Config{Bins: c.Task.Ranges.Bins(), Relation: relation}, accountant.Target{Epsilon: c.epsilon, Delta: c.Delta}, MarginalsShare)
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
@@ -104,7 +98,7 @@ func (c Config) outlinePool(ctx context.Context, add func(what string, times int
 	}
 	for _, at := range points {
 		event, _ := describe(at.marginals.Event())
-		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*marginalsShare, event), c.Seeds, 0, data)
+		add(fmt.Sprintf("marginals of %d columns at epsilon %v, %g %% of each budget: %s", len(c.Task.Ranges.Bins()), at.epsilon, 100*MarginalsShare, event), c.Seeds, 0, data)
 	}
 	return nil
 }
@@ -132,7 +126,7 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 }
 
 func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnostics *Diagnostics, err error) {
-	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]*release.Book{}}
+	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]paidBook{}}
 	defer func() { err = errors.Join(err, paid.close()) }()
 	cfg := c.Config
 	if cfg.Task, err = c.drawPool(ctx, seed, paid); err != nil {
@@ -149,22 +143,21 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 // openCharged returns the ledger of a method that is charged with all of it: the marginals,
 // and then the method itself, whose cost follows from public numbers. Nothing is drawn
 // before both are on disk.
-func (c point) openCharged(ctx context.Context, method string, seed int) (*release.Book, error) {
+func (c point) openCharged(ctx context.Context, method string, seed int) (paidBook, error) {
 	e, err := c.methodEvent(ctx, method)
 	if err != nil {
-		return nil, err
+		return paidBook{}, err
 	}
 	all := []accountant.Event{c.marginals.Event(), e}
 	bound := fmt.Appendf(nil, "%s on marginals %v, %+v, epsilon %v", method, c.Task.Ranges.Bins(), all, c.epsilon)
 	book, err := c.openLedger(ctx, method, seed, bound)
 	if err != nil {
-		return nil, err
+		return book, err
 	}
-	_, err = book.Ledger.ReserveBatch(all)
-	if err := errors.Join(err, book.Close()); err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", method, err)
+	if book.reserved, err = book.Ledger.ReserveBatch(all); err != nil {
+		return book, fmt.Errorf("experiments: %s: %w", method, errors.Join(err, book.Close()))
 	}
-	return c.openLedger(ctx, method, seed, bound) // which hands them out in order
+	return book, nil
 }
 
 // methodEvent returns what a method costs beside its pool.
@@ -197,6 +190,8 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		if err != nil {
 			return dataset.Task{}, err
 		}
+		reserved := book.reserved[:1]
+		book.reserved = book.reserved[1:]
 		paid.books[method] = book
 		name, mode := "marginals-"+c.file(method, seed)+".csv", os.FileMode(0o644)
 		if !c.Key.Releasable() {
@@ -204,14 +199,14 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		}
 		var released [][]int64
 		_, err = book.Release(ctx, release.Release{
-			Events: []accountant.Event{event}, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+			Events: []accountant.Event{event}, Charged: reserved, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
 			Key:    release.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
 			Redraw: true, // for the pool
 			Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 				if released, err = c.marginals.Release(reservations[0], key, cells); err != nil {
 					return err
 				}
-				return c.writeMarginals(out, released)
+				return WriteMarginals(out, c.Task.Ranges, released)
 			},
 		})
 		if err != nil {
@@ -225,25 +220,18 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 	if counts == nil {
 		return c.Task, nil
 	}
-	weights := make([][]float64, len(counts))
-	for j, column := range counts {
-		weights[j] = make([]float64, len(column))
-		for b, n := range column {
-			weights[j][b] = math.Max(0, float64(n))
-		}
-	}
-	task, err := c.Task.Drawn(weights)
+	task, err := c.Task.Drawn(marginals.Weights(counts))
 	if err != nil {
 		return task, fmt.Errorf("experiments: %w", err)
 	}
 	return task, nil
 }
 
-// writeMarginals writes the file of the noisy counts.
-func (c point) writeMarginals(out io.Writer, counts [][]int64) error {
+// WriteMarginals writes the file of the noisy counts of columns.
+func WriteMarginals(out io.Writer, ranges *dataset.Ranges, counts [][]int64) error {
 	file := table.Table{Header: []string{"column", "values", "noisy count"}}
 	for j, column := range counts {
-		name, values := c.Task.Ranges.Describe(j)
+		name, values := ranges.Describe(j)
 		for b, n := range column {
 			file.Rows = append(file.Rows, []string{name, values[b], strconv.FormatInt(n, 10)})
 		}

@@ -80,7 +80,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		paid, ok := row.Account.Events[0].(accountant.Repeated)
 		require.True(t, ok)
 		require.Equal(t, int64(3), paid.Count, "columns")
-		require.InDelta(t, marginalsShare, row.Charged[0].Share, 0.02)
+		require.InDelta(t, MarginalsShare, row.Charged[0].Share, 0.02)
 		require.Len(t, row.Charged, 2)
 	}
 	counts, err := csv.NewReader(strings.NewReader(files["seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll()

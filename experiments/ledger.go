@@ -17,13 +17,13 @@ import (
 // its key, its data and, as bound, everything else that the answers depend on:
 // a run that repeats itself pays nothing twice, and one that would answer
 // differently is refused. Where the pool is drawn it is the ledger that paid for that.
-func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (*release.Book, error) {
-	if book := c.drawn.take(method); book != nil {
+func (c point) openLedger(ctx context.Context, method string, seed int, bound []byte) (paidBook, error) {
+	if book, found := c.drawn.take(method); found {
 		return book, nil
 	}
 	run, err := c.runID(bound)
 	if err != nil {
-		return nil, err
+		return paidBook{}, err
 	}
 	noise := ledger.SeededNoise
 	if c.Key.Releasable() {
@@ -32,9 +32,9 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: run, Noise: noise, Accountant: accountant.ByTightest}
 	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
 	if err != nil {
-		return nil, fmt.Errorf("experiments: %w", err)
+		return paidBook{}, fmt.Errorf("experiments: %w", err)
 	}
-	return book, nil
+	return paidBook{Book: book}, nil
 }
 
 // file returns the name of files of a method in one run. Where there are several targets, it

@@ -154,7 +154,7 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 	defer book.Close()
 	var answers []aggregate.Answer
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{m.Event()}, Out: c.labelsFile(method, seed),
+		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: c.labelsFile(method, seed),
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {

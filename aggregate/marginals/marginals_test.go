@@ -213,3 +213,30 @@ func TestNewRefuses(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 }
+
+// A tenth of a budget is a tenth of what the whole of it allows, as the divergence of Gaussian
+// noise goes; and counts below zero weigh nothing.
+func TestOfShare(t *testing.T) {
+	cfg := Config{Bins: []int{3, 5}, Relation: accountant.AddRemove}
+	budget := accountant.Target{Epsilon: 2, Delta: 1e-5}
+	whole, err := OfShare(t.Context(), cfg, budget, 1)
+	require.NoError(t, err)
+	claim, err := accountant.Tightest(t.Context(), accountant.ByTightest, cfg.Relation, budget.Delta, whole.Event())
+	require.NoError(t, err)
+	require.LessOrEqual(t, claim.Upper, budget.Epsilon)
+	require.Greater(t, claim.Upper, 0.99*budget.Epsilon)
+	tenth, err := OfShare(t.Context(), cfg, budget, 0.1)
+	require.NoError(t, err)
+	for _, order := range []float64{2, 16} {
+		all, _, err := accountant.Divergence(cfg.Relation, order, whole.Event())
+		require.NoError(t, err)
+		part, _, err := accountant.Divergence(cfg.Relation, order, tenth.Event())
+		require.NoError(t, err)
+		require.InEpsilon(t, all/10, part, 1e-6)
+	}
+	for _, share := range []float64{0, -1, 1.5, math.NaN()} {
+		_, err := OfShare(t.Context(), cfg, budget, share)
+		require.ErrorContains(t, err, "share")
+	}
+	require.Equal(t, [][]float64{{0, 3}, {0}}, Weights([][]int64{{-2, 3}, {0}}))
+}

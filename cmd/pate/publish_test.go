@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,6 +43,12 @@ func publishingModel(private, public, out string, more ...string) []string {
 		"--method", "dpsgd", "--size", "150", "--rows-per-unit", "4", "--epsilon", "8", "--out", out}, more)
 }
 
+// publishingDrawn is the same without public rows.
+func publishingDrawn(private, ranges, out string, more ...string) []string {
+	return slices.Concat([]string{"publish", private, "--pool", "marginals", "--ranges", ranges, "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--other-labels", "other",
+		"--teachers", "24", "--learner", "softmax", "--min-accuracy", "0.6", "--epsilon", "60", "--out", out}, more)
+}
+
 // publishedBy runs the command on a table and returns all that it shows, and the released
 // labels as they are.
 func publishedBy(t *testing.T, command func(private, public, out string, more ...string) []string, table []byte) (shown map[string]string, labels string) {
@@ -50,6 +57,9 @@ func publishedBy(t *testing.T, command func(private, public, out string, more ..
 	private, public, out := filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv"), filepath.Join(dir, "out")
 	require.NoError(t, os.WriteFile(private, table, 0o600))
 	require.NoError(t, os.WriteFile(public, clearPublic(), 0o600))
+	if slices.Contains(command(private, public, out), "--ranges") {
+		require.NoError(t, os.WriteFile(public, []byte(declared), 0o600))
+	}
 	var stdout, stderr bytes.Buffer
 	code := run(context.Background(), command(private, public, out, "--seed", "3", "--format", "json"), strings.NewReader(""), &stdout, &stderr)
 	require.Equal(t, shell.ExitDone, code, "%s", &stderr)
@@ -162,6 +172,7 @@ func TestPublishSurvivesKill(t *testing.T) {
 	}{
 		"pate":  {publishing, []string{"labels.csv", "queries.csv", "labelled.csv"}, 7},
 		"dpsgd": {publishingModel, []string{"labels.csv", "student.model"}, 5},
+		"drawn": {publishingDrawn, []string{"labels.csv", "queries.csv", "labelled.csv", "marginals.csv", "pool.csv"}, 9},
 	} {
 		t.Run(name, func(t *testing.T) { survivesKill(t, c.command, c.same, c.files) })
 	}
@@ -169,10 +180,16 @@ func TestPublishSurvivesKill(t *testing.T) {
 
 func survivesKill(t *testing.T, command func(private, public, out string, more ...string) []string, same []string, whole int) {
 	dir := t.TempDir()
+	public := "public.csv"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ranges.csv"), []byte(declared), 0o600))
+	entries := 1
+	if slices.Contains(same, "marginals.csv") { // drawn from what is declared
+		public, entries = "ranges.csv", 2
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "private.csv"), people(false), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "public.csv"), clearPublic(), 0o600))
 	start := func(out string) *exec.Cmd {
-		return process(dir, command("private.csv", "public.csv", out, "--seed", "3")...)
+		return process(dir, command("private.csv", public, out, "--seed", "3")...)
 	}
 	took := ends(t, start("want"))
 	files := func(out string) map[string]string {
@@ -208,6 +225,83 @@ func survivesKill(t *testing.T, command func(private, public, out string, more .
 		require.Equal(t, want[name], got[name], name)
 	}
 	require.Len(t, got, len(want))
-	require.Equal(t, 1, strings.Count(got["ledger.jsonl"], `"reserve"`))
-	require.Equal(t, 1, strings.Count(got["ledger.jsonl"], `"commit"`))
+	require.Equal(t, entries, strings.Count(got["ledger.jsonl"], `"reserve"`))
+	require.Equal(t, entries, strings.Count(got["ledger.jsonl"], `"commit"`))
+}
+
+// Without public rows: one more unit moves one noisy count of every column by one, under the
+// same noise, and no other number that is released but labels and what follows from both.
+func TestPublishDrawsThePoolFromCountsAlone(t *testing.T) {
+	lines := func(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
+	of := func(table []byte) map[string]string {
+		shown, _ := publishedBy(t, publishingDrawn, table)
+		return shown
+	}
+	want := of(people(false))
+	require.Contains(t, want["stdout"], `"pool": "marginals"`)
+	require.Regexp(t, `"epsilon": (59\.99|60)`, want["stdout"])
+	path := func(name string) string { return filepath.Join("out", name) }
+	ledger := lines(want[path("ledger.jsonl")])
+	require.Contains(t, ledger[1]+ledger[2], `"reserve"`)
+	require.Equal(t, 2, strings.Count(ledger[1]+ledger[2], `"reserve"`), "both before the first is drawn")
+	for name, rows := range map[string][]string{"ordinary": {"1.00,2.00,red,someone,a"}, "extreme": units("someone")["extreme"], "forty rows": units("someone")["forty rows"], "new category": units("someone")["new category"]} {
+		got := of(people(false, rows...))
+		require.Len(t, got, len(want), name)
+		columns, moved := map[string]int{}, 0
+		before, after := lines(want[path("marginals.csv")]), lines(got[path("marginals.csv")])
+		require.Len(t, after, len(before), name)
+		for i, line := range before {
+			if line == after[i] {
+				continue
+			}
+			cells, now := strings.Split(line, ","), strings.Split(after[i], ",")
+			require.Equal(t, cells[:2], now[:2], name)
+			a, err := strconv.Atoi(cells[2])
+			require.NoError(t, err)
+			b, err := strconv.Atoi(now[2])
+			require.NoError(t, err)
+			require.Equal(t, 1, b-a, "%s: a unit is one, of however many rows", name)
+			columns[cells[0]]++
+			moved++
+		}
+		require.Equal(t, moved, len(columns), "%s: of each column one count", name)
+		require.Equal(t, map[bool]int{true: 2, false: 3}[name == "new category"], moved, name)
+		for _, file := range []string{"pool.csv", "queries.csv", "labels.csv"} { // no number of rows tells of a unit
+			require.Len(t, lines(got[path(file)]), len(lines(want[path(file)])), "%s: %s", name, file)
+		}
+		mask := func(text string) string {
+			return whatFollows.ReplaceAllString(hexadecimal.ReplaceAllString(text, "#"), "")
+		}
+		for _, file := range []string{"stdout", path("ledger.jsonl")} {
+			require.Equal(t, mask(want[file]), mask(got[file]), "%s: %s", name, file)
+		}
+	}
+}
+
+// A complete release without public rows is repeated by the same command, and other rows or
+// ranges are refused.
+func TestPublishDrawnIsRepeatedAndNotMixed(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	private, ranges, out := write("t.csv", string(people(false))), write("r.csv", declared), filepath.Join(dir, "out")
+	args := publishingDrawn(private, ranges, out, "--format", "json")
+	first, _ := typed(t, shell.ExitDone, args...)
+	require.Contains(t, first, `"releasable": true`)
+	require.NoFileExists(t, filepath.Join(out, "private", "drawn", "private", "run.key"), "with it the noise could be taken off the counts")
+	again, _ := typed(t, shell.ExitDone, args...)
+	require.Equal(t, first, again)
+	verified, _ := typed(t, shell.ExitDone, "ledger", "verify", filepath.Join(out, "ledger.jsonl"), "--labels", filepath.Join(out, "labels.csv"))
+	require.Contains(t, verified, "matches")
+	write("t.csv", string(people(false, "1.00,2.00,red,someone,a")))
+	_, errs := typed(t, shell.ExitInvalidInput, args...)
+	require.Contains(t, errs, "the data have changed")
+	_, errs = typed(t, shell.ExitUsage, append(args, "--public", private)...)
+	require.Contains(t, errs, "without --public")
+	_, errs = typed(t, shell.ExitUsage, "publish", private, "--pool", "none", "--label", "kind", "--epsilon", "2", "--out", out+"2")
+	require.Contains(t, errs, "--ranges FILE")
 }

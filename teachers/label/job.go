@@ -3,7 +3,6 @@ package label
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -54,16 +53,7 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 		r.Key.File = keyFile(j.Ledger, j.id)
 	}
 	var count counts
-	r.Draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
-		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.Seed != nil)
-		err := j.draw(ctx, s, reservations[0], key, w)
-		count = w.counts
-		return err
-	}
-	r.Read = func(file io.Reader) (err error) {
-		count, err = countLabels(file)
-		return err
-	}
+	r.Draw, r.Read = j.drawing(ctx, s, &count)
 	done, err := j.book.Release(ctx, r)
 	if err != nil {
 		return Result{}, sealed(err)

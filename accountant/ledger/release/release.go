@@ -24,8 +24,11 @@ type Release struct {
 	// NameOf names a new run by the name of its key; see [KeyName]. It may be nil.
 	NameOf func(key string) (string, error)
 	Events []accountant.Event // all that it costs, in the worst case
-	Key    Key                // where all of its noise comes from
-	Out    Out                // where it goes
+	// Charged are the reservations of Events if they were made before, by one ReserveBatch for
+	// this release and others on a ledger made for this run alone. Its key is Given.
+	Charged []*ledger.Reservation
+	Key     Key // where all of its noise comes from
+	Out     Out // where it goes
 	// Redraw draws again what is complete already, for what else follows from it. It
 	// needs the key.
 	Redraw bool
@@ -165,6 +168,9 @@ func (b *Book) recorded(run string) bool {
 
 // reserve charges the release, or finds what it was charged before.
 func (b *Book) reserve(r Release, key rng.Key, hasKey bool) ([]*ledger.Reservation, error) {
+	if r.Charged != nil {
+		return r.Charged, nil
+	}
 	if hasKey && (r.Key.Name != "" || r.NameOf != nil) {
 		name, err := KeyName(key)
 		if err != nil {

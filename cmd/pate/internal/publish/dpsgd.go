@@ -66,7 +66,7 @@ func (j *job) publishModel(ctx context.Context, private string) (*report, error)
 			return nil, err
 		}
 	}
-	folder, err := j.openFolder(ctx, private)
+	folder, err := j.openFolder(ctx, "model", private, fmt.Sprintf("--method dpsgd --size %d --rows-per-unit %d", j.flags.size, j.flags.rows))
 	if err != nil {
 		return nil, err
 	}
@@ -106,20 +106,21 @@ func (j *job) account(unit string) (*recipe.Shared, bool, error) {
 	return &recipe.Shared{File: file, Account: account}, fresh, err
 }
 
-// openFolder opens the folder of key and training.
-func (j *job) openFolder(ctx context.Context, private string) (experiments.Folder, error) {
+// openFolder opens a folder of the key of a run, which the flags beside those of rows and budget
+// name.
+func (j *job) openFolder(ctx context.Context, name, private, flags string) (experiments.Folder, error) {
 	data, err := filepath.Abs(private)
 	if err != nil {
 		return experiments.Folder{}, err
 	}
 	words := append([]string{"pate publish", shell.ShellWord(private)}, j.flags.Words()...)
-	words = append(words, "--method dpsgd", fmt.Sprintf("--size %d --rows-per-unit %d --epsilon %g --delta %g", j.flags.size, j.flags.rows, j.flags.epsilon, j.g.Delta))
+	words = append(words, flags, fmt.Sprintf("--epsilon %g --delta %g", j.flags.epsilon, j.g.Delta))
 	id := experiments.Identity{Schema: "pate.publish.run/1", Data: data, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Command: strings.Join(words, " ")}
 	id.Methods = []string{id.Command}
 	if j.g.Seeded {
 		id.Seed = fmt.Sprint(j.g.Seed)
 	}
-	return experiments.OpenFolder(ctx, j.private("model"), id, func() (aggregate.Key, error) {
+	return experiments.OpenFolder(ctx, j.private(name), id, func() (aggregate.Key, error) {
 		if j.g.Seeded {
 			return aggregate.SeedKey(j.g.Seed), nil
 		}

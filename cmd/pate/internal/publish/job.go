@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/student/published"
+	"github.com/pate-go/pate/teachers/label"
 	teaching "github.com/pate-go/pate/teachers/training"
 )
 
@@ -42,7 +43,7 @@ const (
 
 // sweep removes what a killed run left.
 func (j *job) sweep() {
-	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile} {
+	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile, poolFile, marginalsFile} {
 		durable.Sweep(filepath.Join(j.dir, name), "")
 	}
 }
@@ -60,11 +61,25 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 		j.bar.Clear()
 		shell.ReadAloud(j.g, r.Columns, r.Repeated)
 	}
+	var pool *drawn
+	if j.flags.drawn() {
+		var err error
+		if t, pool, err = j.drawPool(ctx, t); err != nil {
+			return nil, err
+		}
+		defer pool.close()
+	}
 	trained, err := teaching.Run(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	released, rows, err := j.label(ctx, trained)
+	var released label.Result
+	var rows []int
+	if pool != nil && pool.book != nil {
+		released, rows, err = j.labelDrawn(ctx, trained, pool)
+	} else {
+		released, rows, err = j.label(ctx, trained)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +93,23 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 			return nil, err
 		}
 	}
-	if err := j.statement(labelsFile); err != nil {
+	left, files := []string{labelsFile}, []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}
+	if pool != nil {
+		r.Pool, files = j.flags.pool, append(files, poolFile)
+		if pool.book != nil {
+			left, files = append(left, marginalsFile), append(files, marginalsFile)
+		}
+	}
+	if err := j.statement(left...); err != nil {
 		return nil, err
 	}
-	if err := j.report(r, labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile); err != nil {
+	if err := j.report(r, files...); err != nil {
 		return nil, err
+	}
+	if pool != nil && pool.book != nil {
+		if err := pool.folder.Finish(pool.data); err != nil {
+			return nil, err
+		}
 	}
 	if j.flags.destroy {
 		return r, j.destroySecrets(trained)
@@ -165,7 +192,7 @@ func (j *job) student(ctx context.Context, t *teaching.Result, rows []int, r *re
 
 // statement writes the statement, and a copy of the ledger that it is about. The ledger
 // committed to a file of that name.
-func (j *job) statement(released string) error {
+func (j *job) statement(released ...string) error {
 	text, err := os.ReadFile(j.private(ledgerFile))
 	if err != nil {
 		return err
@@ -178,11 +205,15 @@ func (j *job) statement(released string) error {
 		return err
 	}
 	defer file.Close()
-	left, err := os.ReadFile(filepath.Join(j.dir, released))
-	if err != nil {
-		return err
+	var files []statement.File
+	for _, name := range released {
+		left, err := os.ReadFile(filepath.Join(j.dir, name))
+		if err != nil {
+			return err
+		}
+		files = append(files, statement.File{Name: name, SHA256: sha256.Sum256(left)})
 	}
-	s, err := statement.Make(statement.Options{Files: []statement.File{{Name: released, SHA256: sha256.Sum256(left)}}},
+	s, err := statement.Make(statement.Options{Files: files},
 		statement.Source{Name: ledgerFile, Ledger: file, Kept: known.Kept(ledger.Head{}), Compared: func() bool { return true }})
 	if err != nil {
 		return err

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -39,11 +37,11 @@ func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []in
 	if err != nil {
 		return label.Result{}, nil, err
 	}
-	account := ledger.Config{Unit: t.Unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Noise: ledger.SecretNoise, Accountant: accountant.ByTightest}
+	account := j.labelsAccount(t.Unit)
 	c := label.Config{Ledger: j.private(ledgerFile), Account: account, Out: j.private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn,
 		Expect: release.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}}
 	if j.g.Seeded {
-		c.Account.Noise, c.Seed = ledger.SeededNoise, &j.g.Seed
+		c.Seed = &j.g.Seed
 	}
 	j.bar.Update("labels", 0, 1)
 	if c, err = j.plan(ctx, c); err != nil {
@@ -59,9 +57,13 @@ func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []in
 	released, err := label.Run(ctx, c)
 	j.bar.Update("labels", 1, 1)
 	if err == nil {
-		j.say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", released.Answered, released.Asked, released.Setting.Mechanism, shell.FormatUp(released.Claim, false)))
+		j.sayLabels(released)
 	}
 	return released, rows, err
+}
+
+func (j *job) sayLabels(r label.Result) {
+	j.say(fmt.Sprintf("labels: %d of %d queries answered by %s, epsilon %s", r.Answered, r.Asked, r.Setting.Mechanism, shell.FormatUp(r.Claim, false)))
 }
 
 // questions returns n rows of the pool to ask about: those that public rows alone say a
@@ -139,23 +141,33 @@ const lesserAccuracy = 0.8
 func (j *job) plan(ctx context.Context, c label.Config) (label.Config, error) {
 	public := plan.Public{Teachers: c.Votes.Teachers(), Classes: c.Votes.Classes()}
 	public.Accuracy = j.flags.accuracy
-	planned, a, err := label.Plan(ctx, c, public, plan.Goal{MinAccuracy: j.flags.least, Steady: public.Accuracy <= plan.UsualAccuracy, MinLabels: plan.LeastPerClass * float64(public.Classes)})
+	planned, a, err := label.Plan(ctx, c, public, j.goal(public))
 	if err != nil || a == nil { // it was recorded, and is carried on
 		return planned, err
 	}
-	told := fmt.Sprintf("plan: %d of %d queries, about %s labels, of teachers that are right", a.Setting.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false))
+	return planned, j.sayPlan(ctx, public, *a, c.Votes.Queries())
+}
+
+// goal is what labels are planned for.
+func (j *job) goal(public plan.Public) plan.Goal {
+	return plan.Goal{MinAccuracy: j.flags.least, Steady: public.Accuracy <= plan.UsualAccuracy, MinLabels: plan.LeastPerClass * float64(public.Classes)}
+}
+
+// sayPlan says what is asked of so many queries, and what that takes for granted.
+func (j *job) sayPlan(ctx context.Context, public plan.Public, a plan.Alternative, queries int) error {
+	told := fmt.Sprintf("plan: %d of %d queries, about %s labels, of teachers that are right", a.Setting.Queries, queries, shell.FormatExpected(a.ExpectedAnswers, false))
 	if public.Accuracy > 0 {
 		j.say(fmt.Sprintf("%s %.3g %% of the time, as declared", told, 100*public.Accuracy))
-		return planned, nil
+		return nil
 	}
-	public.Queries, public.Accuracy = c.Votes.Queries(), lesserAccuracy
+	public.Queries, public.Accuracy = queries, lesserAccuracy
 	lesser, err := public.Expect(ctx, a.Setting)
 	if err != nil {
-		return c, err
+		return err
 	}
 	j.say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, %.0f %% of these labels would be what the plurality says\n"+
 		"if you know from public data that one teacher is right more often, say so: --teacher-accuracy 0.95 asks more queries", told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
-	return planned, nil
+	return nil
 }
 
 // remedy says what would work where no plan does.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
@@ -31,8 +32,16 @@ type publishFlags struct {
 	accuracy float64
 	least    float64
 	rows     int
+	pool     string
+	ranges   string
 	destroy  bool
 }
+
+// poolRows is a pool of public rows, which is not drawn.
+const poolRows = "rows"
+
+// drawn says whether there are no public rows.
+func (f *publishFlags) drawn() bool { return f.pool != poolRows }
 
 // How private rows are learned from.
 const (
@@ -69,6 +78,14 @@ right too seldom, or teachers are declared to be better than usual, mechanism
 and noise are planned as pate label does. A budget that carries no labels that
 are right often enough is refused before anything is charged.
 
+Without public rows, --pool none asks about points of the ranges that you declare for
+every column in --ranges, and --pool marginals about points drawn from noisy counts
+of each column by itself, which are released too and take a tenth of the budget.
+Counts and labels are charged together, before anything is drawn. PUBLIC is then
+
+  pool.csv        the rows that were drawn
+  marginals.csv   the noisy counts
+
 With --method dpsgd one logistic regression is trained on PRIVATE itself, by
 DP-SGD, and is student.model; labels.csv is what it says of PUBLIC, and there
 are no queries. It needs --size, since sampling and noise follow from it, and
@@ -83,7 +100,12 @@ charged stays in DIR/private.`,
   pate publish patients.csv --public survey.csv --label outcome --unit patient \
       --method dpsgd --class-names no,yes --size 20000 --epsilon 2 --out model
   pate student predict release/student.model new.csv --out predictions.csv`,
-		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "epsilon", "out") }),
+		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
+			if f.drawn() {
+				return shell.Unset(cmd, "epsilon", "out")
+			}
+			return shell.Unset(cmd, "public", "epsilon", "out")
+		}),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, g, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -95,11 +117,13 @@ charged stays in DIR/private.`,
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
 	flags.IntVar(&f.rows, "rows-per-unit", 1, "with dpsgd: how many rows of a unit are trained on at most; their gradients count as one, at the same epsilon. More than 1 pays where they are views of one thing")
 	shell.ChoiceVar(flags, &f.learner, "learner", "", teaching.Learners(), "what the teachers are (default: forest for tables, kernel-ridge otherwise)")
+	shell.ChoiceVar(flags, &f.pool, "pool", poolRows, []string{poolRows, experiments.PoolNone, experiments.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
+	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
 	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
 	f.Complete(cmd)
-	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder()})
+	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder(), "ranges": shell.Files("csv")})
 	return cmd
 }
 
@@ -109,8 +133,14 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		return shell.UsageError("train", fmt.Errorf(format, args...))
 	}
 	switch {
-	case f.Public == "":
-		return usage("--public is required: the rows that teachers vote on")
+	case f.drawn() && (f.Public != "" || f.method == methodDPSGD):
+		return usage("--pool %s is for teachers that vote without public rows: give it without --public and --method dpsgd", f.pool)
+	case f.drawn() && f.ranges == "":
+		return usage("--pool %s needs --ranges FILE, a line like age,17..90 or sex,Female,Male for each column: values are known from what you declare alone, never from private rows", f.pool)
+	case !f.drawn() && f.ranges != "":
+		return usage("--ranges %s is for --pool %s or %s", f.ranges, experiments.PoolNone, experiments.PoolMarginals)
+	case f.Public == "" && !f.drawn():
+		return usage("--public is required: the rows that teachers vote on; without any, --pool marginals --ranges FILE")
 	case f.out == "":
 		return usage("--out is required: the folder of what is released")
 	case !(f.epsilon > 0 && f.epsilon <= math.MaxFloat64):
@@ -142,6 +172,9 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 		return shell.InputError(fmt.Errorf("--out %s is a file", f.out), "it is a folder of several files", "name a folder", "data")
 	}
 	for _, in := range []string{private, f.Public} {
+		if in == "" {
+			continue
+		}
 		if same, err := durable.Same(in, f.out); err == nil && same {
 			return shell.InputError(fmt.Errorf("--out %s is an input", f.out), "", "name another folder", "data")
 		}

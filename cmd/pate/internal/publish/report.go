@@ -24,7 +24,8 @@ const schemaPublish = "pate.publish/1"
 type report struct {
 	Schema     string              `json:"schema"`
 	Method     string              `json:"method"`
-	Public     int                 `json:"public"` // rows
+	Public     int                 `json:"public"`         // rows
+	Pool       string              `json:"pool,omitempty"` // what they were drawn from: none or marginals
 	Teachers   int                 `json:"teachers,omitempty"`
 	Reason     string              `json:"teachers_reason,omitempty"`
 	Learner    string              `json:"learner,omitempty"`
