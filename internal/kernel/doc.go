@@ -9,8 +9,10 @@
 //   - They write nothing outside the elements of dst. The slice dst must not overlap the
 //     factors.
 //   - NaN and infinities go through as IEEE 754 has them.
-//   - Nothing here allocates (except a [Packed] that grows), starts goroutines or keeps
-//     state. To share a product among goroutines, give each some rows, or columns, of dst.
+//   - Nothing here starts goroutines or keeps state. To share a product among goroutines, give
+//     each some rows, or columns, of dst.
+//   - Nothing allocates but a [Packed] that grows, and [AddATB], which takes a megabyte from a
+//     pool.
 //
 // # Row exactness
 //

@@ -29,7 +29,10 @@ func addRows32(dst *float32, a *float32, lda int, m int, n int, run int)
 func scale32(dst *float32, src *float32, n int, factor float32)
 
 //go:noescape
-func transpose32(panel *float32, b *float32, ldb int, n int)
+func transpose32(dst *float32, ldd int, b *float32, ldb int, n int)
+
+//go:noescape
+func spread32(dst *float32, stride int, src *float32, n int)
 
 //go:noescape
 func rectify32(dst *float32, src *float32, n int)

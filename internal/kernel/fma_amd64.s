@@ -4294,27 +4294,30 @@ loop:
 	VZEROUPPER
 	RET
 
-// func transpose32(panel *float32, b *float32, ldb int, n int)
+// func transpose32(dst *float32, ldd int, b *float32, ldb int, n int)
 // Requires: AVX
-TEXT ·transpose32(SB), NOSPLIT, $0-32
-	MOVQ panel+0(FP), AX
-	MOVQ b+8(FP), CX
-	MOVQ ldb+16(FP), DX
-	MOVQ n+24(FP), BX
-	LEAQ (CX)(DX*2), SI
-	ADDQ DX, SI
-	LEAQ (SI)(DX*2), DI
-	ADDQ DX, DI
+TEXT ·transpose32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ ldd+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ ldb+24(FP), BX
+	MOVQ n+32(FP), SI
+	LEAQ (DX)(BX*2), DI
+	ADDQ BX, DI
+	LEAQ (DI)(BX*2), R8
+	ADDQ BX, R8
+	LEAQ (AX)(CX*2), R9
+	ADDQ CX, R9
 
 loop:
-	VMOVUPS     (CX), X0
-	VINSERTF128 $0x01, (SI)(DX*1), Y0, Y0
-	VMOVUPS     (CX)(DX*1), X1
-	VINSERTF128 $0x01, (SI)(DX*2), Y1, Y1
-	VMOVUPS     (CX)(DX*2), X2
-	VINSERTF128 $0x01, (DI), Y2, Y2
-	VMOVUPS     (SI), X3
-	VINSERTF128 $0x01, (DI)(DX*1), Y3, Y3
+	VMOVUPS     (DX), X0
+	VINSERTF128 $0x01, (DI)(BX*1), Y0, Y0
+	VMOVUPS     (DX)(BX*1), X1
+	VINSERTF128 $0x01, (DI)(BX*2), Y1, Y1
+	VMOVUPS     (DX)(BX*2), X2
+	VINSERTF128 $0x01, (R8), Y2, Y2
+	VMOVUPS     (DI), X3
+	VINSERTF128 $0x01, (R8)(BX*1), Y3, Y3
 	VUNPCKLPS   Y1, Y0, Y4
 	VUNPCKHPS   Y1, Y0, Y5
 	VUNPCKLPS   Y3, Y2, Y6
@@ -4322,37 +4325,60 @@ loop:
 	VSHUFPS     $0x44, Y6, Y4, Y8
 	VMOVUPS     Y8, (AX)
 	VSHUFPS     $0xee, Y6, Y4, Y8
-	VMOVUPS     Y8, 64(AX)
+	VMOVUPS     Y8, (AX)(CX*1)
 	VSHUFPS     $0x44, Y7, Y5, Y8
-	VMOVUPS     Y8, 128(AX)
+	VMOVUPS     Y8, (AX)(CX*2)
 	VSHUFPS     $0xee, Y7, Y5, Y8
-	VMOVUPS     Y8, 192(AX)
-	VMOVUPS     16(CX), X0
-	VINSERTF128 $0x01, 16(SI)(DX*1), Y0, Y0
-	VMOVUPS     16(CX)(DX*1), X1
-	VINSERTF128 $0x01, 16(SI)(DX*2), Y1, Y1
-	VMOVUPS     16(CX)(DX*2), X2
-	VINSERTF128 $0x01, 16(DI), Y2, Y2
-	VMOVUPS     16(SI), X3
-	VINSERTF128 $0x01, 16(DI)(DX*1), Y3, Y3
+	VMOVUPS     Y8, (R9)
+	LEAQ        (AX)(CX*4), AX
+	LEAQ        (R9)(CX*4), R9
+	VMOVUPS     16(DX), X0
+	VINSERTF128 $0x01, 16(DI)(BX*1), Y0, Y0
+	VMOVUPS     16(DX)(BX*1), X1
+	VINSERTF128 $0x01, 16(DI)(BX*2), Y1, Y1
+	VMOVUPS     16(DX)(BX*2), X2
+	VINSERTF128 $0x01, 16(R8), Y2, Y2
+	VMOVUPS     16(DI), X3
+	VINSERTF128 $0x01, 16(R8)(BX*1), Y3, Y3
 	VUNPCKLPS   Y1, Y0, Y4
 	VUNPCKHPS   Y1, Y0, Y5
 	VUNPCKLPS   Y3, Y2, Y6
 	VUNPCKHPS   Y3, Y2, Y7
 	VSHUFPS     $0x44, Y6, Y4, Y8
-	VMOVUPS     Y8, 256(AX)
+	VMOVUPS     Y8, (AX)
 	VSHUFPS     $0xee, Y6, Y4, Y8
-	VMOVUPS     Y8, 320(AX)
+	VMOVUPS     Y8, (AX)(CX*1)
 	VSHUFPS     $0x44, Y7, Y5, Y8
-	VMOVUPS     Y8, 384(AX)
+	VMOVUPS     Y8, (AX)(CX*2)
 	VSHUFPS     $0xee, Y7, Y5, Y8
-	VMOVUPS     Y8, 448(AX)
-	ADDQ        $0x20, CX
-	ADDQ        $0x20, SI
+	VMOVUPS     Y8, (R9)
+	LEAQ        (AX)(CX*4), AX
+	LEAQ        (R9)(CX*4), R9
+	ADDQ        $0x20, DX
 	ADDQ        $0x20, DI
-	ADDQ        $0x00000200, AX
-	SUBQ        $0x08, BX
+	ADDQ        $0x20, R8
+	SUBQ        $0x08, SI
 	JNE         loop
+	VZEROUPPER
+	RET
+
+// func spread32(dst *float32, stride int, src *float32, n int)
+// Requires: AVX
+TEXT ·spread32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ stride+8(FP), CX
+	MOVQ src+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, (AX)
+	VMOVUPS 32(DX), Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x40, DX
+	ADDQ    CX, AX
+	SUBQ    $0x10, BX
+	JNE     loop
 	VZEROUPPER
 	RET
 

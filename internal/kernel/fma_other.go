@@ -31,7 +31,9 @@ func fmaFold(_ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
 	panic("kernel: unreachable")
 }
 
-func fmaTranspose[T Float](_, _ []T, _, _ int) int { panic("kernel: unreachable") }
+func fmaTranspose[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
+
+func fmaSpread[T Float](_ []T, _ int, _ []T) int { panic("kernel: unreachable") }
 
 func fmaRectify[T Float](_, _ []T) int { panic("kernel: unreachable") }
 

@@ -45,12 +45,21 @@ func fmaFold(lanes *[normLanes]float64, dst []int64, src []float32, perUnit floa
 	return done
 }
 
-// fmaTranspose sets the first eight columns of panel to eight rows of b. It returns how
-// many of their elements it has done.
-func fmaTranspose[T Float](panel, b []T, ldb, depth int) int {
-	done := depth &^ 7
+// fmaTranspose sets the first eight columns of dst, n rows, to eight rows of b. It returns
+// how many of their elements it has done.
+func fmaTranspose[T Float](dst []T, ldd int, b []T, ldb, n int) int {
+	done := n &^ 7
 	if done > 0 {
-		transpose32(first(panel), first(b), 4*ldb, done)
+		transpose32(first(dst), 4*ldd, first(b), 4*ldb, done)
+	}
+	return done
+}
+
+// fmaSpread copies whole tiles' widths of src to places that lie stride elements apart.
+func fmaSpread[T Float](dst []T, stride int, src []T) int {
+	done := len(src) / width[T]() * width[T]()
+	if done > 0 {
+		spread32(first(dst), 4*stride, first(src), done)
 	}
 	return done
 }

@@ -113,7 +113,7 @@ func mulAB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, 
 	case m < packFrom:
 		product(fma, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
 	default:
-		packedProduct(fma, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
+		packedProduct(fma, dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
@@ -128,7 +128,7 @@ func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 			product(fma, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(addRun, k-p), addRun, true)
 		}
 	default:
-		packedProduct(fma, dst, ldd, a, 1, lda, b, ldb, m, n, k, addRun, true)
+		addTurned(fma, dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
@@ -144,8 +144,34 @@ func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb 
 	}
 }
 
-// packedProduct computes the same results as product, from copies of panels of b.
-func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+// addTurned computes AddATB from the transpose of a, some rows at a time, where what is
+// multiplied one after the other lies side by side.
+func addTurned[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+	shared := turnedBuffers.Get().(*turnedBuffer)
+	defer turnedBuffers.Put(shared)
+	left, panels := panelIn[T](shared.left[:]), panelIn[T](shared.right[:])
+	w := width[T]()
+	for p := 0; p < k; p += mulRun {
+		depth := min(mulRun, k-p)
+		// Odd numbers of the cache's lines, so that rows, and panels, share its sets evenly.
+		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
+		tall, wide := len(left)/stride/tileRows*tileRows, len(panels)/apart*w
+		for from := 0; from < n; from += wide {
+			to := min(from+wide, n)
+			gather(fma, panels, apart, b[p*ldb+from:], ldb, to-from, depth)
+			for i := 0; i < m; i += tall {
+				rows := min(tall, m-i)
+				turn(fma, left, stride, a[p*lda+i:], lda, depth, rows)
+				for j := from; j < to; j += w {
+					columns(fma, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, rows, min(w, to-j), depth, addRun, true)
+				}
+			}
+		}
+	}
+}
+
+// packedProduct computes MulAB from copies of panels of b.
+func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	var panel []T
 	if k <= smallRun {
 		var buffer smallPanelBuffer
@@ -159,8 +185,8 @@ func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			gather(panel, b[p*ldb+j:], ldb, cols, depth)
-			columns(fma, dst[j:], ldd, a[p*cs:], rs, cs, panel, w, m, cols, depth, run, add || p > 0)
+			gather(fma, panel, 0, b[p*ldb+j:], ldb, cols, depth)
+			columns(fma, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }

@@ -47,9 +47,7 @@ func (p *Packed[T]) packAB(fma bool, b []T, ldb, k, n int) {
 		return
 	}
 	w := width[T]()
-	for j := 0; j < n; j += w {
-		gather(p.data[j*k:], b[j:], ldb, min(w, n-j), k)
-	}
+	gather(fma, p.data, k*w, b, ldb, n, k)
 }
 
 // columnwise reports whether the columns are too few for tiles and long enough for inner

@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"sync"
+	"unsafe"
+)
 
 // A panel lies on the stack. Small products have a buffer of their own, so that they do not
 // clear the memory of large ones. Each buffer has room for its rows, of a tile's width,
@@ -9,6 +12,15 @@ type (
 	panelBuffer      [(mulRun + 1) * tileBytes / 8]uint64
 	smallPanelBuffer [(smallRun + 1) * tileBytes / 8]uint64
 )
+
+// turnedBuffer has room for rows of a transposed factor, a quarter of a second-level cache,
+// and for panels of the other factor.
+type turnedBuffer struct {
+	left  [1 << 14]uint64
+	right [1<<17 + 1<<11]uint64
+}
+
+var turnedBuffers = sync.Pool{New: func() any { return new(turnedBuffer) }}
 
 // panelIn returns the panel in a buffer.
 func panelIn[T Float](buffer []uint64) []T {
@@ -23,38 +35,46 @@ func panelIn[T Float](buffer []uint64) []T {
 func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
-	done := 0 // of eight columns
-	for j := range w {
-		if j%8 == 0 {
+	turn(fma, panel, w, b, ldb, cols, depth)
+	if cols == w {
+		return
+	}
+	for ; len(panel) > 0; panel = panel[w:] {
+		clear(panel[cols:w])
+	}
+}
+
+// turn sets dst, n by m, to the transpose of b, m by n.
+func turn[T Float](fma bool, dst []T, ldd int, b []T, ldb, m, n int) {
+	done := 0 // of eight rows of b
+	for i := range m {
+		if i%8 == 0 {
 			done = 0
-			if fma && j+8 <= cols {
-				done = fmaTranspose(panel[j:], b[j*ldb:], ldb, depth)
+			if fma && i+8 <= m {
+				done = fmaTranspose(dst[i:], ldd, b[i*ldb:], ldb, n)
 			}
 		}
-		at := j + done*w
-		if j < cols {
-			for _, v := range b[j*ldb+done : j*ldb+depth] {
-				panel[at] = v
-				at += w
-			}
-			continue
-		}
-		for ; at < len(panel); at += w {
-			panel[at] = 0
+		at := i + done*ldd
+		for _, v := range b[i*ldb+done : i*ldb+n] {
+			dst[at] = v
+			at += ldd
 		}
 	}
 }
 
-// gather sets depth rows of panel to those of b, depth by cols, and fills the rest of each
-// row with zeros.
-func gather[T Float](panel, b []T, ldb, cols, depth int) {
+// gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rest
+// of the last one's rows with zeros.
+func gather[T Float](fma bool, panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {
-		row, from := panel[p*w:(p+1)*w], b[p*ldb:p*ldb+cols]
-		if cols == w { // a fixed size is moved in a few instructions
-			*(*[tileBytes]byte)(unsafe.Pointer(&row[0])) = *(*[tileBytes]byte)(unsafe.Pointer(&from[0]))
-			continue
+		at, j := p*w, 0
+		if fma && cols >= w {
+			j = fmaSpread(panels[at:], stride, b[p*ldb:p*ldb+cols])
+			at += j / w * stride
 		}
-		clear(row[copy(row, from):])
+		for ; j < cols; j += w {
+			clear(panels[at+copy(panels[at:at+w], b[p*ldb+j:p*ldb+cols]) : at+w])
+			at += stride
+		}
 	}
 }

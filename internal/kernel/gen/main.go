@@ -15,6 +15,7 @@ func main() {
 	addRows()
 	scale()
 	transpose()
+	spread()
 	rectify()
 	gate()
 	addToRows()

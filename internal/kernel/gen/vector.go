@@ -159,23 +159,25 @@ func moduli() {
 	RET()
 }
 
-// transpose writes the function that sets eight columns of a panel to eight rows of b. The
-// panel is 64 bytes wide. The rows of b are ldb bytes apart and n elements long. The length
+// transpose writes the function that sets eight columns of dst to eight rows of b. The rows
+// of dst are ldd bytes apart, those of b are ldb bytes apart and n elements long. The length
 // n is a positive multiple of 8.
 func transpose() {
-	function("transpose32", "func(panel, b *float32, ldb, n int)")
-	panel, b, ldb, n := Load(Param("panel"), GP64()), Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
-	b3, b6 := GP64(), GP64()
+	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
+	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
+	b, ldb, n := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
+	b3, b6, dst3 := GP64(), GP64(), GP64()
 	LEAQ(operand.Mem{Base: b, Index: ldb, Scale: 2}, b3)
 	ADDQ(ldb, b3)
 	LEAQ(operand.Mem{Base: b3, Index: ldb, Scale: 2}, b6)
 	ADDQ(ldb, b6)
+	LEAQ(operand.Mem{Base: dst, Index: ldd, Scale: 2}, dst3)
+	ADDQ(ldd, dst3)
 	row := func(i, disp int) operand.Mem {
-		m := operand.Mem{Base: []reg.Register{b, b3, b6}[i/3], Disp: disp}
-		if i%3 > 0 {
-			m.Index, m.Scale = ldb, uint8(i%3)
+		if i >= 6 {
+			return at(b6, nil, ldb, i-6, disp)
 		}
-		return m
+		return at(b, b3, ldb, i, disp)
 	}
 	Label("loop")
 	for half := range 2 { // four elements of each row
@@ -189,14 +191,34 @@ func transpose() {
 		VUNPCKHPS(y(3), y(2), y(7))
 		for i := range 4 {
 			VSHUFPS(operand.U8([]uint8{0x44, 0xee}[i%2]), y(6+i/2), y(4+i/2), y(8))
-			VMOVUPS(y(8), operand.Mem{Base: panel, Disp: 64 * (4*half + i)})
+			VMOVUPS(y(8), at(dst, dst3, ldd, i, 0))
 		}
+		LEAQ(operand.Mem{Base: dst, Index: ldd, Scale: 4}, dst)
+		LEAQ(operand.Mem{Base: dst3, Index: ldd, Scale: 4}, dst3)
 	}
 	ADDQ(operand.U8(32), b)
 	ADDQ(operand.U8(32), b3)
 	ADDQ(operand.U8(32), b6)
-	ADDQ(operand.U32(8*64), panel)
 	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// spread writes the function that copies 64 bytes of src after the other to places that lie
+// stride bytes apart. The number n of elements is a positive multiple of 16.
+func spread() {
+	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
+	dst, stride := Load(Param("dst"), GP64()), Load(Param("stride"), GP64())
+	src, n := Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	Label("loop")
+	for i := range 2 {
+		VMOVUPS(operand.Mem{Base: src, Disp: 32 * i}, y(i))
+		VMOVUPS(y(i), operand.Mem{Base: dst, Disp: 32 * i})
+	}
+	ADDQ(operand.U8(64), src)
+	ADDQ(stride, dst)
+	SUBQ(operand.U8(16), n)
 	JNE(operand.LabelRef("loop"))
 	VZEROUPPER()
 	RET()
