@@ -50,8 +50,7 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	if c.wants(NonPrivate) && c.Task.Image.Rows == 0 {
 		// The optimum itself, as steps of fixed length stop short of it on columns of
 		// different kinds.
-		linear := teachers.Softmax{L2: 1 / float64(c.Task.Private.Len()), Iterations: linearIterations}
-		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", linear); err != nil {
+		if err := fit(NonPrivate, "logistic regression, the model of "+DPSGD+", at its optimum", penalised{c.Task.Private.Units}); err != nil {
 			return nil, err
 		}
 	}
@@ -62,9 +61,6 @@ func runUnprotected(ctx context.Context, c Config) ([]Row, error) {
 	}
 	return rows, nil
 }
-
-// linearIterations is enough for logistic regression on tables to stop by itself.
-const linearIterations = 300
 
 // plainFeatures returns what models without privacy learn from: rows as they are, or what
 // --features says.
