@@ -2,6 +2,7 @@ package student
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -53,6 +54,19 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	var err error
 	l.pool, err = NewPool(ctx, part, Config{Progress: c.Progress}, rnd)
 	return l, err
+}
+
+// Project returns rows in the principal directions of the pool, partly whitened: far fewer
+// columns than those of an image, in which near rows are near. The directions are those of
+// public rows, so that a projected row is a public function of the row.
+func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
+	if err := checkMatrix(x); err != nil {
+		return Matrix{}, err
+	}
+	if x.Cols != l.x.Cols {
+		return Matrix{}, fmt.Errorf("student: rows of %d columns, the pool has %d", x.Cols, l.x.Cols)
+	}
+	return l.pool.projection.apply(ctx, x)
 }
 
 // Select returns m different rows to ask about, as [Pool.Select] does, of those that labels

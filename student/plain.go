@@ -11,11 +11,10 @@ import (
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{
-		Classes: slices.Clone(m.present), Centre: slices.Clone(p.mean), Scale: p.scale, Limit: far,
-		Directions: plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride),
-		Gamma:      float64(r.gamma), Coefficients: plain.Widen(r.coef.Data, r.coef.Rows, r.coef.Cols, r.coef.Stride),
-		Intercept: plain.Wide(r.mean),
+		Classes: slices.Clone(m.present), Gamma: float64(r.rbf.Gamma),
+		Coefficients: plain.Widen(r.coef.Data, r.coef.Rows, r.coef.Cols, r.coef.Stride), Intercept: plain.Wide(r.mean),
 	}
+	p.describe(k)
 	if m.metric.Rows > 0 {
 		for i, row := range k.Directions {
 			mapped := make([]float64, m.metric.Cols)
@@ -27,9 +26,14 @@ func (m *model) Plain() *plain.Model {
 			k.Directions[i] = mapped
 		}
 	}
-	centres := transposed(r.landmarks)
-	k.Landmarks = plain.Widen(centres.Data, centres.Rows, centres.Cols, centres.Stride)
+	k.Landmarks = plain.Widen(r.landmarks.Data, r.landmarks.Rows, r.landmarks.Cols, r.landmarks.Stride)
 	return &plain.Model{Kernel: k}
+}
+
+// describe puts the projection before a kernel.
+func (p *projection) describe(k *plain.Kernel) {
+	k.Centre, k.Scale, k.Limit = slices.Clone(p.mean), p.scale, far
+	k.Directions = plain.Widen(p.directions.Data, p.directions.Rows, p.directions.Cols, p.directions.Stride)
 }
 
 // Plain returns the mean as data; nil if a member cannot be.

@@ -15,7 +15,7 @@ import (
 // chosen on the development split of public MNIST (HOG features, 50 to 500 labels out of
 // 9,000 rows).
 type Config struct {
-	Components int // principal directions kept, at most the features; default 128
+	Components int // principal directions kept, at most the features; default [Components]
 	Neighbours int // each row's nearest rows in the graph; default 10
 	// Landmarks is how many pool rows span the classifier. The default is 2,000. With 1,000
 	// a fit is quicker, and accuracy on MNIST is lower by .0017.
@@ -25,6 +25,9 @@ type Config struct {
 	Rounds   int
 	Progress func(Progress) // called from the caller's goroutine; nil is fine
 }
+
+// Components is how many principal directions a pool keeps by default.
+const Components = 128
 
 // Progress says how far NewPool, Select or Fit is.
 type Progress struct {
@@ -54,7 +57,7 @@ func NewPool(ctx context.Context, x Matrix, config Config, rnd *rand.Rand) (*Poo
 		return nil, fmt.Errorf("student: Config has a negative field: Components %d, Neighbours %d, Landmarks %d", config.Components, config.Neighbours, config.Landmarks)
 	}
 	if config.Components == 0 {
-		config.Components = 128
+		config.Components = Components
 	}
 	if config.Neighbours == 0 {
 		config.Neighbours = 10
@@ -104,7 +107,7 @@ func (p *Pool) Len() int { return p.z.Rows }
 // Spread carries released labels along the neighbour graph. The argument labels has one
 // entry per pool row, a class or [Unlabelled]. Spread returns one row per pool row and one
 // column per class. A row is non-negative and sums to 1, or is all zero if no label is
-// within 100 steps. Without any label the error is [ErrNoLabels].
+// within 36 steps. Without any label the error is [ErrNoLabels].
 func (p *Pool) Spread(ctx context.Context, labels []int, classes int) (Matrix, error) {
 	if _, _, err := released(labels, p.Len(), classes); err != nil {
 		return Matrix{}, err

@@ -3,7 +3,6 @@ package student
 import (
 	"context"
 	"errors"
-	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -31,8 +30,8 @@ const (
 // and M the kernel of landmarks with themselves. Then it solves (KᵀK + ridgeLambda·M)
 // a = Kᵀ(y - mean y).
 type ridge struct {
-	gamma     float32
-	landmarks Matrix // transposed: components x landmarks
+	rbf       dense.RBF
+	landmarks Matrix // landmarks x components
 	norms     []float32
 	coef      Matrix // landmarks x classes
 	mean      []float32
@@ -45,7 +44,7 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	if !(width > 0) {
 		width = 1
 	}
-	r := &ridge{gamma: float32(ridgeWidth / width), landmarks: transposed(centres), norms: dense.SquaredNorms(centres), mean: make([]float32, classes)}
+	r := &ridge{rbf: dense.RBF{Gamma: float32(ridgeWidth / width)}, landmarks: centres, norms: dense.SquaredNorms(centres), mean: make([]float32, classes)}
 	trained := 0
 	for _, y := range hard {
 		if y != Unlabelled {
@@ -137,15 +136,8 @@ func solve(gram []float64, inner Matrix, target []float64, classes int) (Matrix,
 
 // kernel returns the kernel of rows of z with the landmarks.
 func (r *ridge) kernel(z Matrix) Matrix {
-	k := dense.New(z.Rows, len(r.norms))
-	dense.MulAB(k, z, r.landmarks)
-	norms := dense.SquaredNorms(z)
-	for i := range k.Rows {
-		out := dense.Row(k, i)
-		for j, dot := range out {
-			out[j] = float32(math.Exp(-float64(r.gamma * max(0, norms[i]+r.norms[j]-2*dot))))
-		}
-	}
+	k := dense.New(z.Rows, r.landmarks.Rows)
+	r.rbf.Block(k, z, dense.SquaredNorms(z), r.landmarks, r.norms)
 	return k
 }
 

@@ -94,7 +94,7 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 // nearest centre so far.
 func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *rand.Rand) (Matrix, error) {
 	centres := dense.New(m, z.Cols)
-	far, dots := make([]float64, z.Rows), make([]float32, z.Rows)
+	far, dots := make([]float64, z.Rows), dense.New(z.Rows, 1)
 	for i := range far {
 		far[i] = math.Inf(1)
 	}
@@ -103,41 +103,16 @@ func seedCentres(ctx context.Context, z Matrix, norms []float32, m int, rnd *ran
 		if err := cancelled(ctx); err != nil {
 			return Matrix{}, err
 		}
-		centre := dense.Row(centres, c)
-		copy(centre, dense.Row(z, pick))
-		productsWith(dots, z, centre)
+		copy(dense.Row(centres, c), dense.Row(z, pick))
+		dense.MulBT(dots, z, dense.Rows(centres, c, c+1))
 		total := 0.
-		for i, dot := range dots {
+		for i, dot := range dots.Data {
 			far[i] = min(far[i], max(0, float64(norms[i]+norms[pick]-2*dot)))
 			total += far[i]
 		}
 		pick = draw(far, total*rnd.Float64(), rnd)
 	}
 	return centres, nil
-}
-
-// productsWith sets dst to the products of the rows of z with v, each summed from the first
-// column on. Four rows at a time: one sum waits for itself most of the time.
-func productsWith(dst []float32, z Matrix, v []float32) {
-	i := 0
-	for ; i+4 <= z.Rows; i += 4 {
-		r0, r1, r2, r3 := dense.Row(z, i)[:len(v)], dense.Row(z, i+1)[:len(v)], dense.Row(z, i+2)[:len(v)], dense.Row(z, i+3)[:len(v)]
-		var a, b, c, d float32
-		for j, x := range v {
-			a += r0[j] * x
-			b += r1[j] * x
-			c += r2[j] * x
-			d += r3[j] * x
-		}
-		dst[i], dst[i+1], dst[i+2], dst[i+3] = a, b, c, d
-	}
-	for ; i < z.Rows; i++ {
-		var a float32
-		for j, x := range dense.Row(z, i)[:len(v)] {
-			a += x * v[j]
-		}
-		dst[i] = a
-	}
 }
 
 // draw returns the row in which the running sum of weights passes at. If all weights are

@@ -11,13 +11,15 @@ const (
 	// alpha is the share of a row's opinion that comes from its neighbours. On the
 	// development split of public MNIST .95 and .98 differ by .002 or less.
 	alpha = .97
-	// iterations is how often spread repeats: after 100 rounds alpha leaves 5 % of the way.
-	iterations = 100
+	// iterations is how often spread repeats. What is left of the way then is below
+	// 2·((1-√(1-alpha²))/alpha)^iterations, 3e-4.
+	iterations = 36
 )
 
-// spread iterates F <- alpha·W·F + (1-alpha)·Y from F = Y, where Y holds the released
-// labels, one column for each class of column (Zhou et al. 2004). Then it divides rows by
-// their sums. A row without a path to any label is zero.
+// spread solves F = alpha·W·F + (1-alpha)·Y, where Y holds the released labels, one column
+// for each class of column (Zhou et al. 2004), by Chebyshev's iteration (Golub and Varga
+// 1961): the eigenvalues of W are between -1 and 1. Then it divides rows by their sums. A
+// row without a path to any label of iterations steps is zero.
 func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (Matrix, error) {
 	n := len(labels)
 	f, next := dense.New(n, classes), dense.New(n, classes)
@@ -26,12 +28,19 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 			f.Data[i*f.Stride+column[y]] = 1 - alpha
 		}
 	}
-	for range iterations {
+	momentum := 1.
+	for k := range iterations {
+		factor := float32(momentum)
 		err := forBlocks(ctx, n, func(from, to int) {
+			out := make([]float32, classes)
 			for i := from; i < to; i++ {
-				g.step(dense.Row(next, i), f, i)
+				g.step(out, f, i)
 				if y := labels[i]; y != Unlabelled {
-					next.Data[i*next.Stride+column[y]] += 1 - alpha
+					out[column[y]] += 1 - alpha
+				}
+				before := dense.Row(next, i)
+				for c, v := range out {
+					before[c] += factor * (v - before[c])
 				}
 			}
 		})
@@ -39,9 +48,16 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 			return Matrix{}, err
 		}
 		f, next = next, f
+		if momentum = 1 / (1 - alpha*alpha*momentum/4); k == 0 {
+			momentum = 1 / (1 - alpha*alpha/2)
+		}
 	}
 	for i := range n {
-		normalise(dense.Row(f, i))
+		row := dense.Row(f, i)
+		for c, v := range row {
+			row[c] = max(0, v) // rounding, and what is left of the way
+		}
+		normalise(row)
 	}
 	return f, nil
 }

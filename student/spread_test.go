@@ -1,6 +1,7 @@
 package student
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,41 @@ func TestCentreLeavesUnevenClasses(t *testing.T) {
 	one.Data[0], one.Data[1] = 1, 1
 	centre(one, []int{0, Unlabelled}, []int{0})
 	require.Equal(t, []float32{1, 1}, one.Data)
+}
+
+// TestSpreadSolves: what comes out is the solution, which a thousand rounds of the plain
+// iteration reach.
+func TestSpreadSolves(t *testing.T) {
+	const n, classes = 400, 3
+	rnd := rand.New(rand.NewPCG(1, 2))
+	z, labels := dense.New(n, 3), make([]int, n)
+	for i := range z.Data {
+		z.Data[i] = float32(rnd.NormFloat64())
+	}
+	for i := range labels {
+		if labels[i] = Unlabelled; i%20 == 0 {
+			labels[i] = rnd.IntN(classes)
+		}
+	}
+	found, err := findNeighbours(t.Context(), z, 10)
+	require.NoError(t, err)
+	g := found.graph(10)
+	got, err := g.spread(t.Context(), labels, []int{0, 1, 2}, classes)
+	require.NoError(t, err)
+	want, next := dense.New(n, classes), dense.New(n, classes)
+	for range 1000 {
+		for i, y := range labels {
+			g.step(dense.Row(next, i), want, i)
+			if y != Unlabelled {
+				next.Data[i*classes+y] += 1 - alpha
+			}
+		}
+		want, next = next, want
+	}
+	for i := range n {
+		normalise(dense.Row(want, i))
+		for c, v := range dense.Row(want, i) {
+			require.InDelta(t, v, dense.Row(got, i)[c], 1e-3, "row %d", i)
+		}
+	}
 }

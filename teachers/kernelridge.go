@@ -59,7 +59,7 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 	present, index := dense.Present[int](data.Y, data.Classes)
 	m := &kernelModel{
 		scorer: scorer{features: data.X.Cols, classes: data.Classes, present: present, absent: -1},
-		rbf:    rbf{gamma: float32(l.Gamma)},
+		rbf:    dense.RBF{Gamma: float32(l.Gamma)},
 		x:      dense.New(n, data.X.Cols),
 		coef:   dense.New(len(present), n),
 	}
@@ -98,7 +98,7 @@ func (l KernelRidge) Fit(ctx context.Context, data Dataset, _ *rand.Rand) (Class
 // kernelModel is a fitted KernelRidge.
 type kernelModel struct {
 	scorer
-	rbf  rbf
+	rbf  dense.RBF
 	x    Matrix    // examples
 	norm []float32 // their squared norms
 	coef Matrix    // classes present x examples
@@ -120,7 +120,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 		// Compute the columns from `from` on. The rest is the mirror image.
 		to := min(from+gramRows, n)
 		block := Matrix{Rows: to - from, Cols: n - from, Stride: n - from, Data: work.Data}
-		m.rbf.block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])
+		m.rbf.Block(block, dense.Rows(m.x, from, to), m.norm[from:to], dense.Rows(m.x, from, n), m.norm[from:])
 		for i := from; i < to; i++ {
 			upper := out.Data[i*n+from : (i+1)*n]
 			for j, v := range dense.Row(block, i-from) {
@@ -134,7 +134,7 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 
 func (m *kernelModel) score(dst, x Matrix) {
 	k := dense.New(x.Rows, m.x.Rows)
-	m.rbf.block(k, x, dense.SquaredNorms(x), m.x, m.norm)
+	m.rbf.Block(k, x, dense.SquaredNorms(x), m.x, m.norm)
 	dense.MulBT(dst, k, m.coef)
 }
 

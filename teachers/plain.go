@@ -23,7 +23,7 @@ func (m *softmaxModel) Plain() *plain.Model {
 func (m *kernelModel) Plain() *plain.Model {
 	n := m.x.Rows
 	k := &plain.Kernel{
-		Classes: slices.Clone(m.present), Gamma: float64(m.rbf.gamma), Landmarks: plain.Widen(m.x.Data, n, m.x.Cols, m.x.Stride),
+		Classes: slices.Clone(m.present), Gamma: float64(m.rbf.Gamma), Landmarks: plain.Widen(m.x.Data, n, m.x.Cols, m.x.Stride),
 		Coefficients: make([][]float64, n), Intercept: make([]float64, len(m.present)),
 	}
 	for i := range n {

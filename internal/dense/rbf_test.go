@@ -1,4 +1,4 @@
-package teachers
+package dense
 
 import (
 	"math"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/internal/dense"
 )
 
 func TestExp32(t *testing.T) {
@@ -24,28 +22,28 @@ func TestExp32(t *testing.T) {
 
 func TestRBFBlockIsTheKernel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	x, z := dense.New(67, 31), dense.New(150, 31)
+	x, z := New(67, 31), New(150, 31)
 	for _, m := range []Matrix{x, z} {
 		for i := range m.Data {
 			m.Data[i] = float32(rnd.NormFloat64())
 		}
 	}
-	copy(dense.Row(z, 3), dense.Row(x, 5))
-	nx, nz := dense.SquaredNorms(x), dense.SquaredNorms(z)
-	out := dense.New(x.Rows, z.Rows)
-	k := rbf{gamma: .02}
-	k.block(out, x, nx, z, nz)
+	copy(Row(z, 3), Row(x, 5))
+	nx, nz := SquaredNorms(x), SquaredNorms(z)
+	out := New(x.Rows, z.Rows)
+	k := RBF{Gamma: .02}
+	k.Block(out, x, nx, z, nz)
 	for i := range x.Rows {
 		for j := range z.Rows {
 			var d2 float64
-			for c, v := range dense.Row(x, i) {
-				d := float64(v) - float64(dense.Row(z, j)[c])
+			for c, v := range Row(x, i) {
+				d := float64(v) - float64(Row(z, j)[c])
 				d2 += d * d
 			}
-			require.InDelta(t, math.Exp(-.02*d2), float64(dense.Row(out, i)[j]), 3e-6)
+			require.InDelta(t, math.Exp(-.02*d2), float64(Row(out, i)[j]), 3e-6)
 		}
 	}
-	require.InDelta(t, 1, dense.Row(out, 5)[3], 3e-6)
+	require.InDelta(t, 1, Row(out, 5)[3], 3e-6)
 }
 
 func BenchmarkExp(b *testing.B) {

@@ -1,24 +1,20 @@
-package teachers
+package dense
 
-import (
-	"math"
+import "math"
 
-	"github.com/pate-go/pate/internal/dense"
-)
+// RBF computes the Gaussian kernel exp(-Gamma |x-z|²).
+type RBF struct{ Gamma float32 }
 
-// rbf computes the Gaussian kernel exp(-gamma |x-z|²).
-type rbf struct{ gamma float32 }
-
-// block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z.
+// Block fills dst, x.Rows x z.Rows, with the kernel of every row of x with every row of z.
 // It takes the squared norms of both. The squared distance is |x|² + |z|² - 2xz, so one
 // matrix product does nearly all the work. Rounding errs by a few 1e-7 of |x|² + |z|², and
 // a negative result counts as zero.
-func (k rbf) block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
-	dense.MulBT(dst, x, z)
+func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
+	MulBT(dst, x, z)
 	for i := range dst.Rows {
-		out, a := dense.Row(dst, i), normX[i]
+		out, a := Row(dst, i), normX[i]
 		for j, dot := range out {
-			out[j] = exp32(-k.gamma * max(0, a+normZ[j]-2*dot))
+			out[j] = exp32(-k.Gamma * max(0, a+normZ[j]-2*dot))
 		}
 	}
 }

@@ -1,0 +1,101 @@
+package student
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/plain"
+	"github.com/pate-go/pate/teachers"
+)
+
+// projectFrom is from how many times the components of a pool on, in columns, candidates
+// learn from projections.
+const projectFrom = 4
+
+// projected returns a candidate that learns from projections on the principal directions of
+// the pool. Of features with many columns it takes as much less time; fewer columns stay as
+// they are.
+func (p *Pool) projected(c Candidate) Candidate {
+	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
+		return c
+	}
+	fit := c.Fit
+	c.Fit = func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+		labelled, err := check(x, labels, classes)
+		if err != nil {
+			return nil, err
+		}
+		data := gather(x, labels, labelled, classes)
+		z, err := p.projection.apply(ctx, data.X)
+		if err != nil {
+			return nil, err
+		}
+		m, err := fit(ctx, z, data.Y, classes, rnd)
+		if err != nil {
+			return nil, err
+		}
+		return &projectedModel{p.projection, m.(member)}, nil
+	}
+	return c
+}
+
+// projectedModel is a model of projected rows.
+type projectedModel struct {
+	projection *projection
+	of         member
+}
+
+// Predict answers what the model of projections does. See teachers.Classifier.
+func (m *projectedModel) Predict(dst []int, x Matrix) error {
+	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
+		return err
+	}
+	z, err := m.projection.apply(context.Background(), x)
+	if err != nil {
+		return err
+	}
+	if err := m.of.Predict(dst, z); err != nil {
+		return fmt.Errorf("student: %w", err)
+	}
+	return nil
+}
+
+// Scores writes what the model of projections does. See teachers.Scorer.
+func (m *projectedModel) Scores(dst, x Matrix) error {
+	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
+		return err
+	}
+	z, err := m.projection.apply(context.Background(), x)
+	if err != nil {
+		return err
+	}
+	if err := m.of.Scores(dst, z); err != nil {
+		return fmt.Errorf("student: %w", err)
+	}
+	return nil
+}
+
+// Plain returns the model as data: a kernel with the projection before it, or weights of the
+// features themselves. There the bound on features far from all of the pool is left out.
+func (m *projectedModel) Plain() *plain.Model {
+	p, of := m.projection, m.of.(plain.Describer).Plain()
+	if k := of.Kernel; k != nil {
+		p.describe(k)
+	}
+	if l := of.Linear; l != nil {
+		for k, onto := range l.Weights {
+			weights := make([]float64, len(p.mean))
+			for i := range weights {
+				for j, d := range dense.Row(p.directions, i) {
+					weights[i] += float64(d) * onto[j]
+				}
+				weights[i] *= p.scale
+				l.Bias[k] -= weights[i] * p.mean[i]
+			}
+			l.Weights[k] = weights
+		}
+	}
+	return of
+}
