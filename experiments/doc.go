@@ -20,6 +20,10 @@
 // letter, after these methods had been looked at on the literature splits of optdigits, letter
 // and Adult: what they reach there is not on rows that nothing was chosen by.
 //
+// Where rows have many columns, as features of images have, teachers that learn by kernel ridge
+// and votes of neighbours see them in the principal directions of the pool, which is public: a
+// private row is projected by itself, so that it stays one row.
+//
 // What makes the comparison fair: the same private and test rows, the same delta and
 // relation, certified epsilons that do not depend on the data, and hyper-parameters that
 // are constants (plan.go and package recipe say where they come from). DP-SGD is trained

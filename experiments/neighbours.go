@@ -195,7 +195,7 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 
 // releaseNeighbours charges a plan, releases its labels and writes the file that leaves.
 func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prepared, queries []int, method string, seed int) (labels []int, err error) {
-	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, plan.event, c.Features, c.epsilon)
+	bound := fmt.Appendf(nil, "%s %v %+v, features %s, epsilon %v", method, queries, plan.event, c.voted(), c.epsilon)
 	book, err := c.openLedger(ctx, method, seed, append(bound, plan.note...))
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			var counts neighbours.Counts
-			if labels, counts, err = plan.release(ctx, reservations[0], key, private, dense.Pick(p.pool, queries)); err != nil {
+			if labels, counts, err = plan.release(ctx, reservations[0], key, private, dense.Pick(p.asked, queries)); err != nil {
 				return err
 			}
 			return c.writeLabels(out, queries, labels, counts)

@@ -85,8 +85,8 @@ func (c Config) Outline(ctx context.Context) (Outline, error) {
 				}
 			}
 		}
-		columns := float64(c.dimensions())
-		features := 4 * (rows + test + float64(c.Task.Pool.Len())) * columns
+		columns := float64(c.votedColumns())
+		features := 4 * (rows*columns + (test+float64(c.Task.Pool.Len()))*float64(c.dimensions()))
 		if c.Task.Image.Rows > 0 {
 			add("features of teachers and students, "+c.Features, 1, perGradient*(rows+test)*float64(c.Task.Image.Pixels()), data+features)
 		} else {
@@ -133,7 +133,7 @@ func (c Config) outlineNeighbours(ctx context.Context, add func(what string, tim
 				return err
 			}
 			pairs := float64(c.Task.Private.Len()) * float64(plan.questions)
-			seconds := pairs*(float64(c.dimensions())*perProduct+perOffered) + perLabel*float64(plan.questions)
+			seconds := pairs*(float64(c.votedColumns())*perProduct+perOffered) + perLabel*float64(plan.questions)
 			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, perStudent+seconds, data)
 		}
 	}

@@ -61,7 +61,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 			e.polls[i].rows = append(e.polls[i].rows, place[q])
 		}
 	}
-	learner, err := training.NewLearner(ctx, c.Learner, p.private.Cols, c.Task.Image)
+	learner, err := training.NewLearner(ctx, c.Learner, c.dimensions(), c.Task.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 		Learner: learner, Teachers: c.teachers(), Key: key, Workers: c.Workers,
 		Checkpoint: filepath.Join(dir, "teachers"), Fingerprint: fingerprint(learner),
 		Progress: func(done, total int) { c.Progress(Progress{Stage: "teachers", Done: done, Total: total}) },
-	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(dense.Pick(p.pool, pool), p.test))
+	}, teachers.Dataset{X: p.private, Y: c.Task.Private.Y, Classes: p.classes}, share, stack(dense.Pick(p.asked, pool), p.tested))
 	if err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
@@ -88,12 +88,17 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	return e, nil
 }
 
-// stack puts the rows of b under those of a.
-func stack(a, b teachers.Matrix) teachers.Matrix {
-	out := teachers.Matrix{Rows: a.Rows + b.Rows, Cols: a.Cols, Stride: a.Cols, Data: make([]float32, 0, (a.Rows+b.Rows)*a.Cols)}
-	for _, m := range []teachers.Matrix{a, b} {
+// stack puts the rows of matrices of as many columns under each other.
+func stack(parts ...teachers.Matrix) teachers.Matrix {
+	rows := 0
+	for _, m := range parts {
+		rows += m.Rows
+	}
+	out, at := dense.New(rows, parts[0].Cols), 0
+	for _, m := range parts {
 		for i := range m.Rows {
-			out.Data = append(out.Data, m.Data[i*m.Stride:i*m.Stride+m.Cols]...)
+			copy(dense.Row(out, at), dense.Row(m, i))
+			at++
 		}
 	}
 	return out
