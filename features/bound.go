@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -30,11 +31,7 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 }
 
 func standardize(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x)
-	}
-	mean := float32(sum / float64(len(v)))
+	mean := float32(sum(v) / float64(len(v)))
 	for i := range v {
 		v[i] -= mean
 	}
@@ -67,16 +64,28 @@ func (u UnitNorm) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 // float32 overflows or vanishes on the way. Below 1e-12 a vector counts as zero:
 // what a subtraction of the mean leaves of a constant one.
 func toNorm(v []float32, length float64) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	norm := math.Sqrt(sum)
+	norm := math.Sqrt(kernel.SquaredNorm(v))
 	if norm < 1e-12 {
 		clear(v)
 		return
 	}
+	scale := length / norm
 	for i, x := range v {
-		v[i] = float32(float64(x) / norm * length)
+		v[i] = float32(float64(x) * scale)
 	}
+}
+
+// sum returns that of all entries. Four at a time: one sum waits for itself most of the time.
+func sum(v []float32) float64 {
+	var a, b, c, d float64
+	for ; len(v) >= 4; v = v[4:] {
+		a += float64(v[0])
+		b += float64(v[1])
+		c += float64(v[2])
+		d += float64(v[3])
+	}
+	for _, x := range v {
+		a += float64(x)
+	}
+	return a + b + (c + d)
 }

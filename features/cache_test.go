@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -109,7 +110,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	add(set, UnitNorm{Of: Raw{}})
 	add(set, counting{calls: &calls})
 	add(set, counting{calls: &calls, plus: 1e-6})
-	add(set, branching{of: func(img []float32) bool { return sumSquares(img) == 0 }})
+	add(set, branching{of: func(img []float32) bool { return kernel.SquaredNorm(img) == 0 }})
 	add(set, branching{of: func(img []float32) bool { return img[0] < 0 }})
 	add(set, branching{of: func(img []float32) bool { return img[1] == img[2] }})
 	turned := set

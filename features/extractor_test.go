@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -117,9 +118,9 @@ func TestNormsAreBounded(t *testing.T) {
 	for range 20 {
 		img := randomImage(rnd, shape)
 		UnitNorm{Of: Raw{}}.Extract(out, img, shape)
-		assert.InDelta(t, 1, sumSquares(out), 1e-5)
+		assert.InDelta(t, 1, kernel.SquaredNorm(out), 1e-5)
 		Standardize{Of: Raw{}}.Extract(out, img, shape)
-		assert.InDelta(t, 784, sumSquares(out), 1e-2)
+		assert.InDelta(t, 784, kernel.SquaredNorm(out), 1e-2)
 		var sum float64
 		for _, v := range out {
 			sum += float64(v)

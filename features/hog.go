@@ -5,6 +5,9 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // HOG is the histogram of oriented gradients of Dalal and Triggs (2005): square
@@ -54,110 +57,175 @@ func (h HOG) Dim(shape dataset.Shape) int {
 
 func (h HOG) Extract(dst, img []float32, shape dataset.Shape) {
 	checkLengths(h, dst, img, shape)
-	down, across := h.cells(shape)
-	hist := make([]float32, (down+2)*(across+2)*h.Bins) // one cell of margin on every side
-	h.accumulate(hist, img, shape, down, across)
-	run := h.Block * h.Bins // cells of a block that lie side by side are contiguous
+	h.newGrid(shape).extract(dst, img)
+}
+
+// ExtractBatch implements [Batcher].
+func (h HOG) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
+	checkBatch(h, dst, x, shape)
+	g := h.newGrid(shape)
+	for i := range x.Rows {
+		g.extract(dense.Row(dst, i), dense.Row(x, i))
+	}
+}
+
+// hogGrid is the working memory for images of one shape.
+type hogGrid struct {
+	HOG
+	shape        dataset.Shape
+	down, across int // whole cells
+	ys, xs       []nearCells
+	root         []float32 // square roots of the pixels
+	// hist is the histograms of the cells, with one cell of margin on every side: what falls
+	// to a cell outside the image goes there, which no block reads.
+	hist []float32
+}
+
+// nearCells says between the centres of which two cells a pixel lies, along one dimension:
+// the lower one, in coordinates with one cell of margin, and the weight of the upper one.
+type nearCells struct {
+	lower  int
+	weight float32
+}
+
+func (h HOG) newGrid(shape dataset.Shape) *hogGrid {
+	g := &hogGrid{HOG: h, shape: shape, root: make([]float32, shape.Pixels())}
+	g.down, g.across = h.cells(shape)
+	g.hist = make([]float32, (g.down+2)*(g.across+2)*h.Bins)
+	g.ys, g.xs = h.nearCells(g.down*h.Cell), h.nearCells(g.across*h.Cell)
+	return g
+}
+
+// nearCells returns those of the first pixels of a line.
+func (h HOG) nearCells(pixels int) []nearCells {
+	near := make([]nearCells, pixels)
+	for p := range near {
+		whole, part := split((float64(p)+0.5)/float64(h.Cell) + 0.5)
+		near[p] = nearCells{whole, float32(part)}
+	}
+	return near
+}
+
+// extract fills dst with the features of an image.
+func (g *hogGrid) extract(dst, img []float32) {
+	g.accumulate(img)
+	run := g.Block * g.Bins // cells of a block that lie side by side are contiguous
 	at := 0
-	for by := range down - h.Block + 1 {
-		for bx := range across - h.Block + 1 {
-			block := dst[at : at+h.Block*run]
+	for by := range g.down - g.Block + 1 {
+		for bx := range g.across - g.Block + 1 {
+			block := dst[at : at+g.Block*run]
 			at += len(block)
-			for i := range h.Block {
-				from := ((by+1+i)*(across+2) + bx + 1) * h.Bins
-				copy(block[i*run:(i+1)*run], hist[from:from+run])
+			for i := range g.Block {
+				from := ((by+1+i)*(g.across+2) + bx + 1) * g.Bins
+				copy(block[i*run:(i+1)*run], g.hist[from:from+run])
 			}
-			normalizeBlock(block, float32(h.Clip))
+			normalizeBlock(block, float32(g.Clip))
 		}
 	}
 }
 
-// accumulate fills the histograms of the cells. What falls to a cell outside the
-// image goes to the margin, which no block reads.
-func (h HOG) accumulate(hist, img []float32, shape dataset.Shape, down, across int) {
-	rows, cols := down*h.Cell, across*h.Cell
-	root := make([]float32, len(img))
+// accumulate fills the histograms of the cells.
+func (g *hogGrid) accumulate(img []float32) {
+	clear(g.hist)
 	for i, v := range img {
+		g.root[i] = 0
 		if v > 0 {
-			root[i] = float32(math.Sqrt(float64(v)))
+			g.root[i] = float32(math.Sqrt(float64(v)))
 		}
 	}
-	perBin := float64(h.Bins) / (2 * math.Pi)
-	wide := (across + 2) * h.Bins
-	for y := range rows {
-		above := root[max(y-1, 0)*shape.Cols:]
-		here := root[y*shape.Cols:]
-		below := root[min(y+1, shape.Rows-1)*shape.Cols:]
-		cy, fy := h.nearestCells(y)
-		for x := range cols {
-			gx := here[min(x+1, shape.Cols-1)] - here[max(x-1, 0)]
+	cols, bins := g.shape.Cols, g.Bins
+	wide := (g.across + 2) * bins
+	perBin := float32(float64(bins) / (2 * math.Pi))
+	for y, cy := range g.ys {
+		above := g.root[max(y-1, 0)*cols:][:cols]
+		here := g.root[y*cols:][:cols]
+		below := g.root[min(y+1, g.shape.Rows-1)*cols:][:cols]
+		upper := g.hist[cy.lower*wide:][:wide]
+		lower := g.hist[(cy.lower+1)*wide:][:wide]
+		for x, cx := range g.xs {
+			gx := here[min(x+1, cols-1)] - here[max(x-1, 0)]
 			gy := below[x] - above[x]
 			if gx == 0 && gy == 0 {
 				continue
 			}
 			length := float32(math.Sqrt(float64(gx*gx + gy*gy)))
-			turn := math.Atan2(float64(gy), float64(gx)) * perBin
-			bin, part := split(turn)
-			if math.IsNaN(turn) { // between infinite pixels; part is NaN and tells
-				bin = 0
+			turn := direction(gy, gx) * perBin
+			bin := 0 // also between infinite pixels, where turn is NaN and tells
+			if turn >= 1 {
+				bin = int(turn)
 			}
-			if bin < 0 {
-				bin += h.Bins
-			}
-			if bin >= h.Bins { // rounding at a full turn
-				bin -= h.Bins
+			second := length * (turn - float32(bin))
+			first := length - second
+			if bin >= bins { // rounding at a full turn
+				bin -= bins
 			}
 			next := bin + 1
-			if next == h.Bins {
+			if next == bins {
 				next = 0
 			}
-			second := length * float32(part)
-			first := length - second
-			cx, fx := h.nearestCells(x)
-			corner := (cy*(across+2) + cx) * h.Bins
-			for _, c := range [4]struct {
-				at     int
-				weight float32
-			}{
-				{corner, (1 - fy) * (1 - fx)}, {corner + h.Bins, (1 - fy) * fx},
-				{corner + wide, fy * (1 - fx)}, {corner + wide + h.Bins, fy * fx},
-			} {
-				hist[c.at+bin] += c.weight * first
-				hist[c.at+next] += c.weight * second
+			down, right := cy.weight, cx.weight
+			for i, cells := range [2][]float32{upper, lower} {
+				weight := down
+				if i == 0 {
+					weight = 1 - down
+				}
+				pair := cells[cx.lower*bins:][:2*bins] // the left cell and the right one
+				w := weight * (1 - right)
+				pair[bin] += w * first
+				pair[next] += w * second
+				w = weight * right
+				pair[bins+bin] += w * first
+				pair[bins+next] += w * second
 			}
 		}
 	}
 }
 
-// nearestCells returns the lower of the two cells whose centres enclose pixel p, in
-// coordinates with one cell of margin, and the weight of the upper one.
-func (h HOG) nearestCells(p int) (lower int, upperWeight float32) {
-	whole, part := split((float64(p)+0.5)/float64(h.Cell) + 0.5)
-	return whole, float32(part)
+// direction returns the angle of a vector that is not zero, in [0, 2 pi] up to rounding,
+// with an error below 1e-6 (a test goes around the circle). It brings the vector into the first eighth of
+// the circle, or the same to the left of its bisector, and takes the arctangent there as a
+// polynomial (Cephes, atanf).
+func direction(y, x float32) float32 {
+	ax, ay := abs(x), abs(y)
+	short, long := ax, ay
+	if ay < ax {
+		short, long = ay, ax
+	}
+	t, angle := short, float32(0)
+	if short > 0.41421357*long {
+		t, long, angle = short-long, short+long, math.Pi/4
+	}
+	t /= long
+	z := t * t
+	angle += t + t*z*(((8.05374449538e-2*z-1.38776856032e-1)*z+1.99777106478e-1)*z-3.33329491539e-1)
+	if ay > ax {
+		angle = math.Pi/2 - angle
+	}
+	if x < 0 {
+		angle = math.Pi - angle
+	}
+	if y < 0 {
+		angle = 2*math.Pi - angle
+	}
+	return angle
 }
+
+func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // normalizeBlock divides by the norm, clips, and divides by the norm again
 // ("L2-Hys").
 func normalizeBlock(block []float32, clip float32) {
-	scale := 1 / float32(math.Sqrt(sumSquares(block)+normFloor*normFloor))
+	squares := kernel.SquaredNorm(block)
+	if squares == 0 {
+		return
+	}
+	scale := 1 / float32(math.Sqrt(squares+normFloor*normFloor))
 	for i, v := range block {
-		block[i] = min(v*scale, clip)
+		v *= scale
+		if v > clip {
+			v = clip
+		}
+		block[i] = v
 	}
-	scale = 1 / float32(math.Sqrt(sumSquares(block)+1e-12))
-	for i := range block {
-		block[i] *= scale
-	}
-}
-
-func sumSquares(v []float32) float64 {
-	var a, b float32
-	i := 0
-	for ; i+1 < len(v); i += 2 {
-		a += v[i] * v[i]
-		b += v[i+1] * v[i+1]
-	}
-	if i < len(v) {
-		a += v[i] * v[i]
-	}
-	return float64(a) + float64(b)
+	kernel.Scale(block, 1/float32(math.Sqrt(kernel.SquaredNorm(block)+1e-12)), block)
 }

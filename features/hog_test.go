@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/assert"
+	"gonum.org/v1/gonum/blas/blas32"
 )
 
 // plainHOG is HOG written from its definition in float64: every cell looks at
@@ -113,6 +115,38 @@ func TestHOGShape(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	for range 10 {
 		h.Extract(out, randomImage(rnd, shape), shape)
-		assert.LessOrEqual(t, math.Sqrt(sumSquares(out)), 6.0001)
+		assert.LessOrEqual(t, math.Sqrt(kernel.SquaredNorm(out)), 6.0001)
 	}
+}
+
+// TestDirection goes around the circle, at lengths from the smallest to the largest.
+func TestDirection(t *testing.T) {
+	for i := range 100_000 {
+		angle := 2 * math.Pi * float64(i) / 100_000
+		y, x := float32(math.Sin(angle)), float32(math.Cos(angle))
+		got := float64(direction(y, x))
+		assert.LessOrEqual(t, got, 2*math.Pi+1e-6)
+		apart := got - math.Atan2(float64(y), float64(x))
+		assert.InDelta(t, 0, apart-2*math.Pi*math.Round(apart/(2*math.Pi)), 1e-6, "%v %v", y, x)
+	}
+	for _, long := range []float32{1e-40, 1, 1e38} {
+		assert.Equal(t, float32(0), direction(0, long))
+		assert.InDelta(t, 3*math.Pi/4, direction(long, -long), 1e-6)
+		assert.InDelta(t, 5*math.Pi/4, direction(-long, -long), 1e-6)
+	}
+}
+
+func BenchmarkHOG(b *testing.B) {
+	shape := dataset.Shape{Rows: 28, Cols: 28}
+	img := randomImage(rand.New(rand.NewPCG(9, 10)), shape)
+	e := Standardize{Of: Deskew{Of: StandardHOG()}}
+	x := blas32.General{Rows: 64, Cols: 784, Stride: 784}
+	for range x.Rows {
+		x.Data = append(x.Data, img...)
+	}
+	out := blas32.General{Rows: 64, Cols: 2304, Stride: 2304, Data: make([]float32, 64*2304)}
+	for b.Loop() {
+		e.ExtractBatch(out, x, shape)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*x.Rows), "us/image")
 }
