@@ -201,11 +201,10 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		return nil, err
 	}
 	defer book.Close()
-	hash := c.Task.Hash()
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	_, err = book.Release(ctx, release.Release{
 		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: c.labelsFile(method, seed),
-		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", hash[:]).DeriveBytes("asked", bound)},
+		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
 			var counts neighbours.Counts

@@ -34,6 +34,7 @@ type prepared struct {
 	// on directions learned from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // of students
+	hash                   [32]byte // of the task
 	classes                int
 	public                 *student.Learner // what is learned from the pool without labels
 	points                 []point
@@ -44,7 +45,7 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	if err != nil {
 		return prepared{}, err
 	}
-	p := prepared{classes: len(c.Task.Classes)}
+	p := prepared{hash: c.Task.Hash(), classes: len(c.Task.Classes)}
 	if p.points, err = c.points(ctx); err != nil {
 		return prepared{}, err
 	}

@@ -166,11 +166,17 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	}
 }
 
+// squaredDistance sums in four places: one sum waits for itself most of the time.
 func squaredDistance(a, b []float32) float32 {
-	var sum float32
+	var s0, s1, s2, s3 float32
+	b = b[:len(a)]
+	for ; len(a) >= 4; a, b = a[4:], b[4:] {
+		d0, d1, d2, d3 := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
+		s0, s1, s2, s3 = s0+d0*d0, s1+d1*d1, s2+d2*d2, s3+d3*d3
+	}
 	for j, v := range a {
 		d := v - b[j]
-		sum += d * d
+		s0 += d * d
 	}
-	return sum
+	return s0 + s1 + (s2 + s3)
 }

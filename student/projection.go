@@ -44,17 +44,20 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 	p := &projection{mean: make([]float64, x.Cols), scale: 1}
 	for i := range x.Rows {
 		for j, v := range dense.Row(x, i) {
-			p.mean[j] += float64(v) / float64(x.Rows)
+			p.mean[j] += float64(v)
 		}
+	}
+	for j := range p.mean {
+		p.mean[j] /= float64(x.Rows)
 	}
 	var sum float64
 	for i := range x.Rows {
 		for j, v := range dense.Row(x, i) {
 			d := float64(v) - p.mean[j]
-			sum += d * d / float64(x.Rows) / float64(x.Cols)
+			sum += d * d
 		}
 	}
-	if sum > 0 {
+	if sum /= float64(x.Rows) * float64(x.Cols); sum > 0 {
 		p.scale = 1 / math.Sqrt(sum)
 	}
 	components = min(components, x.Cols, max(1, x.Rows-1))
@@ -124,6 +127,10 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 // walk calls do with consecutive blocks of x, centred and scaled.
 func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, centred Matrix)) error {
 	work := dense.New(min(blockRows, x.Rows), x.Cols)
+	mean := make([]float32, x.Cols)
+	for j, v := range p.mean {
+		mean[j] = float32(v)
+	}
 	for from := 0; from < x.Rows; from += blockRows {
 		if err := cancelled(ctx); err != nil {
 			return err
@@ -131,9 +138,15 @@ func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, c
 		to := min(from+blockRows, x.Rows)
 		block := dense.Rows(work, 0, to-from)
 		for i := range block.Rows {
-			out := dense.Row(block, i)
-			for j, v := range dense.Row(x, from+i) {
-				out[j] = float32(min(far, max(-far, (float64(v)-p.mean[j])*p.scale)))
+			out := dense.Row(block, i)[:len(mean)]
+			for j, v := range dense.Row(x, from+i)[:len(mean)] {
+				d := float32(float64(v-mean[j]) * p.scale)
+				if d > far {
+					d = far
+				} else if d < -far {
+					d = -far
+				}
+				out[j] = d
 			}
 		}
 		do(from, to, block)

@@ -106,25 +106,34 @@ func even(counts []float64, total float64) bool {
 	return statistic <= freedom+3*math.Sqrt(2*freedom)
 }
 
-// step sets out to alpha times the weighted sum of the neighbours' rows. Nearly all of the
-// time of a student goes here.
+// step sets out to alpha times the weighted sum of the neighbours' rows, four classes at a
+// time, whose sums stay in registers. Much of the time of a student goes here.
 func (g *graph) step(out []float32, f Matrix, i int) {
-	from, to := g.start[i], g.start[i+1]
-	if len(out) == 2 {
-		var a, b float32
-		for e := from; e < to; e++ {
-			w, row := alpha*g.weight[e], f.Data[int(g.to[e])*f.Stride:]
-			a, b = a+w*row[0], b+w*row[1]
+	to := g.to[g.start[i]:g.start[i+1]]
+	weight := g.weight[g.start[i]:g.start[i+1]][:len(to)]
+	c := 0
+	for ; c+4 <= len(out); c += 4 {
+		var s0, s1, s2, s3 float32
+		for e, row := range to {
+			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:4]
+			s0, s1, s2, s3 = s0+w*v[0], s1+w*v[1], s2+w*v[2], s3+w*v[3]
 		}
-		out[0], out[1] = a, b
-		return
+		out[c], out[c+1], out[c+2], out[c+3] = alpha*s0, alpha*s1, alpha*s2, alpha*s3
 	}
-	clear(out)
-	for e := from; e < to; e++ {
-		w, row := alpha*g.weight[e], dense.Row(f, int(g.to[e]))
-		for c, v := range row[:len(out)] {
-			out[c] += w * v
+	for ; c+2 <= len(out); c += 2 {
+		var s0, s1 float32
+		for e, row := range to {
+			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:2]
+			s0, s1 = s0+w*v[0], s1+w*v[1]
 		}
+		out[c], out[c+1] = alpha*s0, alpha*s1
+	}
+	if c < len(out) {
+		var s0 float32
+		for e, row := range to {
+			s0 += weight[e] * f.Data[int(row)*f.Stride+c]
+		}
+		out[c] = alpha * s0
 	}
 }
 
