@@ -56,15 +56,15 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	return l, err
 }
 
-// Project returns rows in the principal directions of the pool, partly whitened: far fewer
-// columns than those of an image, in which near rows are near. The directions are those of
-// public rows, so that a projected row is a public function of the row.
+// Project returns the leading principal directions of rows with the features of the pool, in
+// the scale that the student sees them. It is a public function of each row: what becomes of
+// one does not depend, to the last bit, on the rows beside it.
 func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
-	if err := checkMatrix(x); err != nil {
-		return Matrix{}, err
+	if err := dense.Check(x); err != nil { // of private rows nothing is said, whatever they hold
+		return Matrix{}, fmt.Errorf("student: %w", err)
 	}
-	if x.Cols != l.x.Cols {
-		return Matrix{}, fmt.Errorf("student: rows of %d columns, the pool has %d", x.Cols, l.x.Cols)
+	if want := len(l.pool.projection.mean); x.Cols != want {
+		return Matrix{}, fmt.Errorf("student: rows of %d features, want %d", x.Cols, want)
 	}
 	return l.pool.projection.apply(ctx, x)
 }

@@ -58,5 +58,5 @@ func TestAProjectedRowIsAFunctionOfTheRow(t *testing.T) {
 	narrow := x
 	narrow.Cols--
 	_, err = l.Project(t.Context(), narrow)
-	require.ErrorContains(t, err, "39 columns")
+	require.ErrorContains(t, err, "39 features")
 }
