@@ -34,7 +34,7 @@ type prepared struct {
 	// on directions learned from the pool.
 	private, asked, tested teachers.Matrix
 	pool, test             teachers.Matrix // of students
-	hash                   [32]byte // of the task
+	hash                   [32]byte        // of the task
 	classes                int
 	public                 *student.Learner // what is learned from the pool without labels
 	points                 []point
