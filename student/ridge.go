@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 var errSingular = errors.New("student: kernel ridge: system is not positive definite")
@@ -59,51 +60,68 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 	// Sum blocks in float64. In float32, sums over thousands of rows would not leave the
 	// Gram matrix positive definite.
 	gram, target := make([]float64, m*m), make([]float64, m*classes)
+	k, y := dense.New(blockRows, m), dense.New(blockRows, classes)
 	gramBlock, targetBlock := dense.New(m, m), dense.New(m, classes)
 	for from := 0; from < z.Rows; from += blockRows {
 		if err := cancelled(ctx); err != nil {
 			return nil, err
 		}
-		to := min(from+blockRows, z.Rows)
-		k := r.kernel(dense.Rows(z, from, to))
-		y := dense.New(to-from, classes)
+		rows := dense.Rows(z, from, min(from+blockRows, z.Rows))
+		norms := dense.SquaredNorms(rows)
+		k, y := dense.Rows(k, 0, rows.Rows), dense.Rows(y, 0, rows.Rows)
+		clear(y.Data)
 		for i := range y.Rows {
-			if hard[from+i] == Unlabelled {
-				clear(dense.Row(k, i))
-				continue
+			if to := hard[from+i]; to != Unlabelled {
+				out := dense.Row(y, i)
+				for c, mean := range r.mean {
+					out[c] = -mean
+				}
+				out[to]++
 			}
-			for c, mean := range r.mean {
-				y.Data[i*y.Stride+c] = -mean
-			}
-			y.Data[i*y.Stride+hard[from+i]]++
 		}
-		clear(gramBlock.Data)
-		clear(targetBlock.Data)
-		addUpperGram(gramBlock, k)
-		dense.AddATB(targetBlock, k, y)
-		addTo(gram, gramBlock.Data)
-		addTo(target, targetBlock.Data)
+		forTiles(m, func(low, high int) {
+			tile := columnsOf(k, low, high)
+			r.rbf.Block(tile, rows, norms, dense.Rows(r.landmarks, low, high), r.norms[low:high])
+			for i := range tile.Rows {
+				if hard[from+i] == Unlabelled {
+					clear(dense.Row(tile, i))
+				}
+			}
+		})
+		forTiles(m, func(low, high int) { // on and above the diagonal
+			tile, part := columnsOf(k, low, high), columnsOf(dense.Rows(gramBlock, low, high), low, m)
+			addProduct(gram[low*m+low:], m, part, tile, columnsOf(k, low, m))
+			addProduct(target[low*classes:], classes, dense.Rows(targetBlock, low, high), tile, y)
+		})
 	}
 	coef, err := solve(gram, r.kernel(centres), target, classes)
 	r.coef = coef
 	return r, err
 }
 
-// addUpperGram adds aᵀ·a to dst, only in tiles on and above the diagonal.
-func addUpperGram(dst, a Matrix) {
+// forTiles calls do for consecutive runs of landmarks, on one goroutine per processor.
+func forTiles(n int, do func(low, high int)) {
 	const tile = 256
-	for from := 0; from < a.Cols; from += tile {
-		left, right, part := a, a, dst
-		left.Cols, left.Data = min(tile, a.Cols-from), a.Data[from:]
-		right.Cols, right.Data = a.Cols-from, a.Data[from:]
-		part.Rows, part.Cols, part.Data = left.Cols, right.Cols, dst.Data[from*dst.Stride+from:]
-		dense.AddATB(part, left, right)
-	}
+	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
 }
 
-func addTo(sum []float64, part []float32) {
-	for i, v := range part {
-		sum[i] += float64(v)
+// columnsOf returns columns [low, high) of m; they share memory with m.
+func columnsOf(m Matrix, low, high int) Matrix {
+	m.Cols, m.Data = high-low, m.Data[low:]
+	return m
+}
+
+// addProduct adds aᵀ·b to sum, whose rows are stride apart. It works in part, of that size.
+func addProduct(sum []float64, stride int, part, a, b Matrix) {
+	for i := range part.Rows {
+		clear(dense.Row(part, i))
+	}
+	dense.AddATB(part, a, b)
+	for i := range part.Rows {
+		to := sum[i*stride:][:part.Cols]
+		for j, v := range dense.Row(part, i) {
+			to[j] += float64(v)
+		}
 	}
 }
 
