@@ -87,15 +87,20 @@ def main():
     private, test = read(args.data)
     if (len(private[1]), len(test[1])) != (sweep["private"], sweep["test"]):
         raise SystemExit(f"{len(private[1])} private and {len(test[1])} test rows, the sweep has {sweep['private']} and {sweep['test']}")
-    lines = ["| ε | DP-EBM % | DP-EBM AUROC % | DP-SGD % |", "|---:|---:|---:|---:|"]
+    lines = ["| ε | DP-EBM % | DP-SGD % | DP-EBM AUROC % | DP-SGD AUROC % |", "|---:|---:|---:|---:|---:|"]
     for epsilon in (float(e) for e in args.epsilon.split(",")):
         runs = [dp_ebm(private, test, epsilon, sweep["delta"], seed) for seed in range(args.seeds)]
-        ours = [r["accuracy"] for r in sweep["rows"] if r["method"] == "dpsgd/linear" and r["target_epsilon"] == epsilon]
+        ours = [r for r in sweep["rows"] if r["method"] == "dpsgd/linear" and r["target_epsilon"] == epsilon]
+        if not ours:
+            raise SystemExit(f"the sweep has no DP-SGD at epsilon {epsilon:g}")
         cells = []
         for values in zip(*runs):
             spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values):.1f}{spread}")
-        lines.append(f"| {epsilon:g} | {cells[0]} | {cells[1]} | {100 * ours[0]:.1f} |" if ours else f"| {epsilon:g} | {cells[0]} | {cells[1]} | |")
+        for name in ("accuracy", "auroc"):
+            spread = ours[0].get("sd" if name == "accuracy" else "auroc_sd")
+            cells.append(f"{100 * ours[0][name]:.1f}" + (f" ± {100 * spread:.1f}" if spread is not None else ""))
+        lines.append(f"| {epsilon:g} | {cells[0]} | {cells[2]} | {cells[1]} | {cells[3]} |")
         print(lines[-1], flush=True)
     if args.out:
         with open(args.out, "w", encoding="utf-8") as file:
