@@ -278,6 +278,20 @@ func TestOtherVotesAreNotFree(t *testing.T) {
 	require.ErrorContains(t, err, "ledger")
 }
 
+// Labels of one class make a student that says nothing else, and its row says so.
+func TestLabelsOfOneClass(t *testing.T) {
+	for _, one := range []bool{true, false} {
+		cfg := config(t, t.TempDir())
+		cfg.Task, cfg.Methods, cfg.Teachers, cfg.Epsilons = blobs(600, 60, 30), []string{GNMax}, 20, []float64{15}
+		if one {
+			clear(cfg.Task.Private.Y)
+		}
+		r, err := Compare(t.Context(), cfg)
+		require.NoError(t, err)
+		require.Equal(t, one, strings.Contains(r.Rows[0].Note, "every label is of one class"), r.Rows[0].Note)
+	}
+}
+
 func TestAllDeclined(t *testing.T) {
 	require.False(t, (&Result{Rows: []Row{{Method: DPSGD}}}).AllDeclined())
 	require.False(t, (&Result{Rows: []Row{{Asked: 5, Answered: 1}, {Asked: 5}}}).AllDeclined())

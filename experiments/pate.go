@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,10 +122,12 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	}
 	labels := noLabels(p.pool.Rows)
 	right := 0
+	var labelled aggregate.Answer // one of them
 	for q, a := range answers {
 		if !a.Answered {
 			continue
 		}
+		labelled = a
 		labels[v.queries[q]] = a.Label
 		row.Answered++
 		if c.Task.Questions == nil && a.Label == c.Task.Pool.Y[v.queries[q]] {
@@ -132,10 +135,17 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 		}
 	}
 	row.Asked = len(answers)
+	doubt := ""
 	if row.Answered == 0 {
-		row.Note = strings.TrimPrefix(row.Note+"; every query was declined: the student answers the first class", "; ")
+		doubt = "every query was declined: the student answers the first class"
 	} else {
 		row.LabelAccuracy = float64(right) / float64(row.Answered)
+		if !slices.ContainsFunc(answers, func(a aggregate.Answer) bool { return a.Answered && a.Label != labelled.Label }) {
+			doubt = "every label is of one class, which is all that the student answers"
+		}
+	}
+	if doubt != "" {
+		row.Note = strings.TrimPrefix(row.Note+"; "+doubt, "; ")
 	}
 	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
 		return row, err

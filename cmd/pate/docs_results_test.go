@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -32,6 +33,7 @@ func TestDocsShowMeasuredNumbers(t *testing.T) {
 		tables = append(tables, sweepTable(r))
 		require.Contains(t, string(text), "`results/"+filepath.Base(file)+"`", "where the numbers are")
 	}
+	tables = append(tables, poolsTable(t, filepath.Join(docs, "results", "pools"), string(text)))
 	require.NoError(t, tablesAgree(string(text), tables))
 	for _, wrong := range []string{
 		strings.Replace(string(text), tables[1], strings.Replace(tables[1], "±", "± 1", 1), 1),
@@ -108,6 +110,28 @@ func sweepTable(r *experiments.Result) string {
 		fmt.Fprintf(&b, "| %g | %s | %s | %s | %s | %d, %s | %s | %s | %s |\n", e, accuracyOf(r, experiments.GNMax, e), accuracyOf(r, experiments.ConfidentGNMax, e),
 			accuracyOf(r, experiments.ReverseKNN, e), accuracyOf(r, experiments.DPSGD, e), vote.Answered, percentOf(vote.LabelAccuracy),
 			accuracyOf(r, experiments.TrueLabels, e), ahead(r, vote.Method, e), ahead(r, experiments.ReverseKNN, e))
+	}
+	return b.String()
+}
+
+// poolsTable has a line for each result of a task with a pool of rows, of marginals or of
+// declared ranges alone.
+func poolsTable(t *testing.T, folder, page string) string {
+	methods := []string{experiments.GNMax, experiments.ConfidentGNMax, experiments.SampledKNN, experiments.ReverseKNN, experiments.DPSGD}
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	var b strings.Builder
+	b.WriteString("| data | pool | rows | GNMax % | Confident-GNMax % | near ones of a sample % | nearest questions % | DP-SGD % | most frequent class % | standard error, points |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	slices.Reverse(files) // rows first
+	for _, file := range files {
+		r := readResult(t, file)
+		require.Contains(t, page, "`results/pools/"+filepath.Base(file)+"`", "where the numbers are")
+		fmt.Fprintf(&b, "| %s | %s | %d |", taskName(r), cmp.Or(r.PoolOf, "rows"), r.Pool)
+		for _, m := range methods {
+			fmt.Fprintf(&b, " %s |", accuracyOf(r, m, r.EpsilonTarget))
+		}
+		fmt.Fprintf(&b, " %s | %s |\n", accuracyOf(r, experiments.Majority, 0), percentOf(rowOf(r, experiments.ReverseKNN, r.EpsilonTarget).StandardError))
 	}
 	return b.String()
 }
