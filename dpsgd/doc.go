@@ -103,8 +103,9 @@
 //   - The key must be secret and, for a release, come from [NewKey]. All randomness is a
 //     function of the key and of a hash of configuration, data and initial parameters.
 //     Noise is also a function of the sum that it is added to. So a repeated run repeats
-//     its answer, and two different sums never meet the same noise, not even if two
-//     machines round differently. A run with a [SeedKey] is marked not releasable.
+//     its answer, and two different sums never meet the same noise, but for a chance of
+//     2^-128, not even if two machines round differently. A run with a [SeedKey] is
+//     marked not releasable.
 //   - [Diagnostics] are private and unprotected, and so is the running time. The rest of
 //     [Metrics] may be shown.
 //   - The event is charged as a whole. A run that ends early has spent it. What [Metrics]

@@ -196,15 +196,16 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 // such sums would be bare. Each run of parameters has a stream of its own, so that
 // goroutines share the work.
 func (r *release) addNoise(step uint64) {
-	hashes := make([][sha256.Size]byte, spansOf(len(r.total)))
-	r.withScratch(func(s *scratch, i, low, high int) { hashes[i] = s.hash(r.total[low:high]) })
-	h := sha256.New()
-	for _, sum := range hashes {
-		h.Write(sum[:])
-	}
-	key := r.key.Derive("noise", step).DeriveBytes("sum", h.Sum(nil))
+	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
+	hashes := make([]byte, hashSize*spansOf(len(r.total)))
+	spans(r.workers, len(r.total), func(_, i, low, high int) {
+		sum := hasher.sum(r.total[low:high])
+		copy(hashes[hashSize*i:], sum[:])
+	})
+	h := sha256.Sum256(hashes)
+	key := r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 	r.withScratch(func(s *scratch, i, low, high int) {
-		noise := s.noise[:high-low]
+		noise := s[:high-low]
 		r.noise.Fill(noise, key.Derive("span", uint64(i)).Stream())
 		for j, v := range noise {
 			r.total[low+j] += v
@@ -213,17 +214,7 @@ func (r *release) addNoise(step uint64) {
 }
 
 // scratch is the working memory of a goroutine for one span.
-type scratch struct {
-	noise [spanLength]int64
-	bytes [8 * spanLength]byte
-}
-
-func (s *scratch) hash(sum []int64) [sha256.Size]byte {
-	for j, v := range sum {
-		binary.LittleEndian.PutUint64(s.bytes[8*j:], uint64(v))
-	}
-	return sha256.Sum256(s.bytes[:8*len(sum)])
-}
+type scratch [spanLength]int64
 
 // withScratch calls f for all spans of total.
 func (r *release) withScratch(f func(s *scratch, i, low, high int)) {

@@ -35,17 +35,27 @@ func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	for _, v := range logits {
 		top = math.Max(top, float64(v)) // NaN stays NaN
 	}
+	// Exponentials of the first classes are kept in full; those of others are found twice.
+	var kept [64]float64
 	total := 0.0
 	for k, v := range logits {
 		e := math.Exp(float64(v) - top)
-		delta[k] = T(e)
+		if k < len(kept) {
+			kept[k] = e
+		}
 		total += e
 	}
 	inverse := 1 / total
-	for k, v := range logits {
-		delta[k] = T(math.Exp(float64(v)-top) * inverse)
+	probability := func(k int) float64 {
+		if k < len(kept) {
+			return kept[k] * inverse
+		}
+		return math.Exp(float64(logits[k])-top) * inverse
 	}
-	delta[label] = T(math.Exp(float64(logits[label])-top)*inverse - 1)
+	for k := range logits {
+		delta[k] = T(probability(k))
+	}
+	delta[label] = T(probability(label) - 1)
 	return top + math.Log(total) - float64(logits[label])
 }
 
