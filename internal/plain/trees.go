@@ -34,7 +34,7 @@ func (t *Trees) check(features, classes int) error {
 		return err
 	case n == 0 || len(t.Right) != n || len(t.Roots) == 0 || t.Roots[0] != 0:
 		return errors.New("trees: nodes, columns and roots do not fit")
-	case len(t.Prior) > 0 && len(t.Prior) != len(t.Classes) && !(len(t.Prior) == 1 && len(t.Classes) == 2):
+	case len(t.Prior) == 1 && len(t.Classes) != 2, len(t.Prior) > 1 && len(t.Prior) != len(t.Classes):
 		return fmt.Errorf("trees: %d logits of %d classes", len(t.Prior), len(t.Classes))
 	}
 	if err := errors.Join(checkNumbers("threshold", t.Threshold, n), checkNumbers("share", t.Share, len(t.LeafClass)), checkNumbers("prior", t.Prior, len(t.Prior))); err != nil {
