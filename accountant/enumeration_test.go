@@ -15,7 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/mathx"
 )
 
-var enumerated = flag.Int("cases", 1000, "random compositions that TestNeverBelowEnumeration enumerates")
+var enumerated = flag.Int("cases", 500, "random compositions that TestNeverBelowEnumeration enumerates")
 
 // worlds is the law of a sum of losses under P, by enumeration; under Q it is
 // mass e^-loss.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var compositions = flag.Int("compositions", 100, "random compositions that TestNoAccountantIsBelowALowerEnd asks every accountant about")
+var compositions = flag.Int("compositions", 50, "random compositions that TestNoAccountantIsBelowALowerEnd asks every accountant about")
 
 // randomRuns returns events with counts whose composition costs about target, a
 // sum of epsilon^2/2.
