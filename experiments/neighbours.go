@@ -43,9 +43,19 @@ func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan,
 	return c.planReverse(ctx)
 }
 
-// mostQuestions bounds the questions of either method: more take the student longer and
-// teach it little.
+// mostQuestions bounds the questions of either method, on rows that are not images: more
+// take the student longer and teach it little. Images are asked about all of the pool that a
+// student learns from: questions cost nothing where every unit votes, and a student of many
+// labels evens out their errors.
 const mostQuestions = 2000
+
+// reverseQuestions returns how many questions may be asked where every unit votes.
+func (c point) reverseQuestions() int {
+	if c.Task.Image.Rows > 0 {
+		return c.askable()
+	}
+	return min(c.askable(), mostQuestions)
+}
 
 // Private k-NN: the units that are near enough to vote, as a share of all units over the
 // number of classes; the probability with which each is drawn; and the noise as a share of
@@ -137,7 +147,7 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	}
 	n, classes := float64(c.units), float64(len(c.Task.Classes))
 	most := math.Pow(reverseNoise*n/one, 2) * reverseShare / classes
-	questions := min(max(int(min(most, mostQuestions)), int(reverseFewest*classes)), c.askable())
+	questions := min(max(int(min(most, float64(c.reverseQuestions()))), int(reverseFewest*classes)), c.askable())
 	root := one * float64(questions) / (reverseNoise * n)
 	votes := min(max(1, int(math.Ceil(root*root))), questions)
 	m, sigma, err := plan(questions, votes)

@@ -133,7 +133,7 @@ func (c Config) outlineNeighbours(ctx context.Context, add func(what string, tim
 				return err
 			}
 			pairs := float64(c.Task.Private.Len()) * float64(plan.questions)
-			seconds := pairs*(float64(c.votedColumns())*perProduct+perOffered) + perLabel*float64(plan.questions)
+			seconds := pairs*(float64(c.votedColumns())*perProduct+perOffered) + perLabel*math.Min(float64(plan.questions), mostQuestions)
 			add(fmt.Sprintf("%s at epsilon %v: %d labels and a student", method, p.epsilon, plan.questions), c.Seeds, perStudent+seconds, data)
 		}
 	}

@@ -17,6 +17,7 @@ const (
 	RandomisedTrees    = "extremely randomised trees"
 	KernelRidge        = "kernel ridge"
 	LabelSpreading     = "label spreading"
+	Denoising          = "ridge on its own answers"
 )
 
 // TableCandidates returns the students worth comparing on a table: logistic regression, whose

@@ -55,7 +55,7 @@ type Choice struct {
 	// Right is how many of these labels each candidate predicted, in their order,
 	// and Mean how many the mean of those that are not clearly worse did. Divided by Labels they estimate how often a
 	// released label is predicted, a little too high for the best; and released
-	// labels may be wrong themselves. With a single label there is no comparison,
+	// labels may be wrong themselves. With a single label or candidate there is no comparison,
 	// Right is empty and the first candidate is kept.
 	Right []int
 	Mean  int
@@ -92,7 +92,7 @@ func (c CrossValidation) Fit(ctx context.Context, x Matrix, labels []int, classe
 	}
 	choice := &Choice{Labels: len(labelled)}
 	kept, powers, weights := []int{0}, []float64{1}, []float64{1}
-	if folds := min(c.Folds, len(labelled)); folds > 1 {
+	if folds := min(c.Folds, len(labelled)); folds > 1 && len(c.Candidates) > 1 {
 		held, err := c.holdBack(ctx, x, labels, labelled, classes, folds, rnd)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,7 @@ type Learner struct {
 	rows   []int // of x, that labels are spread over
 	pool   *Pool
 	images bool
+	many   int // labels of images, from which on errors among them even out
 	report func(Progress)
 }
 
@@ -46,7 +47,7 @@ func NewLearner(ctx context.Context, x Matrix, c LearnerConfig, rnd *rand.Rand) 
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
 	}
-	l := &Learner{x: x, rows: partOf(x.Rows, c.Labelled, rnd), images: c.Images, report: c.Progress}
+	l := &Learner{x: x, rows: partOf(x.Rows, c.Labelled, rnd), images: c.Images, many: manyLabels, report: c.Progress}
 	part := x
 	if len(l.rows) < x.Rows {
 		part = dense.Pick(x, l.rows)
@@ -80,15 +81,19 @@ func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, err
 }
 
 // Fit trains the student of released labels, one entry for each row of the pool, a class or
-// [Unlabelled]: it compares candidates by [CrossValidation] on these labels alone. The same
-// labels and random stream give the same student.
+// [Unlabelled]: it compares candidates by [CrossValidation] on these labels alone. Of images
+// with labels for half of [MaxSpread] rows or more it is [Denoising], whose ridge is chosen on
+// labels held back. The same labels and random stream give the same student.
 func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.Rand) (*Choice, error) {
 	c := CrossValidation{Candidates: TableCandidates(l.pool), Progress: l.report}
-	if l.images {
+	switch {
+	case l.images && named(labels) >= l.many:
+		c.Candidates = []Candidate{{Name: Denoising, Fit: l.pool.fitMany}}
+	case l.images:
 		c.Candidates, c.Favourite = ImageCandidates(l.pool), true
 	}
 	for i := range c.Candidates {
-		if k := &c.Candidates[i]; k.Name == LabelSpreading {
+		if k := &c.Candidates[i]; k.Name == LabelSpreading || k.Name == Denoising {
 			k.Fit, k.Try = l.ofRows(k.Fit), l.ofRows(k.Try)
 		}
 	}

@@ -3,6 +3,7 @@ package student
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -41,6 +42,15 @@ type ridge struct {
 // fitRidge trains on the rows of z whose target in hard is not Unlabelled. Targets are
 // columns 0..classes-1.
 func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int) (*ridge, error) {
+	fitted, err := fitRidges(ctx, z, hard, landmarks, width, classes, []float64{ridgeLambda})
+	if err != nil {
+		return nil, err
+	}
+	return fitted[0], nil
+}
+
+// fitRidges trains once for each lambda, which stands in the place of ridgeLambda.
+func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int, lambdas []float64) ([]*ridge, error) {
 	centres := dense.Pick(z, landmarks)
 	if !(width > 0) {
 		width = 1
@@ -94,9 +104,17 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 			addProduct(target[low*classes:], classes, dense.Rows(targetBlock, low, high), tile, y)
 		})
 	}
-	coef, err := solve(gram, r.kernel(centres), target, classes)
-	r.coef = coef
-	return r, err
+	inner := r.kernel(centres)
+	fitted := make([]*ridge, len(lambdas))
+	for i, lambda := range lambdas {
+		one := *r
+		var err error
+		if one.coef, err = solve(slices.Clone(gram), inner, slices.Clone(target), classes, lambda); err != nil {
+			return nil, err
+		}
+		fitted[i] = &one
+	}
+	return fitted, nil
 }
 
 // forTiles calls do for consecutive runs of landmarks, on one goroutine per processor.
@@ -125,18 +143,18 @@ func addProduct(sum []float64, stride int, part, a, b Matrix) {
 	}
 }
 
-// solve returns (gram + ridgeLambda·inner + floor)⁻¹ target. It reads only the upper
+// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper
 // triangles. It overwrites gram and target.
-func solve(gram []float64, inner Matrix, target []float64, classes int) (Matrix, error) {
+func solve(gram []float64, inner Matrix, target []float64, classes int, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.
 	for i := range m {
 		trace += gram[i*m+i]
 	}
-	floor := ridgeFloor * (trace/float64(m) + ridgeLambda)
+	floor := ridgeFloor * (trace/float64(m) + lambda)
 	for i := range m {
 		for j := i; j < m; j++ {
-			gram[i*m+j] += ridgeLambda * float64(inner.Data[i*inner.Stride+j])
+			gram[i*m+j] += lambda * float64(inner.Data[i*inner.Stride+j])
 		}
 		gram[i*m+i] += floor
 	}
