@@ -34,6 +34,20 @@ func BenchmarkPLDEpsilon(b *testing.B) {
 	}
 }
 
+// BenchmarkPLDManySteps has windows of very many points, and what rounds for every step.
+func BenchmarkPLDManySteps(b *testing.B) {
+	for _, c := range []struct {
+		q     float64
+		steps int64
+	}{{1e-4, 1e7}, {0.01, 1e7}, {1e-5, 1e9}, {1e-6, 1e9}} {
+		b.Run(fmt.Sprintf("q=%g/steps=%g", c.q, float64(c.steps)), func(b *testing.B) {
+			benchmarkEpsilon(b, PLDConfig{}, func(p *PLD) {
+				require.NoError(b, p.Compose(sgd(c.q, 1, c.steps), 1))
+			})
+		})
+	}
+}
+
 // 100 separate compositions of one step.
 func BenchmarkPLDSeparateSteps(b *testing.B) {
 	benchmarkEpsilon(b, PLDConfig{}, func(p *PLD) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/cmplx"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -26,6 +25,9 @@ type convolver struct {
 	work      int                // points transformed or placed so far
 	maxWork   int                // 0 for any number
 	clamp     int                // test hook: 0, or the longest window allowed, wrapping silently
+
+	total, spectrum []complex128 // work space
+	errs, buffer    []float64
 }
 
 // maxRounding is the largest relative rounding error a claim may rest on.
@@ -49,13 +51,15 @@ func (c *convolver) spend(points int) error {
 
 // chernoffWindow returns lattice bounds outside which, on either side, there is
 // at most e^logOutside of the tilted law of a sum of factors (Chernoff's bound), as
-// indices on the common lattice. Any exponent gives a valid bound, so the
-// search for the best may be rough.
+// indices on the common lattice. Any exponent gives a valid bound, so the best is
+// searched for with laws of fewer points.
 func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 	mean, variance := 0.0, 0.0
 	minLoss, maxLoss, off := 0.0, 0.0, 0.0
 	h := factors[0].law.h
-	for _, f := range factors {
+	thin := make([]roughLaw, len(factors))
+	for i, f := range factors {
+		thin[i] = f.law.thin()
 		n := float64(f.power)
 		mean += n * f.law.mean
 		variance += n * f.law.variance
@@ -63,10 +67,14 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 		minLoss += n * f.law.loss(0)
 		maxLoss += n * f.law.loss(len(f.law.p)-1)
 	}
-	bound := func(s float64) float64 { // distance from the mean in the direction of s
+	bound := func(s float64, exact bool) float64 { // distance from the mean in the direction of s
 		sum := 0.0
-		for _, f := range factors {
-			sum += float64(f.power) * f.law.cumulant(s)
+		for i, f := range factors {
+			if exact {
+				sum += float64(f.power) * f.law.cumulant(s)
+			} else {
+				sum += float64(f.power) * thin[i].cumulant(s)
+			}
 		}
 		return (sum - logOutside) / math.Abs(s)
 	}
@@ -76,19 +84,20 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 		}
 		s := sign * math.Sqrt(-2*logOutside/(variance+1e-300))
 		s = math.Copysign(math.Min(math.Abs(s), 600/h), s)
-		best := bound(s)
-		for try := 0; math.IsInf(best, 1) && try < 40; try++ { // overflow
-			s /= 4
-			best = bound(s)
-		}
+		best := bound(s, false)
 		for _, step := range []float64{0.6, 1.6} {
 			for range 40 {
-				next := bound(s * step)
+				next := bound(s*step, false)
 				if !(next < best) {
 					break
 				}
 				best, s = next, s*step
 			}
+		}
+		best = bound(s, true)
+		for try := 0; math.IsInf(best, 1) && try < 40; try++ { // overflow
+			s /= 1.6
+			best = bound(s, true)
 		}
 		return math.Min(best, limit)
 	}
@@ -108,7 +117,8 @@ func chernoffWindow(factors []factor, logOutside float64) (lo, hi int) {
 //     frequency, from mathx.FFTError per forward transform and 4 units of
 //     rounding per factor of a power, is sqrt(sum e_k^2 / N) in the root of the
 //     sum of squares (Parseval); the inverse transform adds FFTError times the
-//     mean of |F_k| at each of N points.
+//     mean of |F_k| at each of N points, and FFTNormError times the root of
+//     sum |F_k|^2 / N in all.
 //
 // Convolving an error with probability laws increases neither norm (Young).
 func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
@@ -151,13 +161,10 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		c.plans[length] = plan
 	}
 	eta := mathx.FFTError(length)
-	total, spectrum := make([]complex128, length/2+1), make([]complex128, length/2+1)
-	errs := make([]float64, length/2+1)
-	buffer := make([]float64, length)
-	for i := range total {
-		total[i] = 1
-	}
-	for _, f := range factors {
+	c.total, c.spectrum = sized(c.total, length/2+1), sized(c.spectrum, length/2+1)
+	c.errs, c.buffer = sized(c.errs, length/2+1), sized(c.buffer, length)
+	total, spectrum, errs, buffer := c.total, c.spectrum, c.errs, c.buffer
+	for i, f := range factors {
 		clear(buffer)
 		pos := f.law.lo % length
 		if pos < 0 {
@@ -171,30 +178,42 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 		}
 		plan.Forward(spectrum, buffer)
 		unit := float64(f.power) * (eta + 4*0x1p-53)
+		raiser := newRaiser(f.power)
+		low := 0
+		if float64(blocks)*float64(f.power) >= manySteps {
+			low = lowFrequencies(spectrum, buffer, f.power)
+			plan.ForwardLow(spectrum[:low], buffer)
+		}
 		for k, s := range spectrum {
-			if total[k] == 0 && errs[k] == 0 {
+			unit := unit
+			if k < low {
+				unit = float64(f.power) * (mathx.FFTLowError + 4*0x1p-53)
+			}
+			power, modulus, before := raiser.raise(s)
+			if i == 0 {
+				total[k], errs[k] = power, before*unit
 				continue
 			}
-			power, modulus, before := raise(s, f.power)
 			// |d(s^n)| <= n |s|^(n-1) |ds|
-			errs[k] = errs[k]*modulus + cmplx.Abs(total[k])*before*unit
+			errs[k] = errs[k]*modulus + modulusOf(total[k])*before*unit
 			total[k] *= power
 		}
 	}
-	sumSquares, sumModuli, sumErrs := 0.0, 0.0, 0.0
-	for k := range total {
+	sumSquares, sumModuli, sumErrs, square := 0.0, 0.0, 0.0, 0.0
+	for k, s := range total {
 		w := 2.0
 		if k == 0 || k == length/2 {
 			w = 1
 		}
 		sumSquares += w * errs[k] * errs[k]
-		sumModuli += w * cmplx.Abs(total[k])
+		sumModuli += w * modulusOf(s)
+		square += w * (real(s)*real(s) + imag(s)*imag(s))
 		sumErrs += w * errs[k]
 	}
 	plan.Inverse(buffer, total)
 	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
 	n := float64(length)
-	noise := math.Sqrt(sumSquares/n) + eta*sumModuli/math.Sqrt(n)
+	noise := math.Sqrt(sumSquares/n) + math.Min(eta*sumModuli/math.Sqrt(n), mathx.FFTNormError(length)*math.Sqrt(square/n))
 	small := errIn + noise*math.Sqrt(n)
 	if !(small < maxRounding) {
 		return nil, errRounding
@@ -222,17 +241,59 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	return out, nil
 }
 
+// manySteps is how many steps are too many for the rounding of a transform of each: the
+// frequencies that matter are then computed from the definition, as long as that takes at
+// most lowWork multiplications.
+const (
+	manySteps = 1e8
+	lowWork   = 2e7
+)
+
+// lowFrequencies returns how many of the first frequencies still matter in the n-th power,
+// 0 if they are too many to be computed from the definition.
+func lowFrequencies(spectrum []complex128, x []float64, n int64) int {
+	const least = 1e-3 // of the power
+	limit := math.Pow(least, 1/float64(n))
+	low, inputs := 0, 0
+	for low < len(spectrum) && modulusOf(spectrum[low]) > limit {
+		low++
+	}
+	for _, x := range x {
+		if x != 0 {
+			inputs++
+		}
+	}
+	if float64(low)*float64(inputs) > lowWork {
+		return 0
+	}
+	return low
+}
+
+// raiser takes powers with one exponent.
+type raiser struct {
+	n     int64
+	least float64 // square of the modulus below which the power counts as nothing
+}
+
+func newRaiser(n int64) raiser {
+	r := raiser{n: n}
+	if n > 1 {
+		r.least = math.Exp(-184 / float64(n-1))
+	}
+	return r
+}
+
 // raise returns s^n, |s|^n and |s|^(n-1), all zero where below 1e-40.
-func raise(s complex128, n int64) (power complex128, modulus, before float64) {
-	if n == 1 {
-		return s, math.Hypot(real(s), imag(s)), 1
+func (r raiser) raise(s complex128) (power complex128, modulus, before float64) {
+	if r.n == 1 {
+		return s, modulusOf(s), 1
 	}
 	sq := real(s)*real(s) + imag(s)*imag(s)
-	if sq == 0 || float64(n-1)*math.Log(sq) < -184 {
+	if sq < r.least || sq == 0 {
 		return 0, 0, 1e-40
 	}
 	power, b := complex(1, 0), s
-	for m := n; ; b *= b {
+	for m := r.n; ; b *= b {
 		if m&1 == 1 {
 			power *= b
 		}
@@ -240,18 +301,33 @@ func raise(s complex128, n int64) (power complex128, modulus, before float64) {
 			break
 		}
 	}
-	modulus = math.Sqrt(real(power)*real(power) + imag(power)*imag(power))
+	modulus = modulusOf(power)
 	return power, modulus, math.Max(1e-40, modulus/math.Sqrt(sq))
 }
 
-// fastLength returns the least length at least n of the form 2^a or 3*2^a.
+// modulusOf returns |z| of a z that is 0 or whose square is in the range of a float64.
+func modulusOf(z complex128) float64 { return math.Sqrt(real(z)*real(z) + imag(z)*imag(z)) }
+
+// sized returns a slice of length n, of what room has if it suffices. It is not cleared.
+func sized[T any](room []T, n int) []T {
+	if cap(room) < n {
+		return make([]T, n)
+	}
+	return room[:n]
+}
+
+// fastLength returns the least length at least n of the form 2^a 3^b with b <= 3.
 func fastLength(n int) int {
-	l := 4
-	for l < n {
-		l *= 2
+	best := 4
+	for best < n {
+		best *= 2
 	}
-	if l >= 16 && l/4*3 >= n {
-		return l / 4 * 3
+	for _, odd := range []int{3, 9, 27} {
+		l := 4 * odd
+		for l < n {
+			l *= 2
+		}
+		best = min(best, l)
 	}
-	return l
+	return best
 }

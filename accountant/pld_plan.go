@@ -63,6 +63,14 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		blocks += float64(count) + 1
 	}
 	topBudget := budget / (1 + math.Min(float64(units), 2))
+	shares := 0.0 // of what is left
+	for i := range stages {
+		for j := range stages[i] {
+			if stages[i][j].h == 0 {
+				shares += stageShare(j)
+			}
+		}
+	}
 	top = math.Sqrt(topBudget / blocks)
 	if q.spread > 0 && gap < 1 {
 		top = math.Min(top, q.spread/4)
@@ -72,7 +80,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		count := float64(q.parts[i].count)
 		steps := make([]float64, len(stages[i]))
 		for j, s := range stages[i] {
-			steps[j] = math.Sqrt((budget - topBudget) / float64(units) / count)
+			steps[j] = math.Sqrt((budget - topBudget) * stageShare(j) / shares / count)
 			count /= float64(s.power)
 		}
 		above := top
@@ -92,6 +100,15 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		}
 	}
 	return top, stages
+}
+
+// stageShare weighs what a stage may use up: the window of the first, where the losses of one
+// step span far more than most of them are wide, is by far the longest.
+func stageShare(stage int) float64 {
+	if stage == 0 {
+		return 3
+	}
+	return 1
 }
 
 // align shrinks a grid step until the atoms of the pair that runs least often,

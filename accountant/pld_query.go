@@ -76,7 +76,7 @@ func solve(f func(lambda float64) float64) float64 {
 // misleads; the law without losses so rare that they take half of delta at
 // most gives a better guess there, and the smaller of the two is used.
 func (q *query) aimDelta(logDelta, gap float64) {
-	q.truncate(logDelta + math.Log(errorShare*gap))
+	q.truncate(logDelta + math.Log(leastSlope*errorShare*gap))
 	guess := func(r *query, logDelta float64) float64 {
 		_, eps, _ := r.moments(solve(func(l float64) float64 {
 			k, k1, k2 := r.moments(l)
@@ -150,9 +150,10 @@ func (q *query) chernoff(eps float64) float64 {
 // shorter windows, as it does for laws with heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta = logDelta
-	q.truncate(logDelta + math.Log(errorShare*gap))
 	want := errorShare * gap
+	q.truncate(logDelta + math.Log(leastSlope*want))
 	top := q.chernoff(eps)
+	q.truncate(logDelta + math.Log(slope(top)*want))
 	const nothing = -745 // log of the least positive float64: no tilt needs to reach deeper
 	if k, _, _ := q.moments(top); k-top*eps < nothing {
 		lo, hi := 0.0, top
@@ -195,13 +196,19 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	q.set(best)
 	k, _, _ := q.moments(best)
-	// A relative error of delta moves epsilon by about as much over the tilt: small tilts,
-	// those of large epsilons, need windows that leave less outside. What they leave is added
-	// to the errors of the law whatever it is, so no claim rests on this choice.
-	const least = 0.03 // windows for less would be longer than they are worth
-	slope := math.Min(1, math.Max(best, least))
-	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
+	// Windows of several stages share what is wanted.
+	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want/4*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
+
+// slope returns by how much, about, a relative error of delta exceeds the error of epsilon
+// that it makes: by the tilt, so that small tilts, those of large epsilons, need longer tails
+// and windows. What these leave out is added to the errors of a law whatever it is, and no
+// claim rests on this choice.
+func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
+
+// leastSlope is the least that is cared for: windows for less would be longer than they are
+// worth.
+const leastSlope = 0.03
 
 // errorShare is the part of the gap, as a relative error of delta, that tails
 // and windows may take.

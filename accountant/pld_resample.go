@@ -78,7 +78,9 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 			}
 			change := 0.0
 			for i := range share {
-				change = math.Max(change, math.Abs(1-lent[i]-share[i]))
+				if d := math.Abs(1 - lent[i] - share[i]); d > change {
+					change = d
+				}
 				share[i] = 1 - lent[i]
 			}
 			if change < 0x1p-50 {

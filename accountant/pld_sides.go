@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -13,9 +14,7 @@ import (
 // fit in memory together; the answer is the same as one after the other.
 func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err error) {
 	half := c.maxLength / 2
-	// The last window is about twenty standard deviations wide.
-	top, _ := q.plan(*budget)
-	if 20*q.spread <= top*float64(half) && !q.allocates() {
+	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
 		below := *q
 		below.parts = slices.Clone(q.parts) // which a plan writes to
 		a, b := c.fork(half, c.plans), c.fork(half, c.below)
@@ -38,6 +37,19 @@ func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err erro
 	return up, low, err
 }
 
+// foreseen returns about how many points the first windows and the last have.
+func (q *query) foreseen(budget float64) float64 {
+	top, stages := q.plan(budget)
+	most := 20 * q.spread / top // the last is about twenty standard deviations wide
+	for i, s := range stages {
+		if loss := q.parts[i].roughLaw.loss; len(s) > 0 && q.parts[i].atoms == nil {
+			least, largest := loss[0], loss[len(loss)-1]
+			most = math.Max(most, (largest+math.Min(largest, -least))/s[0].h)
+		}
+	}
+	return most
+}
+
 // allocates reports whether a part keeps tables that both sides would write to.
 func (q *query) allocates() bool {
 	return slices.ContainsFunc(q.parts, func(c component) bool { return c.spread != nil })
@@ -48,6 +60,7 @@ func (q *query) allocates() bool {
 func (c *convolver) fork(most int, plans map[int]*mathx.FFT) *convolver {
 	f := *c
 	f.maxLength, f.plans, f.work = most, plans, 0
+	f.total, f.spectrum, f.errs, f.buffer = nil, nil, nil, nil
 	if c.maxWork > 0 {
 		f.maxWork = max(1, c.maxWork-c.work)
 	}

@@ -30,6 +30,13 @@ func FFTError(n int) float64 {
 	return 4 * 0x1p-53 * (math.Log2(float64(n)) + 6)
 }
 
+// FFTNormError returns the relative error of one transform in the root of the sum of squares.
+// Where each of the r outputs of a butterfly is wrong by at most e times the sum of the
+// moduli of its inputs, all together are by at most r e times the root of their squares; the
+// butterfly itself makes that sqrt r times as large. So 4 units a level become 4 sqrt r, for
+// radix 4 with two levels and for radix 5 alike at most 9.
+func FFTNormError(n int) float64 { return 9.0 / 4 * FFTError(n) }
+
 // FFTLength returns the least even length 2^a 3^b 5^c that is at least n. The fastest
 // lengths are powers of two and three times those.
 func FFTLength(n int) int {
