@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -51,7 +52,7 @@ func (j *job) sweep() {
 // publish carries out all steps. Each of them finds what an earlier run left: the teachers
 // their votes, the labels their charge and key, and everything after the labels is a
 // function of these and of public rows.
-func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
+func (j *job) publish(ctx context.Context, t teaching.Job) (r *report, err error) {
 	if j.g.Seeded {
 		t.Key = aggregate.SeedKey(j.g.Seed)
 	}
@@ -63,11 +64,10 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 	}
 	var pool *drawn
 	if j.flags.drawn() {
-		var err error
 		if t, pool, err = j.drawPool(ctx, t); err != nil {
 			return nil, err
 		}
-		defer pool.close()
+		defer func() { err = errors.Join(err, pool.close()) }()
 	}
 	trained, err := teaching.Run(ctx, t)
 	if err != nil {
@@ -83,7 +83,7 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Schema: schemaPublish, Method: methodPATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
+	r = &report{Schema: schemaPublish, Method: methodPATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
 		Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism, Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
 	if err := j.tables(trained, rows); err != nil {
 		return nil, err
