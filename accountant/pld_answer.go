@@ -186,12 +186,10 @@ const maxRounds = 8
 // firstBudget returns what share of the wanted width the first grids are meant to use up. What
 // they cost is foreseen to a factor of about 1.5 for densities.
 func (q *query) firstBudget() float64 {
-	for i := range q.parts {
-		if c := &q.parts[i]; c.atoms != nil || c.outcomes != nil || c.spread != nil {
-			return 0.7
-		}
+	if q.dense() {
+		return 0.6
 	}
-	return 0.6
+	return 0.7
 }
 
 // oneOrder bounds the epsilon of a schedule for one order of the pairs.

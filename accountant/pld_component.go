@@ -144,8 +144,7 @@ func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64
 	}
 	// What is below or above has this log probability, for all steps together.
 	logN := math.Log(float64(c.count))
-	// Losses below are small: to miss the mass that may be left to infinity costs less there.
-	below, above := math.Max(-40, c.logTail)-logN, c.logTail-logN
+	below, above := -40-logN, c.logTail-logN
 	if reverse {
 		below, above = math.Min(below, above), below
 	}

@@ -67,7 +67,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	for i := range stages {
 		for j := range stages[i] {
 			if stages[i][j].h == 0 {
-				shares += stageShare(j)
+				shares += q.stageShare(j)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		count := float64(q.parts[i].count)
 		steps := make([]float64, len(stages[i]))
 		for j, s := range stages[i] {
-			steps[j] = math.Sqrt((budget - topBudget) * stageShare(j) / shares / count)
+			steps[j] = math.Sqrt((budget - topBudget) * q.stageShare(j) / shares / count)
 			count /= float64(s.power)
 		}
 		above := top
@@ -104,8 +104,8 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 
 // stageShare weighs what a stage may use up: the window of the first, where the losses of one
 // step span far more than most of them are wide, is by far the longest.
-func stageShare(stage int) float64 {
-	if stage == 0 {
+func (q *query) stageShare(stage int) float64 {
+	if stage == 0 && q.dense() {
 		return 3
 	}
 	return 1

@@ -2,6 +2,7 @@ package accountant
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -76,7 +77,7 @@ func solve(f func(lambda float64) float64) float64 {
 // misleads; the law without losses so rare that they take half of delta at
 // most gives a better guess there, and the smaller of the two is used.
 func (q *query) aimDelta(logDelta, gap float64) {
-	q.truncate(logDelta + math.Log(leastSlope*errorShare*gap))
+	q.truncateFor(logDelta, gap)
 	guess := func(r *query, logDelta float64) float64 {
 		_, eps, _ := r.moments(solve(func(l float64) float64 {
 			k, k1, k2 := r.moments(l)
@@ -120,6 +121,16 @@ func (q *query) aimEpsilon(eps, gap float64) {
 	q.aim(eps, logDelta, gap)
 }
 
+// truncateFor forgets losses too rare to matter to an answer at delta. Those of densities may
+// matter more, by the slope that is not known yet; a single outcome rarer than that turns the aim.
+func (q *query) truncateFor(logDelta, gap float64) {
+	share := errorShare * gap
+	if q.dense() {
+		share *= leastSlope
+	}
+	q.truncate(logDelta + math.Log(share))
+}
+
 // truncate forgets losses that n steps meet with probability below e^logTail.
 func (q *query) truncate(logTail float64) {
 	for i := range q.parts {
@@ -151,9 +162,11 @@ func (q *query) chernoff(eps float64) float64 {
 func (q *query) aim(eps, logDelta, gap float64) {
 	q.logDelta = logDelta
 	want := errorShare * gap
-	q.truncate(logDelta + math.Log(leastSlope*want))
+	q.truncateFor(logDelta, gap)
 	top := q.chernoff(eps)
-	q.truncate(logDelta + math.Log(slope(top)*want))
+	if q.dense() {
+		q.truncate(logDelta + math.Log(slope(top)*want))
+	}
 	const nothing = -745 // log of the least positive float64: no tilt needs to reach deeper
 	if k, _, _ := q.moments(top); k-top*eps < nothing {
 		lo, hi := 0.0, top
@@ -196,8 +209,10 @@ func (q *query) aim(eps, logDelta, gap float64) {
 	}
 	q.set(best)
 	k, _, _ := q.moments(best)
-	// Windows of several stages share what is wanted.
-	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want/4*math.Exp(-math.Max(0, k-best*eps-logDelta))))
+	if q.dense() { // windows of several stages share what is wanted
+		want /= 4
+	}
+	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
 }
 
 // slope returns by how much, about, a relative error of delta exceeds the error of epsilon
@@ -205,6 +220,11 @@ func (q *query) aim(eps, logDelta, gap float64) {
 // and windows. What these leave out is added to the errors of a law whatever it is, and no
 // claim rests on this choice.
 func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSlope)) }
+
+// dense reports whether all losses are those of Gaussian noise, on samples or not.
+func (q *query) dense() bool {
+	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
+}
 
 // leastSlope is the least that is cared for: windows for less would be longer than they are
 // worth.
