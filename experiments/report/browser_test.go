@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/testkit"
 )
 
 // TestInABrowser opens the pages of a sweep and of one target from disk, without a network, on
@@ -46,7 +47,7 @@ func TestInABrowser(t *testing.T) {
 		}
 		Errors []string
 	}) {
-		args := append([]string{"testdata/browser.js", browser, t.TempDir()}, addresses...)
+		args := append([]string{"testdata/browser.js", browser, testkit.Folder(t)}, addresses...)
 		out, err := exec.CommandContext(ctx, node, args...).Output()
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(out, &told))

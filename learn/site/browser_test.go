@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/internal/testkit"
 	"github.com/pate-go/pate/learn/page"
 )
 
@@ -31,7 +32,7 @@ func TestInABrowser(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "course.html")
 	require.NoError(t, os.WriteFile(path, course, 0o644))
-	out, err := exec.CommandContext(t.Context(), node, "testdata/browser.js", browser, filepath.Join(dir, "profile"), "file://"+path+"#selftest", os.Getenv("AXE")).Output()
+	out, err := exec.CommandContext(t.Context(), node, "testdata/browser.js", browser, testkit.Folder(t), "file://"+path+"#selftest", os.Getenv("AXE")).Output()
 	require.NoError(t, err)
 	var told struct {
 		Seen []struct {
