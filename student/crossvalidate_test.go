@@ -114,7 +114,7 @@ func TestEveryLabelIsHeldBackOnce(t *testing.T) {
 		}
 		return majority(ctx, x, given, classes, rnd)
 	}
-	_, err := student.CrossValidation{Candidates: []student.Candidate{{Name: "spy", Fit: spy}}, Folds: 4}.Fit(t.Context(), x, labels, 2, stream(1))
+	_, err := student.CrossValidation{Candidates: []student.Candidate{{Name: "spy", Fit: spy}, {Name: "majority", Fit: majority}}, Folds: 4}.Fit(t.Context(), x, labels, 2, stream(1))
 	require.NoError(t, err)
 	require.Equal(t, 1, whole)
 	for i, y := range labels {

@@ -31,7 +31,7 @@ import (
 
 // charged are keys of JSON and columns of CSV whose values were charged. Times are for
 // Stdout alone and no part of any file.
-var charged = []string{"accuracy", "recall", "standard_error", "sd", "auroc", "auroc_sd", "label", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs", "noisy count"}
+var charged = []string{"accuracy", "recall", "standard_error", "sd", "auroc", "auroc_sd", "label", "label_accuracy", "answered", "declined", "private", "seconds", "cost", "epsilon_released", "chosen", "runs", "noisy count"}
 
 var (
 	hexadecimal = regexp.MustCompile(`\b[0-9a-f]{32,}\b|"check":"[0-9a-f]+"`)
