@@ -30,8 +30,8 @@ const (
 // small is a set of two files that no machine has.
 func small() dataset.Known {
 	k := dataset.Known{Name: "small", Install: "ask around"}
-	for name, text := range map[string]string{"first.data": first, "second.data": second} {
-		k.Files = append(k.Files, dataset.KnownFile{Path: filepath.Join("small", name), SHA256: hashOf([]byte(text))})
+	for _, f := range [][2]string{{"first.data", first}, {"second.data", second}} {
+		k.Files = append(k.Files, dataset.KnownFile{Path: filepath.Join("small", f[0]), SHA256: hashOf([]byte(f[1]))})
 	}
 	return k
 }
