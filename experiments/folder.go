@@ -104,6 +104,17 @@ func (f *Folder) MadeOf(data [32]byte) (bool, error) {
 	return sum == salted(salt, data), nil
 }
 
+// CheckMadeOf refuses a finished run that had other data. The error says what is complete.
+func (f *Folder) CheckMadeOf(data [32]byte, what string) error {
+	switch same, err := f.MadeOf(data); {
+	case err != nil:
+		return err
+	case !same:
+		return fmt.Errorf("%w: %s is complete, and the data have changed since", ErrOtherRun, what)
+	}
+	return nil
+}
+
 func salted(salt []byte, data [32]byte) string {
 	sum := sha256.Sum256(append(append([]byte("pate run data\x00"), salt...), data[:]...))
 	return hex.EncodeToString(sum[:])

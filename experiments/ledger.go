@@ -10,6 +10,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/number"
 )
 
@@ -62,12 +63,13 @@ func FileName(method string, epsilon float64, several bool) string {
 	return name
 }
 
-// runID names, in a ledger, the run whose answers repeat themselves. It is a
-// pseudorandom function of the data under the run's secret key and says nothing
-// about them.
-func (c Config) runID(bound []byte) (string, error) {
-	hash := c.Task.Hash()
-	id, err := c.Key.DeriveBytes("ledger", hash[:]).DeriveBytes("bound", bound).MarshalText()
+func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.Task.Hash(), bound) }
+
+// RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by
+// their hash, and of all that bound says. It is a pseudorandom function of the data under the
+// run's secret key and says nothing about them.
+func RunID(key aggregate.Key, data [32]byte, bound []byte) (string, error) {
+	id, err := key.DeriveBytes("ledger", data[:]).DeriveBytes("bound", bound).MarshalText()
 	if err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}

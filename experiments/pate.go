@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,12 +121,12 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	}
 	labels := noLabels(p.pool.Rows)
 	right := 0
-	var labelled aggregate.Answer // one of them
+	classes := map[int]bool{} // of the labels
 	for q, a := range answers {
 		if !a.Answered {
 			continue
 		}
-		labelled = a
+		classes[a.Label] = true
 		labels[v.queries[q]] = a.Label
 		row.Answered++
 		if c.Task.Questions == nil && a.Label == c.Task.Pool.Y[v.queries[q]] {
@@ -135,17 +134,14 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 		}
 	}
 	row.Asked = len(answers)
-	doubt := ""
-	if row.Answered == 0 {
-		doubt = "every query was declined: the student answers the first class"
-	} else {
+	if row.Answered > 0 {
 		row.LabelAccuracy = float64(right) / float64(row.Answered)
-		if !slices.ContainsFunc(answers, func(a aggregate.Answer) bool { return a.Answered && a.Label != labelled.Label }) {
-			doubt = "every label is of one class, which is all that the student answers"
-		}
 	}
-	if doubt != "" {
-		row.Note = strings.TrimPrefix(row.Note+"; "+doubt, "; ")
+	switch len(classes) {
+	case 0:
+		row.doubt("every query was declined: the student answers the first class")
+	case 1:
+		row.doubt("every label is of one class, which is all that the student answers")
 	}
 	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
 		return row, err
@@ -156,6 +152,9 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	}
 	return row, err
 }
+
+// doubt adds to what the row says of itself.
+func (r *Row) doubt(words string) { r.Note = strings.TrimPrefix(r.Note+"; "+words, "; ") }
 
 // release releases the answers of one mechanism, in order, until a cap is reached.
 // Without a key of its own per vote matrix and target, two runs on different votes, or of

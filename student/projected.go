@@ -10,15 +10,15 @@ import (
 	"github.com/pate-go/pate/teachers"
 )
 
-// projectFrom is from how many times the components of a pool on, in columns, candidates
-// learn from projections.
-const projectFrom = 4
+// ProjectFrom is from how many times the components of a pool on, in columns, candidates
+// learn from projections. With fewer columns these save little.
+const ProjectFrom = 4
 
 // projected returns a candidate that learns from projections on the principal directions of
 // the pool. Of features with many columns it takes as much less time; fewer columns stay as
 // they are.
 func (p *Pool) projected(c Candidate) Candidate {
-	if len(p.projection.mean) < projectFrom*p.projection.directions.Cols {
+	if len(p.projection.mean) < ProjectFrom*p.projection.directions.Cols {
 		return c
 	}
 	fit := c.Fit
@@ -49,6 +49,16 @@ type projectedModel struct {
 
 // Predict answers what the model of projections does. See teachers.Classifier.
 func (m *projectedModel) Predict(dst []int, x Matrix) error {
+	return m.answer(dst, x, func(z Matrix) error { return m.of.Predict(dst, z) })
+}
+
+// Scores writes what the model of projections does. See teachers.Scorer.
+func (m *projectedModel) Scores(dst, x Matrix) error {
+	return m.answer(make([]int, x.Rows), x, func(z Matrix) error { return m.of.Scores(dst, z) })
+}
+
+// answer calls of with the projections of x, for as many answers as there is room in dst.
+func (m *projectedModel) answer(dst []int, x Matrix, of func(z Matrix) error) error {
 	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
 		return err
 	}
@@ -56,22 +66,7 @@ func (m *projectedModel) Predict(dst []int, x Matrix) error {
 	if err != nil {
 		return err
 	}
-	if err := m.of.Predict(dst, z); err != nil {
-		return fmt.Errorf("student: %w", err)
-	}
-	return nil
-}
-
-// Scores writes what the model of projections does. See teachers.Scorer.
-func (m *projectedModel) Scores(dst, x Matrix) error {
-	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
-		return err
-	}
-	z, err := m.projection.apply(context.Background(), x)
-	if err != nil {
-		return err
-	}
-	if err := m.of.Scores(dst, z); err != nil {
+	if err := of(z); err != nil {
 		return fmt.Errorf("student: %w", err)
 	}
 	return nil

@@ -30,8 +30,11 @@ func OfShare(ctx context.Context, cfg Config, budget accountant.Target, share fl
 }
 
 // Weights returns how likely each bin of each column is by counts with noise, of which those
-// below zero say none.
+// below zero say none; nil without counts.
 func Weights(counts [][]int64) [][]float64 {
+	if counts == nil {
+		return nil
+	}
 	weights := make([][]float64, len(counts))
 	for j, column := range counts {
 		weights[j] = make([]float64, len(column))

@@ -131,11 +131,8 @@ func (j *job) openFolder(ctx context.Context, name, private, flags string) (expe
 // trained trains the model, unless that was done, and puts it into its place.
 func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments.Folder) (*report, error) {
 	if folder.Finished {
-		switch same, err := folder.MadeOf(cfg.Task.Hash()); {
-		case err != nil:
+		if err := folder.CheckMadeOf(cfg.Task.Hash(), "the model in "+j.dir); err != nil {
 			return nil, err
-		case !same:
-			return nil, fmt.Errorf("%w: the model in %s is complete, and the data have changed since", experiments.ErrOtherRun, j.dir)
 		}
 		j.say("this model is complete; nothing was trained")
 	} else {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,9 +54,12 @@ type drawn struct {
 	labels  label.Charged
 }
 
+// counted says whether the pool comes from counts, which were charged with the labels.
+func (d *drawn) counted() bool { return d != nil && d.book != nil }
+
 // close gives the folder and the ledger back.
 func (d *drawn) close() error {
-	if d.book == nil {
+	if !d.counted() {
 		return nil
 	}
 	d.folder.Close()
@@ -77,10 +79,7 @@ func (j *job) drawPool(ctx context.Context, t teaching.Job) (teaching.Job, *draw
 			return t, nil, errors.Join(err, d.close())
 		}
 	}
-	var weights [][]float64
-	if d.counts != nil {
-		weights = marginals.Weights(d.counts)
-	}
+	weights := marginals.Weights(d.counts)
 	err = durable.WriteFile(t.Public.Path, j.mode(), func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
 	if err != nil {
 		return t, nil, errors.Join(err, d.close())
@@ -159,6 +158,11 @@ func (j *job) labelsAccount(unit string) ledger.Config {
 	return ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Noise: j.g.Noise(), Accountant: accountant.ByTightest}
 }
 
+// expected is what a ledger that is already there must be.
+func expected(account ledger.Config) release.Expect {
+	return release.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}
+}
+
 // keptPlan is a plan on disk.
 type keptPlan struct {
 	Mechanism string             `json:"mechanism"`
@@ -224,14 +228,10 @@ func (j *job) openDrawn(ctx context.Context, private string) (experiments.Folder
 // openBook opens the ledger of a run that its key, its data and bound name. That of a run whose
 // key was destroyed is complete, and is its own.
 func (j *job) openBook(ctx context.Context, account ledger.Config, d *drawn, bound []byte) (*release.Book, error) {
-	file := release.File{Path: j.private(ledgerFile), New: account, Warn: j.g.Warn,
-		Expect: release.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}}
+	file := release.File{Path: j.private(ledgerFile), New: account, Warn: j.g.Warn, Expect: expected(account)}
 	if d.folder.Finished {
-		switch same, err := d.folder.MadeOf(d.data); {
-		case err != nil:
+		if err := d.folder.CheckMadeOf(d.data, "what is in "+j.dir); err != nil {
 			return nil, err
-		case !same:
-			return nil, fmt.Errorf("%w: what is in %s is complete, and the data have changed since", experiments.ErrOtherRun, j.dir)
 		}
 		is, _, err := file.Look()
 		if err != nil {
@@ -239,11 +239,10 @@ func (j *job) openBook(ctx context.Context, account ledger.Config, d *drawn, bou
 		}
 		return file.Open(ctx, is)
 	}
-	id, err := d.folder.Key.DeriveBytes("ledger", d.data[:]).DeriveBytes("bound", bound).MarshalText()
-	if err != nil {
+	var err error
+	if account.Run, err = experiments.RunID(d.folder.Key, d.data, bound); err != nil {
 		return nil, err
 	}
-	account.Run = hex.EncodeToString(id[len(id)-16:])
 	file.New = account
 	if _, _, err := file.Look(); err != nil {
 		return nil, err

@@ -75,7 +75,7 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (r *report, err error
 	}
 	var released label.Result
 	var rows []int
-	if pool != nil && pool.book != nil {
+	if pool.counted() {
 		released, rows, err = j.labelDrawn(ctx, trained, pool)
 	} else {
 		released, rows, err = j.label(ctx, trained)
@@ -96,7 +96,7 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (r *report, err error
 	left, files := []string{labelsFile}, []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}
 	if pool != nil {
 		r.Pool, files = j.flags.pool, append(files, poolFile)
-		if pool.book != nil {
+		if pool.counted() {
 			left, files = append(left, marginalsFile), append(files, marginalsFile)
 		}
 	}
@@ -106,7 +106,7 @@ func (j *job) publish(ctx context.Context, t teaching.Job) (r *report, err error
 	if err := j.report(r, files...); err != nil {
 		return nil, err
 	}
-	if pool != nil && pool.book != nil {
+	if pool.counted() {
 		if err := pool.folder.Finish(pool.data); err != nil {
 			return nil, err
 		}

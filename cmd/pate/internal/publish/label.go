@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
@@ -38,8 +37,7 @@ func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []in
 		return label.Result{}, nil, err
 	}
 	account := j.labelsAccount(t.Unit)
-	c := label.Config{Ledger: j.private(ledgerFile), Account: account, Out: j.private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn,
-		Expect: release.Expect{Relation: account.Relation, Unit: account.Unit, Epsilon: account.Epsilon, Delta: account.Delta}}
+	c := label.Config{Ledger: j.private(ledgerFile), Account: account, Out: j.private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn, Expect: expected(account)}
 	if j.g.Seeded {
 		c.Seed = &j.g.Seed
 	}

@@ -52,11 +52,8 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 	}
 	defer folder.Close()
 	if folder.Finished {
-		switch same, err := folder.MadeOf(r.Data); {
-		case err != nil:
+		if err := folder.CheckMadeOf(r.Data, "the run in "+r.Dir); err != nil {
 			return err
-		case !same:
-			return fmt.Errorf("%w: the run in %s is complete, and the data have changed since", experiments.ErrOtherRun, r.Dir)
 		}
 		if err := r.Read(); err != nil {
 			return err
