@@ -41,7 +41,7 @@ func bernoulliExp(s *Stream, x exponent, exact func() (p, q *big.Int)) bool {
 			return false
 		}
 	}
-	return bernoulliExpFrom(s, s.src.Uint64(), x, exact)
+	return bernoulliExpFrom(s, s.Uint64(), x, exact)
 }
 
 // bernoulliExpFrom continues bernoulliExp for x < 1, when its first word u has been read.
@@ -52,7 +52,7 @@ func bernoulliExpFrom(s *Stream, u uint64, x exponent, exact func() (p, q *big.I
 			return k&1 == 1 // k U >= x
 		}
 		if next, carry := bits.Add64(lo, k, 0); carry == 0 && next <= x.frac {
-			u = s.src.Uint64() // k U < x
+			u = s.Uint64() // k U < x
 			continue
 		}
 		p, q := exact()
@@ -68,7 +68,7 @@ func bernoulliExpBig(s *Stream, exact func() (p, q *big.Int)) bool {
 			return false
 		}
 	}
-	return resumeBernoulliExp(s, p, q, 1, s.src.Uint64())
+	return resumeBernoulliExp(s, p, q, 1, s.Uint64())
 }
 
 // resumeBernoulliExp continues the loop of Algorithm 1 inside trial k, when the trial's
@@ -79,7 +79,7 @@ func resumeBernoulliExp(s *Stream, p, q *big.Int, k, u uint64) bool {
 	var d, n, word big.Int
 	for ; ; k++ {
 		d.Mul(q, d.SetUint64(k))
-		for n.Set(p); n.Cmp(&d) < 0; u = s.src.Uint64() {
+		for n.Set(p); n.Cmp(&d) < 0; u = s.Uint64() {
 			n.Sub(n.Lsh(&n, 64), word.Mul(word.SetUint64(u), &d))
 			if n.Sign() <= 0 {
 				return k&1 == 1
@@ -94,7 +94,7 @@ const inverseE = 6786177901268885274
 // bernoulliExp1 returns true with probability exp(-1). Every word but inverseE itself tells
 // on which side of exp(-1) the uniform real lies.
 func bernoulliExp1(s *Stream) bool {
-	u := s.src.Uint64()
+	u := s.Uint64()
 	if u == inverseE {
 		return extend(s, coin{}, u, 64) == 1
 	}

@@ -115,25 +115,48 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 		return
 	}
 	t := d.cells.table()
-	for i := range dst {
-		for {
-			w := s.src.Uint64()
-			m, ok := d.quick(t, w)
-			if !ok {
-				m, ok = d.settle(s, w, s.src.Uint64(), s.src.Uint64())
-			}
-			if y, one := signed(m, w&1); ok && one {
-				dst[i] = y
-				break
-			}
+	for len(dst) > 0 {
+		done := d.quicks(dst, s.src.unread(), t)
+		s.src.skip(done)
+		if dst = dst[done:]; len(dst) == 0 {
+			return
+		}
+		// The next word, if one is left, needs two more or is refused.
+		w := s.Uint64()
+		m, ok := d.quick(t, w)
+		if !ok {
+			m, ok = d.settle(s, w, s.Uint64(), s.Uint64())
+		}
+		if y, one := signed(m, w&1); ok && one {
+			dst[0] = y
+			dst = dst[1:]
 		}
 	}
+}
+
+// quicks sets the first of dst to the values that the first words tell by themselves, a word
+// each, and returns how many those are.
+func (d *DiscreteGaussian) quicks(dst []int64, words []uint64, t *table) (done int) {
+	words = words[:min(len(words), len(dst))]
+	dst = dst[:len(words)]
+	fine, reach := d.fine&63, d.reach
+	place := uint64(1)<<fine - 1
+	guide := &t.guide
+	for i, w := range words {
+		x := uint64(guide[w>>(64-guideBits)])
+		m := x<<fine | w>>1&place
+		if x >= open || w<<guideBits < (2*x+1)*reach || m == 0 {
+			return i
+		}
+		dst[i] = int64((m ^ -(w & 1)) + w&1)
+	}
+	return len(words)
 }
 
 // sampleNarrow draws one value when a cell is one integer.
 func (d *DiscreteGaussian) sampleNarrow(s *Stream) int64 {
 	for {
-		w := s.src.Uint64()
+		w := s.Uint64()
 		if y, ok := signed(d.cells.find(s, w>>1), w&1); ok {
 			return y
 		}

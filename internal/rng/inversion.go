@@ -129,7 +129,7 @@ func extend(s *Stream, l law, u uint64, n uint) uint64 {
 			}
 			break
 		}
-		word := new(big.Int).SetUint64(s.src.Uint64())
+		word := new(big.Int).SetUint64(s.Uint64())
 		low.Add(low.Lsh(low, 64), word.Lsh(word, extra))
 	}
 }

@@ -83,12 +83,12 @@ func (d *DiscreteLaplace) Geometric(s *Stream) int64 {
 // P[X = x, J = j] is proportional to exp(-x/s) exp(-j/(2^fine s)) =
 // exp(-(2^fine x + j)/scale).
 func (d *DiscreteLaplace) geometric(s *Stream) (g, bit uint64) {
-	w := s.src.Uint64()
+	w := s.Uint64()
 	g = d.cells.find(s, w>>1)
 	if d.fine > 0 {
-		j := s.src.Uint64() >> (64 - d.fine)
+		j := s.Uint64() >> (64 - d.fine)
 		for !d.accept(s, j) {
-			j = s.src.Uint64() >> (64 - d.fine)
+			j = s.Uint64() >> (64 - d.fine)
 		}
 		g = g<<d.fine | j
 	}

@@ -309,3 +309,40 @@ func TestFillIsRepeatedSample(t *testing.T) {
 		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	}
 }
+
+// TestQuicksAreQuick checks that a run of words stops at the first that quick refuses, or that
+// is minus zero or zero, and that values are those of quick.
+func TestQuicksAreQuick(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
+		made := d.cells.table()
+		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
+		words := make([]uint64, rapid.IntRange(0, 70).Draw(t, "words"))
+		for i := range words {
+			words[i] = s.Uint64()
+			switch slot := s.Uint64N(1 << guideBits); {
+			case s.Uint64N(20) > 0:
+			case made.guide[slot] >= open:
+				words[i] = slot << (64 - guideBits)
+			default:
+				below, from := thresholds(d, slot)
+				words[i] = []uint64{below, from, from - from&1, uint64(1)<<(63-guideBits) | slot&1}[s.Uint64N(4)]
+			}
+		}
+		dst := make([]int64, rapid.IntRange(0, 70).Draw(t, "values"))
+		done := d.quicks(dst, words, made)
+		n := min(len(words), len(dst))
+		require.LessOrEqual(t, done, n)
+		for i, w := range words[:done] {
+			m, ok := d.quick(made, w)
+			require.True(t, ok)
+			y, one := signed(m, w&1)
+			require.True(t, one)
+			require.Equal(t, y, dst[i])
+		}
+		if done < n {
+			m, ok := d.quick(made, words[done])
+			require.True(t, !ok || m == 0)
+		}
+	})
+}

@@ -12,7 +12,7 @@ import (
 // that protects data uses the samplers of this package instead. A Stream is not safe for
 // concurrent use: derive one key for each goroutine.
 type Stream struct {
-	src rand.ChaCha8
+	src source
 }
 
 var _ rand.Source = (*Stream)(nil)
@@ -24,7 +24,7 @@ func (k Key) Stream() *Stream {
 		panic("rng: zero Key: make one with NewKey or SeedKey")
 	}
 	s := new(Stream)
-	s.src.Seed(*k.secret.bytes)
+	s.src.seed(*k.secret.bytes)
 	return s
 }
 
@@ -36,14 +36,14 @@ func (s *Stream) Uint64() uint64 { return s.src.Uint64() }
 // lo(x n) are rejected, hi(x n) is uniform, because every hi then has exactly floor(2^64/n)
 // preimages.
 func (s *Stream) Uint64N(n uint64) uint64 {
-	x := s.src.Uint64()
+	x := s.Uint64()
 	if n&(n-1) == 0 { // power of two, or 0
 		return x & (n - 1)
 	}
 	hi, lo := bits.Mul64(x, n)
 	if lo < n {
 		for reject := -n % n; lo < reject; {
-			hi, lo = bits.Mul64(s.src.Uint64(), n)
+			hi, lo = bits.Mul64(s.Uint64(), n)
 		}
 	}
 	return hi

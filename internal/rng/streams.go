@@ -60,7 +60,7 @@ func (s *Streams) Of(ids ...uint64) *Stream {
 	s.message = b
 	s.finish(s.inner, b)
 	s.finish(s.outer, s.sum[:])
-	s.stream.src.Seed(s.sum)
+	s.stream.src.seed(s.sum)
 	return &s.stream
 }
 
