@@ -3,8 +3,8 @@ package features
 import "github.com/pate-go/pate/internal/kernel"
 
 // bank applies the Fourier transforms of the eight filters of one scale to
-// signals in the real basis. What comes out are the coefficients of the real and
-// of the imaginary part of eight complex signals, in the fine basis or, after
+// signals in the real basis. What comes out of each are the coefficients of the real
+// and of the imaginary part of a complex signal, in the fine basis or, after
 // dropping every other point in both directions, in the coarse one, and with
 // the weights of the way back.
 //
@@ -19,30 +19,18 @@ import "github.com/pate-go/pate/internal/kernel"
 //
 // so a coefficient depends on the two of one class, cc and ss or cs and sc, of
 // its frequency and of those that fall on it.
-type bank []band
+//
+// A filter at an angle theta is that at -theta with columns the other way round, where Poo and
+// Peo have the other sign. So a coefficient is a sum of what cosines along columns and what
+// sines along columns contribute, and their difference is a coefficient of the mirror image of
+// the signal filtered at -theta.
+//
+// A bank has one such pair of filters for each pair of angles, but two for the last pair, whose
+// filters are their own mirror images.
+type bank [len(turns)][]*kernel.Groups
 
-// band is the coefficients of at most two rows, those of one frequency.
-type band struct {
-	rows   []int // where its rows belong
-	groups []bankGroup
-}
-
-// bankGroup is the coefficients that share inputs: in[0] those of cc and ss,
-// in[1] those of cs and sc.
-type bankGroup struct {
-	in  [2][]place
-	out []bankOutput
-}
-
-// place is that of a coefficient.
-type place struct{ row, col int }
-
-// bankOutput is one coefficient of eight filtered signals.
-type bankOutput struct {
-	at          place     // the row counts in the band
-	part, class int       // part 0 is real, 1 imaginary
-	weights     []float32 // angles x len(in[class])
-}
+// turns lists the angles in pairs, theta and -theta but for the last.
+var turns = [angles / 2][2]int{{0, 6}, {1, 5}, {2, 4}, {3, 7}}
 
 // spectrum is the Fourier transforms of the eight filters of a scale.
 type spectrum struct {
@@ -93,127 +81,112 @@ func (s spectrum) coefficient(angle int, a, b wave, sineRow, sineCol bool, part 
 	return w
 }
 
-// newBank makes the bank of a scale that keeps all points.
-func newBank(s spectrum) bank {
-	rows, cols := newBasis(s.rows), newBasis(s.cols)
-	return makeBank(s, rows.waves(), cols.waves(), rows.byFrequency(), cols.byFrequency())
-}
+// newBank makes the bank of a scale that keeps all points, for spectra in one grid and results
+// in another of as many points.
+func newBank(s spectrum, to, from grid) bank { return makeBank(s, to, from, 1, basis.byFrequency) }
 
 // newCoarseBank makes the bank of a scale that drops every other point.
-func newCoarseBank(s spectrum) bank {
-	rows, cols := newBasis(s.rows), newBasis(s.cols)
-	return makeBank(s, rows.waves(), cols.waves(), rows.folds(), cols.folds())
+func newCoarseBank(s spectrum, to, from grid) bank {
+	return makeBank(s, to, from, 2, basis.folds)
 }
 
-// fold is the functions along one dimension that meet in output functions of
-// frequency k. Seen on every other point, a cosine of frequency n/2-k is one of
-// k, and a sine minus one.
-type fold struct {
-	k   int
-	in  []int // places in the basis
-	out []foldOutput
-}
-
-type foldOutput struct {
-	at   int
-	sine bool
-}
-
-// byFrequency leaves every function where it is.
-func (b basis) byFrequency() []fold {
-	all := make([]fold, b.n/2+1)
-	for i, w := range b.waves() {
-		all[w.k].k = w.k
-		all[w.k].in = append(all[w.k].in, i)
-		all[w.k].out = append(all[w.k].out, foldOutput{at: i, sine: w.sine})
+// byFrequency lists, for every frequency, the functions of that frequency.
+func (b basis) byFrequency() [][]wave {
+	all := make([][]wave, b.n/2+1)
+	for _, w := range b.waves() {
+		all[w.k] = append(all[w.k], w)
 	}
 	return all
 }
 
-// folds sends functions to the coarse basis.
-func (b basis) folds() []fold {
-	all := make([]fold, len(b.cells))
-	for k, c := range b.cells {
-		all[k].k = k
-		for i := range c.waves {
-			all[k].in = append(all[k].in, c.at+i)
-		}
-	}
-	for i, w := range b.coarse() {
-		all[w.k].out = append(all[w.k].out, foldOutput{at: i, sine: w.sine})
+// folds lists, for every frequency k up to n/4, the functions that are of frequency k on every
+// other point: a cosine of frequency n/2-k is one of k there, and a sine minus one.
+func (b basis) folds() [][]wave {
+	all := make([][]wave, b.n/4+1)
+	for _, w := range b.waves() {
+		k := min(w.k, b.n/2-w.k)
+		all[k] = append(all[k], w)
 	}
 	return all
 }
 
-func makeBank(s spectrum, rowWaves, colWaves []wave, down, across []fold) bank {
+// makeBank makes a bank that keeps one of so many points in either direction.
+func makeBank(s spectrum, to, from grid, step int, meeting func(basis) [][]wave) bank {
 	var all bank
-	for _, fr := range down {
-		var b band
-		for _, o := range fr.out {
-			b.rows = append(b.rows, o.at)
+	for i, turn := range turns {
+		all[i] = append(all[i], makeGroups(s, turn[0], to, from, step, meeting))
+		if i == len(turns)-1 {
+			all[i] = append(all[i], makeGroups(s, turn[1], to, from, step, meeting))
 		}
-		for _, fc := range across {
-			b.groups = append(b.groups, makeGroup(s, rowWaves, colWaves, fr, fc))
-		}
-		all = append(all, b)
 	}
 	return all
 }
 
-func makeGroup(s spectrum, rowWaves, colWaves []wave, fr, fc fold) bankGroup {
-	var g bankGroup
-	type input struct{ row, col wave }
-	var inputs [2][]input
-	for _, i := range fr.in {
-		for _, j := range fc.in {
-			a, b := rowWaves[i], colWaves[j]
-			class := 0
-			if a.sine != b.sine {
-				class = 1
-			}
-			g.in[class] = append(g.in[class], place{i, j})
-			inputs[class] = append(inputs[class], input{a, b})
-		}
-	}
-	for row, r := range fr.out {
-		for _, c := range fc.out {
-			for part := range 2 {
-				o := bankOutput{at: place{row, c.at}, part: part, class: part}
-				if r.sine != c.sine {
-					o.class = 1 - part
-				}
-				for angle := range angles {
-					for _, in := range inputs[o.class] {
-						w := s.coefficient(angle, in.row, in.col, r.sine, c.sine, part) * in.row.weight(s.rows) * in.col.weight(s.cols)
-						if (r.sine && in.row.k != fr.k) != (c.sine && in.col.k != fc.k) {
-							w = -w
-						}
-						o.weights = append(o.weights, float32(w))
+func makeGroups(s spectrum, angle int, to, from grid, step int, meeting func(basis) [][]wave) *kernel.Groups {
+	all := kernel.NewGroups(step * step)
+	rows, cols := basis{s.rows / step}, basis{s.cols / step}
+	for k, down := range meeting(basis{s.rows}) {
+		for l, across := range meeting(basis{s.cols}) {
+			for class := range 2 {
+				var out [kernel.GroupOutputs]outcome
+				var places [kernel.GroupOutputs]int
+				for i := range out {
+					// Two of the real part and two of the imaginary part depend on a class.
+					o := outcome{part: i / 2, row: wave{k, i%2 > 0}}
+					o.col = wave{l, o.row.sine != (o.part != class)}
+					row, here := rows.place(o.row)
+					col, there := cols.place(o.col)
+					if o.exists = here && there; o.exists {
+						places[i] = to.point(row, col) + o.part*lanes
+					} else {
+						places[i] = to.spare()
 					}
+					out[i] = o
 				}
-				g.out = append(g.out, o)
+				all.Add(places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out))
 			}
 		}
 	}
-	return g
+	return all
 }
 
-// apply sets the rows of dst, with signals [part][angle][signal], to the
-// coefficients of filtered signals: n numbers a point from the given one on.
-func (b band) apply(dst, src tensor, from, n int, gathered []float32) {
-	for _, g := range b.groups {
-		var in [2][]float32
-		rest := gathered
-		for class, places := range g.in {
-			in[class], rest = rest[:len(places)*n], rest[len(places)*n:]
-			for i, p := range places {
-				copy(in[class][i*n:(i+1)*n], src.at(p.row, p.col)[from:])
+// outcome is a coefficient of a filtered signal.
+type outcome struct {
+	row, col wave
+	part     int // 0 is real, 1 imaginary
+	exists   bool
+}
+
+// inputs returns the coefficients of a class that are cosines, or sines, along columns, and
+// their weights in the results.
+func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
+	rows, cols := basis{s.rows}, basis{s.cols}
+	for _, a := range down {
+		for _, b := range across {
+			if b.sine != sine || (a.sine != b.sine) != (class == 1) {
+				continue
+			}
+			i, _ := rows.place(a)
+			j, _ := cols.place(b)
+			in.In = append(in.In, from.point(i, j))
+			for _, o := range out {
+				w := float32(0)
+				if o.exists {
+					w = s.meets(angle, a, b, o)
+				}
+				in.Weights = append(in.Weights, w)
 			}
 		}
-		for _, o := range g.out {
-			k := len(g.in[o.class])
-			to := dst.at(o.at.row, o.at.col)[o.part*angles*n : (o.part+1)*angles*n]
-			kernel.MulAB(to, n, o.weights, k, in[o.class], n, angles, n, k)
-		}
 	}
+	return in
+}
+
+// meets returns the weight of input (a, b) in a result of the frequency that the input has or
+// falls on.
+func (s spectrum) meets(angle int, a, b wave, o outcome) float32 {
+	w := s.coefficient(angle, a, b, o.row.sine, o.col.sine, o.part) * a.weight(s.rows) * b.weight(s.cols)
+	if (o.row.sine && a.k != o.row.k) != (o.col.sine && b.k != o.col.k) {
+		w = -w
+	}
+	return float32(w)
 }

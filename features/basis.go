@@ -8,20 +8,11 @@ import "math"
 // Fourier transform is real mixes only the four coefficients that share a pair
 // of frequencies.
 //
-// The order is such that what falls together when every other point is dropped,
-// k and n/2 - k, lies together: for k = 0..n/4 a cell of cos k, cos(n/2-k), sin
-// k, sin(n/2-k), those of them that exist and differ.
-type basis struct {
-	n     int
-	cells []cell // of k = 0..n/4
-}
-
-// cell is the part of a basis that belongs to a frequency after subsampling by
-// two.
-type cell struct {
-	at    int // of its first function
-	waves []wave
-}
+// Points are counted from a centre, on a circle: point i is i behind it, and
+// point n-i as far in front of it. Cosines are even about the centre and sines
+// are odd. So a signal is a sum of two parts that half of the points determine,
+// and products with them take half of the operations: see [kernel.Mirror].
+type basis struct{ n int }
 
 // wave is a basis function of frequency k.
 type wave struct {
@@ -29,41 +20,33 @@ type wave struct {
 	sine bool
 }
 
-func newBasis(n int) basis {
-	b := basis{n: n}
-	at := 0
-	for k := 0; k <= n/4; k++ {
-		c := cell{at: at}
-		for _, sine := range []bool{false, true} {
-			for _, f := range []int{k, n/2 - k} {
-				if sine && (f == 0 || f == n/2) || f == n/2-k && f == k && len(c.waves) > 0 && c.waves[len(c.waves)-1] == (wave{f, sine}) {
-					continue
-				}
-				c.waves = append(c.waves, wave{f, sine})
-			}
-		}
-		at += len(c.waves)
-		b.cells = append(b.cells, c)
+// waves returns the functions in order: cosines, then sines.
+func (b basis) waves() []wave {
+	var all []wave
+	for k := range b.n/2 + 1 {
+		all = append(all, wave{k: k})
 	}
-	return b
+	for k := 1; k < b.n/2; k++ {
+		all = append(all, wave{k: k, sine: true})
+	}
+	return all
 }
 
-// at returns the value of a function at point x of n.
-func (w wave) at(x, n int) float64 {
-	s, c := math.Sincos(2 * math.Pi * float64(w.k*x%n) / float64(n))
+// place returns the place of a function in that order, and whether it exists.
+func (b basis) place(w wave) (int, bool) {
+	if !w.sine {
+		return w.k, true
+	}
+	return b.n/2 + w.k, w.k > 0 && w.k < b.n/2
+}
+
+// at returns the value of a function at point i of n.
+func (w wave) at(i, n int) float64 {
+	s, c := math.Sincos(2 * math.Pi * float64(w.k*i%n) / float64(n))
 	if w.sine {
 		return s
 	}
 	return c
-}
-
-// waves returns the functions in order.
-func (b basis) waves() []wave {
-	var all []wave
-	for _, c := range b.cells {
-		all = append(all, c.waves...)
-	}
-	return all
 }
 
 // weight makes analysis followed by the transpose of analysis the identity.
@@ -72,28 +55,4 @@ func (w wave) weight(n int) float64 {
 		return 1 / float64(n)
 	}
 	return 2 / float64(n)
-}
-
-// coarse returns the basis of every other point, in the order of the cells it comes
-// from.
-func (b basis) coarse() []wave {
-	var all []wave
-	for k := range b.cells {
-		all = append(all, wave{k: k})
-		if k > 0 && k < b.n/4 {
-			all = append(all, wave{k: k, sine: true})
-		}
-	}
-	return all
-}
-
-// values returns the matrix of functions by points.
-func values(waves []wave, n int) []float64 {
-	out := make([]float64, len(waves)*n)
-	for i, w := range waves {
-		for x := range n {
-			out[i*n+x] = w.at(x, n)
-		}
-	}
-	return out
 }

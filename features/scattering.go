@@ -18,9 +18,10 @@ import (
 // second).
 //
 // All discrete Fourier transforms are products with small dense matrices, in a
-// real basis; a batch of images lies side by side in the columns of the other
-// factor. That takes more operations than a fast Fourier transform and less
-// time, since the products run at the speed of the machine's vector units.
+// real basis and folded about the centre of the image; eight images lie side by
+// side in the columns of the other factor. That takes more operations than a
+// fast Fourier transform and less time, since the products run at the speed of
+// the machine's vector units.
 //
 // Several images at once ([Batcher]) are many times faster than one by one.
 // A Scattering may be used by many goroutines.

@@ -10,45 +10,91 @@ type axis struct {
 	in, n, half, out int    // points of the image, padded, at half resolution, and that come out
 	analyse          matrix // padding and analysis of the image: n x in
 	average          matrix // padding and low pass of the image: out x in
-	forward          matrix // analysis, and low pass behind it: (n+out) x n
-	inverse          matrix // synthesis from the fine basis: n x n
-	halfInverse      matrix // from the coarse basis: half x half
-	halfAverage      matrix // low pass at half resolution: out x half
+	fine             folded
+	coarse           folded // at half resolution
+}
+
+// folded is the transforms along a dimension of n points, in the real basis and from sums and
+// differences of the points on either side of the centre. Point 0, and n/2, which meet
+// themselves, count twice there and have half the weight.
+type folded struct {
+	n            int
+	inverse      kernel.Mirror // synthesis
+	mirrored     kernel.Mirror // of a signal the other way round
+	cosine, sine matrix        // analysis: of the sums, of differences 1 to n/2 - 1
+	average      kernel.Mirror // low pass of points in front of and behind the centre
+	lowPass      matrix        // the same of points that are not folded: out x n
 }
 
 // newAxis uses Kymatio's padding: to the next multiple of four and four more, by
-// reflection that does not repeat the border, the smaller half in front.
+// reflection that does not repeat the border, the smaller half in front. The centre is that
+// of the points which come out.
 func newAxis(points int) axis {
 	const step = 1 << scales
 	n := ((points+step)/step + 1) * step
 	a := axis{in: points, n: n, half: n / 2, out: n/step - 2}
-	pad := make([]float64, n*points)
-	for x := range n {
-		from := x - (n-points)/2
-		if from < 0 {
-			from = -from
+	centre := n/2 - 2
+	padded := func(row func(i int) float64) []float64 {
+		image := make([]float64, points)
+		for x := range n {
+			from := x - (n-points)/2
+			if from < 0 {
+				from = -from
+			}
+			if from >= points {
+				from = 2*(points-1) - from
+			}
+			image[from] += row((x - centre + n) % n)
 		}
-		if from >= points {
-			from = 2*(points-1) - from
-		}
-		pad[x*points+from] = 1
+		return image
 	}
-	b := newBasis(n)
-	analysis := values(b.waves(), n)
+	a.fine = newFolded(n, a.out, 0)
+	a.coarse = newFolded(n/2, a.out, 1)
+	analysis, average := make([][]float64, n), make([][]float64, a.out)
+	for i, w := range (basis{n}).waves() {
+		analysis[i] = padded(func(x int) float64 { return w.at(x, n) })
+	}
 	low := lowPass(n, 0)
-	a.analyse = newMatrix(n, points, times(analysis, pad, n, points, n))
-	a.average = newMatrix(a.out, points, times(low, pad, a.out, points, n))
-	a.forward = newMatrix(n+a.out, n, append(analysis[:len(analysis):len(analysis)], low...))
-	a.inverse = newMatrix(n, n, transposed(analysis, n, n))
-	a.halfInverse = newMatrix(a.half, a.half, transposed(values(b.coarse(), a.half), a.half, a.half))
-	a.halfAverage = newMatrix(a.out, a.half, lowPass(a.half, 1))
+	for u := range average {
+		average[u] = padded(func(x int) float64 { return low[u*n+(x+centre)%n] })
+	}
+	a.analyse = newMatrix(n, points, func(i, j int) float64 { return analysis[i][j] })
+	a.average = newMatrix(a.out, points, func(i, j int) float64 { return average[i][j] })
 	return a
 }
 
-// analysis and lowPass are the two parts of forward.
-func (a axis) analysis() matrix { return matrix{a.n, a.n, a.forward.v[:a.n*a.n]} }
+// newFolded prepares the transforms of n points at resolution 2^-level.
+func newFolded(n, out, level int) folded {
+	h := n / 2
+	waves, low := basis{n}.waves(), lowPass(n, level)
+	centre := n/2 - 2>>level
+	pass := func(u, x int) float64 { return low[u*n+(x+centre+n)%n] }
+	share := func(x int) float64 {
+		if x == 0 || x == h {
+			return 0.5
+		}
+		return 1
+	}
+	f := folded{n: n}
+	f.inverse = newMirror(h+1, h+1, h-1,
+		func(i, k int) float64 { return waves[k].at(i, n) },
+		func(i, k int) float64 { return waves[h+1+k].at(i, n) })
+	f.mirrored = f.inverse
+	f.mirrored.Odd = newMatrix(h+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
+	f.cosine = newMatrix(h+1, h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
+	f.sine = newMatrix(h-1, h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
+	// The points behind the centre, which has one of its own if their number is odd.
+	first := out / 2
+	f.average = newMirror(out-first, h+1, h+1,
+		func(u, x int) float64 { return share(x) * (pass(first+u, x) + pass(first+u, -x)) / 2 },
+		func(u, x int) float64 { return (pass(first+u, x) - pass(first+u, -x)) / 2 })
+	f.lowPass = newMatrix(out, n, pass)
+	return f
+}
 
-func (a axis) lowPass() matrix { return matrix{a.out, a.n, a.forward.v[a.n*a.n:]} }
+func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
+	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
+}
 
 // scatteringPlan is what is computed once for a shape.
 type scatteringPlan struct {
@@ -61,24 +107,9 @@ type scatteringPlan struct {
 func newScatteringPlan(shape dataset.Shape) *scatteringPlan {
 	p := &scatteringPlan{row: newAxis(shape.Rows), col: newAxis(shape.Cols)}
 	p.outRows, p.outCols = p.row.out, p.col.out
-	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0))
-	p.coarse = newCoarseBank(newSpectrum(p.row.n, p.col.n, 1))
+	// Places are those in the memory of a goroutine.
+	m := newScatteringMemory(p)
+	p.fine = newBank(newSpectrum(p.row.n, p.col.n, 0), m.fine.band[0], m.spectrum)
+	p.coarse = newCoarseBank(newSpectrum(p.row.n, p.col.n, 1), m.coarse.band[0], m.spectrum)
 	return p
-}
-
-// times returns the product a b, computed in double precision.
-func times(a, b []float64, m, n, k int) []float64 {
-	out := make([]float64, m*n)
-	kernel.MulAB(out, n, a, k, b, n, m, n, k)
-	return out
-}
-
-func transposed(a []float64, m, n int) []float64 {
-	out := make([]float64, m*n)
-	for i := range m {
-		for j := range n {
-			out[j*m+i] = a[i*n+j]
-		}
-	}
-	return out
 }

@@ -1,155 +1,143 @@
 package features
 
 import (
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
-// lanes is the number of images that lie side by side: the width of a tile of
-// the product kernels.
-const lanes = 16
-
-// together is how many signals of order one are filtered again at a time: few
-// enough for the second-level cache.
-const together = 2
-
 // scatteringMemory is the working memory of one goroutine.
 type scatteringMemory struct {
-	image, spectrum     tensor
-	imageWide, imageLow tensor
-	gathered            []float32
-	fine                scratch // of the image at full resolution
-	coarse              scratch // at half resolution
-	again               scratch // of moduli at half resolution
-	moduli              tensor  // spectra of the moduli of order one
-	order0, order1      tensor
-	coarse1, order2     tensor
+	image, imageRows       grid // the pixels, and transformed along rows
+	spectrum               grid // of the image
+	order0                 grid
+	fine, coarse           scratch
+	moduli                 grid // spectrum of two fine moduli
+	foldedRows, foldedCols grid // on the way there
+	pixels                 []float32
 }
 
-// scratch is the memory of one inverse transform and of what its moduli become.
+// scratch is the memory of filtered signals on their way to moduli and averages.
 type scratch struct {
-	band    tensor // filtered spectra: real and imaginary parts
-	half    tensor // brought back along columns
-	column  tensor // brought back, one column
-	modulus tensor // of that column
-	out     tensor // moduli transformed along rows
+	band    [3]grid // filtered spectra: complex signals, and what nobody reads
+	half    grid    // brought back along rows
+	moduli  grid    // of two signals: sums of points on either side of the centre column, and differences
+	average grid    // of moduli, along columns
+	out     grid    // and along rows
 }
 
-func newScratch(rows, cols, out, width int) scratch {
+// newScratch makes room for signals of so many points. The rows of half in front of the centre
+// row come from the end; the centre row, which is its own mirror image, is there twice.
+func newScratch(rows, cols, outRows, outCols int) scratch {
 	return scratch{
-		band: newTensor(2, cols, 2*width), half: newTensor(rows, cols, 2*width),
-		column: newTensor(1, rows, 2*width), modulus: newTensor(1, rows, width),
-		out: newTensor(out, cols, width),
+		band: [3]grid{newGrid(rows, cols), newGrid(rows, cols), newGrid(rows, cols)},
+		half: newGrid(rows+1, cols), moduli: newGrid(rows, 2*(cols/2+1)),
+		average: newGrid(rows, outCols), out: newGrid(outRows, outCols),
 	}
 }
 
 func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
-	const one, first, second = lanes, angles * lanes, angles * together * lanes
 	r, c := p.row, p.col
 	return &scatteringMemory{
-		image:     newTensor(r.in, c.in, one),
-		imageWide: newTensor(r.in, c.n, one),
-		imageLow:  newTensor(r.in, c.out, one),
-		spectrum:  newTensor(r.n, c.n, one),
-		gathered:  make([]float32, 16*max(one, together*lanes)),
-		fine:      newScratch(r.n, c.n, r.n+r.out, first),
-		coarse:    newScratch(r.half, c.half, r.out, first),
-		again:     newScratch(r.half, c.half, r.out, second),
-		moduli:    newTensor(r.n, c.n, first),
-		order0:    newTensor(r.out, c.out, one),
-		order1:    newTensor(r.out, c.out, first),
-		coarse1:   newTensor(r.out, c.out, first),
-		order2:    newTensor(r.out, c.out, second),
+		image: newGrid(r.in, c.in), imageRows: newGrid(r.n, c.in), spectrum: newGrid(r.n, c.n), order0: newGrid(r.out, c.out),
+		fine: newScratch(r.n, c.n, r.out, c.out), coarse: newScratch(r.half, c.half, r.out, c.out),
+		foldedCols: newGrid(r.n, c.n), foldedRows: newGrid(2*(r.half+1), c.n), moduli: newGrid(r.n, c.n),
+		pixels: make([]float32, r.in*c.in*lanes),
 	}
 }
 
 // run computes the features of at most lanes images.
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
-	clear(s.image.data)
-	for lane := range x.Rows {
-		img := dense.Row(x, lane)
-		for r := range p.row.in {
-			to := s.image.at(r, 0)
-			for c, v := range img[r*p.col.in : (r+1)*p.col.in] {
-				to[c*s.image.point+lane] = v
-			}
-		}
-	}
-	for r := range p.row.in {
-		p.col.analyse.alongCols(s.imageWide, r, s.image, r)
-		p.col.average.alongCols(s.imageLow, r, s.image, r)
-	}
-	p.row.analyse.alongRows(s.spectrum, s.imageWide)
-	p.row.average.alongRows(s.order0, s.imageLow)
+	p.load(s.image, s.pixels, x)
+	p.row.average.alongRows(s.imageRows, 0, s.image, 0)
+	p.col.average.alongCols(s.order0, 0, s.imageRows, 0, p.outRows)
 	p.collect(dst, 0, s.order0, 0)
+	p.row.analyse.alongRows(s.imageRows, 0, s.image, 0)
+	p.col.analyse.alongCols(s.spectrum, 0, s.imageRows, 0, p.row.n)
 
-	p.fine.moduli(s.fine, s.spectrum, 0, lanes, p.row.inverse, p.col.inverse, p.row.forward, s.gathered)
-	for r := range p.row.n {
-		p.col.analysis().alongCols(s.moduli, r, s.fine.out, r)
-	}
-	for r := range p.outRows {
-		p.col.lowPass().alongCols(s.order1, r, s.fine.out, p.row.n+r)
-	}
-	p.coarseAverages(s.coarse1, s.coarse, s.spectrum, 0, lanes, s.gathered)
-	for a := range angles {
-		p.collect(dst, 1+a, s.order1, a)
-		p.collect(dst, 1+angles+a, s.coarse1, a)
-	}
-	for from := 0; from < angles; from += together {
-		p.coarseAverages(s.order2, s.again, s.moduli, from*lanes, together*lanes, s.gathered)
-		for a := range together {
-			for b := range angles {
-				p.collect(dst, 1+2*angles+(from+a)*angles+b, s.order2, b*together+a)
+	for turn, pair := range turns {
+		p.moduli(s.fine, p.fine, turn, p.row.fine, p.col.fine, s.spectrum.data)
+		p.averages(s.fine, p.row.fine, p.col.fine)
+		p.collectTurn(dst, 1, turn, s.fine.out)
+		p.coarseAverages(dst, 1+angles, s.coarse, turn, s.spectrum.data)
+		p.analyse(s)
+		for side, angle := range pair {
+			for again := range turns {
+				p.coarseAverages(dst, 1+2*angles+angle*angles, s.coarse, again, s.moduli.data[side*lanes:])
 			}
 		}
 	}
 }
 
-// moduli filters n numbers a point of spectra and leaves the moduli,
-// transformed along rows by after, in s.out.
-func (b bank) moduli(s scratch, src tensor, from, n int, rowInverse, colInverse, after matrix, gathered []float32) {
-	for _, band := range b {
-		band.apply(s.band, src, from, n, gathered)
-		for i, r := range band.rows {
-			colInverse.alongCols(s.half, r, s.band, i)
-		}
+// load sets the first lanes of every point to the pixels of an image each.
+func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
+	if x.Rows < lanes {
+		clear(pixels)
 	}
-	// From here on columns are independent, and one of them fits the caches.
-	for c := range s.half.cols {
-		kernel.MulAB(s.column.data, s.column.point, rowInverse.v, rowInverse.n, s.half.at(0, c), s.half.row, rowInverse.m, s.half.width, rowInverse.n)
-		moduli(s.modulus, s.column)
-		kernel.MulAB(s.out.at(0, c), s.out.row, after.v, after.n, s.modulus.data, s.modulus.point, after.m, s.modulus.width, after.n)
+	kernel.Transpose(pixels, lanes, x.Data, x.Stride, x.Rows, x.Cols)
+	for i := range len(pixels) / lanes {
+		copy(image.at(i/image.cols, i%image.cols)[:lanes], pixels[i*lanes:])
 	}
 }
 
-// coarseAverages sets dst to the averages of the moduli at the coarse scale.
-func (p *scatteringPlan) coarseAverages(dst tensor, s scratch, src tensor, from, n int, gathered []float32) {
-	p.coarse.moduli(s, src, from, n, p.row.halfInverse, p.col.halfInverse, p.row.halfAverage, gathered)
+// coarseAverages collects the averages of the coarse moduli of a signal, of a pair of angles.
+func (p *scatteringPlan) coarseAverages(dst blas32.General, channel int, s scratch, turn int, spectrum []float32) {
+	p.moduli(s, p.coarse, turn, p.row.coarse, p.col.coarse, spectrum)
+	p.averages(s, p.row.coarse, p.col.coarse)
+	p.collectTurn(dst, channel, turn, s.out)
+}
+
+// moduli filters a signal at a pair of angles and leaves the moduli, folded along columns.
+func (p *scatteringPlan) moduli(s scratch, b bank, turn int, row, col folded, spectrum []float32) {
+	inverse := [2]kernel.Mirror{col.inverse, col.inverse}
+	if filters := b[turn]; len(filters) == 1 {
+		filters[0].Mul(s.band[0].data, s.band[1].data, spectrum)
+		inverse[1] = col.mirrored
+	} else {
+		filters[0].Mul(s.band[0].data, s.band[2].data, spectrum)
+		filters[1].Mul(s.band[1].data, s.band[2].data, spectrum)
+	}
+	h, w := row.n/2+1, col.n/2+1
+	for side := range 2 {
+		band := s.band[side]
+		row.inverse.MulStrips(s.half.data, s.half.down(0, 1), s.half.down(row.n, -1), band.data, band.down(0, 1), band.down(h, 1), col.n)
+		sums, differences := s.moduli.across(0, 1), s.moduli.across(w, 1)
+		sums.At, differences.At = sums.At+side*lanes, differences.At+side*lanes
+		inverse[side].Moduli(s.moduli.data, sums, differences, s.half.data, s.half.across(0, 1), s.half.across(w, 1), row.n)
+	}
+}
+
+// averages makes averages of what moduli left.
+func (p *scatteringPlan) averages(s scratch, row, col folded) {
+	out := p.outCols
+	col.average.MulStrips(s.average.data, s.average.across(out/2, 1), s.average.across((out-1)/2, -1),
+		s.moduli.data, s.moduli.across(0, 1), s.moduli.across(col.n/2+1, 1), row.n)
+	row.lowPass.alongRows(s.out, 0, s.average, 0)
+}
+
+// analyse makes the spectrum of the two fine moduli.
+func (p *scatteringPlan) analyse(s *scatteringMemory) {
+	row, col := p.row.fine, p.col.fine
+	h, w := row.n/2+1, col.n/2+1
+	col.cosine.alongCols(s.foldedCols, 0, s.fine.moduli, 0, row.n)
+	col.sine.alongCols(s.foldedCols, w, s.fine.moduli, w+1, row.n)
+	for i := range h {
+		n := col.n * point
+		kernel.Butterfly(s.foldedRows.at(i, 0)[:n], s.foldedRows.at(h+i, 0)[:n], s.foldedCols.at(i, 0)[:n], s.foldedCols.at((row.n-i)%row.n, 0)[:n])
+	}
+	row.cosine.alongRows(s.moduli, 0, s.foldedRows, 0)
+	row.sine.alongRows(s.moduli, h, s.foldedRows, h+1)
+}
+
+// collectTurn writes two signals as the channels of a pair of angles, of which the first is given.
+func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from grid) {
+	for side, angle := range turns[turn] {
+		p.collect(dst, channel+angle, from, side*lanes)
+	}
+}
+
+// collect writes the signal in some lanes as a channel of every image.
+func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
 	for r := range p.outRows {
-		p.col.halfAverage.alongCols(dst, r, s.out, r)
-	}
-}
-
-// moduli takes points of real parts, each with the imaginary parts behind it.
-func moduli(dst, src tensor) {
-	for i := range dst.cols {
-		out := dst.at(0, i)[:dst.width]
-		both := src.at(0, i)
-		kernel.Moduli(out, both[:len(out)], both[len(out):2*len(out)])
-	}
-}
-
-// collect writes a signal as a channel of every image.
-func (p *scatteringPlan) collect(dst blas32.General, channel int, from tensor, signal int) {
-	positions := p.outRows * p.outCols
-	for lane := range dst.Rows {
-		to := dense.Row(dst, lane)[channel*positions:]
-		for r := range p.outRows {
-			src := from.at(r, 0)[signal*lanes+lane:]
-			for i := range p.outCols {
-				to[r*p.outCols+i] = src[i*from.point]
-			}
-		}
+		kernel.Transpose(dst.Data[(channel*p.outRows+r)*p.outCols:], dst.Stride, from.at(r, 0)[lane:], point, p.outCols, dst.Rows)
 	}
 }

@@ -44,3 +44,15 @@ func fmaAddToRows[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: u
 func fmaMaxTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
 
 func fmaAddToTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
+
+func fmaMirrorStrips(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+	panic("kernel: unreachable")
+}
+
+func fmaMirrorModuli(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+	panic("kernel: unreachable")
+}
+
+func fmaGroups(_ *Groups, _, _, _ []float32) { panic("kernel: unreachable") }
+
+func fmaButterfly(_, _, _, _ []float32) int { panic("kernel: unreachable") }

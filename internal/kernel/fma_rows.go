@@ -103,3 +103,25 @@ func fmaAddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) int {
 	}
 	return done
 }
+
+func fmaMirrorStrips(m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	mirrorStrips32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, m.KE, m.KO,
+		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
+}
+
+func fmaMirrorModuli(m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	mirrorModuli32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, m.KE, m.KO,
+		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
+}
+
+func fmaGroups(g *Groups, sum, difference, src []float32) {
+	mulGroups32(&sum[0], &difference[0], &g.out[0], &g.weights[0], &src[0], &g.in[0], g.k, len(g.out)/GroupOutputs)
+}
+
+func fmaButterfly(sum, difference, a, b []float32) int {
+	done := len(sum) &^ 7
+	if done > 0 {
+		butterfly32(&sum[0], &difference[0], &a[0], &b[0], done)
+	}
+	return done
+}

@@ -44,6 +44,15 @@ func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
 	}
 }
 
+// Transpose sets dst, n by m, to the transpose of b, m by n.
+func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
+	check(dst, ldd, n, m)
+	check(b, ldb, m, n)
+	if m > 0 && n > 0 {
+		turn(assembly[T](), dst, ldd, b, ldb, m, n)
+	}
+}
+
 // turn sets dst, n by m, to the transpose of b, m by n.
 func turn[T Float](fma bool, dst []T, ldd int, b []T, ldb, m, n int) {
 	done := 0 // of eight rows of b

@@ -21,5 +21,8 @@ func main() {
 	addToRows()
 	maxTaps()
 	addToTaps()
+	mirrors()
+	groups()
+	butterfly()
 	Generate()
 }

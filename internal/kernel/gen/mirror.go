@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// mirrors writes the functions that compute an even and an odd product of two vectors of
+// columns, and their sum and difference: see MirrorStrips and MirrorModuli. Strides are in
+// bytes. All counts are positive, but ko may be 0.
+func mirrors() {
+	for _, g := range []mirror{{"mirrorStrips32", false}, {"mirrorModuli32", true}} {
+		g.write()
+	}
+}
+
+type mirror struct {
+	name   string
+	moduli bool
+}
+
+const mirrorRows = 3
+
+func (mirror) up() reg.Register   { return reg.RDI }
+func (mirror) down() reg.Register { return reg.RSI }
+func (mirror) ups() reg.Register  { return reg.R8 } // from a row of results to the next
+func (mirror) dns() reg.Register  { return reg.R9 }
+func (mirror) even() reg.Register { return reg.RDX }
+func (mirror) es() reg.Register   { return reg.R10 }
+func (mirror) odd() reg.Register  { return reg.RCX }
+func (mirror) os() reg.Register   { return reg.R11 }
+func (mirror) src() reg.Register  { return reg.R12 }
+func (mirror) srow() reg.Register { return reg.R13 }
+func (mirror) aw() reg.Register   { return reg.RAX } // moves along a row of coefficients
+func (mirror) bw() reg.Register   { return reg.RBX } // moves down the strip
+func (mirror) left() reg.Register { return reg.R14 } // rows of results
+func (mirror) work() reg.Register { return reg.R15 }
+
+func (mirror) acc(odd, row, half int) reg.VecPhysical { return y(2*mirrorRows*odd + 2*row + half) }
+
+func (g mirror) write() {
+	function(g.name, "func(up, down *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
+	Load(Param("upRow"), g.ups())
+	Load(Param("downRow"), g.dns())
+	Load(Param("ke"), g.es())
+	SHLQ(operand.U8(2), g.es())
+	Load(Param("ko"), g.os())
+	SHLQ(operand.U8(2), g.os())
+	Load(Param("src"), g.src())
+	Load(Param("srcRow"), g.srow())
+	Label("strip")
+	MOVQ(argument("up"), g.up())
+	MOVQ(argument("down"), g.down())
+	MOVQ(argument("even"), g.even())
+	MOVQ(argument("odd"), g.odd())
+	MOVQ(argument("m"), g.left())
+	Label("rows")
+	// Four rows are two and two: one alone would wait for itself.
+	CMPQ(g.left(), operand.U8(4))
+	JE(operand.LabelRef("rows2"))
+	CMPQ(g.left(), operand.U8(3))
+	JGE(operand.LabelRef("rows3"))
+	CMPQ(g.left(), operand.U8(2))
+	JE(operand.LabelRef("rows2"))
+	for rows := 1; rows <= mirrorRows; rows++ {
+		g.block(rows)
+	}
+	Label("next")
+	JNE(operand.LabelRef("rows"))
+	MOVQ(argument("dstStep"), g.work())
+	ADDQ(g.work(), argument("up"))
+	ADDQ(g.work(), argument("down"))
+	ADDQ(argument("srcStep"), g.src())
+	DECQ(argument("strips"))
+	JNE(operand.LabelRef("strip"))
+	VZEROUPPER()
+	RET()
+}
+
+// block computes so many rows of results and goes to the next ones. It leaves the flags of
+// the number of rows that are left.
+func (g mirror) block(rows int) {
+	Label(fmt.Sprintf("rows%d", rows))
+	for i := range 4 * mirrorRows {
+		if i%(2*mirrorRows) < 2*rows {
+			VXORPS(y(i), y(i), y(i))
+		}
+	}
+	MOVQ(g.src(), g.bw())
+	g.product(rows, 0, "ke", g.even(), g.es())
+	MOVQ(g.src(), g.bw())
+	ADDQ(argument("srcOdd"), g.bw())
+	g.product(rows, 1, "ko", g.odd(), g.os())
+	for r := range rows {
+		if g.moduli {
+			g.storeModuli(r)
+		} else {
+			g.store(r)
+		}
+		ADDQ(g.ups(), g.up())
+		ADDQ(g.dns(), g.down())
+		ADDQ(g.es(), g.even())
+		ADDQ(g.os(), g.odd())
+	}
+	SUBQ(operand.U8(rows), g.left())
+	if rows < mirrorRows {
+		JMP(operand.LabelRef("next"))
+	}
+}
+
+// product adds that of rows of coefficients and of the strip at bw.
+func (g mirror) product(rows, odd int, k string, a, stride reg.Register) {
+	loop, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
+	MOVQ(a, g.aw())
+	MOVQ(argument(k), g.work())
+	TESTQ(g.work(), g.work())
+	JE(operand.LabelRef(done))
+	Label(loop)
+	VMOVUPS(operand.Mem{Base: g.bw()}, y(12))
+	VMOVUPS(operand.Mem{Base: g.bw(), Disp: 32}, y(13))
+	ADDQ(g.srow(), g.bw())
+	for r := range rows {
+		VBROADCASTSS(at(g.aw(), nil, stride, r, 0), y(14))
+		VFMADD231PS(y(12), y(14), g.acc(odd, r, 0))
+		VFMADD231PS(y(13), y(14), g.acc(odd, r, 1))
+	}
+	ADDQ(operand.U8(4), g.aw())
+	DECQ(g.work())
+	JNE(operand.LabelRef(loop))
+	Label(done)
+}
+
+func (g mirror) store(r int) {
+	for half := range 2 {
+		e, o := g.acc(0, r, half), g.acc(1, r, half)
+		VADDPS(o, e, y(12))
+		VSUBPS(o, e, y(13))
+		VMOVUPS(y(12), operand.Mem{Base: g.up(), Disp: 32 * half})
+		VMOVUPS(y(13), operand.Mem{Base: g.down(), Disp: 32 * half})
+	}
+}
+
+func (g mirror) storeModuli(r int) {
+	for half := range 2 {
+		e, o := g.acc(0, r, half), g.acc(1, r, half)
+		VADDPS(o, e, y(12+half))
+		VSUBPS(o, e, y(14+half))
+	}
+	for i := 12; i < 16; i++ {
+		VMULPS(y(i), y(i), y(i))
+	}
+	VADDPS(y(13), y(12), y(12))
+	VADDPS(y(15), y(14), y(14))
+	VSQRTPS(y(12), y(12))
+	VSQRTPS(y(14), y(14))
+	VADDPS(y(14), y(12), y(13))
+	VSUBPS(y(14), y(12), y(15))
+	VMOVUPS(y(13), operand.Mem{Base: g.up()})
+	VMOVUPS(y(15), operand.Mem{Base: g.down()})
+}
+
+// groups writes MulGroups for positive counts. A place is a number of bytes.
+func groups() {
+	function("mulGroups32", "func(sum, difference *float32, out *int32, weights *float32, src *float32, in *int32, k, groups int)")
+	const outputs = 4
+	sum, difference, out := Load(Param("sum"), GP64()), Load(Param("difference"), GP64()), Load(Param("out"), GP64())
+	weights, src := Load(Param("weights"), GP64()), Load(Param("src"), GP64())
+	in, groups := Load(Param("in"), GP64()), Load(Param("groups"), GP64())
+	place, left := GP64(), GP64()
+	Label("group")
+	for half, label := range []string{"first", "second"} {
+		for i := range outputs {
+			VXORPS(y(outputs*half+i), y(outputs*half+i), y(outputs*half+i))
+		}
+		MOVQ(argument("k"), left)
+		Label(label)
+		MOVLQSX(operand.Mem{Base: in}, place)
+		VMOVUPS(operand.Mem{Base: src, Index: place, Scale: 1}, y(8))
+		for i := range outputs {
+			VBROADCASTSS(operand.Mem{Base: weights, Disp: 4 * i}, y(9+i))
+			VFMADD231PS(y(8), y(9+i), y(outputs*half+i))
+		}
+		ADDQ(operand.U8(4), in)
+		ADDQ(operand.U8(4*outputs), weights)
+		DECQ(left)
+		JNE(operand.LabelRef(label))
+	}
+	for i := range outputs {
+		MOVLQSX(operand.Mem{Base: out, Disp: 4 * i}, place)
+		VADDPS(y(outputs+i), y(i), y(8))
+		VSUBPS(y(outputs+i), y(i), y(9))
+		VMOVUPS(y(8), operand.Mem{Base: sum, Index: place, Scale: 1})
+		VMOVUPS(y(9), operand.Mem{Base: difference, Index: place, Scale: 1})
+	}
+	ADDQ(operand.U8(4*outputs), out)
+	DECQ(groups)
+	JNE(operand.LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// butterfly writes Butterfly for n a positive multiple of 8.
+func butterfly() {
+	function("butterfly32", "func(sum, difference, a, b *float32, n int)")
+	sum, difference := Load(Param("sum"), GP64()), Load(Param("difference"), GP64())
+	a, b, n := Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	v, w, s := YMM(), YMM(), YMM()
+	Label("loop")
+	VMOVUPS(operand.Mem{Base: a}, v)
+	VMOVUPS(operand.Mem{Base: b}, w)
+	VADDPS(w, v, s)
+	VSUBPS(w, v, v)
+	VMOVUPS(s, operand.Mem{Base: sum})
+	VMOVUPS(v, operand.Mem{Base: difference})
+	next(n, sum, difference, a, b)
+}

@@ -1,0 +1,147 @@
+package kernel
+
+// strip is the number of columns of a strip, two vectors: those of a point in a signal whose
+// real parts are the first eight and whose imaginary parts are the others.
+const strip = 16
+
+// Mirror is a pair of products whose sum and difference are wanted: with results i in front of
+// and behind a centre, the part that is even about the centre and the part that is odd.
+type Mirror struct {
+	Even, Odd []float32 // M x KE and M x KO
+	M, KE, KO int
+}
+
+// Strips says where strips of 16 columns lie in a slice: row r of strip s begins at At + r Row +
+// s Step.
+type Strips struct{ At, Row, Step int }
+
+// ends returns the least and the greatest index of n rows of strips.
+func (s Strips) ends(rows, strips int) (least, most int) {
+	r, t := (rows-1)*s.Row, (strips-1)*s.Step
+	return s.At + min(r, 0) + min(t, 0), s.At + max(r, 0) + max(t, 0)
+}
+
+// fits panics unless x has room for rows of the width.
+func (s Strips) fits(x []float32, rows, strips, width int) {
+	least, most := s.ends(rows, strips)
+	if least < 0 || most > len(x)-width {
+		panic("kernel: slice too short for its dimensions")
+	}
+}
+
+func (m Mirror) check() {
+	if m.M < 1 || m.KE < 1 || m.KO < 0 || len(m.Even) != m.M*m.KE || len(m.Odd) != m.M*m.KO {
+		panic("kernel: dimension mismatch")
+	}
+}
+
+// MulStrips multiplies strips of src: those of even have KE rows and those of odd KO. Row i of
+// sum becomes row i of the even product plus that of the odd one, and row i of difference
+// becomes their difference. Sum and difference lie in dst, and may meet where their rows are
+// equal; difference is written last.
+func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	m.mulStrips(assembly[float32](), dst, sum, difference, src, even, odd, strips)
+}
+
+func (m Mirror) mulStrips(fma bool, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	if strips == 0 {
+		return
+	}
+	m.prepare(dst, sum, difference, src, even, odd, strips, strip)
+	if fma {
+		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
+		return
+	}
+	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
+		up, down := dst[sum.At+r*sum.Row+s*sum.Step:][:strip], dst[difference.At+r*difference.Row+s*difference.Step:][:strip]
+		for j := range strip {
+			up[j] = e[j] + o[j]
+			down[j] = e[j] - o[j]
+		}
+	})
+}
+
+// Moduli does what MulStrips does and takes moduli of the two results, complex numbers in
+// the sense of [Moduli]. Eight columns of sum become those of the moduli, and eight of
+// difference their differences.
+func (m Mirror) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	m.moduli(assembly[float32](), dst, sum, difference, src, even, odd, strips)
+}
+
+func (m Mirror) moduli(fma bool, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	if strips == 0 {
+		return
+	}
+	m.prepare(dst, sum, difference, src, even, odd, strips, strip/2)
+	if fma {
+		fmaMirrorModuli(m, dst, sum, difference, src, even, odd, strips)
+		return
+	}
+	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
+		const half = strip / 2
+		var front, back [half]float32
+		for j := range strip {
+			e[j], o[j] = e[j]+o[j], e[j]-o[j]
+		}
+		moduli(false, front[:], e[:half], e[half:])
+		moduli(false, back[:], o[:half], o[half:])
+		up, down := dst[sum.At+r*sum.Row+s*sum.Step:][:half], dst[difference.At+r*difference.Row+s*difference.Step:][:half]
+		for j := range half {
+			up[j] = front[j] + back[j]
+			down[j] = front[j] - back[j]
+		}
+	})
+}
+
+func (m Mirror) prepare(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips, width int) {
+	m.check()
+	sum.fits(dst, m.M, strips, width)
+	difference.fits(dst, m.M, strips, width)
+	even.fits(src, m.KE, strips, strip)
+	if m.KO > 0 {
+		odd.fits(src, m.KO, strips, strip)
+	}
+	if even.Row != odd.Row || even.Step != odd.Step || sum.Step != difference.Step {
+		panic("kernel: strips that go together lie at different distances")
+	}
+}
+
+// each calls f with row r of both products of strip s.
+func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
+	for s := range strips {
+		for r := range m.M {
+			var e, o [strip]float32
+			addRow(&e, m.Even[r*m.KE:(r+1)*m.KE], src, even, s)
+			addRow(&o, m.Odd[r*m.KO:(r+1)*m.KO], src, odd, s)
+			f(s, r, &e, &o)
+		}
+	}
+}
+
+func addRow(sum *[strip]float32, row, src []float32, at Strips, s int) {
+	for p, w := range row {
+		for j, v := range src[at.At+p*at.Row+s*at.Step:][:strip] {
+			sum[j] += float32(w * v)
+		}
+	}
+}
+
+// Butterfly sets sum to a + b and difference to a - b, element by element. All have one length.
+// They may be the same slices.
+func Butterfly(sum, difference, a, b []float32) {
+	butterfly(assembly[float32](), sum, difference, a, b)
+}
+
+func butterfly(fma bool, sum, difference, a, b []float32) {
+	if len(difference) != len(sum) || len(a) != len(sum) || len(b) != len(sum) {
+		panic("kernel: dimension mismatch")
+	}
+	done := 0
+	if fma {
+		done = fmaButterfly(sum, difference, a, b)
+	}
+	for i := done; i < len(sum); i++ {
+		v, w := a[i], b[i]
+		sum[i], difference[i] = v+w, v-w
+	}
+}

@@ -1,0 +1,165 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// mirrorCase is strips that lie somewhere in a slice, rows in either direction.
+type mirrorCase struct {
+	m                Mirror
+	strips           int
+	src, dst         []float32
+	even, odd        Strips
+	sum, difference  Strips
+	sumRow, otherRow func(s, r int) []float32
+}
+
+func newMirrorCase(t *rapid.T) mirrorCase {
+	rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 8))
+	c := mirrorCase{strips: rapid.IntRange(1, 4).Draw(t, "strips")}
+	c.m = Mirror{M: rapid.IntRange(1, 8).Draw(t, "m"), KE: rapid.IntRange(1, 9).Draw(t, "ke"), KO: rapid.IntRange(0, 9).Draw(t, "ko")}
+	c.m.Even, c.m.Odd = newMatrix[float32](rnd, c.m.M, c.m.KE).data[:c.m.M*c.m.KE], make([]float32, c.m.M*c.m.KO)
+	for i := range c.m.Odd {
+		c.m.Odd[i] = float32(rnd.NormFloat64())
+	}
+	gap := rapid.IntRange(0, 3).Draw(t, "gap")
+	row := strip + gap
+	step := row * (c.m.KE + c.m.KO)
+	c.even, c.odd = Strips{At: gap, Row: row, Step: step}, Strips{At: gap + row*c.m.KE, Row: row, Step: step}
+	c.src = make([]float32, gap+c.strips*step)
+	for i := range c.src {
+		c.src[i] = float32(rnd.NormFloat64())
+	}
+	// Differences lie behind the sums, from the last row up.
+	c.sum = Strips{At: gap, Row: row, Step: 2 * row * c.m.M}
+	c.difference = Strips{At: gap + row*(2*c.m.M-1), Row: -row, Step: c.sum.Step}
+	c.dst = make([]float32, gap+c.strips*c.sum.Step)
+	for i := range c.dst {
+		c.dst[i] = float32(math.NaN())
+	}
+	c.sumRow = func(s, r int) []float32 { return c.dst[c.sum.At+s*c.sum.Step+r*row:][:strip] }
+	c.otherRow = func(s, r int) []float32 { return c.dst[c.difference.At+s*c.sum.Step-r*row:][:strip] }
+	return c
+}
+
+// products returns the two products in double precision, and the size of their terms.
+func (c mirrorCase) products(s, r, j int) (even, odd, size float64) {
+	for p, w := range c.m.Even[r*c.m.KE:][:c.m.KE] {
+		term := float64(w) * float64(c.src[c.even.At+s*c.even.Step+p*c.even.Row+j])
+		even, size = even+term, size+math.Abs(term)
+	}
+	for p, w := range c.m.Odd[r*c.m.KO:][:c.m.KO] {
+		term := float64(w) * float64(c.src[c.odd.At+s*c.odd.Step+p*c.odd.Row+j])
+		odd, size = odd+term, size+math.Abs(term)
+	}
+	return even, odd, size
+}
+
+// written returns how many numbers of a slice of NaN were set.
+func written(x []float32) (n int) {
+	for _, v := range x {
+		if v == v {
+			n++
+		}
+	}
+	return n
+}
+
+func TestMirrorStrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newMirrorCase(t)
+		c.m.mulStrips(rapid.Bool().Draw(t, "assembly") && hasFMA, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		require.Equal(t, 2*strip*c.m.M*c.strips, written(c.dst))
+		for s := range c.strips {
+			for r := range c.m.M {
+				for j := range strip {
+					even, odd, size := c.products(s, r, j)
+					require.InDelta(t, even+odd, float64(c.sumRow(s, r)[j]), 1e-6*size)
+					require.InDelta(t, even-odd, float64(c.otherRow(s, r)[j]), 1e-6*size)
+				}
+			}
+		}
+	})
+}
+
+func TestMirrorModuli(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const half = strip / 2
+		c := newMirrorCase(t)
+		c.m.moduli(rapid.Bool().Draw(t, "assembly") && hasFMA, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		require.Equal(t, strip*c.m.M*c.strips, written(c.dst))
+		for s := range c.strips {
+			for r := range c.m.M {
+				for j := range half {
+					re, reOdd, size := c.products(s, r, j)
+					im, imOdd, more := c.products(s, r, j+half)
+					front, back := math.Hypot(re+reOdd, im+imOdd), math.Hypot(re-reOdd, im-imOdd)
+					require.InDelta(t, front+back, float64(c.sumRow(s, r)[j]), 2e-6*(size+more))
+					require.InDelta(t, front-back, float64(c.otherRow(s, r)[j]), 2e-6*(size+more))
+				}
+			}
+		}
+	})
+}
+
+// What does not fit is refused before anything is written.
+func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
+	m := Mirror{Even: make([]float32, 2), Odd: make([]float32, 2), M: 2, KE: 1, KO: 1}
+	at := func(p, row int) Strips { return Strips{At: p, Row: row, Step: 64} }
+	src, dst := make([]float32, 32), make([]float32, 64)
+	m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
+	m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 0)
+	for name, call := range map[string]func(){
+		"sums behind the end":          func() { m.MulStrips(dst, at(33, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
+		"differences before the start": func() { m.MulStrips(dst, at(0, 16), at(15, -16), src, at(0, 16), at(16, 16), 1) },
+		"source":                       func() { m.MulStrips(dst, at(0, 16), at(48, -16), src[:31], at(0, 16), at(16, 16), 1) },
+		"more strips":                  func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 2) },
+		"other distances":              func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(0, 8), 1) },
+		"moduli":                       func() { m.Moduli(dst[:55], at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
+		"a matrix": func() {
+			Mirror{Even: m.Even, Odd: m.Odd, M: 2, KE: 2, KO: 1}.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
+		},
+	} {
+		require.Panics(t, call, name)
+	}
+}
+
+// The assembly and the portable path have the same bits, also where sum and terms are one
+// memory.
+func TestButterfly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 40).Draw(t, "n")
+		a, b := rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "a"), rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "b")
+		sum, difference := make([]float32, n), make([]float32, n)
+		butterfly(false, sum, difference, a, b)
+		for i := range n {
+			require.Equal(t, a[i]+b[i], sum[i])
+			require.Equal(t, a[i]-b[i], difference[i])
+		}
+		butterfly(hasFMA, a, b, a, b)
+		require.Equal(t, sum, a)
+		require.Equal(t, difference, b)
+	})
+	require.Panics(t, func() { Butterfly(make([]float32, 1), nil, nil, nil) })
+}
+
+func TestTranspose(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9))
+		m, n := rapid.IntRange(0, 30).Draw(t, "m"), rapid.IntRange(0, 30).Draw(t, "n")
+		b, dst := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, n, m)
+		Transpose(dst.data, dst.ld, b.data, b.ld, m, n)
+		require.True(t, dst.intact())
+		for i := range m {
+			for j := range n {
+				require.Equal(t, b.at(i, j), dst.at(j, i))
+			}
+		}
+	})
+	require.Panics(t, func() { Transpose(make([]float32, 5), 2, make([]float32, 6), 3, 2, 3) })
+}
