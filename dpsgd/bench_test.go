@@ -60,8 +60,9 @@ func BenchmarkNoise(b *testing.B) {
 		b.Fatal(err)
 	}
 	t.release.key = SeedKey(1)
+	t.release.total = make([]int64, t.release.parameters)
 	for step := uint64(0); b.Loop(); step++ {
-		t.release.addNoise(step)
+		addNoise(t.release, step)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(t.release.total)), "ns/sample")
 }

@@ -36,7 +36,6 @@
 // memory is
 //
 //   - for each parameter, twelve bytes for every goroutine,
-//   - for each parameter, eight bytes for the noise and eight for the gradient,
 //   - eight bytes for each number that the update rule remembers of a parameter,
 //   - a few words for every record.
 //

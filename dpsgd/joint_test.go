@@ -95,7 +95,6 @@ func planeOf(t *testing.T, model Model, data Data, q float64, s setting, read fu
 			}
 		}
 		r.batch = dealt([][]int{batch})
-		clear(r.total)
 		_, err := r.sumBatch(context.Background())
 		require.NoError(t, err)
 		p.weights = append(p.weights, weight)

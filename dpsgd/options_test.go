@@ -156,7 +156,7 @@ func TestLaplaceFollowsItsLaw(t *testing.T) {
 		tr.release.key, tr.done = SeedKey(uint64(run)), 0
 		_, err := tr.step(context.Background())
 		require.NoError(t, err)
-		p := distuv.Laplace{Mu: 0.625, Scale: clip * noise}.CDF(3 * tr.gradient[0])
+		p := distuv.Laplace{Mu: 0.625, Scale: clip * noise}.CDF(float64(tr.release.total[0]) / tr.release.grid.perUnit)
 		observed[min(int(p*bins), bins-1)]++
 	}
 	statistic := 0.0

@@ -29,6 +29,8 @@ type release struct {
 	sum    *summer
 	banded *banded // nil where the noise of steps is independent
 	total  []int64 // the sum, then sum plus noise, in units; the count is last
+	fresh  Key     // of the noise that read adds to total; none once it has
+	step   uint64  // that total is of
 
 	scratch []*scratch // of goroutines
 }
@@ -85,17 +87,16 @@ func newRelease(model Model, data Data, s setting, records, workers int) (*relea
 	if records == 0 {
 		r.records = data.Records()
 	}
-	private := s.noiseMultiplier > 0
-	if private {
-		n := r.parameters
+	integers := 0
+	if s.noiseMultiplier > 0 {
+		integers = r.parameters
 		if s.countMultiplier > 0 {
-			n++
+			integers++
 		}
-		r.total = make([]int64, n)
-		r.scratch = make([]*scratch, spansOf(n))
 		r.banded = newBanded(s.sampling.bands(), r.parameters)
 	}
-	r.sum = newSummer(model, data, private, workers)
+	r.scratch = make([]*scratch, spansOf(max(integers, r.parameters)))
+	r.sum = newSummer(model, data, integers, workers)
 	return r, r.set(s)
 }
 
@@ -155,20 +156,18 @@ func (r *release) setNoise(s setting) error {
 	return nil
 }
 
-// run makes the release of one step.
+// run prepares the release of one step: all but the noise, which read adds.
 func (r *release) run(ctx context.Context, step uint64) (Tally, error) {
 	r.batch.draw(r.workers, r.key, int(step))
 	tally, err := r.sumBatch(ctx)
 	if err != nil || r.noise == nil {
 		return tally, err
 	}
-	if r.banded == nil {
-		r.addNoise(step)
-		return tally, nil
+	r.step = step
+	if r.banded != nil {
+		spans(r.workers, r.parameters, func(_, _, low, high int) { r.banded.before(r.total[low:high], low, int(step)) })
 	}
-	spans(r.workers, r.parameters, func(_, _, low, high int) { r.banded.before(r.total[low:high], low, int(step)) })
-	r.addNoise(step)
-	spans(r.workers, r.parameters, func(_, _, low, high int) { r.banded.after(r.total[low:high], low, int(step)) })
+	r.fresh = r.noiseKey(step)
 	return tally, nil
 }
 
@@ -181,21 +180,20 @@ func (r *release) sumBatch(ctx context.Context) (Tally, error) {
 	if r.noise == nil {
 		return tally, nil
 	}
-	spans(r.workers, r.parameters, func(_, _, low, high int) { r.sum.readInts(r.total[low:high], low) })
+	r.total = r.sum.total()
 	if r.setting.countMultiplier > 0 {
 		r.total[r.parameters] = r.units * (int64(len(r.batch.rows)) - tally.Clipped - tally.NonFinite)
 	}
 	return tally, nil
 }
 
-// addNoise adds the step's noise to total. The noise is a pseudo-random function of the
+// noiseKey returns the key of the step's noise. The noise is a pseudo-random function of the
 // run's key, the step and all integers of the sum. So a sum that is computed again meets
 // its own noise. A sum that differs by a single unit meets other noise, whatever made it
 // differ: a processor that rounds in another way, another version, a Worker that does not
 // match its Fingerprint. If the noise depended on the step alone, the difference of two
-// such sums would be bare. Each run of parameters has a stream of its own, so that
-// goroutines share the work.
-func (r *release) addNoise(step uint64) {
+// such sums would be bare.
+func (r *release) noiseKey(step uint64) Key {
 	hasher := newHasher(r.key.Derive("hash of sum", step).Stream())
 	hashes := make([]byte, hashSize*spansOf(len(r.total)))
 	spans(r.workers, len(r.total), func(_, i, low, high int) {
@@ -203,46 +201,65 @@ func (r *release) addNoise(step uint64) {
 		copy(hashes[hashSize*i:], sum[:])
 	})
 	h := sha256.Sum256(hashes)
-	key := r.key.Derive("noise", step).DeriveBytes("sum", h[:])
-	r.withScratch(func(s *scratch, i, low, high int) {
-		noise := s[:high-low]
-		r.noise.Fill(noise, key.Derive("span", uint64(i)).Stream())
-		for j, v := range noise {
-			r.total[low+j] += v
-		}
-	})
+	return r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 }
 
 // scratch is the working memory of a goroutine for one span.
-type scratch [spanLength]int64
-
-// withScratch calls f for all spans of total.
-func (r *release) withScratch(f func(s *scratch, i, low, high int)) {
-	spans(r.workers, len(r.total), func(worker, i, low, high int) {
-		if r.scratch[worker] == nil {
-			r.scratch[worker] = new(scratch)
-		}
-		f(r.scratch[worker], i, low, high)
-	})
+type scratch struct {
+	noise [spanLength]int64
+	mean  [spanLength]float64
 }
 
-// read sets dst to a part of the sum, from element low on, divided by divisor.
-func (r *release) read(dst []float64, low int, divisor float64) {
-	if r.noise != nil {
-		scale := 1 / (r.grid.perUnit * divisor)
-		for j, v := range r.total[low : low+len(dst)] {
-			dst[j] = float64(v) * scale
-		}
+// scratchOf returns that of a goroutine.
+func (r *release) scratchOf(worker int) *scratch {
+	if r.scratch[worker] == nil {
+		r.scratch[worker] = new(scratch)
+	}
+	return r.scratch[worker]
+}
+
+// read calls use for parts of the noisy sum divided by divisor, each once: for span i, from
+// parameter low on. Noise is drawn and added on the way, while the caches hold the part.
+// Goroutines share the work, so use is called by several at a time. It must not keep the part.
+func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
+	if r.noise == nil {
+		spans(r.workers, r.parameters, func(worker, i, low, high int) {
+			part := r.scratchOf(worker).mean[:high-low]
+			r.sum.readFloats(part, low)
+			for j := range part {
+				part[j] /= divisor
+			}
+			use(i, low, part)
+		})
 		return
 	}
-	clear(dst)
-	for _, lane := range r.sum.floats {
-		for j, v := range lane[low : low+len(dst)] {
-			dst[j] += v
+	scale := 1 / (r.grid.perUnit * divisor)
+	spans(r.workers, len(r.total), func(worker, i, low, high int) {
+		s := r.scratchOf(worker)
+		r.addNoise(s.noise[:high-low], r.total[low:high], i)
+		total := r.total[low:min(high, r.parameters)]
+		if len(total) == 0 { // the count has a span of its own
+			return
 		}
-	}
-	for j := range dst {
-		dst[j] /= divisor
+		if r.banded != nil {
+			r.banded.after(total, low, int(r.step))
+		}
+		part := s.mean[:len(total)]
+		for j, v := range total {
+			part[j] = float64(v) * scale
+		}
+		use(i, low, part)
+	})
+	r.fresh = Key{}
+}
+
+// addNoise adds noise to span i. Each span has a stream of its own, so that goroutines share
+// the work.
+func (r *release) addNoise(noise, total []int64, i int) {
+	r.noise.Fill(noise, r.fresh.Derive("span", uint64(i)).Stream())
+	total = total[:len(noise)]
+	for j, v := range noise {
+		total[j] += v
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +13,20 @@ import (
 	"github.com/pate-go/pate/internal/rng"
 )
 
+// addNoise adds the noise of a step to total.
+func addNoise(r *release, step uint64) {
+	r.fresh = r.noiseKey(step)
+	r.read(1, func(int, int, []float64) {})
+}
+
 // noiseOf returns what a release adds to a sum of integers.
 func noiseOf(t *testing.T, sum []int64) []int64 {
 	t.Helper()
 	r, err := newRelease(toy{parameter: make([]float32, len(sum))}, column(1), setting{probability: 1, noiseMultiplier: 1, clip: FlatClip(1)}, 0, 2)
 	require.NoError(t, err)
 	r.key = SeedKey(1)
-	copy(r.total, sum)
-	r.addNoise(3)
+	r.total = slices.Clone(sum)
+	addNoise(r, 3)
 	for i, v := range sum {
 		r.total[i] -= v
 	}
@@ -139,8 +146,8 @@ func TestSpansMeetOtherNoise(t *testing.T) {
 	law, err := rng.NewDiscreteGaussian(1 << minGridBits)
 	require.NoError(t, err)
 	const spans = 3
-	r := &release{key: SeedKey(1), workers: 1, noise: law, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
-	r.addNoise(0)
+	r := &release{key: SeedKey(1), workers: 1, noise: law, parameters: spans * spanLength, total: make([]int64, spans*spanLength), scratch: make([]*scratch, spans)}
+	addNoise(r, 0)
 	for i := range spans {
 		for j := range i {
 			same := 0
@@ -166,8 +173,8 @@ func TestStepsMeetOtherSamplesAndNoise(t *testing.T) {
 		_, err := r.run(t.Context(), step)
 		require.NoError(t, err)
 		samples[fmt.Sprint(r.batch.rows)] = true
-		clear(r.total)
-		r.addNoise(step)
+		require.Zero(t, r.total[0], "the sums do not differ")
+		r.read(1, func(int, int, []float64) {})
 		noise[r.total[0]] = true
 	}
 	require.Len(t, samples, steps)

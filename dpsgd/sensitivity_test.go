@@ -55,13 +55,11 @@ func withoutIndex(blocks [][]int, r int) [][]int {
 
 // sumOf returns the integer vector that noise is added to.
 func sumOf(t *testing.T, model Model, data Data, clip Clip, perUnit float64, blocks [][]int) []int64 {
-	s := newSummer(model, data, true, 1)
+	s := newSummer(model, data, len(model.Parameters()), 1)
 	s.blind = true
 	_, err := s.add(context.Background(), dealt(blocks), clip, perUnit)
 	require.NoError(t, err)
-	total := make([]int64, len(model.Parameters()))
-	s.readInts(total, 0)
-	return total
+	return s.total()
 }
 
 func distance(a, b []int64) float64 {

@@ -84,9 +84,9 @@ func Sum(ctx context.Context, model Model, data Data, cfg SumConfig, reservation
 	if err != nil {
 		return SumResult{}, err
 	}
-	result := SumResult{Sum: make([]float64, len(r.total)), Event: cfg.Event(), Releasable: key.Releasable()}
+	result := SumResult{Sum: make([]float64, r.parameters), Event: cfg.Event(), Releasable: key.Releasable()}
 	result.Diagnostics = diagnosticsOf(len(r.batch.rows), tally)
-	r.read(result.Sum, 0, 1)
+	r.read(1, func(_, low int, part []float64) { copy(result.Sum[low:], part) })
 	return result, nil
 }
 

@@ -24,9 +24,9 @@ func spans(workers, n int, f func(worker, i, low, high int)) {
 }
 
 // summer computes the clipped sum of a batch. With a grid it sums integers, in any order,
-// with one sum for each goroutine. Without noise it sums doubles, with a fixed number of
-// sums (lanes), so that the order of additions does not depend on goroutines. Its memory
-// does not depend on the batch.
+// with one sum for each goroutine, and then adds these up in one of them. Without noise it
+// sums doubles, with a fixed number of sums (lanes), so that the order of additions does not
+// depend on goroutines. Its memory does not depend on the batch.
 type summer struct {
 	data    Data
 	group   grouping
@@ -43,18 +43,21 @@ type summingWorker struct {
 	sum  []float32
 	ints []int64 // nil without a grid
 	busy bool    // started in this step
+	full bool    // ints holds something of this step
 }
 
 // lanesFor returns the number of lanes. It keeps their memory to about 32 MB.
 func lanesFor(parameters int) int { return max(4, min(16, 1<<22/parameters)) }
 
-func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
+// newSummer returns a summer for so many integers, at least one for each parameter, or for
+// doubles if integers is 0. Integers behind those of the parameters stay 0.
+func newSummer(model Model, data Data, integers, workers int) *summer {
 	parameters := len(model.Parameters())
 	s := &summer{data: data, group: groupingOf(parameters)}
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	if !onGrid {
+	if integers == 0 {
 		s.floats = make([][]float64, lanesFor(parameters))
 		for l := range s.floats {
 			s.floats[l] = make([]float64, parameters)
@@ -63,8 +66,8 @@ func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
 	}
 	for range workers {
 		w := &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)}
-		if onGrid {
-			w.ints = make([]int64, parameters)
+		if integers > 0 {
+			w.ints = make([]int64, integers)
 		}
 		s.workers = append(s.workers, w)
 	}
@@ -75,7 +78,7 @@ func newSummer(model Model, data Data, onGrid bool, workers int) *summer {
 // returns the error of ctx if ctx ends.
 func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit float64) (Tally, error) {
 	for _, w := range s.workers {
-		w.busy = false
+		w.busy, w.full = false, false
 	}
 	s.tallies = append(s.tallies[:0], make([]Tally, batch.blocks)...)
 	jobs := batch.blocks
@@ -86,13 +89,12 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 		w := s.workers[worker]
 		if !w.busy {
 			w.Start()
-			clear(w.ints)
 			w.busy = true
 		}
 		if s.floats == nil {
 			if ctx.Err() == nil {
 				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func(rows int) {
-					square := kernel.FoldInt64(w.ints, w.sum, perUnit)
+					square := w.fold(perUnit)
 					if most := float64(rows) * clip.Norm() * (1 + 0x1p-19); !s.blind && !(square <= most*most) {
 						s.broken.Store(true)
 					}
@@ -131,26 +133,47 @@ func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(row
 	return tally
 }
 
-// readInts sets dst to the sum of the goroutines from parameter low on.
-func (s *summer) readInts(dst []int64, low int) {
-	first := true
+// fold takes w.sum over to the integers, and returns its squared norm. What an earlier step
+// left in them is cleared piece by piece, while the caches hold the piece.
+func (w *summingWorker) fold(perUnit float64) (square float64) {
+	n := len(w.sum)
+	if w.full {
+		return kernel.FoldInt64(w.ints[:n], w.sum, perUnit)
+	}
+	w.full = true
+	for low := 0; low < n; low += spanLength {
+		high := min(low+spanLength, n)
+		clear(w.ints[low:high])
+		square += kernel.FoldInt64(w.ints[low:high], w.sum[low:high], perUnit)
+	}
+	clear(w.ints[n:])
+	return square
+}
+
+// total returns the sum of all goroutines, in the memory of one of them.
+func (s *summer) total() []int64 {
+	var parts [][]int64
 	for _, w := range s.workers {
-		if !w.busy {
-			continue
-		}
-		part := w.ints[low : low+len(dst)]
-		if first {
-			copy(dst, part)
-			first = false
-			continue
-		}
-		for j, v := range part {
-			dst[j] += v
+		if w.full {
+			parts = append(parts, w.ints)
 		}
 	}
-	if first {
-		clear(dst)
+	if len(parts) == 0 {
+		clear(s.workers[0].ints)
+		return s.workers[0].ints
 	}
+	all := parts[0]
+	if len(parts) > 1 {
+		spans(len(s.workers), len(all), func(_, _, low, high int) {
+			sum := all[low:high]
+			for _, part := range parts[1:] {
+				for j, v := range part[low:high] {
+					sum[j] += v
+				}
+			}
+		})
+	}
+	return all
 }
 
 func foldFloats(dst []float64, sum []float32) {
@@ -158,5 +181,15 @@ func foldFloats(dst []float64, sum []float32) {
 	for j, v := range sum {
 		dst[j] += float64(v)
 		sum[j] = 0
+	}
+}
+
+// readFloats sets dst to the sum of the lanes from parameter low on.
+func (s *summer) readFloats(dst []float64, low int) {
+	clear(dst)
+	for _, lane := range s.floats {
+		for j, v := range lane[low : low+len(dst)] {
+			dst[j] += v
+		}
 	}
 }

@@ -93,7 +93,6 @@ type trainer struct {
 	release *release
 	entry   int64 // of the reservation in its ledger; 0 without
 
-	gradient  []float64 // estimate of the mean
 	optimizer *optim.Optimizer
 	average   []float64 // nil without Config.AverageDecay
 	clip      Clip      // of the next step
@@ -107,7 +106,7 @@ func newTrainer(model Model, data Data, cfg Config) (*trainer, error) {
 	if cfg.Laplace && n != 1 {
 		return nil, fmt.Errorf("dpsgd: Config.Laplace is for one parameter, the model has %d", n)
 	}
-	t := &trainer{cfg: cfg, model: model, data: data, gradient: make([]float64, n)}
+	t := &trainer{cfg: cfg, model: model, data: data}
 	var err error
 	if t.clip, err = cfg.clip(model); err != nil {
 		return nil, err
@@ -194,12 +193,11 @@ func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
 	finite := make([]bool, spansOf(len(parameters)))
 	t.optimizer.Begin(rate)
-	spans(t.cfg.Workers, len(parameters), func(_, i, low, high int) {
-		part, gradient := parameters[low:high], t.gradient[low:high]
-		t.release.read(gradient, low, expected)
+	t.release.read(expected, func(i, low int, gradient []float64) {
+		part := parameters[low : low+len(gradient)]
 		finite[i] = optim.Apply(t.optimizer, low, part, gradient)
 		if t.average != nil {
-			optim.Average(t.average[low:high], part, t.cfg.AverageDecay)
+			optim.Average(t.average[low:low+len(gradient)], part, t.cfg.AverageDecay)
 		}
 	})
 	return !slices.Contains(finite, false)

@@ -133,11 +133,14 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 // descend is apply for the plain rule, rate times gradient, without a call for every parameter.
 func descend[T kernel.Float](decay, rate float64, parameters []T, gradient []float64) (finite bool) {
 	finite = true
+	parameters = parameters[:len(gradient)]
 	for j, g := range gradient {
 		p := float64(parameters[j])
 		next := T(p - rate*(g+decay*p))
 		parameters[j] = next
-		finite = finite && next-next == 0
+		if next-next != 0 {
+			finite = false
+		}
 	}
 	return finite
 }
