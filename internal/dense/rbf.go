@@ -19,27 +19,30 @@ func (k RBF) Block(dst, x Matrix, normX []float32, z Matrix, normZ []float32) {
 	}
 }
 
-// exp32 returns eˣ for x <= 0 with a relative error below 1e-6 (a test goes over the
-// domain). Below -87 it returns 0. It writes x = n ln 2 + r with |r| <= ln 2 / 2, and takes
-// eʳ as its Taylor polynomial of degree 6, whose remainder is below |r|⁷/7! = 1.2e-7.
+// exp32 returns eˣ for x <= 0 with a relative error below 1e-7 (a test goes over the
+// domain). Below -87, and of NaN, it returns 0. It writes x = (n + r) ln 2 / 64 with
+// |r| <= 1/2, in float64. So eˣ is 2^(n/64), a power of 2 times a root from a table, times a
+// factor whose Taylor polynomial of degree 2 has a remainder below (ln 2/128)³/6 = 2.7e-8.
 func exp32(x float32) float32 {
 	if !(x > -87) {
 		return 0
 	}
 	const (
-		log2E   = 1.4426950408889634
-		ln2High = 0.693359375 // 9 bits, so n·ln2High is exact
-		ln2Low  = -2.12194440054690583e-4
+		magic = 3 << 51 // a float64 near it is an integer: its last bits are n
+		unit  = math.Ln2 / 64
 	)
-	n := int32(x*log2E - 0.5) // rounds to nearest for x <= 0
-	nf := float32(n)
-	r := x - nf*ln2High - nf*ln2Low
-	p := float32(1.0 / 720)
-	p = p*r + 1.0/120
-	p = p*r + 1.0/24
-	p = p*r + 1.0/6
-	p = p*r + 0.5
-	p = p*r + 1
-	p = p*r + 1
-	return p * math.Float32frombits(uint32(n+127)<<23)
+	t := float64(x) * (1 / unit)
+	rounded := t + magic
+	n := math.Float64bits(rounded)
+	r := t - (rounded - magic)
+	power := math.Float64frombits(roots[n%64] + n>>6<<52)
+	return float32(power + power*(r*(unit+r*(unit*unit/2))))
 }
+
+// roots are the bits of 2^(i/64).
+var roots = func() (bits [64]uint64) {
+	for i := range bits {
+		bits[i] = math.Float64bits(math.Exp2(float64(i) / 64))
+	}
+	return bits
+}()

@@ -25,7 +25,9 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among calls take for each number below n for which the event happens, independently.
+// Among calls take for each number below n for which the event happens, independently. It
+// draws a word for eight numbers: calls for multiples of eight, and then for the rest, draw
+// what one call for all of them does.
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	if b.always {
 		for i := range n {

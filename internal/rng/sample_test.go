@@ -49,3 +49,16 @@ func TestSamplingCountsOfManyProbabilities(t *testing.T) {
 		require.InDelta(t, n*q, count, 5.4*math.Sqrt(n*q*(1-q)), q)
 	}
 }
+
+func TestAmongInParts(t *testing.T) {
+	for _, q := range []float64{0x1p-20, 0.01, 0.3, 0.5, 0.9, 1} {
+		const n = 1000
+		var whole, parts []int
+		NewBernoulli(q).Among(n, SeedKey(1).Stream(), func(i int) { whole = append(whole, i) })
+		s := SeedKey(1).Stream()
+		for from := 0; from < n; from += 24 {
+			NewBernoulli(q).Among(min(24, n-from), s, func(i int) { parts = append(parts, from+i) })
+		}
+		require.Equal(t, whole, parts, q)
+	}
+}
