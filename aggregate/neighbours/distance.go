@@ -7,43 +7,69 @@ import (
 	"github.com/pate-go/pate/internal/kernel"
 )
 
-// rowsAtOnce is how many private rows are multiplied together.
-const rowsAtOnce = 192
+const (
+	// unitsAtOnce is how many units are looked at together. Samples are drawn for multiples
+	// of eight units.
+	unitsAtOnce = 192
+	// rowsAtOnce is how many private rows are multiplied together.
+	rowsAtOnce = 192
+	// panelRows is how many questions are multiplied together: what the second-level cache
+	// holds of their products with rowsAtOnce rows, and an odd number of its lines.
+	panelRows = 496
+)
 
-// target is public rows, laid out to be multiplied by.
-type target struct {
-	packed kernel.Packed[float32]
-	norms  []float64
-	rows   int
+// panel is public rows, laid out to be multiplied by.
+type panel struct {
+	packed  kernel.Packed[float32]
+	first   int // place of the first among all of them
+	norms   []float64
+	halves  []float32 // half of each norm, rounded down
+	largest float64   // norm
 }
 
-func newTarget(x dense.Matrix) *target {
-	t := &target{rows: x.Rows, norms: make([]float64, x.Rows)}
-	t.packed.PackBT(x.Data, x.Stride, x.Rows, x.Cols)
-	kernel.SquaredNorms(t.norms, x.Data, x.Stride, x.Rows, x.Cols)
-	return t
-}
-
-// distances sets dst, of to-from rows and as many columns as the target has rows, to squared
-// distances. Element (i, j) depends on row from+i and on the target alone. What overflows is
-// infinitely far.
-func (t *target) distances(dst []float32, g grouped, from, to int) {
-	t.packed.Mul(dst, t.rows, g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
-	for i := range to - from {
-		out, norm := dst[i*t.rows:(i+1)*t.rows], g.norms[from+i]
-		for j, dot := range out {
-			d := float32(norm + t.norms[j] - 2*float64(dot))
-			if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
-				d = float32(math.Inf(1))
-			}
-			out[j] = d
-		}
+func newPanel(x dense.Matrix, first int) *panel {
+	p := &panel{first: first, norms: make([]float64, x.Rows), halves: make([]float32, x.Rows)}
+	p.packed.PackBT(x.Data, x.Stride, x.Rows, x.Cols)
+	kernel.SquaredNorms(p.norms, x.Data, x.Stride, x.Rows, x.Cols)
+	for i, norm := range p.norms {
+		p.halves[i], p.largest = below(norm/2), math.Max(p.largest, norm)
 	}
+	return p
 }
 
-// near is a place and how far it is.
+// newPanels returns all rows of x, in panels.
+func newPanels(x dense.Matrix) (panels []*panel) {
+	for from := 0; from < x.Rows; from += panelRows {
+		panels = append(panels, newPanel(dense.Rows(x, from, min(from+panelRows, x.Rows)), from))
+	}
+	return panels
+}
+
+func (p *panel) rows() int { return len(p.norms) }
+
+// squared returns the squared distance of two rows from their squared norms and their
+// product. What overflows is infinitely far.
+func squared(norm, other float64, product float32) float32 {
+	d := float32(norm + other - 2*float64(product))
+	if !(d <= math.MaxFloat32 && d >= -math.MaxFloat32) {
+		return float32(math.Inf(1))
+	}
+	return d
+}
+
+// below returns x, or the next float32 below it.
+func below(x float64) float32 {
+	f := float32(x)
+	if float64(f) > x {
+		return math.Nextafter32(f, float32(math.Inf(-1)))
+	}
+	return f
+}
+
+// near is a place, how far it is and the class of the row that is so near.
 type near struct {
 	distance float32
+	label    int32
 	at       int
 }
 
@@ -56,18 +82,23 @@ type nearest struct {
 
 func (n *nearest) reset(k int) { n.k, n.kept = k, n.kept[:0] }
 
+// beyond reports whether nothing is kept of a distance. A place as far as the last one kept
+// comes after it, as places are offered in order.
+func (n *nearest) beyond(distance float32) bool {
+	return len(n.kept) == n.k && !(distance < n.kept[0].distance)
+}
+
 // after reports whether a comes later than b in the order of distances, and of places where
 // these are equal.
 func after(a, b near) bool {
 	return a.distance > b.distance || a.distance == b.distance && a.at > b.at
 }
 
-// offer keeps a place if it is among the first k so far. A place as far as the last one kept
-// comes after it, as places are offered in order.
-func (n *nearest) offer(distance float32, at int) {
+// offer keeps a place if it is among the first k so far.
+func (n *nearest) offer(place near) {
 	h := n.kept
 	if len(h) < n.k {
-		h = append(h, near{distance, at})
+		h = append(h, place)
 		n.kept = h
 		for i := len(h) - 1; i > 0; {
 			up := (i - 1) / 2
@@ -79,10 +110,10 @@ func (n *nearest) offer(distance float32, at int) {
 		}
 		return
 	}
-	if !(distance < h[0].distance) {
+	if n.beyond(place.distance) {
 		return
 	}
-	h[0] = near{distance, at}
+	h[0] = place
 	for i := 0; ; {
 		last := i
 		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
@@ -95,5 +126,78 @@ func (n *nearest) offer(distance float32, at int) {
 		}
 		h[i], h[last] = h[last], h[i]
 		i = last
+	}
+}
+
+// offerRow offers the questions of a panel to a unit of one row, with the row's products with
+// them. It computes a distance only where the product leaves a chance that it is kept.
+func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
+	halves := p.halves[:len(products)]
+	floor := n.floor(p, norm)
+	for j, product := range products {
+		if product-halves[j] < floor {
+			continue
+		}
+		n.offer(near{squared(norm, p.norms[j], product), label, p.first + j})
+		floor = n.floor(p, norm)
+	}
+}
+
+// floor returns a bound of the products of a row with questions: where the product less
+// halves is smaller, the distance is at least that of the last place kept. It is -Inf or NaN,
+// and nothing is smaller, where nothing can be said.
+//
+// Let D be that distance, N the row's norm, T that of the question and P the product. If
+// the rounded P - halves is below the bound, then so is the exact one, as rounding keeps
+// order, and P - T/2 even more. So N + T - 2P exceeds D by what is taken off here, and that
+// exceeds the rounding errors of this bound and of N + T in squared. The other roundings in
+// squared keep order, and D is a float32. So squared is D or more.
+func (n *nearest) floor(p *panel, norm float64) float32 {
+	if len(n.kept) < n.k {
+		return float32(math.Inf(-1))
+	}
+	last := float64(n.kept[0].distance)
+	return below((norm-last)/2 - 0x1p-40*(norm+p.largest+math.Abs(last)))
+}
+
+// block is the room of one goroutine for the distances of some units from a panel.
+type block struct {
+	products []float32 // of rows
+	distance []float32 // of units
+	label    []int32   // class of the row that is so near
+}
+
+func newBlock(questions int) *block {
+	return &block{make([]float32, rowsAtOnce*questions), make([]float32, unitsAtOnce*questions), make([]int32, unitsAtOnce*questions)}
+}
+
+// multiply sets products to those of rows [from, to), at most rowsAtOnce, with a panel. A row
+// of products depends on that row and on the panel alone.
+func (b *block) multiply(p *panel, g grouped, from, to int) {
+	p.packed.Mul(b.products, p.rows(), g.x.Data[from*g.x.Stride:], g.x.Stride, to-from)
+}
+
+// of returns the part of a unit in what has a value for every question of a panel.
+func of[T any](p *panel, x []T, unit int) []T { return x[unit*p.rows() : (unit+1)*p.rows()] }
+
+// measure sets distance and label for units [from, to), at most unitsAtOnce: those of a
+// unit's nearest row, of equal ones of the earlier.
+func (b *block) measure(p *panel, g grouped, from, to int) {
+	unit := from
+	for first := g.starts[from]; first < g.starts[to]; first += rowsAtOnce {
+		last := min(first+rowsAtOnce, g.starts[to])
+		b.multiply(p, g, first, last)
+		for i := first; i < last; i++ {
+			for i >= g.starts[unit+1] {
+				unit++
+			}
+			distance, label := of(p, b.distance, unit-from), of(p, b.label, unit-from)
+			norm, class, starts := g.norms[i], int32(g.y[i]), i == g.starts[unit]
+			for j, product := range of(p, b.products, i-first) {
+				if d := squared(norm, p.norms[j], product); starts || d < distance[j] {
+					distance[j], label[j] = d, class
+				}
+			}
+		}
 	}
 }

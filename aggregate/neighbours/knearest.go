@@ -94,50 +94,40 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 	g := private.group()
 	batches := (questions.Rows + questionsAtOnce - 1) / questionsAtOnce
 	parallel.Each(0, batches, func(_, batch int) {
-		if ctx.Err() != nil {
-			return
-		}
 		first := batch * questionsAtOnce
-		last := min(first+questionsAtOnce, questions.Rows)
-		distance, label := g.toUnits(newTarget(dense.Rows(questions, first, last)))
-		var near nearest
-		votes := make([]int, private.Classes)
-		for q := first; q < last; q++ {
-			near.reset(m.cfg.Neighbours)
-			units := distance[(q-first)*g.units() : (q-first+1)*g.units()]
-			m.sample.Among(len(units), key.Derive("sample", uint64(q)).Stream(), func(u int) { near.offer(units[u], u) })
-			clear(votes)
-			for _, n := range near.kept {
-				votes[label[(q-first)*g.units()+n.at]]++
+		p := newPanel(dense.Rows(questions, first, min(first+questionsAtOnce, questions.Rows)), first)
+		places, streams := make([]nearest, p.rows()), make([]*rng.Stream, p.rows())
+		for q := range places {
+			places[q].reset(m.cfg.Neighbours)
+			streams[q] = key.Derive("sample", uint64(first+q)).Stream()
+		}
+		b := newBlock(p.rows())
+		for from := 0; from < g.units(); from += unitsAtOnce {
+			if ctx.Err() != nil {
+				return
 			}
-			use(q, votes)
+			to := min(from+unitsAtOnce, g.units())
+			b.measure(p, g, from, to)
+			for q := range places {
+				kept := &places[q]
+				m.sample.Among(to-from, streams[q], func(u int) {
+					at := u*p.rows() + q
+					if d := b.distance[at]; !kept.beyond(d) {
+						kept.offer(near{d, b.label[at], from + u})
+					}
+				})
+			}
+		}
+		votes := make([]int, private.Classes)
+		for q, kept := range places {
+			clear(votes)
+			for _, n := range kept.kept {
+				votes[n.label]++
+			}
+			use(first+q, votes)
 		}
 	})
 	return ctx.Err()
-}
-
-// toUnits returns, row by row of the target, the distance of every unit and the class of its
-// row that is so near.
-func (g grouped) toUnits(t *target) (distance []float32, label []int32) {
-	units := g.units()
-	distance, label = make([]float32, t.rows*units), make([]int32, t.rows*units)
-	block := make([]float32, rowsAtOnce*t.rows)
-	unit := 0
-	for from := 0; from < g.x.Rows; from += rowsAtOnce {
-		to := min(from+rowsAtOnce, g.x.Rows)
-		t.distances(block, g, from, to)
-		for i := from; i < to; i++ {
-			for i >= g.starts[unit+1] {
-				unit++
-			}
-			for j, d := range block[(i-from)*t.rows : (i-from+1)*t.rows] {
-				if at := j*units + unit; i == g.starts[unit] || d < distance[at] {
-					distance[at], label[at] = d, int32(g.y[i])
-				}
-			}
-		}
-	}
-	return distance, label
 }
 
 // begin uses up the reservation and returns the key of what was charged: of the entry in the

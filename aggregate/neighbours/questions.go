@@ -98,8 +98,7 @@ func (m *NearestQuestions) Release(ctx context.Context, r *ledger.Reservation, k
 
 // votes returns the counts without noise.
 func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions dense.Matrix) ([]int64, error) {
-	g, t := private.group(), newTarget(questions)
-	const unitsAtOnce = 512
+	g, panels := private.group(), newPanels(questions)
 	parts := (g.units() + unitsAtOnce - 1) / unitsAtOnce
 	sums := make([]*ballot, parts) // by worker
 	parallel.Each(0, parts, func(w, part int) {
@@ -107,13 +106,12 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 			return
 		}
 		if sums[w] == nil {
-			sums[w] = newBallot(t.rows, private.Classes, m.cfg.Votes)
+			sums[w] = &ballot{private.Classes, make([]int64, questions.Rows*private.Classes), newBlock(min(panelRows, questions.Rows)), make([]nearest, unitsAtOnce)}
 		}
-		for u := part * unitsAtOnce; u < min((part+1)*unitsAtOnce, g.units()); {
-			u = sums[w].vote(g, t, u, min((part+1)*unitsAtOnce, g.units()))
-		}
+		from := part * unitsAtOnce
+		sums[w].vote(g, panels, m.cfg.Votes, from, min(from+unitsAtOnce, g.units()))
 	})
-	out := make([]int64, t.rows*private.Classes)
+	out := make([]int64, questions.Rows*private.Classes)
 	for _, b := range sums {
 		if b == nil {
 			continue
@@ -127,78 +125,42 @@ func (m *NearestQuestions) votes(ctx context.Context, private Rows, questions de
 
 // ballot counts the votes that one goroutine has seen.
 type ballot struct {
-	classes  int
-	most     int // votes of a unit
-	counts   []int64
-	block    []float32
-	distance []float32 // of one unit
-	label    []int
-	near     nearest
+	classes int
+	counts  []int64
+	block   *block
+	places  []nearest // of each unit
 }
 
-func newBallot(questions, classes, most int) *ballot {
-	return &ballot{classes: classes, most: most, counts: make([]int64, questions*classes),
-		block: make([]float32, rowsAtOnce*questions), distance: make([]float32, questions), label: make([]int, questions)}
-}
-
-// vote counts the votes of units from u on, as many as have their rows in one block, at
-// least one and none from end on. It returns the first unit that is left.
-func (b *ballot) vote(g grouped, t *target, u, end int) int {
-	first, last := g.starts[u], u
-	for last < end && g.starts[last+1]-first <= rowsAtOnce {
-		last++
+// vote counts the votes of units [from, to), at most unitsAtOnce: each has one at every one of
+// the questions that are nearest to it.
+func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
+	places := b.places[:to-from]
+	for u := range places {
+		places[u].reset(votes)
 	}
-	if last == u {
-		b.unit(g, t, u)
-		return u + 1
-	}
-	t.distances(b.block, g, first, g.starts[last])
-	for ; u < last; u++ {
-		b.start()
-		for i := g.starts[u]; i < g.starts[u+1]; i++ {
-			b.nearer(b.block[(i-first)*t.rows:(i-first+1)*t.rows], g.y[i])
+	first := g.starts[from]
+	single := g.starts[to]-first == to-from // a row each
+	for _, p := range panels {
+		if single {
+			b.block.multiply(p, g, first, first+to-from)
+			for u := range places {
+				places[u].offerRow(p, of(p, b.block.products, u), g.norms[first+u], int32(g.y[first+u]))
+			}
+			continue
 		}
-		b.cast()
-	}
-	return last
-}
-
-// unit counts the votes of a unit of any number of rows.
-func (b *ballot) unit(g grouped, t *target, u int) {
-	b.start()
-	for from := g.starts[u]; from < g.starts[u+1]; from += rowsAtOnce {
-		to := min(from+rowsAtOnce, g.starts[u+1])
-		t.distances(b.block, g, from, to)
-		for i := from; i < to; i++ {
-			b.nearer(b.block[(i-from)*t.rows:(i-from+1)*t.rows], g.y[i])
+		b.block.measure(p, g, from, to)
+		for u := range places {
+			label := of(p, b.block.label, u)
+			for q, d := range of(p, b.block.distance, u) {
+				if !places[u].beyond(d) {
+					places[u].offer(near{d, label[q], p.first + q})
+				}
+			}
 		}
 	}
-	b.cast()
-}
-
-// start forgets the unit before.
-func (b *ballot) start() {
-	for q := range b.label {
-		b.label[q] = -1
-	}
-}
-
-// nearer takes in a row of the unit.
-func (b *ballot) nearer(distance []float32, class int) {
-	for q, d := range distance {
-		if b.label[q] < 0 || d < b.distance[q] {
-			b.distance[q], b.label[q] = d, class
+	for _, kept := range places {
+		for _, n := range kept.kept {
+			b.counts[n.at*b.classes+int(n.label)]++
 		}
-	}
-}
-
-// cast adds the unit's votes: one for each of the nearest questions.
-func (b *ballot) cast() {
-	b.near.reset(b.most)
-	for q, d := range b.distance {
-		b.near.offer(d, q)
-	}
-	for _, n := range b.near.kept {
-		b.counts[n.at*b.classes+b.label[n.at]]++
 	}
 }

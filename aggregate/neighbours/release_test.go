@@ -296,10 +296,10 @@ func BenchmarkNeighbours(b *testing.B) {
 // come.
 func TestEqualDistances(t *testing.T) {
 	for _, distances := range [][]float32{{1, 1, 1, 0}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 0, 1}} {
-		near := nearest{k: 3}
+		kept := nearest{k: 3}
 		var want []int
 		for at, d := range distances {
-			near.offer(d, at)
+			kept.offer(near{distance: d, at: at})
 			if d == 0 {
 				want = append(want, at)
 			}
@@ -310,9 +310,83 @@ func TestEqualDistances(t *testing.T) {
 			}
 		}
 		var got []int
-		for _, n := range near.kept {
+		for _, n := range kept.kept {
 			got = append(got, n.at)
 		}
 		require.ElementsMatch(t, want, got, distances)
 	}
+}
+
+// A row's nearest questions are those of all its distances in order, whatever the products
+// left out: of ties, of tiny and of huge values, of values that are not finite, and of more
+// questions than a panel has.
+func TestNoNearQuestionIsLeftOut(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	hostile := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), math.MaxFloat32, -math.MaxFloat32, 1e30, math.SmallestNonzeroFloat32, 0}
+	draws := map[string]func() float32{
+		"normal": func() float32 { return float32(rnd.NormFloat64()) },
+		"far":    func() float32 { return 1e4 + float32(rnd.NormFloat64())/100 },
+		"ties":   func() float32 { return float32(rnd.IntN(3)) },
+		"tiny":   func() float32 { return float32(rnd.IntN(5)) * math.SmallestNonzeroFloat32 },
+		"roots":  func() float32 { return float32(rnd.NormFloat64()) * 0x1p-66 },
+		"huge":   func() float32 { return float32(rnd.NormFloat64()) * 1e19 },
+		"mixed":  func() float32 { return float32(rnd.NormFloat64() * math.Exp(60*rnd.NormFloat64())) },
+	}
+	for name, draw := range draws {
+		for range 20 {
+			const rows, votes = 40, 7
+			cols := 1 + rnd.IntN(4)
+			finite := func(x dense.Matrix) dense.Matrix {
+				for i := range x.Data {
+					x.Data[i] = max(-math.MaxFloat32, min(math.MaxFloat32, draw()))
+				}
+				return x
+			}
+			questions, private := finite(dense.New(panelRows+10+rnd.IntN(panelRows), cols)), Rows{X: finite(dense.New(rows, cols)), Y: make([]int, rows), Classes: 2}
+			for i := range rows {
+				private.Units = append(private.Units, fmt.Sprint(i))
+				if rnd.IntN(8) == 0 {
+					private.X.Data[i*cols] = hostile[rnd.IntN(len(hostile))]
+				}
+			}
+			g := private.group()
+			want := make([]int64, questions.Rows*private.Classes)
+			b := newBlock(panelRows)
+			for i := range rows {
+				kept := nearest{k: votes}
+				for _, p := range newPanels(questions) {
+					b.measure(p, g, i, i+1)
+					for q, d := range b.distance[:p.rows()] {
+						kept.offer(near{distance: d, at: p.first + q})
+					}
+				}
+				for _, n := range kept.kept {
+					want[n.at*private.Classes]++
+				}
+			}
+			m, err := NewNearestQuestions(NearestQuestionsConfig{Votes: votes, Sigma: 1, Questions: questions.Rows})
+			require.NoError(t, err)
+			got, err := m.votes(t.Context(), private, questions)
+			require.NoError(t, err)
+			require.Equal(t, want, got, name)
+		}
+	}
+}
+
+// The products that are left out are nearly all: else the bound is of no use.
+func TestFewDistancesAreComputed(t *testing.T) {
+	private, questions := clouds(50, 50, panelRows, 20, 2)
+	g, p, b := private.group(), newPanel(questions, 0), newBlock(panelRows)
+	b.multiply(p, g, 0, 50)
+	kept := nearest{k: 3}
+	for j := range p.rows() {
+		kept.offer(near{distance: squared(g.norms[0], p.norms[j], b.products[j]), at: j})
+	}
+	floor, left := kept.floor(p, g.norms[0]), 0
+	for j, product := range b.products[:p.rows()] {
+		if product-p.halves[j] < floor {
+			left++
+		}
+	}
+	require.Equal(t, p.rows()-3, left)
 }

@@ -46,24 +46,25 @@ func (l line) without(unit int) (out line) {
 func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance []float64, law [][]float64) {
 	g := l.rows(classes).group()
 	question := dense.New(1, 1)
-	distance, label := g.toUnits(newTarget(question))
+	b := newBlock(1)
+	b.measure(newPanel(question, 0), g, 0, g.units())
 	noise, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: 1})
 	require.NoError(t, err)
 	seen := map[string][]float64{}
 	for sample := range 1 << g.units() {
 		p := 1.0
-		near := nearest{k: k}
+		kept := nearest{k: k}
 		for u := range g.units() {
 			if sample>>u&1 == 1 {
 				p *= q
-				near.offer(distance[u], u)
+				kept.offer(near{b.distance[u], b.label[u], u})
 			} else {
 				p *= 1 - q
 			}
 		}
 		votes := make([]int, classes)
-		for _, n := range near.kept {
-			votes[label[n.at]]++
+		for _, n := range kept.kept {
+			votes[n.label]++
 		}
 		name := fmt.Sprint(votes)
 		if seen[name] == nil {
