@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/marginals"
@@ -107,9 +108,10 @@ type Config struct {
 	// Cache keeps features of DP-SGD that are expensive; nil computes them for each model.
 	Cache *features.Cache
 
-	units int    // of Task.Private
-	named string // Features as they were given; empty for the default of each method
-	drawn *drawn // the pool that was drawn and paid for at one target; nil for another pool
+	units int             // of Task.Private
+	named string          // Features as they were given; empty for the default of each method
+	drawn *drawn          // the pool that was drawn and paid for at one target; nil for another pool
+	hash  func() [32]byte // of Task, computed once
 }
 
 // point is a comparison at one of its targets.
@@ -225,7 +227,13 @@ func (c Config) complete() (Config, error) {
 	if limit := teachers.MaxKernelRows * 4 / 5; c.Learner == KernelRidge && c.Task.Private.Len()/c.teachers() > limit {
 		return c, fmt.Errorf("%d teachers have %d records each; kernel ridge takes up to %d, so use more teachers or another learner", c.teachers(), c.Task.Private.Len()/c.teachers(), limit)
 	}
-	return c, nil
+	return c.with(c.Task), nil
+}
+
+// with returns c with another task.
+func (c Config) with(task dataset.Task) Config {
+	c.Task, c.hash = task, sync.OnceValue(task.Hash)
+	return c
 }
 
 func (c Config) wants(methods ...string) bool {

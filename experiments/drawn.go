@@ -128,10 +128,11 @@ func compareDrawn(ctx context.Context, c Config, seed int) (rows []Row, first *D
 func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnostics *Diagnostics, err error) {
 	paid := &drawn{epsilon: c.epsilon, several: len(c.Epsilons) > 1, books: map[string]paidBook{}}
 	defer func() { err = errors.Join(err, paid.close()) }()
-	cfg := c.Config
-	if cfg.Task, err = c.drawPool(ctx, seed, paid); err != nil {
+	task, err := c.drawPool(ctx, seed, paid)
+	if err != nil {
 		return nil, nil, err
 	}
+	cfg := c.Config.with(task)
 	cfg.drawn = paid
 	p, err := prepare(ctx, cfg)
 	if err != nil {
@@ -178,7 +179,7 @@ func (c point) methodEvent(ctx context.Context, method string) (accountant.Event
 // method costs. Where no method pays, as for models without privacy alone, nothing is
 // looked at, and the pool is that of the declared ranges.
 func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Task, error) {
-	hash := c.Task.Hash()
+	hash := c.hash()
 	event := c.marginals.Event()
 	cells := c.Task.Ranges.Cells(c.Task.Private.OnePerUnit().X)
 	var counts [][]int64

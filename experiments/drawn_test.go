@@ -121,3 +121,13 @@ func TestDrawnPoolPlan(t *testing.T) {
 	cfg.Methods, cfg.Task = nil, blobs(300, 60, 30)
 	require.ErrorContains(t, cfg.Validate(), "declared ranges")
 }
+
+// What a run is bound to is the hash of the task that it has, also of one put in later.
+func TestHashIsOfTheTask(t *testing.T) {
+	full, err := config(t, t.TempDir()).withDefaults()
+	require.NoError(t, err)
+	require.Equal(t, full.Task.Hash(), full.hash())
+	other := full.with(declaredTask(t, 600, 1))
+	require.Equal(t, other.Task.Hash(), other.hash())
+	require.NotEqual(t, full.hash(), other.hash())
+}

@@ -63,7 +63,7 @@ func FileName(method string, epsilon float64, several bool) string {
 	return name
 }
 
-func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.Task.Hash(), bound) }
+func (c Config) runID(bound []byte) (string, error) { return RunID(c.Key, c.hash(), bound) }
 
 // RunID names, in a ledger, the run whose answers repeat themselves: those of a key, of data by
 // their hash, and of all that bound says. It is a pseudorandom function of the data under the

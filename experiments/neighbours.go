@@ -181,9 +181,9 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	if err := row.charge(ctx, plan.event, c); err != nil {
 		return row, err
 	}
-	queries, err := p.public.Select(ctx, plan.questions, rand.New(c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed))).Stream()))
+	queries, err := c.neighbourQueries(ctx, plan, p, method, seed)
 	if err != nil {
-		return row, fmt.Errorf("experiments: %w", err)
+		return row, err
 	}
 	answers, err := c.releaseNeighbours(ctx, plan, p, queries, method, seed)
 	if err != nil {
@@ -201,6 +201,23 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	}
 	row.Seconds = time.Since(start).Seconds()
 	return row, nil
+}
+
+// neighbourQueries names the pool rows that a plan asks about, by their features alone: all of
+// them, or as students choose.
+func (c point) neighbourQueries(ctx context.Context, plan neighbourPlan, p prepared, method string, seed int) ([]int, error) {
+	if plan.questions == p.pool.Rows {
+		all := make([]int, p.pool.Rows)
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	queries, err := p.public.Select(ctx, plan.questions, rand.New(c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("queries", []byte(c.file(method, seed))).Stream()))
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	return queries, nil
 }
 
 // releaseNeighbours charges a plan, releases its labels and writes the file that leaves.

@@ -45,7 +45,7 @@ func prepare(ctx context.Context, c Config) (prepared, error) {
 	if err != nil {
 		return prepared{}, err
 	}
-	p := prepared{hash: c.Task.Hash(), classes: len(c.Task.Classes)}
+	p := prepared{hash: c.hash(), classes: len(c.Task.Classes)}
 	if p.points, err = c.points(ctx); err != nil {
 		return prepared{}, err
 	}

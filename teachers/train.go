@@ -42,6 +42,10 @@ type Config struct {
 // between.
 const queryRows = 512
 
+// savesAtOnce is how many checkpoints are written to the disk at a time, with their shares in
+// memory.
+const savesAtOnce = 8
+
 // ErrNoCheckpoint says that a part of the teachers was to be trained and nowhere to be kept.
 var ErrNoCheckpoint = errors.New("teachers: a part of an ensemble needs Config.Checkpoint")
 
@@ -96,6 +100,9 @@ type ensemble struct {
 	folder  *checkpoint // nil without one
 	votes   *votes.Matrix
 
+	saves  sync.WaitGroup
+	saving chan struct{} // holds a value for each file that is being written
+
 	mu   sync.Mutex // guards done and Progress
 	done int
 }
@@ -130,7 +137,7 @@ func newEnsemble(cfg Config, part, parts int, private Dataset, share []int, quer
 		}
 		members[t] = append(members[t], i)
 	}
-	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: matrix}
+	e := &ensemble{cfg: cfg, private: private, members: members, queries: queries, votes: matrix, saving: make(chan struct{}, savesAtOnce)}
 	for t := part; t < cfg.Teachers; t += parts {
 		e.mine = append(e.mine, t)
 	}
@@ -147,6 +154,7 @@ func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 	outer := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	fail := func(t int, err error) { cancel(fmt.Errorf("teachers: teacher %d: %w", t, err)) }
 	workers := e.cfg.Workers
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -156,8 +164,8 @@ func (e *ensemble) run(ctx context.Context) (*votes.Matrix, error) {
 	for range min(workers, len(e.mine)) {
 		wg.Go(func() {
 			for t := range teachers {
-				if err := e.teacher(ctx, t); err != nil {
-					cancel(fmt.Errorf("teachers: teacher %d: %w", t, err))
+				if err := e.teacher(ctx, t, fail); err != nil {
+					fail(t, err)
 					return
 				}
 			}
@@ -173,6 +181,7 @@ hand:
 	}
 	close(teachers)
 	wg.Wait()
+	e.saves.Wait()
 	if err := outer.Err(); err != nil {
 		return nil, fmt.Errorf("teachers: training stopped: %w", err)
 	}
@@ -182,8 +191,10 @@ hand:
 	return e.votes, nil
 }
 
-// teacher trains teacher t, or takes its votes from the checkpoint, and fills its column.
-func (e *ensemble) teacher(ctx context.Context, t int) error {
+// teacher trains teacher t, or takes its votes from the checkpoint, and fills its column. It
+// does not wait for its file to be on the disk, so that another teacher learns meanwhile. If
+// that file cannot be written it calls fail.
+func (e *ensemble) teacher(ctx context.Context, t int, fail func(t int, err error)) error {
 	data := e.share(t)
 	column := make([]int, e.queries.Rows)
 	resumed := false
@@ -197,11 +208,6 @@ func (e *ensemble) teacher(ctx context.Context, t int) error {
 		if err := e.fit(ctx, t, data, column); err != nil {
 			return err
 		}
-		if e.folder != nil {
-			if err := e.folder.save(t, data, column); err != nil {
-				return err
-			}
-		}
 	}
 	// These are distinct elements of one array: no two teachers write the same byte.
 	for q, vote := range column {
@@ -209,13 +215,30 @@ func (e *ensemble) teacher(ctx context.Context, t int) error {
 			return err
 		}
 	}
+	if resumed || e.folder == nil {
+		e.finished()
+		return nil
+	}
+	e.saving <- struct{}{}
+	e.saves.Go(func() {
+		defer func() { <-e.saving }()
+		if err := e.folder.save(t, data, column); err != nil {
+			fail(t, err)
+			return
+		}
+		e.finished()
+	})
+	return nil
+}
+
+// finished counts a teacher whose votes are kept.
+func (e *ensemble) finished() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done++
 	if e.cfg.Progress != nil {
 		e.cfg.Progress(e.done, len(e.mine))
 	}
-	return nil
 }
 
 // share copies the records of teacher t, in their order in the private data.

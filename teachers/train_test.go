@@ -371,6 +371,14 @@ func TestTrainRefuses(t *testing.T) {
 			w.cfg.Checkpoint = filepath.Join(t.TempDir(), "file")
 			require.NoError(t, os.WriteFile(w.cfg.Checkpoint, nil, 0o600))
 		},
+		"checkpoint goes while teachers learn": func(w *world) {
+			w.cfg.Checkpoint = filepath.Join(t.TempDir(), "folder")
+			w.cfg.Progress = func(done, _ int) {
+				if done == 1 {
+					require.NoError(t, os.Rename(w.cfg.Checkpoint, w.cfg.Checkpoint+"-moved"))
+				}
+			}
+		},
 	} {
 		w := newWorld(t)
 		change(w)
