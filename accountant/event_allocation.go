@@ -190,14 +190,19 @@ func (r randomAllocationRow) pair(s *schedule, n int64) error {
 	return first
 }
 
-// attained is the pair itself for one step of many. For more the sum of all outputs is one Gaussian
-// of K shifts with the noise of all steps, which is less than the outputs show.
+// attained is the pair itself for one step of many. For more a sum over the steps is less than the
+// outputs show: that of [several], or that of the outputs themselves, one Gaussian of K shifts with
+// the noise of all steps. Which shows more depends on the noise, so a lower bound takes either.
 func (r randomAllocationRow) attained(s *schedule, n int64) (dominating bool) {
 	if r.sigma() == 0 {
 		return false
 	}
 	if r.K == 1 && r.sigma() >= leastAllocated {
 		return true
+	}
+	if !s.plain && r.sigma() >= leastAllocated && r.sigma() <= maxSeveralNoise && r.Steps <= maxSeveral {
+		_ = s.add(pairKey{pairSeveral, float64(r.Steps), r.sigma(), float64(r.K)}, n)
+		return false
 	}
 	s.gaussian(float64(r.K)/math.Sqrt(float64(r.Steps))/r.sigma(), n)
 	return false

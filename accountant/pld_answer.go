@@ -38,7 +38,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	}
 	if left <= 0 {
 		if least == 0 {
-			b.Lower, b.Floor = below.pure(false)*(1-0x1p-50), above.pure(false)*(1-0x1p-50)
+			b.Lower, b.Floor = below[0].pure(false)*(1-0x1p-50), above.pure(false)*(1-0x1p-50)
 		}
 		return b, nil
 	}
@@ -49,15 +49,20 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	b.Floor, b.Upper, b.GapReached, b.Points = v.lower, math.Min(v.upper, mathx.Up(pure)), v.reached, v.points
 	b.Lower = b.Floor
 	switch {
-	case below == above:
+	case below[0] == above:
 	case p.upper:
 		b.Lower = 0
 	default:
-		w, err := p.interval(ctx, below, target{deltaUp: least, deltaLow: least, gap: 8 * p.cfg.Gap, onlyLower: true})
-		if err != nil {
-			return PLDBound{}, err
+		b.Lower = 0
+		for _, s := range below {
+			s.logDelta = mathx.Log(least)
+			w, err := p.interval(ctx, s, target{deltaUp: least, deltaLow: least, gap: 8 * p.cfg.Gap, onlyLower: true})
+			if err != nil {
+				return PLDBound{}, err
+			}
+			b.Lower = math.Max(b.Lower, w.lower)
 		}
-		b.Lower = w.lower
+		b.Floor = math.Max(b.Floor, b.Lower) // the dominating pairs cost no less
 	}
 	// Rényi divergences bound it too, and win where nothing finer could be
 	// certified, or an event has a curve that its pair does not imply.
@@ -97,12 +102,17 @@ func (p *PLD) delta(ctx context.Context, epsilon float64) (PLDBound, error) {
 	b.Points = points
 	b.Floor = sure + (1-sure)*lower
 	b.Lower = b.Floor
-	if below != above {
-		low, _, _, err := p.bodyDelta(ctx, below, epsilon)
-		if err != nil {
-			return PLDBound{}, err
+	if below[0] != above {
+		b.Lower = sure
+		for _, s := range below {
+			s.logDelta = mathx.Log(upper)
+			low, _, _, err := p.bodyDelta(ctx, s, epsilon)
+			if err != nil {
+				return PLDBound{}, err
+			}
+			b.Lower = math.Max(b.Lower, sure+(1-sure)*low)
 		}
-		b.Lower = sure + (1-sure)*low
+		b.Floor = math.Max(b.Floor, b.Lower)
 	}
 	b.Upper = upper
 	if failure > 0 {
@@ -359,8 +369,11 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 
 // newConvolver shares transforms within one account.
 func (p *PLD) newConvolver(ctx context.Context) *convolver {
-	return &convolver{ctx: ctx, plans: p.plans, below: p.below, maxLength: int(p.cfg.MaxMemory / bytesPerPoint), maxWork: p.maxWork}
+	return &convolver{ctx: ctx, plans: p.plans, below: p.below, maxLength: p.maxPoints(), maxWork: p.maxWork}
 }
+
+// maxPoints returns how long a window may be.
+func (p *PLD) maxPoints() int { return int(p.cfg.MaxMemory / bytesPerPoint) }
 
 // bytesPerPoint is the memory of a convolution per point of its window, the
 // laws before and after and cached roots of unity included.

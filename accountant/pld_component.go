@@ -52,6 +52,8 @@ func (s *schedule) components(reverse bool) []component {
 		case pairAllocation:
 			c.spread = s.allocation(c.key)
 			c.roughLaw = c.spread.roughLaw()
+		case pairSeveral:
+			c.outcomes = several{int64(c.key.a), int64(c.key.c), c.key.b}.outcomes(reverse, s.logDelta, s.most)
 		case pairSampledLaplace:
 			c.roughLaw = c.sampledLaplace().roughLaw()
 		case pairSampledDiscreteLaplace:

@@ -2,6 +2,7 @@ package accountant
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -23,6 +24,7 @@ const (
 	pairSampledDiscreteLaplace
 	pairSampledDiscreteGaussian
 	pairAllocation    // one step of many: a = steps, b = noise multiplier
+	pairSeveral       // what k steps of many show at least: a = steps, b = noise multiplier, c = k
 	pairDrawn         // a sample without replacement, Gaussian: a = q, b = noise multiplier
 	pairDrawnResponse // a = q, b = epsilon
 	pairDrawnDiscreteLaplace
@@ -44,6 +46,9 @@ type schedule struct {
 	pairs      tally[pairKey]
 	nonPrivate bool
 	spread     map[pairKey]*allocation // the laws of pairAllocation, computed once
+	plain      bool                    // of several steps of many only the sum of the outputs counts
+	logDelta   float64                 // of about the delta in question, for pairSeveral
+	most       int                     // points of a lattice, for pairSeveral
 }
 
 func (s *schedule) gaussian(ratio float64, n int64) { s.mu2 += float64(n) * ratio * ratio }
@@ -61,24 +66,42 @@ func (s *schedule) response(logOdds float64, n int64) {
 	_ = s.add(pairKey{pairResponse, math.Max(0, logOdds*(1-0x1p-40)), 0, 0}, n)
 }
 
-// schedules returns the dominating pairs of everything composed, and pairs
-// that are attained; the same pointer if they are the same.
-func (p *PLD) schedules() (above, below *schedule) {
-	above, below = &schedule{spread: p.spread}, &schedule{spread: p.spread}
-	same := true
+// schedules returns the dominating pairs of everything composed, and schedules of pairs that are
+// attained, one or two, of which the larger lower end counts; the same pointer if they are the same.
+func (p *PLD) schedules() (above *schedule, below []*schedule) {
+	above = &schedule{spread: p.spread}
+	for i, e := range p.terms.curves.Keys {
+		_ = e.row().pair(above, p.terms.curves.Counts[i]) // Compose asked whether all fits
+	}
+	low, same := p.attained(false)
+	if same {
+		return above, []*schedule{above}
+	}
+	below = append(below, low)
+	if low.several() {
+		plain, _ := p.attained(true)
+		below = append(below, plain)
+	}
+	return above, below
+}
+
+// several reports whether a pair is what several steps of many show.
+func (s *schedule) several() bool {
+	return slices.ContainsFunc(s.pairs.Keys, func(k pairKey) bool { return k.kind == pairSeveral })
+}
+
+// attained returns pairs that are attained, and whether they are the dominating ones.
+func (p *PLD) attained(plain bool) (below *schedule, same bool) {
+	below, same = &schedule{spread: p.spread, plain: plain, most: p.maxPoints()}, true
 	for i, e := range p.terms.curves.Keys {
 		n := p.terms.curves.Counts[i]
-		_ = e.row().pair(above, n) // Compose asked whether all fits
 		if e.row().attained(below, n) {
 			_ = e.row().pair(below, n)
 		} else {
 			same = false
 		}
 	}
-	if same {
-		below = above
-	}
-	return above, below
+	return below, same
 }
 
 // pure returns the sum of the largest losses in one order, +Inf if one is
@@ -173,7 +196,7 @@ func onSample(q float64, inner Event, replaced bool) (key pairKey, ok bool, err 
 func (s *schedule) asymmetric() bool {
 	for _, k := range s.pairs.Keys {
 		switch k.kind {
-		case pairSampled, pairSampledResponse, pairSampledLaplace, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian, pairAllocation:
+		case pairSampled, pairSampledResponse, pairSampledLaplace, pairSampledDiscreteLaplace, pairSampledDiscreteGaussian, pairAllocation, pairSeveral:
 			return true
 		}
 	}
