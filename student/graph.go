@@ -1,12 +1,12 @@
 package student
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // graph is a symmetric weighted neighbour graph in compressed rows: the neighbours of row i
@@ -41,10 +41,11 @@ func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	k = min(k, n-1)
 	found := neighbours{k: k, near: make([]int32, n*k), dist: make([]float32, n*k)}
 	norms := dense.SquaredNorms(z)
-	zt := transposed(z)
-	err := forBlocks(ctx, n, func(from, to int) {
-		dots := dense.New(to-from, n)
-		dense.MulAB(dots, dense.Rows(z, from, to), zt)
+	var rows kernel.Packed[float32]
+	rows.PackBT(z.Data, z.Stride, n, z.Cols)
+	err := forBlocks(ctx, n, func(scratch *Matrix, from, to int) {
+		dots := resized(scratch, to-from, n)
+		rows.Mul(dots.Data, dots.Stride, z.Data[from*z.Stride:], z.Stride, dots.Rows)
 		for i := from; i < to; i++ {
 			nearest(found.near[i*k:(i+1)*k], found.dist[i*k:(i+1)*k], dense.Row(dots, i-from), norms, i)
 		}
@@ -52,28 +53,65 @@ func findNeighbours(ctx context.Context, z Matrix, k int) (neighbours, error) {
 	return found, err
 }
 
-// rank orders the neighbours anew by their distance in z.
-func (f neighbours) rank(ctx context.Context, z Matrix) (neighbours, error) {
-	out := neighbours{k: f.k, near: make([]int32, len(f.near)), dist: make([]float32, len(f.dist))}
-	err := forBlocks(ctx, z.Rows, func(from, to int) {
-		type entry struct {
-			dist float32
-			row  int32
-		}
-		list := make([]entry, f.k)
+// rank returns the k neighbours that are nearest in z.
+func (f neighbours) rank(ctx context.Context, z Matrix, k int) (neighbours, error) {
+	k = min(k, f.k)
+	n := z.Rows
+	out := neighbours{k: k, near: make([]int32, n*k), dist: make([]float32, n*k)}
+	err := forBlocks(ctx, n, func(_ *struct{}, from, to int) {
 		for i := from; i < to; i++ {
-			for e, j := range f.near[i*f.k : (i+1)*f.k] {
-				list[e] = entry{squaredDistance(dense.Row(z, i), dense.Row(z, int(j))), j}
-			}
-			slices.SortFunc(list, func(a, b entry) int {
-				return cmp.Or(cmp.Compare(a.dist, b.dist), cmp.Compare(a.row, b.row))
-			})
-			for e, x := range list {
-				out.near[i*f.k+e], out.dist[i*f.k+e] = x.row, x.dist
+			ranking := ranking{near: out.near[i*k : (i+1)*k], dist: out.dist[i*k : (i+1)*k]}
+			row := dense.Row(z, i)
+			for _, j := range f.near[i*f.k : (i+1)*f.k] {
+				if d := squaredDistance(row, dense.Row(z, int(j)), ranking.limit()); d <= ranking.limit() {
+					ranking.add(j, d)
+				}
 			}
 		}
 	})
 	return out, err
+}
+
+// width returns the mean squared distance to the farthest of the first k neighbours.
+func (f neighbours) width(k int) float64 {
+	width, n := 0., 0
+	if k = min(k, f.k); k > 0 {
+		n = len(f.near) / f.k
+	}
+	for i := range n {
+		width += float64(f.dist[i*f.k+k-1]) / float64(n)
+	}
+	return width
+}
+
+// ranking is the nearest rows so far, ascending by distance, ties by row.
+type ranking struct {
+	near []int32
+	dist []float32
+	have int
+}
+
+// limit returns the distance from which on a row is not among the nearest.
+func (r *ranking) limit() float32 {
+	if r.have == 0 || r.have < len(r.dist) {
+		return float32(math.Inf(1))
+	}
+	return r.dist[r.have-1]
+}
+
+// add adds a row, unless as many are nearer.
+func (r *ranking) add(row int32, d float32) {
+	before := func(at int) bool { return d < r.dist[at] || d == r.dist[at] && row < r.near[at] }
+	at := r.have
+	if at < len(r.near) {
+		r.have++
+	} else if at--; at < 0 || !before(at) {
+		return
+	}
+	for ; at > 0 && before(at-1); at-- {
+		r.near[at], r.dist[at] = r.near[at-1], r.dist[at-1]
+	}
+	r.near[at], r.dist[at] = row, d
 }
 
 // graph joins every row with the first k of its neighbours. The weight is
@@ -84,11 +122,10 @@ func (f neighbours) graph(k int) *graph {
 	}
 	k = min(k, f.k)
 	n := len(f.near) / f.k
-	g := &graph{}
+	g := &graph{width: f.width(k)}
 	scale := make([]float64, n)
 	for i := range n {
 		scale[i] = math.Sqrt(float64(f.dist[i*f.k+min(localScale, k)-1]))
-		g.width += float64(f.dist[i*f.k+k-1]) / float64(n)
 	}
 	g.join(f, k, func(i, e int) float32 {
 		unit := scale[i] * scale[f.near[e]]
@@ -106,53 +143,72 @@ func (f neighbours) graph(k int) *graph {
 // nearest fills near and dist with the closest rows to row self, ascending, ties by index.
 // The slice dots holds the products of row self with all rows.
 func nearest(near []int32, dist []float32, dots, norms []float32, self int) {
-	k, have := len(near), 0
+	r := ranking{near: near, dist: dist}
+	own, limit := norms[self], r.limit()
 	for j, dot := range dots {
-		d := norms[self] + norms[j] - 2*dot
-		if j == self || have == k && !(d < dist[k-1]) {
-			continue
+		if d := own + norms[j] - 2*dot; d <= limit && j != self {
+			r.add(int32(j), d)
+			limit = r.limit()
 		}
-		if have < k {
-			have++
-		}
-		at := have - 1
-		for ; at > 0 && d < dist[at-1]; at-- {
-			near[at], dist[at] = near[at-1], dist[at-1]
-		}
-		near[at], dist[at] = int32(j), d
 	}
 	for e, d := range dist {
 		dist[e] = max(0, d) // rounding
 	}
 }
 
+// end is one end of an edge, as seen from the other.
+type end struct {
+	row    int32
+	weight float32
+}
+
 // join keeps an edge if at least one of its ends named the other.
 func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	n := len(f.near) / f.k
-	type edge struct {
-		to     int32
-		weight float32
+	// Every edge stands at both of its ends; twice, with the same weight, if both named the
+	// other.
+	start := make([]int32, n+1)
+	for i := range n {
+		start[i+1] += int32(k)
+		for _, j := range f.near[i*f.k : i*f.k+k] {
+			start[j+1]++
+		}
 	}
-	edges := make([][]edge, n)
+	for i := range n {
+		start[i+1] += start[i]
+	}
+	ends, next := make([]end, start[n]), slices.Clone(start)
+	put := func(at, row int32, w float32) {
+		ends[next[at]] = end{row, w}
+		next[at]++
+	}
 	for i := range n {
 		for e := i * f.k; e < i*f.k+k; e++ {
 			w := weight(i, e)
-			edges[i] = append(edges[i], edge{f.near[e], w})
-			edges[f.near[e]] = append(edges[f.near[e]], edge{int32(i), w})
+			put(int32(i), f.near[e], w)
+			put(f.near[e], int32(i), w)
+		}
+	}
+	// What the ends say of each other, in the order of the other end.
+	sorted := make([]end, len(ends))
+	copy(next, start)
+	for j := range int32(n) {
+		for _, to := range ends[start[j]:start[j+1]] {
+			at := next[to.row]
+			if at > start[to.row] && sorted[at-1].row == j {
+				continue
+			}
+			sorted[at] = end{j, to.weight}
+			next[to.row]++
 		}
 	}
 	g.start = make([]int32, n+1)
 	root := make([]float64, n)
-	for i, list := range edges {
-		// Both ends may have named each other. The two copies have the same weight.
-		slices.SortFunc(list, func(a, b edge) int { return cmp.Compare(a.to, b.to) })
-		for e, x := range list {
-			if e > 0 && x.to == list[e-1].to {
-				continue
-			}
-			g.to = append(g.to, x.to)
-			g.weight = append(g.weight, x.weight)
-			root[i] += float64(x.weight)
+	for i := range n {
+		for _, to := range sorted[start[i]:next[i]] {
+			g.to = append(g.to, to.row)
+			g.weight = append(g.weight, to.weight)
+			root[i] += float64(to.weight)
 		}
 		root[i] = math.Sqrt(root[i])
 		g.start[i+1] = int32(len(g.to))
@@ -166,10 +222,23 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 	}
 }
 
-// squaredDistance sums in four places: one sum waits for itself most of the time.
-func squaredDistance(a, b []float32) float32 {
+// squaredDistance sums in four places: one sum waits for itself most of the time. It may stop
+// where the sum is above a limit.
+func squaredDistance(a, b []float32, limit float32) float32 {
+	const stretch = 32
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]
+	for len(a) >= stretch {
+		for p := 0; p < stretch; p += 4 {
+			x, y := a[p:p+4:p+4], b[p:p+4:p+4]
+			d0, d1, d2, d3 := x[0]-y[0], x[1]-y[1], x[2]-y[2], x[3]-y[3]
+			s0, s1, s2, s3 = s0+d0*d0, s1+d1*d1, s2+d2*d2, s3+d3*d3
+		}
+		if s := s0 + s1 + (s2 + s3); s > limit {
+			return s
+		}
+		a, b = a[stretch:], b[stretch:]
+	}
 	for ; len(a) >= 4; a, b = a[4:], b[4:] {
 		d0, d1, d2, d3 := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
 		s0, s1, s2, s3 = s0+d0*d0, s1+d1*d1, s2+d2*d2, s3+d3*d3

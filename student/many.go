@@ -64,11 +64,11 @@ func (p *Pool) fitMany(ctx context.Context, _ Matrix, labels []int, classes int,
 	}
 	z := dense.New(p.z.Rows, p.z.Cols)
 	dense.MulAB(z, p.z, m.metric)
-	ranked, err := p.neighbours.rank(ctx, z)
+	ranked, err := p.neighbours.rank(ctx, z, p.config.Neighbours)
 	if err != nil {
 		return nil, err
 	}
-	m.ridge, err = fitRidge(ctx, z, answers, p.landmarks, ranked.graph(p.config.Neighbours).width, len(present))
+	m.ridge, err = fitRidge(ctx, z, answers, p.landmarks, ranked.width(p.config.Neighbours), len(present))
 	return m, err
 }
 

@@ -3,6 +3,7 @@ package student
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/parallel"
@@ -31,14 +32,27 @@ func checkMatrix(m Matrix) error {
 }
 
 // forBlocks calls do for consecutive blocks of rows, on one goroutine per processor, until
-// ctx is done. The function do must write to its own rows only.
-func forBlocks(ctx context.Context, n int, do func(from, to int)) error {
-	parallel.Each(0, (n+blockRows-1)/blockRows, func(_, block int) {
+// ctx is done. Calls of one goroutine share a scratch, zero at first. The function do must
+// write to its own rows and scratch only.
+func forBlocks[S any](ctx context.Context, n int, do func(scratch *S, from, to int)) error {
+	blocks := (n + blockRows - 1) / blockRows
+	scratches := make([]S, min(runtime.GOMAXPROCS(0), blocks))
+	parallel.Each(len(scratches), blocks, func(worker, block int) {
 		if ctx.Err() == nil {
-			do(block*blockRows, min((block+1)*blockRows, n))
+			do(&scratches[worker], block*blockRows, min((block+1)*blockRows, n))
 		}
 	})
 	return cancelled(ctx)
+}
+
+// resized returns the matrix in m with other dimensions, whose values are not defined. It
+// reuses its memory if there is enough.
+func resized(m *Matrix, rows, cols int) Matrix {
+	if cap(m.Data) < rows*cols {
+		*m = dense.New(rows, cols)
+	}
+	m.Rows, m.Cols, m.Stride, m.Data = rows, cols, max(1, cols), m.Data[:rows*cols]
+	return *m
 }
 
 func cancelled(ctx context.Context) error {

@@ -149,7 +149,7 @@ func (p *Pool) Fit(ctx context.Context, labels []int, classes int) (teachers.Cla
 		}
 		z = dense.New(p.z.Rows, p.z.Cols)
 		dense.MulAB(z, p.z, m.metric)
-		ranked, err := p.neighbours.rank(ctx, z)
+		ranked, err := p.neighbours.rank(ctx, z, p.config.Neighbours)
 		if err != nil {
 			return nil, err
 		}

@@ -3,11 +3,6 @@ package student
 import (
 	"context"
 	"errors"
-	"slices"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/parallel"
@@ -25,6 +20,9 @@ const (
 	ridgeWidth  = .5
 	ridgeLambda = .1
 	ridgeFloor  = 1e-5
+
+	// gramRows is how many rows are worked on at a time.
+	gramRows = 1024
 )
 
 // ridge is kernel ridge regression on the classes' indicators, restricted to functions
@@ -67,16 +65,13 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 		r.mean[c] /= float32(trained)
 	}
 	m := len(landmarks)
-	// Sum blocks in float64. In float32, sums over thousands of rows would not leave the
-	// Gram matrix positive definite.
-	gram, target := make([]float64, m*m), make([]float64, m*classes)
-	k, y := dense.New(blockRows, m), dense.New(blockRows, classes)
-	gramBlock, targetBlock := dense.New(m, m), dense.New(m, classes)
-	for from := 0; from < z.Rows; from += blockRows {
+	gram, target := dense.New(m, m), dense.New(m, classes)
+	k, y := dense.New(min(gramRows, z.Rows), m), dense.New(min(gramRows, z.Rows), classes)
+	for from := 0; from < z.Rows; from += gramRows {
 		if err := cancelled(ctx); err != nil {
 			return nil, err
 		}
-		rows := dense.Rows(z, from, min(from+blockRows, z.Rows))
+		rows := dense.Rows(z, from, min(from+gramRows, z.Rows))
 		norms := dense.SquaredNorms(rows)
 		k, y := dense.Rows(k, 0, rows.Rows), dense.Rows(y, 0, rows.Rows)
 		clear(y.Data)
@@ -90,7 +85,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 			}
 		}
 		forTiles(m, func(low, high int) {
-			tile := columnsOf(k, low, high)
+			tile := dense.Columns(k, low, high)
 			r.rbf.Block(tile, rows, norms, dense.Rows(r.landmarks, low, high), r.norms[low:high])
 			for i := range tile.Rows {
 				if hard[from+i] == Unlabelled {
@@ -99,9 +94,9 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 			}
 		})
 		forTiles(m, func(low, high int) { // on and above the diagonal
-			tile, part := columnsOf(k, low, high), columnsOf(dense.Rows(gramBlock, low, high), low, m)
-			addProduct(gram[low*m+low:], m, part, tile, columnsOf(k, low, m))
-			addProduct(target[low*classes:], classes, dense.Rows(targetBlock, low, high), tile, y)
+			tile := dense.Columns(k, low, high)
+			dense.AddATB(dense.Columns(dense.Rows(gram, low, high), low, m), tile, dense.Columns(k, low, m))
+			dense.AddATB(dense.Rows(target, low, high), tile, y)
 		})
 	}
 	inner := r.kernel(centres)
@@ -109,7 +104,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 	for i, lambda := range lambdas {
 		one := *r
 		var err error
-		if one.coef, err = solve(slices.Clone(gram), inner, slices.Clone(target), classes, lambda); err != nil {
+		if one.coef, err = solve(gram, inner, target, lambda); err != nil {
 			return nil, err
 		}
 		fitted[i] = &one
@@ -123,51 +118,33 @@ func forTiles(n int, do func(low, high int)) {
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
 }
 
-// columnsOf returns columns [low, high) of m; they share memory with m.
-func columnsOf(m Matrix, low, high int) Matrix {
-	m.Cols, m.Data = high-low, m.Data[low:]
-	return m
-}
-
-// addProduct adds aᵀ·b to sum, whose rows are stride apart. It works in part, of that size.
-func addProduct(sum []float64, stride int, part, a, b Matrix) {
-	for i := range part.Rows {
-		clear(dense.Row(part, i))
-	}
-	dense.AddATB(part, a, b)
-	for i := range part.Rows {
-		to := sum[i*stride:][:part.Cols]
-		for j, v := range dense.Row(part, i) {
-			to[j] += float64(v)
-		}
-	}
-}
-
-// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper
-// triangles. It overwrites gram and target.
-func solve(gram []float64, inner Matrix, target []float64, classes int, lambda float64) (Matrix, error) {
+// solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles.
+// Should rounding not leave the matrix positive definite, the floor rises.
+func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 	m := inner.Rows
 	trace := 0.
 	for i := range m {
-		trace += gram[i*m+i]
+		trace += float64(gram.Data[i*gram.Stride+i])
 	}
-	floor := ridgeFloor * (trace/float64(m) + lambda)
-	for i := range m {
-		for j := i; j < m; j++ {
-			gram[i*m+j] += lambda * float64(inner.Data[i*inner.Stride+j])
+	system := dense.New(m, m)
+	for floor := ridgeFloor * (trace/float64(m) + lambda); ; floor *= 10 {
+		for i := range m {
+			sum, add, out := dense.Row(gram, i)[i:], dense.Row(inner, i)[i:], dense.Row(system, i)[i:]
+			for j, v := range sum {
+				out[j] = v + float32(lambda)*add[j]
+			}
+			out[0] += float32(floor)
 		}
-		gram[i*m+i] += floor
+		if factor, ok := dense.Factorize(system); ok {
+			out := dense.New(m, target.Cols)
+			copy(out.Data, target.Data)
+			factor.Solve(out)
+			return out, nil
+		}
+		if !(floor < trace+lambda) {
+			return Matrix{}, errSingular
+		}
 	}
-	factor, ok := lapack64.Potrf(blas64.Symmetric{N: m, Stride: m, Uplo: blas.Upper, Data: gram})
-	if !ok {
-		return Matrix{}, errSingular
-	}
-	lapack64.Potrs(factor, blas64.General{Rows: m, Cols: classes, Stride: classes, Data: target})
-	out := dense.New(m, classes)
-	for i, v := range target {
-		out.Data[i] = float32(v)
-	}
-	return out, nil
 }
 
 // kernel returns the kernel of rows of z with the landmarks.
@@ -180,9 +157,11 @@ func (r *ridge) kernel(z Matrix) Matrix {
 // scores returns a row of scores, one per class, for every row of z.
 func (r *ridge) scores(ctx context.Context, z Matrix) (Matrix, error) {
 	out := dense.New(z.Rows, len(r.mean))
-	err := forBlocks(ctx, z.Rows, func(from, to int) {
-		block := dense.Rows(out, from, to)
-		dense.MulAB(block, r.kernel(dense.Rows(z, from, to)), r.coef)
+	err := forBlocks(ctx, z.Rows, func(scratch *Matrix, from, to int) {
+		block, rows := dense.Rows(out, from, to), dense.Rows(z, from, to)
+		k := resized(scratch, rows.Rows, r.landmarks.Rows)
+		r.rbf.Block(k, rows, dense.SquaredNorms(rows), r.landmarks, r.norms)
+		dense.MulAB(block, k, r.coef)
 		for i := range block.Rows {
 			for c, mean := range r.mean {
 				block.Data[i*block.Stride+c] += mean

@@ -66,10 +66,14 @@ func errQuestions(m, rows int) error {
 	return fmt.Errorf("student: %d questions, want 1 to the %d rows of the pool", m, rows)
 }
 
-// selectRows does the work of Select on projected rows, the leading directions first.
+// selectRows does the work of Select on projected rows, the leading directions first. If all
+// rows are asked about there is nothing to choose: they are in a random order.
 func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd *rand.Rand) ([]int, error) {
 	if m < 1 || m > z.Rows {
 		return nil, errQuestions(m, z.Rows)
+	}
+	if m == z.Rows {
+		return rnd.Perm(m), cancelled(ctx)
 	}
 	z.Cols = min(z.Cols, selectComponents)
 	norms := dense.SquaredNorms(z)
@@ -77,16 +81,16 @@ func selectRows(ctx context.Context, z Matrix, m int, report func(Progress), rnd
 	if err != nil {
 		return nil, err
 	}
-	cluster, dist := make([]int, z.Rows), make([]float32, z.Rows)
+	k := newClusters(z, norms, centres)
 	for round := 0; ; round++ {
 		report(Progress{Stage: "select", Done: round, Total: lloydRounds})
-		if err := assign(ctx, cluster, dist, z, norms, centres); err != nil {
+		if err := k.assign(ctx); err != nil {
 			return nil, err
 		}
-		if round == lloydRounds {
-			return representatives(cluster, dist, m), nil
+		if round == lloydRounds || !k.move() {
+			report(Progress{Stage: "select", Done: lloydRounds, Total: lloydRounds})
+			return representatives(k.cluster, k.distances(), m), nil
 		}
-		moveCentres(centres, z, cluster)
 	}
 }
 
@@ -131,43 +135,6 @@ func draw(weights []float64, at float64, rnd *rand.Rand) int {
 		return last
 	}
 	return rnd.IntN(len(weights))
-}
-
-// assign finds every row's nearest centre and its squared distance.
-func assign(ctx context.Context, cluster []int, dist []float32, z Matrix, norms []float32, centres Matrix) error {
-	ct, cn := transposed(centres), dense.SquaredNorms(centres)
-	return forBlocks(ctx, z.Rows, func(from, to int) {
-		dots := dense.New(to-from, centres.Rows)
-		dense.MulAB(dots, dense.Rows(z, from, to), ct)
-		for i := from; i < to; i++ {
-			least, at := float32(math.Inf(1)), 0
-			for c, dot := range dense.Row(dots, i-from) {
-				if d := cn[c] - 2*dot; d < least {
-					least, at = d, c
-				}
-			}
-			cluster[i], dist[i] = at, max(0, norms[i]+least)
-		}
-	})
-}
-
-// moveCentres moves every centre to the mean of its cluster. A centre without rows stays.
-func moveCentres(centres, z Matrix, cluster []int) {
-	sums, counts := make([]float64, centres.Rows*z.Cols), make([]float64, centres.Rows)
-	for i, c := range cluster {
-		counts[c]++
-		for j, v := range dense.Row(z, i) {
-			sums[c*z.Cols+j] += float64(v)
-		}
-	}
-	for c, n := range counts {
-		if n == 0 {
-			continue
-		}
-		for j, out := 0, dense.Row(centres, c); j < z.Cols; j++ {
-			out[j] = float32(sums[c*z.Cols+j] / n)
-		}
-	}
 }
 
 // representatives returns the row nearest to each centre. For a centre without rows it

@@ -31,8 +31,8 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	momentum := 1.
 	for k := range iterations {
 		factor := float32(momentum)
-		err := forBlocks(ctx, n, func(from, to int) {
-			out := make([]float32, classes)
+		err := forBlocks(ctx, n, func(scratch *Matrix, from, to int) {
+			out := resized(scratch, 1, classes).Data
 			for i := from; i < to; i++ {
 				g.step(out, f, i)
 				if y := labels[i]; y != Unlabelled {
@@ -106,19 +106,22 @@ func even(counts []float64, total float64) bool {
 	return statistic <= freedom+3*math.Sqrt(2*freedom)
 }
 
-// step sets out to alpha times the weighted sum of the neighbours' rows, four classes at a
+// step sets out to alpha times the weighted sum of the neighbours' rows, eight classes at a
 // time, whose sums stay in registers. Much of the time of a student goes here.
 func (g *graph) step(out []float32, f Matrix, i int) {
 	to := g.to[g.start[i]:g.start[i+1]]
 	weight := g.weight[g.start[i]:g.start[i+1]][:len(to)]
 	c := 0
-	for ; c+4 <= len(out); c += 4 {
-		var s0, s1, s2, s3 float32
+	for ; c+8 <= len(out); c += 8 {
+		var s0, s1, s2, s3, s4, s5, s6, s7 float32
 		for e, row := range to {
-			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:4]
+			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:8]
 			s0, s1, s2, s3 = s0+w*v[0], s1+w*v[1], s2+w*v[2], s3+w*v[3]
+			s4, s5, s6, s7 = s4+w*v[4], s5+w*v[5], s6+w*v[6], s7+w*v[7]
 		}
-		out[c], out[c+1], out[c+2], out[c+3] = alpha*s0, alpha*s1, alpha*s2, alpha*s3
+		o := out[c : c+8]
+		o[0], o[1], o[2], o[3] = alpha*s0, alpha*s1, alpha*s2, alpha*s3
+		o[4], o[5], o[6], o[7] = alpha*s4, alpha*s5, alpha*s6, alpha*s7
 	}
 	for ; c+2 <= len(out); c += 2 {
 		var s0, s1 float32

@@ -28,6 +28,12 @@ func Rows(m Matrix, from, to int) Matrix {
 	return m
 }
 
+// Columns returns columns [from, to) of m; they share memory with m.
+func Columns(m Matrix, from, to int) Matrix {
+	m.Cols, m.Data = to-from, m.Data[min(from, len(m.Data)):]
+	return m
+}
+
 // Pick returns a copy of some rows of m, in the order of indices.
 func Pick(m Matrix, indices []int) Matrix {
 	out := New(len(indices), m.Cols)
