@@ -255,10 +255,10 @@ func (c Config) text() string {
 	if c.Sampling.Scheme == Poisson {
 		c.Sampling.Scheme = "" // the same
 	}
-	// Without the last field, Poisson sampling and one field each of Sampling and Data, which
+	// Without the last field, Poisson sampling, a field of Sampling and two of Data, which
 	// runs of earlier versions did not have.
 	without, _ := strings.CutSuffix(fmt.Sprintf("dpsgd 5 %+v", c), fmt.Sprintf(" Distances:%+v}", c.Distances))
-	return strings.NewReplacer(fmt.Sprintf(" Sampling:%+v", Sampling{}), "", " Bands:0}", "}", " Ends:[]}", "}").Replace(without) + "}"
+	return strings.NewReplacer(fmt.Sprintf(" Sampling:%+v", Sampling{}), "", " Bands:0}", "}", " Ends:[]}", "}", " Packed:<nil>", "").Replace(without) + "}"
 }
 
 // every returns n, or a twentieth of all steps if n is not positive: the number of steps

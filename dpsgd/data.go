@@ -16,7 +16,9 @@ import (
 // that a record is several rows.
 type Data struct {
 	X blas32.General
-	Y []int
+	// Packed, if not nil, holds the rows in place of X, which must then have none.
+	Packed Packed
+	Y      []int
 	// Targets, if it has rows, holds what a model with squared loss is to predict, one row
 	// a record. Y may then be empty, and is not read.
 	Targets blas32.General
@@ -32,22 +34,27 @@ func (d Data) Records() int {
 	if d.Ends != nil {
 		return len(d.Ends)
 	}
-	return d.X.Rows
+	rows, _ := d.Dims()
+	return rows
 }
 
 func (d Data) validate() error {
-	if err := wellFormed("feature", d.X); err != nil {
+	if d.Packed != nil {
+		if err := d.validatePacked(); err != nil {
+			return err
+		}
+	} else if err := wellFormed("feature", d.X); err != nil {
 		return err
 	}
 	if err := d.validateEnds(); err != nil {
 		return err
 	}
 	targets := d.Targets.Rows > 0
-	switch {
-	case targets && d.Targets.Rows != d.X.Rows:
-		return fmt.Errorf("dpsgd: %d rows of targets for %d rows", d.Targets.Rows, d.X.Rows)
-	case len(d.Y) != d.X.Rows && !(targets && len(d.Y) == 0):
-		return fmt.Errorf("dpsgd: %d labels for %d rows", len(d.Y), d.X.Rows)
+	switch rows, _ := d.Dims(); {
+	case targets && d.Targets.Rows != rows:
+		return fmt.Errorf("dpsgd: %d rows of targets for %d rows", d.Targets.Rows, rows)
+	case len(d.Y) != rows && !(targets && len(d.Y) == 0):
+		return fmt.Errorf("dpsgd: %d labels for %d rows", len(d.Y), rows)
 	case targets:
 		return wellFormed("target", d.Targets)
 	}
@@ -65,8 +72,8 @@ func (d Data) validateEnds() error {
 		}
 		last = end
 	}
-	if last != d.X.Rows {
-		return fmt.Errorf("dpsgd: the last record ends at row %d of %d", last, d.X.Rows)
+	if rows, _ := d.Dims(); last != rows {
+		return fmt.Errorf("dpsgd: the last record ends at row %d of %d", last, rows)
 	}
 	return nil
 }
@@ -81,15 +88,19 @@ func wellFormed(name string, x blas32.General) error {
 	return nil
 }
 
-// digest returns SHA-256 hashes of consecutive pieces of the records.
+// digest returns SHA-256 hashes of consecutive pieces of the records, and of packed rows.
 func (d Data) digest(workers int) [][sha256.Size]byte {
 	const piece = 1024 // records
-	sums := make([][sha256.Size]byte, (d.X.Rows+piece-1)/piece)
+	rows, _ := d.Dims()
+	sums := make([][sha256.Size]byte, (rows+piece-1)/piece)
 	parallel.Each(workers, len(sums), func(_, i int) {
 		h := sha256.New()
 		buffer := make([]byte, 0, 4*d.X.Cols+8)
-		for r := i * piece; r < min((i+1)*piece, d.X.Rows); r++ {
-			buffer = sealed.Append(buffer[:0], dense.Row(d.X, r))
+		for r := i * piece; r < min((i+1)*piece, rows); r++ {
+			buffer = buffer[:0]
+			if d.Packed == nil {
+				buffer = sealed.Append(buffer, dense.Row(d.X, r))
+			}
 			if d.Targets.Rows > 0 {
 				buffer = sealed.Append(buffer, dense.Row(d.Targets, r))
 			}
@@ -100,5 +111,8 @@ func (d Data) digest(workers int) [][sha256.Size]byte {
 		}
 		h.Sum(sums[i][:0])
 	})
+	if d.Packed != nil {
+		sums = append(sums, d.Packed.Hash(workers))
+	}
 	return sums
 }

@@ -162,7 +162,7 @@ func (m *meter) add(sum []float32, data Data, rows []int, clip Clip) {
 // consecutive rows between records. Clip norms must be finite. The distances are as private
 // as the rows.
 func MeasureDistances(model Model, data Data, rows []int, clip Clip, between Between) ([]float64, error) {
-	if err := firstError(data.validate(), model.Check(data), allFinite(data.X)); err != nil {
+	if err := firstError(data.validate(), checkModel(model, data), data.allFinite()); err != nil {
 		return nil, err
 	}
 	for _, r := range rows {

@@ -91,9 +91,20 @@ func (Diagnostics) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("dpsgd: Diagnostics are private and have no JSON form; read the fields on purpose")
 }
 
-func allFinite(x blas32.General) error {
-	if i := dense.NotFinite(x); i >= 0 {
-		return fmt.Errorf("dpsgd: row %d has a value that is not finite", i)
+func (d Data) allFinite() error {
+	fail := func(i int) error { return fmt.Errorf("dpsgd: row %d has a value that is not finite", i) }
+	if d.Packed == nil {
+		if i := dense.NotFinite(d.X); i >= 0 {
+			return fail(i)
+		}
+		return nil
+	}
+	rows, cols := d.Packed.Dims()
+	row := make([]float32, cols)
+	for i := range rows {
+		if d.Packed.Unpack(row, i); !dense.Finite(row) {
+			return fail(i)
+		}
 	}
 	return nil
 }
@@ -112,10 +123,13 @@ func newObserver(model Model, cfg Config) (*observer, error) {
 		model = a.Model // public rows are scored as they are
 	}
 	o := &observer{cfg: cfg, model: model}
+	if cfg.Observe != nil && cfg.Public.Packed != nil {
+		return nil, errors.New("dpsgd: Config.Public is packed; give its rows in X")
+	}
 	if cfg.Observe == nil || cfg.Public.X.Rows == 0 {
 		return o, nil
 	}
-	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public), allFinite(cfg.Public.X)); err != nil {
+	if err := firstError(cfg.Public.validate(), model.Check(cfg.Public), cfg.Public.allFinite()); err != nil {
 		return nil, errors.Join(errors.New("dpsgd: Config.Public does not fit"), err)
 	}
 	o.worker = model.Worker()

@@ -284,7 +284,8 @@ func fingerprint(configuration string, model Model, data Data, workers int) []by
 	b := fmt.Appendf(nil, "%d %s %T %d", len(configuration), configuration, model, len(own))
 	b = append(b, own...)
 	parameters := model.Parameters()
-	for _, n := range []int{data.X.Rows, data.X.Cols, data.Targets.Rows, data.Targets.Cols, len(data.Y), len(parameters)} {
+	rows, cols := data.Dims()
+	for _, n := range []int{rows, cols, data.Targets.Rows, data.Targets.Cols, len(data.Y), len(parameters)} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
 	h.Write(sealed.Append(b, parameters))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/rng"
@@ -204,6 +205,8 @@ func TestFingerprintHoldsEverything(t *testing.T) {
 		"units":         func(i *input) { i.data.Ends = []int{1, 3} },
 		"other units":   func(i *input) { i.data.Ends = []int{2, 3} },
 		"single units":  func(i *input) { i.data.Ends = []int{1, 2, 3} },
+		"packed":        func(i *input) { i.data.Packed, i.data.X = doubled{i.data.X}, blas32.General{} },
+		"packed others": func(i *input) { i.data.Packed, i.data.X = doubled{column(1, 2, 4).X}, blas32.General{} },
 		"a record less": func(i *input) { i.data = column(1, 2); i.data.Y = []int{0, 1} },
 	} {
 		i := base()

@@ -106,7 +106,7 @@ func checkRun(model Model, data Data, key Key) error {
 			return fmt.Errorf("dpsgd: parameter %d of the model is not finite", i)
 		}
 	}
-	return model.Check(data)
+	return checkModel(model, data)
 }
 
 // begin uses the reservation. The event is of continuous noise, and what is drawn is integer

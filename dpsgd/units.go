@@ -10,12 +10,15 @@ package dpsgd
 // How many rows a unit has shapes nothing but its own contribution.
 type unitModel struct{ Model }
 
-// forRecords returns the model whose rows are the records of data.
+// forRecords returns the model whose rows are the records of data, unpacked.
 func forRecords(m Model, data Data) Model {
-	if data.Ends == nil {
-		return m
+	if data.Packed != nil {
+		m = unpackedModel{m}
 	}
-	return unitModel{m}
+	if data.Ends != nil {
+		m = unitModel{m}
+	}
+	return m
 }
 
 // Fingerprint implements [Model].

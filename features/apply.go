@@ -55,26 +55,41 @@ func dimOf(set dataset.Set, e Extractor) (int, error) {
 // ApplyTo does what [Apply] does to a matrix at hand, whose rows may lie apart. After an
 // error its contents are undefined.
 func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
-	if err := checkArguments(ctx, out, set, e, workers); err != nil {
+	if err := checkMatrix(out, set, e); err != nil {
 		return err
 	}
-	shape := shapeOf(set)
+	return extract(ctx, floatRows{out}, set, e, workers)
+}
+
+// extract sets all rows of out to features.
+func extract(ctx context.Context, out rows, set dataset.Set, e Extractor, workers int) error {
+	if err := checkArguments(ctx, set, e, workers); err != nil {
+		return err
+	}
+	shape, dim := shapeOf(set), e.Dim(shapeOf(set))
 	var next, bad atomic.Int64
 	bad.Store(-1)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
+			var scratch blas32.General
 			for ctx.Err() == nil && bad.Load() < 0 {
 				from := int(next.Add(chunk)) - chunk
 				if from >= set.X.Rows {
 					return
 				}
 				to := min(from+chunk, set.X.Rows)
-				images, features := dense.Rows(set.X, from, to), dense.Rows(out, from, to)
+				images, features := dense.Rows(set.X, from, to), out.place(from, to)
+				if features.Data == nil {
+					if scratch.Data == nil {
+						scratch = dense.New(chunk, dim)
+					}
+					features = dense.Rows(scratch, 0, to-from)
+				}
 				at := dense.NotFinite(images)
 				if at < 0 {
 					extractBatch(e, features, images, shape)
-					at = dense.NotFinite(features)
+					at = out.take(from, features)
 				}
 				if at >= 0 {
 					bad.Store(int64(from + at))
@@ -92,11 +107,19 @@ func ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extract
 	return nil
 }
 
-// checkArguments checks what ApplyTo is called with.
-func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
+// checkArguments checks what extraction is called with.
+func checkArguments(ctx context.Context, set dataset.Set, e Extractor, workers int) error {
 	if workers < 1 {
 		return fmt.Errorf("features: %d workers, at least 1 needed", workers)
 	}
+	if _, err := dimOf(set, e); err != nil {
+		return err
+	}
+	return ended(ctx, e)
+}
+
+// checkMatrix checks that a matrix is for the features of a set.
+func checkMatrix(out blas32.General, set dataset.Set, e Extractor) error {
 	dim, err := dimOf(set, e)
 	if err != nil {
 		return err
@@ -104,7 +127,7 @@ func checkArguments(ctx context.Context, out blas32.General, set dataset.Set, e 
 	if out.Rows != set.X.Rows || out.Cols != dim || dense.Check(out) != nil {
 		return fmt.Errorf("features: %d x %d features into a matrix of %d x %d, stride %d, %d values", set.X.Rows, dim, out.Rows, out.Cols, out.Stride, len(out.Data))
 	}
-	return ended(ctx, e)
+	return nil
 }
 
 // ended returns the error of a context that has ended.

@@ -71,16 +71,37 @@ func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers 
 
 // ApplyTo does what [ApplyTo] does through the cache.
 func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
-	if err := checkArguments(ctx, out, set, e, workers); err != nil {
+	if err := checkMatrix(out, set, e); err != nil {
+		return err
+	}
+	return c.extract(ctx, floatRows{out}, set, e, workers)
+}
+
+// Pack does what [Pack] does through the cache, in a file of half the size.
+func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return nil, err
+	}
+	out := NewPacked(set.X.Rows, dim)
+	if err := c.extract(ctx, packedRows{out}, set, e, workers); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// extract does what extract does through the cache.
+func (c Cache) extract(ctx context.Context, out rows, set dataset.Set, e Extractor, workers int) error {
+	if err := checkArguments(ctx, set, e, workers); err != nil {
 		return err
 	}
 	dir, err := c.dir()
 	if err != nil {
 		c.warn(err)
-		return ApplyTo(ctx, out, set, e, workers)
+		return extract(ctx, out, set, e, workers)
 	}
 	sweep(dir, time.Now())
-	key, err := cacheKey(ctx, set, e, out.Cols)
+	key, err := cacheKey(ctx, set, e, out.kind())
 	if err != nil {
 		return err
 	}
@@ -96,7 +117,7 @@ func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set,
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn(err)
 	}
-	if err := ApplyTo(ctx, out, set, e, workers); err != nil {
+	if err := extract(ctx, out, set, e, workers); err != nil {
 		return err
 	}
 	if !c.makeRoom(dir, fileSize(out)) {
@@ -137,11 +158,12 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheKey identifies the features of a set. The only error is the end of ctx.
-func cacheKey(ctx context.Context, set dataset.Set, e Extractor, dim int) (key [sha256.Size]byte, err error) {
+// cacheKey identifies a file of the features of a set. The only error is the end of ctx.
+func cacheKey(ctx context.Context, set dataset.Set, e Extractor, kind string) (key [sha256.Size]byte, err error) {
 	shape := shapeOf(set)
+	dim := e.Dim(shape)
 	h := sha256.New()
-	header := fmt.Appendf(nil, "pate features 2 %d %s %d %d %d %d\n", len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
+	header := fmt.Appendf(nil, "pate features 3 %s %d %s %d %d %d %d\n", kind, len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
 	h.Write(header)
 	h.Write(sealed.Append(nil, probe(e, shape, dim)))
 	var buffer []byte
@@ -189,8 +211,8 @@ func (f cacheFile) name() string { return hex.EncodeToString(f.key[:]) + extensi
 func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
 
 // fileSize returns the size of the file of x.
-func fileSize(x blas32.General) int64 {
-	return int64(x.Rows)*int64(x.Cols)*4 + int64(pieces(x.Rows))*sha256.Size
+func fileSize(x rows) int64 {
+	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sha256.Size
 }
 
 func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
@@ -202,12 +224,12 @@ func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
 	return sum
 }
 
-func (f cacheFile) write(w io.Writer, x blas32.General) error {
+func (f cacheFile) write(w io.Writer, x rows) error {
 	var buffer []byte
-	for from, piece := 0, 0; from < x.Rows; from, piece = from+pieceRows, piece+1 {
+	for from, piece := 0, 0; from < x.count(); from, piece = from+pieceRows, piece+1 {
 		buffer = buffer[:0]
-		for i := from; i < min(from+pieceRows, x.Rows); i++ {
-			buffer = sealed.Append(buffer, dense.Row(x, i))
+		for i := from; i < min(from+pieceRows, x.count()); i++ {
+			buffer = x.append(buffer, i)
 		}
 		seal := f.seal(piece, buffer)
 		if _, err := w.Write(append(buffer, seal[:]...)); err != nil {
@@ -218,7 +240,7 @@ func (f cacheFile) write(w io.Writer, x blas32.General) error {
 }
 
 // read fills x from the file if all of it is as written.
-func (f cacheFile) read(ctx context.Context, path string, x blas32.General, workers int) error {
+func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %w", err)
@@ -231,14 +253,14 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	if err != nil {
 		return fmt.Errorf("features: the cache was not read: %s: %w", path, err)
 	}
-	pieces := pieces(x.Rows)
+	pieces := pieces(x.count())
 	if info.Size() != fileSize(x) {
 		return fmt.Errorf("%w: %s has %d bytes", ErrDamaged, path, info.Size())
 	}
 	errs, buffers := make([]error, max(workers, 1)), make([][]byte, max(workers, 1))
 	parallel.Each(len(errs), pieces, func(w, piece int) {
 		if buffers[w] == nil {
-			buffers[w] = make([]byte, pieceRows*x.Cols*4+sha256.Size)
+			buffers[w] = make([]byte, pieceRows*x.size()+sha256.Size)
 		}
 		if errs[w] == nil && ctx.Err() == nil {
 			errs[w] = f.readPiece(file, x, piece, buffers[w])
@@ -247,23 +269,20 @@ func (f cacheFile) read(ctx context.Context, path string, x blas32.General, work
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-func (f cacheFile) readPiece(file io.ReaderAt, x blas32.General, piece int, buffer []byte) error {
+func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte) error {
 	from := piece * pieceRows
-	to := min(from+pieceRows, x.Rows)
-	size := (to - from) * x.Cols * 4
+	to := min(from+pieceRows, x.count())
+	size := (to - from) * x.size()
 	buffer = buffer[:size+sha256.Size]
-	if _, err := file.ReadAt(buffer, int64(from)*int64(x.Cols)*4+int64(piece)*sha256.Size); err != nil {
+	if _, err := file.ReadAt(buffer, int64(from)*int64(x.size())+int64(piece)*sha256.Size); err != nil {
 		return fmt.Errorf("features: the cache was not read: %w", err)
 	}
 	if f.seal(piece, buffer[:size]) != [sha256.Size]byte(buffer[size:]) {
 		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
 	}
 	for i := from; i < to; i++ {
-		n, err := binary.Decode(buffer, binary.LittleEndian, dense.Row(x, i))
-		if err != nil {
-			return fmt.Errorf("features: the cache was not read: %w", err)
-		}
-		buffer = buffer[n:]
+		x.set(i, buffer[:x.size()])
+		buffer = buffer[x.size():]
 	}
 	return nil
 }

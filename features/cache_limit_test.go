@@ -18,7 +18,7 @@ func TestCacheKeepsWithinItsLimit(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	set := randomSet(10, dataset.Shape{Rows: 3, Cols: 4})
 	var calls atomic.Int64
-	size := fileSize(matrixOf(10, 12, 12))
+	size := fileSize(floatRows{matrixOf(10, 12, 12)})
 	c := Cache{Dir: dir, Limit: 2*size + 1, Warn: func(err error) { require.NoError(t, err) }}
 	other := filepath.Join(dir, "other.txt")
 	require.NoError(t, os.WriteFile(other, make([]byte, 5*size), 0o600))
@@ -54,7 +54,7 @@ func TestCacheKeepsWithinItsLimit(t *testing.T) {
 func TestCachesThatMakeRoomAtOnce(t *testing.T) {
 	set := randomSet(300, dataset.Shape{Rows: 3, Cols: 4})
 	var calls atomic.Int64
-	dir, size := t.TempDir(), fileSize(matrixOf(300, 12, 12))
+	dir, size := t.TempDir(), fileSize(floatRows{matrixOf(300, 12, 12)})
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {

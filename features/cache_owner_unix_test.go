@@ -27,7 +27,7 @@ func TestCacheOfOthers(t *testing.T) {
 	for i := range planted.Data {
 		planted.Data[i] = 42
 	}
-	key, err := cacheKey(ctx, set, e, want.Cols)
+	key, err := cacheKey(ctx, set, e, floatRows{}.kind())
 	require.NoError(t, err)
 
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestCacheOfOthers(t *testing.T) {
 			path := filepath.Join(dir, cacheFile{key: key}.name())
 			f, err := os.Create(path)
 			require.NoError(t, err)
-			require.NoError(t, cacheFile{key: key}.write(f, planted))
+			require.NoError(t, cacheFile{key: key}.write(f, floatRows{planted}))
 			require.NoError(t, f.Close())
 			require.NoError(t, os.Chmod(path, c.file))
 			require.NoError(t, os.Chmod(dir, c.folder))

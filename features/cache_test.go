@@ -95,7 +95,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
 	seen := map[[32]byte]bool{}
 	add := func(set dataset.Set, e Extractor) {
-		key, err := cacheKey(context.Background(), set, e, e.Dim(shapeOf(set)))
+		key, err := cacheKey(context.Background(), set, e, floatRows{}.kind())
 		require.NoError(t, err)
 		seen[key] = true
 	}
@@ -324,14 +324,14 @@ func FuzzCacheFile(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "file")
 	var good bytes.Buffer
-	require.NoError(f, file.write(&good, x))
+	require.NoError(f, file.write(&good, floatRows{x}))
 	f.Add(good.Bytes())
 	f.Add(good.Bytes()[:good.Len()-4])
 	f.Add(make([]byte, good.Len()))
 	f.Fuzz(func(t *testing.T, contents []byte) {
 		require.NoError(t, os.WriteFile(path, contents, 0o600))
 		got := matrixOf(3, 2, 2)
-		err := file.read(context.Background(), path, got, 1)
+		err := file.read(context.Background(), path, floatRows{got}, 1)
 		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
 		if err == nil {
 			require.Equal(t, x, got)
@@ -348,6 +348,6 @@ func TestACacheFileOfAnEarlierVersion(t *testing.T) {
 	}
 	file := cacheFile{key: [32]byte{1, 2, 3}}
 	var written bytes.Buffer
-	require.NoError(t, file.write(&written, x))
+	require.NoError(t, file.write(&written, floatRows{x}))
 	require.Equal(t, "73ecaa458fa391f1124b206e3cd1f15d62b876981a62e655f692950756688ff7", fmt.Sprintf("%x", sha256.Sum256(written.Bytes())))
 }

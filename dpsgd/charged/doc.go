@@ -8,7 +8,9 @@
 //   - A histogram of oriented gradients, standardised by itself. A released mean is
 //     subtracted.
 //
-// Both blocks are scaled to the same norm, so that a row of d features has norm sqrt(d).
+// Both blocks are scaled to the same norm, so that a row of d features has norm sqrt(d), up to
+// rounding: rows are kept in 16 bits a number after every stage ([features.Packed]), by a rule
+// for each row alone. The sums that are released are of the rows as they are kept.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training

@@ -20,7 +20,9 @@ import (
 
 // Features holds the features of a training set and of a test set.
 type Features struct {
-	Train, Test blas32.General
+	// Train is packed: see [dpsgd.Data.Packed]. A row has its parts one behind the other.
+	Train features.Beside
+	Test  blas32.General
 	// Transform makes features of further images, as it made those of Test.
 	Transform *Transform
 	// Statistics describes what was released, in the order of Events. Nothing in it is
@@ -41,8 +43,8 @@ type Stage struct {
 // Prepare makes the features of train and test. Both must have images of one shape, and
 // test may have no rows. It needs an unused reservation for every event of cfg.Events(), in
 // order. It uses them up one by one. The same key, data and configuration give the same
-// features. It allocates only the two matrices: everything after the extraction happens in
-// place.
+// features. It allocates only the two matrices, that of training packed: everything after the
+// extraction happens in place, and rounds rows once more in every stage.
 func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
 	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
 }
@@ -70,8 +72,7 @@ func PrepareRecords(ctx context.Context, train dataset.Set, ends []int, test dat
 	}
 	p := preparation{ctx: ctx, cfg: cfg, ends: ends, reservations: reservations, key: key, transform: t}
 	p.out = Features{
-		Train: dense.New(train.X.Rows, t.cols), Test: dense.New(test.X.Rows, t.cols),
-		Transform: t, Events: events, Releasable: key.Releasable(),
+		Test: dense.New(test.X.Rows, t.cols), Transform: t, Events: events, Releasable: key.Releasable(),
 	}
 	for i := range t.parts {
 		if err := p.learn(&t.parts[i], train); err != nil {
@@ -119,10 +120,12 @@ func (p *preparation) end() {
 // the part needs.
 func (p *preparation) learn(part *part, train dataset.Set) error {
 	p.begin(part.stage)
-	if err := p.transform.extract(p.ctx, part, p.out.Train, train, p.cfg); err != nil {
+	x, err := p.transform.extract(p.ctx, part, train, p.cfg)
+	if err != nil {
 		return err
 	}
-	x, scattering := part.of(p.out.Train), part.stage == scatteringStage
+	p.out.Train = append(p.out.Train, x)
+	scattering := part.stage == scatteringStage
 	noise := p.cfg.HOGMeanNoise
 	if scattering {
 		noise = p.cfg.MeanNoise
@@ -141,10 +144,10 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 	return p.transform.norm(x, p.cfg.Workers)
 }
 
-// release returns how a statistic of the training rows is released.
-func (p *preparation) release(noise, clip float64) moments.Config {
+// release returns how a statistic of training rows is released.
+func (p *preparation) release(x *features.Packed, noise, clip float64) moments.Config {
 	c := p.cfg.release(noise, clip)
-	c.Ends = p.ends
+	c.Ends, c.Packed = p.ends, x
 	return c
 }
 
@@ -156,9 +159,9 @@ func (p *preparation) next() *ledger.Reservation {
 }
 
 // whiten releases the second moment of the channels and whitens the rows with it.
-func (p *preparation) whiten(part *part, x blas32.General) error {
+func (p *preparation) whiten(part *part, x *features.Packed) error {
 	p.begin("second moment")
-	second, err := moments.EstimateSecondMoment(p.ctx, x, features.Channels, p.release(p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
+	second, err := moments.EstimateSecondMoment(p.ctx, blas32.General{}, features.Channels, p.release(x, p.cfg.SecondNoise, p.cfg.SecondClip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
@@ -174,10 +177,11 @@ func (p *preparation) whiten(part *part, x blas32.General) error {
 
 // center releases the mean of the rows, clipped to the root of their length, and subtracts
 // it.
-func (p *preparation) center(part *part, x blas32.General, noise float64) error {
+func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.begin(part.stage + " mean")
-	clip := math.Sqrt(float64(x.Cols))
-	mean, err := moments.EstimateMean(p.ctx, x, p.release(noise, clip), p.next(), p.key)
+	_, cols := x.Dims()
+	clip := math.Sqrt(float64(cols))
+	mean, err := moments.EstimateMean(p.ctx, blas32.General{}, p.release(x, noise, clip), p.next(), p.key)
 	if err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}

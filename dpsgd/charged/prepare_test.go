@@ -65,8 +65,9 @@ func TestPrepare(t *testing.T) {
 	require.NoError(t, err)
 	const scattering = features.Channels * 9
 	require.Equal(t, scattering+256, dim)
-	require.Equal(t, dim, f.Train.Cols)
-	require.Equal(t, []int{300, 7}, []int{f.Train.Rows, f.Test.Rows})
+	rows, cols := f.Train.Dims()
+	require.Equal(t, dim, cols)
+	require.Equal(t, []int{300, 7}, []int{rows, f.Test.Rows})
 	require.Equal(t, cfg.Events(), f.Events)
 	require.Len(t, f.Statistics, 3)
 	for i, s := range f.Statistics {
@@ -80,7 +81,7 @@ func TestPrepare(t *testing.T) {
 		require.Positive(t, s.Took)
 	}
 	// Rows have the norm that was promised, and their mean is zero.
-	for _, x := range []blas32.General{f.Train, f.Test} {
+	for _, x := range []blas32.General{f.Train.Float32(1), f.Test} {
 		for i := range x.Rows {
 			for _, part := range [][]float32{dense.Row(x, i)[:scattering], dense.Row(x, i)[scattering:]} {
 				square := 0.0
@@ -94,7 +95,7 @@ func TestPrepare(t *testing.T) {
 	cfg.MeanNoise, cfg.HOGMeanNoise, cfg.Progress = 0, 0, nil
 	uncentred := prepare(t, train, test, cfg)
 	for _, part := range [][2]int{{0, scattering}, {scattering, dim}} {
-		require.Less(t, meanNorm(f.Train, part[0], part[1]), 0.2*meanNorm(uncentred.Train, part[0], part[1]))
+		require.Less(t, meanNorm(f.Train.Float32(1), part[0], part[1]), 0.2*meanNorm(uncentred.Train.Float32(1), part[0], part[1]))
 	}
 }
 
@@ -119,19 +120,19 @@ func TestPrepareOfOtherRows(t *testing.T) {
 	cfg.Cache = &features.Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
 	for range 2 {
 		got := prepare(t, train, test, cfg)
-		require.Equal(t, want.Train, got.Train)
+		require.Equal(t, want.Train.Float32(1), got.Train.Float32(1))
 		require.Equal(t, want.Test, got.Test)
 	}
 	files, err := os.ReadDir(cfg.Cache.Dir)
 	require.NoError(t, err)
 	require.Len(t, files, 4)
 	alone := prepare(t, train, dataset.Set{}, cfg)
-	require.Equal(t, want.Train, alone.Train)
+	require.Equal(t, want.Train.Float32(1), alone.Train.Float32(1))
 	require.Zero(t, alone.Test.Rows)
 	other := images(3, 2)
 	other.X.Data[0] = 1 - other.X.Data[0]
 	got := prepare(t, train, other, cfg)
-	require.Equal(t, want.Train, got.Train)
+	require.Equal(t, want.Train.Float32(1), got.Train.Float32(1))
 	require.NotEqual(t, dense.Row(want.Test, 0), dense.Row(got.Test, 0))
 	require.Equal(t, dense.Row(want.Test, 1), dense.Row(got.Test, 1))
 }
@@ -147,9 +148,10 @@ func TestAPrivateRowReachesOthersByStatisticsAlone(t *testing.T) {
 	require.Empty(t, cfg.Events())
 	a, b := prepare(t, train, test, cfg), prepare(t, changed, test, cfg)
 	require.Equal(t, a.Test, b.Test)
-	require.NotEqual(t, dense.Row(a.Train, 0), dense.Row(b.Train, 0))
+	first, second := a.Train.Float32(1), b.Train.Float32(1)
+	require.NotEqual(t, dense.Row(first, 0), dense.Row(second, 0))
 	for i := 1; i < 50; i++ {
-		require.Equal(t, dense.Row(a.Train, i), dense.Row(b.Train, i))
+		require.Equal(t, dense.Row(first, i), dense.Row(second, i))
 	}
 	for _, used := range []func(*Config){
 		func(c *Config) { c.SecondNoise = 1 }, func(c *Config) { c.MeanNoise = 1 }, func(c *Config) { c.HOGMeanNoise = 1 },
@@ -175,7 +177,8 @@ func TestParts(t *testing.T) {
 		{Config{Scattering: true, HOG: true, Deskew: true, Gradients: features.HOG{Bins: 8, Cell: 6, Block: 2, Clip: 0.2}, Records: 20, Workers: 1}, 761, 0},
 	} {
 		f := prepare(t, train, dataset.Set{}, tc.cfg)
-		require.Equal(t, tc.dim, f.Train.Cols)
+		_, cols := f.Train.Dims()
+		require.Equal(t, tc.dim, cols)
 		require.Len(t, f.Events, tc.events)
 		require.NotEmpty(t, tc.cfg.Name())
 	}
@@ -192,8 +195,8 @@ func TestDeskew(t *testing.T) {
 	plain, same := prepare(t, train, dataset.Set{}, cfg), prepare(t, upright, dataset.Set{}, cfg)
 	cfg.Deskew = true
 	deskewed := prepare(t, train, dataset.Set{}, cfg)
-	require.Equal(t, same.Train.Data, deskewed.Train.Data)
-	require.NotEqual(t, plain.Train.Data, deskewed.Train.Data)
+	require.Equal(t, same.Train.Float32(1), deskewed.Train.Float32(1))
+	require.NotEqual(t, plain.Train.Float32(1), deskewed.Train.Float32(1))
 	require.NotEqual(t, Default(20).Name(), cfg.Name())
 }
 
@@ -270,7 +273,8 @@ func TestRecordsOfSeveralImages(t *testing.T) {
 		}
 		return most
 	}
-	require.Equal(t, 180, units.Train.Rows)
+	count, _ := units.Train.Dims()
+	require.Equal(t, 180, count)
 	require.Less(t, apart(single, units), 0.02)
 	require.Greater(t, apart(single, rows), 0.2)
 }

@@ -87,14 +87,15 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 	return out, nil
 }
 
-// applyTo makes the features of set into out. Of how it reads Workers and Cache.
+// applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are
+// packed after every stage, as those of training are, so that both are rounded alike.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
-		if err := t.extract(ctx, p, out, set, how); err != nil {
+		x, err := t.extract(ctx, p, set, how)
+		if err != nil {
 			return err
 		}
-		x := p.of(out)
 		if err := p.whiten(x, how.Workers); err != nil {
 			return err
 		}
@@ -104,6 +105,7 @@ func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset
 		if err := t.norm(x, how.Workers); err != nil {
 			return err
 		}
+		x.CopyTo(p.of(out), how.Workers)
 	}
 	return nil
 }
@@ -117,45 +119,45 @@ func (p *part) of(x blas32.General) blas32.General {
 	return columns
 }
 
-// extract computes the part before statistics, into its columns of out.
-func (t *Transform) extract(ctx context.Context, p *part, out blas32.General, set dataset.Set, how Config) error {
+// extract computes the part before statistics.
+func (t *Transform) extract(ctx context.Context, p *part, set dataset.Set, how Config) (*features.Packed, error) {
 	if set.Image != t.image {
-		return &ShapeError{Got: set.Image, Want: t.image}
+		return nil, &ShapeError{Got: set.Image, Want: t.image}
 	}
-	apply := features.ApplyTo
+	pack := features.Pack
 	if how.Cache != nil {
-		apply = how.Cache.ApplyTo
+		pack = how.Cache.Pack
 	}
-	if err := apply(ctx, p.of(out), set, p.extractor, how.Workers); err != nil {
-		return fmt.Errorf("charged: %w", err)
+	x, err := pack(ctx, set, p.extractor, how.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("charged: %w", err)
 	}
-	return nil
+	return x, nil
 }
 
-func (p *part) whiten(x blas32.General, workers int) error {
+func (p *part) whiten(x *features.Packed, workers int) error {
 	if p.whitening == nil {
 		return nil
 	}
-	if err := p.whitening.Apply(x, workers); err != nil {
-		return fmt.Errorf("charged: %w", err)
-	}
-	return nil
+	return update(x, workers, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
 }
 
-func (p *part) center(x blas32.General, workers int) error {
+func (p *part) center(x *features.Packed, workers int) error {
 	if p.mean == nil {
 		return nil
 	}
-	if err := p.mean.Subtract(x, workers); err != nil {
-		return fmt.Errorf("charged: %w", err)
-	}
-	return nil
+	return update(x, workers, func(rows blas32.General) error { return p.mean.Subtract(rows, 1) })
 }
 
 // norm scales the rows of a part to the part's share of the norm of the row. A row has the
 // root of its length as norm. All parts have the same share, whatever their lengths.
-func (t *Transform) norm(x blas32.General, workers int) error {
-	if err := moments.ScaleRows(x, math.Sqrt(float64(t.cols)/float64(len(t.parts))), workers); err != nil {
+func (t *Transform) norm(x *features.Packed, workers int) error {
+	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
+	return update(x, workers, func(rows blas32.General) error { return moments.ScaleRows(rows, length, 1) })
+}
+
+func update(x *features.Packed, workers int, f func(rows blas32.General) error) error {
+	if err := x.Update(workers, f); err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
 	return nil

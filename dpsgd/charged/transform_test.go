@@ -55,7 +55,7 @@ func TestTransformMakesWhatPrepareMade(t *testing.T) {
 				}
 				x, err := transform.Apply(ctx, train, 2)
 				require.NoError(t, err)
-				require.Equal(t, f.Train, x)
+				require.Equal(t, f.Train.Float32(2), x)
 				one := test
 				one.X.Rows, one.X.Data = 1, dense.Row(test.X, 5)
 				x, err = transform.Apply(ctx, one, 1)

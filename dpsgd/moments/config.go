@@ -28,6 +28,8 @@ type Config struct {
 	// Ends says that a record is several rows, as in [dpsgd.Data]. It contributes the mean of
 	// what they would, clipped as a whole. By default every row is a record.
 	Ends []int
+	// Packed, if not nil, holds the rows in place of x, which must then be the zero matrix.
+	Packed dpsgd.Packed
 }
 
 // Event returns the event of one moment's release, for the relation "add or remove one
@@ -65,13 +67,21 @@ func (s Source) Event() accountant.Event {
 	return accountant.Gaussian{NoiseMultiplier: s.NoiseMultiplier}
 }
 
+// columns returns the number of columns of x, or of the rows in its place.
+func (c Config) columns(x blas32.General) int {
+	_, cols := dpsgd.Data{X: x, Packed: c.Packed}.Dims()
+	return cols
+}
+
 // release sums what the rows of x contribute to the model and divides by the public number
 // of records. It also reports whether the result is releasable.
 func release(ctx context.Context, m dpsgd.Model, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) ([]float64, bool, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, false, err
 	}
-	data := dpsgd.Data{X: x, Y: make([]int, max(x.Rows, 0)), Ends: cfg.Ends}
+	data := dpsgd.Data{X: x, Packed: cfg.Packed, Ends: cfg.Ends}
+	rows, _ := data.Dims()
+	data.Y = make([]int, max(rows, 0))
 	result, err := dpsgd.Sum(ctx, m, data, cfg.sum(), reservation, key)
 	if err != nil {
 		return nil, false, fmt.Errorf("moments: %w", err)

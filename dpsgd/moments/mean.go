@@ -19,12 +19,13 @@ type Mean struct {
 // EstimateMean releases the mean of the rows of x, each clipped to cfg.ClipNorm. A row that
 // is not finite counts as zero.
 func EstimateMean(ctx context.Context, x blas32.General, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) (Mean, error) {
-	vector, releasable, err := release(ctx, meanModel(x.Cols), x, cfg, reservation, key)
+	cols := cfg.columns(x)
+	vector, releasable, err := release(ctx, meanModel(cols), x, cfg, reservation, key)
 	if err != nil {
 		return Mean{}, err
 	}
 	return Mean{Vector: vector, Source: Source{
-		Moment: "mean", Channels: x.Cols, Positions: 1,
+		Moment: "mean", Channels: cols, Positions: 1,
 		ClipNorm: cfg.ClipNorm, NoiseMultiplier: cfg.NoiseMultiplier, Records: cfg.Records, Releasable: releasable,
 	}}, nil
 }

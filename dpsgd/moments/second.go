@@ -28,10 +28,11 @@ const maxChannels = 1024
 // symmetric matrix is clipped to the Frobenius norm cfg.ClipNorm. A row that is not finite
 // counts as zero.
 func EstimateSecondMoment(ctx context.Context, x blas32.General, channels int, cfg Config, reservation *ledger.Reservation, key dpsgd.Key) (SecondMoment, error) {
-	if channels < 1 || channels > maxChannels || x.Cols < channels || x.Cols%channels != 0 {
-		return SecondMoment{}, fmt.Errorf("moments: %d channels in rows of %d columns", channels, x.Cols)
+	cols := cfg.columns(x)
+	if channels < 1 || channels > maxChannels || cols < channels || cols%channels != 0 {
+		return SecondMoment{}, fmt.Errorf("moments: %d channels in rows of %d columns", channels, cols)
 	}
-	positions := x.Cols / channels
+	positions := cols / channels
 	triangle, releasable, err := release(ctx, secondModel(channels, positions), x, cfg, reservation, key)
 	if err != nil {
 		return SecondMoment{}, err

@@ -154,7 +154,7 @@ func (j *job) learn(ctx context.Context, c charged.Config, reservations []*ledge
 	if err != nil {
 		return prepared{}, fmt.Errorf("recipe: %w", err)
 	}
-	return prepared{train: dpsgd.Data{X: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test, transform: f.Transform}, nil
+	return prepared{train: dpsgd.Data{Packed: f.Train, Y: j.Task.Private.Y, Ends: j.ends}, test: f.Test, transform: f.Transform}, nil
 }
 
 // unprotected reserves statistics on a ledger of their own that nothing keeps: for a model

@@ -193,7 +193,8 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 		return Row{}, nil, err
 	}
 	key := j.Key.Derive("recipe", uint64(j.seed))
-	m, err := j.plan.Recipe.newModel(j.shape, p.train.X.Cols, key)
+	_, columns := p.train.Dims()
+	m, err := j.plan.Recipe.newModel(j.shape, columns, key)
 	if err != nil {
 		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
@@ -279,8 +280,9 @@ func (j *job) card(row Row) Card {
 
 // row says what was trained.
 func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config, trained dpsgd.Result) (Row, error) {
+	_, columns := p.train.Dims()
 	row := Row{
-		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: p.train.X.Cols, Parameters: len(m.Parameters()),
+		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: columns, Parameters: len(m.Parameters()),
 		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
 		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
 	}

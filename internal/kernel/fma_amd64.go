@@ -60,3 +60,9 @@ func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32
 
 //go:noescape
 func butterfly32(sum *float32, difference *float32, a *float32, b *float32, n int)
+
+//go:noescape
+func unpack16(dst *float32, src *int16, n int, unit float32)
+
+//go:noescape
+func pack16(dst *int16, src *float32, n int, perUnit float32)

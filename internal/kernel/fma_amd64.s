@@ -5233,3 +5233,50 @@ loop:
 	JNE     loop
 	VZEROUPPER
 	RET
+
+// func unpack16(dst *float32, src *int16, n int, unit float32)
+// Requires: AVX, AVX2
+TEXT ·unpack16(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS unit+24(FP), Y0
+
+loop:
+	VPMOVSXWD (CX), Y1
+	VPMOVSXWD 16(CX), Y2
+	VCVTDQ2PS Y1, Y1
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y1, Y1
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y1, (AX)
+	VMOVUPS   Y2, 32(AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	SUBQ      $0x10, DX
+	JNE       loop
+	VZEROUPPER
+	RET
+
+// func pack16(dst *int16, src *float32, n int, perUnit float32)
+// Requires: AVX, AVX2
+TEXT ·pack16(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS perUnit+24(FP), Y0
+
+loop:
+	VMULPS    (CX), Y0, Y1
+	VMULPS    32(CX), Y0, Y2
+	VCVTPS2DQ Y1, Y1
+	VCVTPS2DQ Y2, Y2
+	VPACKSSDW Y2, Y1, Y1
+	VPERMQ    $0xd8, Y1, Y1
+	VMOVDQU   Y1, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x20, AX
+	SUBQ      $0x10, DX
+	JNE       loop
+	VZEROUPPER
+	RET

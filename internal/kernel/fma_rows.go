@@ -125,3 +125,19 @@ func fmaButterfly(sum, difference, a, b []float32) int {
 	}
 	return done
 }
+
+func fmaUnpackInt16(dst []float32, src []int16, unit float32) int {
+	done := len(dst) &^ 15
+	if done > 0 {
+		unpack16(&dst[0], &src[0], done, unit)
+	}
+	return done
+}
+
+func fmaPackInt16(dst []int16, src []float32, perUnit float32) int {
+	done := len(dst) &^ 15
+	if done > 0 {
+		pack16(&dst[0], &src[0], done, perUnit)
+	}
+	return done
+}

@@ -24,5 +24,7 @@ func main() {
 	mirrors()
 	groups()
 	butterfly()
+	unpackInt16()
+	packInt16()
 	Generate()
 }

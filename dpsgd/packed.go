@@ -1,0 +1,120 @@
+package dpsgd
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// Packed is rows in a form that takes less memory than float32: package features has one of 16
+// bits a number. The data are what Unpack returns. Clip norms, clipping and sums are computed
+// from those float32 numbers as from any others, by the same code: how they were kept changes
+// nothing in the guarantee. What a row is kept as must depend on that row alone, as everything
+// that is made of a record.
+type Packed interface {
+	// Dims returns the numbers of rows and columns.
+	Dims() (rows, cols int)
+	// Unpack sets dst, as long as there are columns, to row i. Many goroutines call it at once.
+	Unpack(dst []float32, i int)
+	// Hash returns a hash that tells the rows from all others. It may use so many goroutines.
+	Hash(workers int) [sha256.Size]byte
+}
+
+// Dims returns the numbers of rows and columns, of X or of what is packed.
+func (d Data) Dims() (rows, cols int) {
+	if d.Packed != nil {
+		return d.Packed.Dims()
+	}
+	return d.X.Rows, d.X.Cols
+}
+
+func (d Data) validatePacked() error {
+	switch rows, cols := d.Packed.Dims(); {
+	case d.X.Rows != 0 || d.X.Data != nil:
+		return errors.New("dpsgd: Data has rows in X and in Packed")
+	case rows <= 0 || cols <= 0:
+		return fmt.Errorf("dpsgd: the packed matrix has %d rows and %d columns; both must be positive", rows, cols)
+	}
+	return nil
+}
+
+// checkModel returns what the model finds wrong with data. Of packed rows it sees how many
+// columns they have, and their labels and targets; the rows themselves are zeros.
+func checkModel(model Model, data Data) error {
+	if data.Packed == nil {
+		return model.Check(data)
+	}
+	rows, cols := data.Packed.Dims()
+	x := dense.New(min(rows, MaxRows), cols)
+	for from := 0; from < rows; from += MaxRows {
+		to := min(from+MaxRows, rows)
+		part := Data{X: dense.Rows(x, 0, to-from)}
+		if len(data.Y) > 0 {
+			part.Y = data.Y[from:to]
+		}
+		if data.Targets.Rows > 0 {
+			part.Targets = dense.Rows(data.Targets, from, to)
+		}
+		if err := model.Check(part); err != nil {
+			return fmt.Errorf("rows from %d on: %w", from, err)
+		}
+	}
+	return nil
+}
+
+// unpackedModel trains a model on packed rows: a worker unpacks those of a call to memory of its
+// own.
+type unpackedModel struct{ Model }
+
+// Fingerprint implements [Model].
+func (m unpackedModel) Fingerprint() []byte {
+	return append(fmt.Appendf(nil, "unpacked %T ", m.Model), m.Model.Fingerprint()...)
+}
+
+// Groups implements [Grouped]. A model without groups is one group.
+func (m unpackedModel) Groups() []int { return groupsOf(m.Model) }
+
+// Worker implements [Model].
+func (m unpackedModel) Worker() Worker { return &unpackingWorker{inner: m.Model.Worker()} }
+
+type unpackingWorker struct {
+	inner Worker
+	view  Data // the rows of a call
+	rows  []int
+}
+
+// Start implements [Worker].
+func (w *unpackingWorker) Start() { w.inner.Start() }
+
+// AddClipped implements [Worker]. What the inner worker adds depends on the contents of the
+// rows, in their order, and not on where they lie.
+func (w *unpackingWorker) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
+	w.unpack(data, rows)
+	return w.inner.AddClipped(sum, w.view, w.rows[:len(rows)], clip)
+}
+
+// unpack fills in the view.
+func (w *unpackingWorker) unpack(data Data, rows []int) {
+	_, cols := data.Packed.Dims()
+	if need := len(rows) * cols; len(w.view.X.Data) < need {
+		w.view.X.Data = make([]float32, need)
+	}
+	w.view.X = blas32.General{Rows: len(rows), Cols: cols, Stride: cols, Data: w.view.X.Data}
+	w.view.Y = w.view.Y[:0]
+	if data.Targets.Rows > 0 {
+		w.view.Targets = dense.Pick(data.Targets, rows)
+	}
+	for i, r := range rows {
+		data.Packed.Unpack(dense.Row(w.view.X, i), r)
+		if len(data.Y) > 0 {
+			w.view.Y = append(w.view.Y, data.Y[r])
+		}
+		if i == len(w.rows) {
+			w.rows = append(w.rows, i)
+		}
+	}
+}

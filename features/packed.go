@@ -1,0 +1,220 @@
+package features
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/parallel"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// Packed is a matrix of features in half of the memory: 16 bits for each, and an exponent for
+// each row. A number is a whole number of units of its row, from -32767 to 32767, and the unit
+// is the least power of two that fits. So rounding moves a number by at most about 2^-15 of the
+// largest of its row, and packing what was unpacked changes nothing. How a row is rounded
+// depends on that row alone.
+//
+// Many goroutines may read a Packed at once. While one row is set no other goroutine may touch
+// that row, or take the hash.
+type Packed struct {
+	rows, cols int
+	data       []int16
+	exponents  []int8
+	hash       atomic.Pointer[[sha256.Size]byte] // of what the rows are; nil: not known
+}
+
+// NewPacked returns a matrix of zeros.
+func NewPacked(rows, cols int) *Packed {
+	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
+}
+
+// Dims returns the numbers of rows and columns.
+func (p *Packed) Dims() (rows, cols int) { return p.rows, p.cols }
+
+// row returns the integers of a row.
+func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
+
+// Unpack sets dst, as long as a row, to row i.
+func (p *Packed) Unpack(dst []float32, i int) {
+	kernel.UnpackInt16(dst, p.row(i), float32(math.Ldexp(1, int(p.exponents[i]))))
+}
+
+var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
+
+// Pack sets row i to src, rounded. A row with a number that is not finite, or would be rounded to
+// 2^128, is an error and sets nothing.
+func (p *Packed) Pack(i int, src []float32) error {
+	most := largest(src)
+	e := exponent(most)
+	if most-most != 0 || e > mostExponent {
+		return errNotFinite
+	}
+	kernel.PackInt16(p.row(i), src, float32(math.Ldexp(1, -e)))
+	p.exponents[i] = int8(e)
+	p.hash.Store(nil)
+	return nil
+}
+
+// The largest integer, the bits of it, and the exponents of the smallest unit whose inverse is a
+// float32 and of the largest of which so many are one.
+const (
+	mostUnits     = math.MaxInt16
+	unitBits      = 15
+	leastExponent = -126
+	mostExponent  = 128 - unitBits
+)
+
+// exponent returns that of the unit of a row whose largest number is most.
+func exponent(most float32) int {
+	fraction, e := math.Frexp(float64(most))
+	e -= unitBits
+	if math.RoundToEven(math.Ldexp(fraction, unitBits)) > mostUnits {
+		e++
+	}
+	if most == 0 {
+		e = 0
+	}
+	return max(e, leastExponent)
+}
+
+// largest returns the largest absolute value of a row, or what is not finite if there is such.
+// Bits without the sign sort like absolute values, and what is not finite is above all others.
+func largest(row []float32) float32 {
+	const sign = 1 << 31
+	var a, b, c, d uint32
+	for ; len(row) >= 4; row = row[4:] {
+		a, b = max(a, math.Float32bits(row[0])&^sign), max(b, math.Float32bits(row[1])&^sign)
+		c, d = max(c, math.Float32bits(row[2])&^sign), max(d, math.Float32bits(row[3])&^sign)
+	}
+	for _, v := range row {
+		a = max(a, math.Float32bits(v)&^sign)
+	}
+	return math.Float32frombits(max(a, b, c, d))
+}
+
+// blockRows is how many rows are unpacked together.
+const blockRows = 64
+
+// Update sets all rows to what f makes of them, some rows at a time, with the given number of
+// goroutines. What f makes of a row must not depend on what lies beside it.
+func (p *Packed) Update(workers int, f func(x blas32.General) error) error {
+	blocks := (p.rows + blockRows - 1) / blockRows
+	errs, scratch := make([]error, blocks), make([]blas32.General, max(workers, 1))
+	parallel.Each(len(scratch), blocks, func(worker, block int) {
+		if scratch[worker].Data == nil {
+			scratch[worker] = dense.New(blockRows, p.cols)
+		}
+		from := block * blockRows
+		x := dense.Rows(scratch[worker], 0, min(blockRows, p.rows-from))
+		for i := range x.Rows {
+			p.Unpack(dense.Row(x, i), from+i)
+		}
+		err := f(x)
+		for i := 0; i < x.Rows && err == nil; i++ {
+			err = p.Pack(from+i, dense.Row(x, i))
+		}
+		errs[block] = err
+	})
+	return errors.Join(errs...)
+}
+
+// CopyTo sets dst, with as many rows and columns, to all rows.
+func (p *Packed) CopyTo(dst blas32.General, workers int) {
+	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
+}
+
+// Hash returns a SHA-256 of dimensions and rows. It is computed once, as long as no row is set
+// anew.
+func (p *Packed) Hash(workers int) [sha256.Size]byte {
+	if known := p.hash.Load(); known != nil {
+		return *known
+	}
+	const piece = 1024
+	sums := make([][sha256.Size]byte, (p.rows+piece-1)/piece)
+	parallel.Each(max(workers, 1), len(sums), func(_, i int) {
+		h, b := sha256.New(), []byte(nil)
+		for r := i * piece; r < min((i+1)*piece, p.rows); r++ {
+			b = p.append(b[:0], r)
+			h.Write(b)
+		}
+		h.Sum(sums[i][:0])
+	})
+	h := sha256.New()
+	fmt.Fprintf(h, "pate packed features 1 %d %d\n", p.rows, p.cols)
+	for _, sum := range sums {
+		h.Write(sum[:])
+	}
+	all := [sha256.Size]byte(h.Sum(nil))
+	p.hash.Store(&all)
+	return all
+}
+
+// append appends a row to b: the exponent, then little-endian integers.
+func (p *Packed) append(b []byte, i int) []byte {
+	b = append(b, byte(p.exponents[i]))
+	for _, v := range p.row(i) {
+		b = binary.LittleEndian.AppendUint16(b, uint16(v))
+	}
+	return b
+}
+
+// Beside is packed matrices side by side: a row is theirs, one behind the other.
+type Beside []*Packed
+
+// Dims returns the number of rows and the sum of columns.
+func (b Beside) Dims() (rows, cols int) {
+	for _, p := range b {
+		rows, cols = p.rows, cols+p.cols
+	}
+	return rows, cols
+}
+
+// Unpack sets dst, as long as a row, to row i.
+func (b Beside) Unpack(dst []float32, i int) {
+	for _, p := range b {
+		p.Unpack(dst[:p.cols:p.cols], i)
+		dst = dst[p.cols:]
+	}
+}
+
+// Float32 returns all rows as float32.
+func (b Beside) Float32(workers int) blas32.General {
+	out := dense.New(b.Dims())
+	at := 0
+	for _, p := range b {
+		p.CopyTo(colsOf(out, at, at+p.cols), workers)
+		at += p.cols
+	}
+	return out
+}
+
+// Hash returns a SHA-256 of all of them.
+func (b Beside) Hash(workers int) [sha256.Size]byte {
+	h := sha256.New()
+	for _, p := range b {
+		sum := p.Hash(workers)
+		h.Write(sum[:])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Pack does what [Apply] does and keeps the result packed.
+func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
+	dim, err := dimOf(set, e)
+	if err != nil {
+		return nil, err
+	}
+	out := NewPacked(set.X.Rows, dim)
+	if err := extract(ctx, packedRows{out}, set, e, workers); err != nil {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+)
+
+// unpackInt16 writes UnpackInt16 for n a positive multiple of 16.
+func unpackInt16() {
+	function("unpack16", "func(dst *float32, src *int16, n int, unit float32)")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	unit, a, b := YMM(), YMM(), YMM()
+	VBROADCASTSS(argument("unit"), unit)
+	Label("loop")
+	VPMOVSXWD(operand.Mem{Base: src}, a)
+	VPMOVSXWD(operand.Mem{Base: src, Disp: 16}, b)
+	VCVTDQ2PS(a, a)
+	VCVTDQ2PS(b, b)
+	VMULPS(unit, a, a)
+	VMULPS(unit, b, b)
+	VMOVUPS(a, operand.Mem{Base: dst})
+	VMOVUPS(b, operand.Mem{Base: dst, Disp: 32})
+	ADDQ(operand.U8(64), dst)
+	ADDQ(operand.U8(32), src)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// packInt16 writes PackInt16 for n a positive multiple of 16. The conversion rounds to even.
+func packInt16() {
+	function("pack16", "func(dst *int16, src *float32, n int, perUnit float32)")
+	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	unit, a, b := YMM(), YMM(), YMM()
+	VBROADCASTSS(argument("perUnit"), unit)
+	Label("loop")
+	VMULPS(operand.Mem{Base: src}, unit, a)
+	VMULPS(operand.Mem{Base: src, Disp: 32}, unit, b)
+	VCVTPS2DQ(a, a)
+	VCVTPS2DQ(b, b)
+	VPACKSSDW(b, a, a) // within halves of 128 bits
+	VPERMQ(operand.U8(0xd8), a, a)
+	VMOVDQU(a, operand.Mem{Base: dst})
+	ADDQ(operand.U8(64), src)
+	ADDQ(operand.U8(32), dst)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}

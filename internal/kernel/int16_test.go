@@ -1,0 +1,44 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// The assembly and the portable path have the same bits, and both round as they say.
+func TestInt16(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 70).Draw(t, "n")
+		unit := float32(math.Ldexp(1, rapid.IntRange(-126, 112).Draw(t, "exponent")))
+		src := rapid.SliceOfN(rapid.Int16(), n, n).Draw(t, "integers")
+		plain, fast := make([]float32, n), make([]float32, n)
+		unpackInt16(false, plain, src, unit)
+		unpackInt16(hasFMA, fast, src, unit)
+		require.Equal(t, plain, fast)
+		for i, v := range src {
+			require.Equal(t, float64(v)*float64(unit), float64(fast[i]))
+		}
+		back := make([]int16, n)
+		packInt16(hasFMA, back, fast, 1/unit)
+		require.Equal(t, src, back)
+
+		values := rapid.SliceOfN(rapid.Float32Range(-32767, 32767), n, n).Draw(t, "values")
+		for i := range values {
+			if rapid.Bool().Draw(t, "half way") {
+				values[i] = float32(math.Floor(float64(values[i])/2)) + 0.5
+			}
+		}
+		other := make([]int16, n)
+		packInt16(false, back, values, 1)
+		packInt16(hasFMA, other, values, 1)
+		require.Equal(t, back, other)
+		for i, v := range values {
+			require.Equal(t, math.RoundToEven(float64(v)), float64(back[i]))
+		}
+	})
+	require.Panics(t, func() { UnpackInt16(make([]float32, 1), nil, 1) })
+	require.Panics(t, func() { PackInt16(make([]int16, 1), nil, 1) })
+}
