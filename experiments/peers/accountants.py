@@ -29,30 +29,37 @@ PEERS = {
     "prv_accountant": (["prv-accountant==0.2.0"], "prv-accountant"),
     # The accountant's formulas alone: without PyTorch, which it would bring 2 GB of.
     "opacus": (["--no-deps", "opacus==1.6.0"], "opacus"),
-    "opake": (["opake==0.16.1"], "opake"),
+    # The same: what it asks for besides is PyTorch.
+    "opake": (["--no-deps", "opake-base==0.16.1", "opake-accounting==0.16.1", "opake-dpsgd==0.16.1"], "opake-accounting"),
     "pld_accounting": (["PLD_accounting==2.0"], "PLD_accounting"),
 }
 
 
-def dp_accounting_answers(s):
-    from dp_accounting import (GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent, rdp)
+def dp_event(s):
+    import dp_accounting as dp
+
+    return dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(s["q"], dp.GaussianDpEvent(s["sigma"])), s["t"])
+
+
+def dp_end(s, upper):
+    """Returns one end of epsilon by dp_accounting's loss distributions."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    step = pld.from_gaussian_mechanism(s["sigma"], sampling_prob=s["q"], pessimistic_estimate=upper)
+    return step.self_compose(s["t"]).get_epsilon_for_delta(s["delta"])
+
+
+def dp_renyi(s):
+    from dp_accounting import rdp
+
+    return rdp.RdpAccountant().compose(dp_event(s)).get_epsilon(s["delta"])
+
+
+def dp_accounting_answers(s):
     if s["k"]:
         return
-
-    def interval():
-        ends = [pld.from_gaussian_mechanism(s["sigma"], sampling_prob=s["q"], pessimistic_estimate=up)
-                .self_compose(s["t"]).get_epsilon_for_delta(s["delta"]) for up in (False, True)]
-        return ends[0], ends[1]
-
-    def renyi():
-        step = PoissonSampledDpEvent(s["q"], GaussianDpEvent(s["sigma"]))
-        account = rdp.RdpAccountant().compose(SelfComposedDpEvent(step, s["t"]))
-        return None, account.get_epsilon(s["delta"])
-
-    yield "dp_accounting pld", interval
-    yield "dp_accounting rdp", renyi
+    yield "dp_accounting pld", lambda: (dp_end(s, False), dp_end(s, True))
+    yield "dp_accounting rdp", lambda: (None, dp_renyi(s))
 
 
 def prv_accountant_answers(s):
@@ -89,16 +96,17 @@ def opacus_answers(s):
     yield "opacus rdp", renyi
 
 
+def opake_process(dpsgd, s):
+    noise = dpsgd.gaussian(s["sigma"])
+    if s["k"]:
+        return dpsgd.k_out_of_t(noise, k=s["k"], t=s["t"], allocation="block")
+    return dpsgd.poisson(noise, sample_rate=s["q"]) * s["t"]
+
+
 def opake_answers(s):
-    import opake.dpsgd.accounting as dpsgd
+    from opake.api.accounting import dpsgd
 
-    def upper():
-        noise = dpsgd.gaussian(s["sigma"])
-        if s["k"]:
-            return None, dpsgd.k_out_of_t(noise, k=s["k"], t=s["t"], allocation="block").epsilon_at(s["delta"])
-        return None, (dpsgd.poisson(noise, sample_rate=s["q"]) * s["t"]).epsilon_at(s["delta"])
-
-    yield "opake", upper
+    yield "opake", lambda: (None, opake_process(dpsgd, s).epsilon_at(s["delta"]))
 
 
 def pld_accounting_answers(s):
@@ -136,8 +144,7 @@ def timed(ask):
     start = time.process_time()
     try:
         lower, upper = ask()
-        finite = lambda x: None if x is None or not math.isfinite(x) else float(x)
-        out = {"lower": finite(lower), "upper": finite(upper)}
+        out = {end: None if x is None or not math.isfinite(x) else float(x) for end, x in (("lower", lower), ("upper", upper))}
         if out["upper"] is None:
             out["error"] = f"it answers {upper}"
     except Exception as e:  # what a peer raises is its answer
@@ -159,18 +166,24 @@ def worker(peer):
     print(json.dumps(importlib.metadata.version(PEERS[peer][1])), flush=True)
 
 
+def environment(peer, interpreter, home):
+    """Makes a virtual environment for a peer, where there is none yet, and returns its Python."""
+    python = os.path.join(home, "bin", "python")
+    if not os.path.exists(python):
+        subprocess.run([interpreter, "-m", "venv", home], check=True, capture_output=True, text=True)
+    needs = PEERS[peer][0]
+    if "--no-deps" in needs:
+        subprocess.run([python, "-m", "pip", "install", "-q", "numpy", "scipy"], check=True, capture_output=True, text=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *needs], check=True, capture_output=True, text=True)
+    return python
+
+
 def run_peer(peer, interpreter, venvs, rows):
     """Returns a peer's answers to each setting and its version, or why there are none."""
-    home = os.path.join(venvs, peer)
-    python = os.path.join(home, "bin", "python")
     try:
-        if not os.path.exists(python):
-            subprocess.run([interpreter, "-m", "venv", home], check=True, capture_output=True, text=True)
-        needs = PEERS[peer][0]
-        if "--no-deps" in needs:
-            subprocess.run([python, "-m", "pip", "install", "-q", "numpy", "scipy"], check=True, capture_output=True, text=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *needs], check=True, capture_output=True, text=True)
-        done = subprocess.run([python, os.path.abspath(__file__), "--worker", peer], input=json.dumps(rows), check=True, capture_output=True, text=True)
+        python = environment(peer, interpreter, os.path.join(venvs, peer))
+        command = [python, os.path.abspath(__file__), "--worker", peer]
+        done = subprocess.run(command, input=json.dumps(rows), check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as e:
         why = (getattr(e, "stderr", "") or str(e)).strip().splitlines()
         return None, why[-1] if why else type(e).__name__
@@ -232,7 +245,8 @@ def table(ours, answered, versions):
             width = number(a["upper"] - a["lower"]) if side(a) == "both" else ""
             shown = number(a["upper"]) if side(a) != "both" else f"{number(a['lower'])} to {number(a['upper'])}"
             said = verdict(a, mine)
-            lines.append(f"| {i + 1 if j == 0 else ''} | {setting(row) if j == 0 else ''} | {a['name']} | {shown} | {side(a)} | {width} | {a['seconds']:.3g} | {said.replace('|', '/')} |")
+            first = f"{i + 1} | {setting(row)}" if j == 0 else " | "
+            lines.append(f"| {first} | {a['name']} | {shown} | {side(a)} | {width} | {a['seconds']:.3g} | {said.replace('|', '/')} |")
             one = summary.setdefault(a["name"], {"n": 0, "none": 0, "outside": 0, "above": [], "seconds": 0.0})
             one["n"] += 1
             one["none"] += a["upper"] is None
@@ -243,7 +257,8 @@ def table(ours, answered, versions):
     lines += ["", "| accountant | answers | none | wrong side | upper end over ours, median | worst | seconds in all |", "|---|---|---|---|---|---|---|"]
     for name, one in summary.items():
         above = sorted(one["above"]) or [math.nan]
-        lines.append(f"| {name} | {one['n']} | {one['none']} | {one['outside']} | {100 * above[len(above) // 2]:.2g} % | {100 * above[-1]:.3g} % | {one['seconds']:.3g} |")
+        middle, worst = f"{100 * above[len(above) // 2]:.2g} %", f"{100 * above[-1]:.3g} %"
+        lines.append(f"| {name} | {one['n']} | {one['none']} | {one['outside']} | {middle} | {worst} | {one['seconds']:.3g} |")
     return "\n".join(lines) + "\n"
 
 
@@ -252,7 +267,7 @@ def main():
     parser.add_argument("--out", help="the table; standard output if it is left out")
     parser.add_argument("--venvs", help="where the virtual environments are made (default: a temporary folder)")
     parser.add_argument("--opake-python", default=sys.executable, help="the Python that opake runs on")
-    parser.add_argument("--ours", help="answers that were written before, in place of running `go run ./ours`")
+    parser.add_argument("--ours", help="answers that were written before, in place of running `go run ./ours settings`")
     parser.add_argument("--worker", choices=sorted(PEERS), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.worker:
@@ -261,7 +276,7 @@ def main():
         with open(args.ours) as f:
             ours = json.load(f)
     else:
-        ours = json.loads(subprocess.run(["go", "run", "./ours"], cwd=HERE, check=True, capture_output=True, text=True).stdout)
+        ours = json.loads(subprocess.run(["go", "run", "./ours", "settings"], cwd=HERE, check=True, capture_output=True, text=True).stdout)
     rows = [{key: row[key] for key in ("q", "k", "sigma", "t", "delta")} for row in ours["rows"]]
     answered, versions = {}, {}
     with tempfile.TemporaryDirectory() as temporary:

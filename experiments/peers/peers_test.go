@@ -1,45 +1,65 @@
-// Package peers_test checks the scripts that compare this module with others, as
-// far as that needs Python and nothing else. They are not run: see README.md.
+// Package peers_test checks the scripts that compare this module with others, as far as that
+// needs Python and nothing else, and that README.md shows what was measured. Nothing is measured
+// here: see README.md.
 package peers_test
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func python(t *testing.T) string {
+// run runs Python in this folder and returns what it prints.
+func run(t *testing.T, args ...string) string {
 	t.Helper()
-	path, err := exec.LookPath("python3")
+	interpreter, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("no python3 on this machine: the scripts are not checked")
 	}
-	return path
+	cmd := exec.Command(interpreter, append([]string{"-B", "-X", "utf8"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%q", args)
+	return string(out)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
 }
 
 func TestScriptsParse(t *testing.T) {
-	interpreter := python(t)
 	scripts, err := filepath.Glob("*.py")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(scripts), 2)
 	for _, script := range scripts {
-		out, err := exec.Command(interpreter, "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", script).CombinedOutput()
-		require.NoError(t, err, "%s: %s", script, out)
+		run(t, "-c", "import ast, sys; ast.parse(open(sys.argv[1]).read())", script)
 	}
 }
 
-// TestJoin: medians of repeated benchmarks, the batch of the timing and no other,
-// and a dash where there is no number.
-func TestJoin(t *testing.T) {
-	interpreter := python(t)
-	want, err := os.ReadFile("testdata/joined.md")
-	require.NoError(t, err)
-	got, err := exec.Command(interpreter, "join.py", "testdata/opacus.json", "testdata/bench.txt").Output()
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+// TestReadmeShowsMeasuredNumbers: the tables of README.md are what table.py prints of table.json.
+func TestReadmeShowsMeasuredNumbers(t *testing.T) {
+	_, shown, found := strings.Cut(read(t, "README.md"), "<!-- table.py writes from here -->\n")
+	require.True(t, found)
+	shown, _, found = strings.Cut(shown, "<!-- to here -->\n")
+	require.True(t, found)
+	require.Equal(t, run(t, "table.py", "--from", "table.json"), shown, "write it by table.py --from table.json --readme")
+}
 
-	require.Error(t, exec.Command(interpreter, "join.py", "testdata/opacus.json", "testdata/README.md").Run(), "a file without benchmarks")
+// TestTables: medians and ranges over turns, time on the wall where training has several threads,
+// stars, dashes, and limits that were met.
+func TestTables(t *testing.T) {
+	require.Equal(t, read(t, "testdata/invented.md"), run(t, "table.py", "--from", "testdata/invented.json"))
+}
+
+// TestTurns: answers are kept in order, engines that are too slow, fail or refuse are said, and
+// the others go on without them.
+func TestTurns(t *testing.T) {
+	run(t, "testdata/turns_check.py")
 }

@@ -1,107 +1,34 @@
-// Ours writes the settings on which accountants are compared, and our answers to them: see
-// README.md of the folder above. It is run by accountants.py there.
+// Ours is this module's side of the comparisons with other toolkits: see README.md of the
+// folder above. Scripts there run it; its first argument says what for.
 package main
 
 import (
-	"context"
-	"encoding/json"
+	"flag"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
-	"time"
-
-	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/internal/buildinfo"
 )
 
-// setting is one run of DP-SGD whose epsilon is asked for: Poisson samples of probability Q in
-// each of T steps, or with K above 0 a random K of the T steps for each record.
-type setting struct {
-	Q     float64 `json:"q"`
-	K     int64   `json:"k"`
-	Sigma float64 `json:"sigma"`
-	T     int64   `json:"t"`
-	Delta float64 `json:"delta"`
-}
-
-// settings lists thirty: those of docs/accounting.md, corners, noise alone, and random
-// allocation.
-func settings() []setting {
-	return []setting{
-		{0.01, 0, 1, 1000, 1e-5}, {0.01, 0, 4, 10_000, 1e-5}, {0.001, 0, 1, 4000, 1e-8}, {1e-4, 0, 0.7, 20_000, 1e-9},
-		{0.01, 0, 4, 1, 1e-6}, {0.05, 0, 0.6, 300, 1e-5}, {0.01, 0, 50, 100_000, 1e-6}, {0.2, 0, 1, 2000, 1e-5},
-		{1e-5, 0, 1, 1_000_000, 1e-6}, {0.01, 0, 0.5, 1000, 1e-5}, {0.1, 0, 2, 100, 1e-5}, {0.5, 0, 10, 1000, 1e-6},
-		{0.004, 0, 1.1, 14_062, 1e-5}, {0.0043, 0, 1, 14_000, 1e-5}, {0.02, 0, 8, 50_000, 1e-10}, {0.001, 0, 0.4, 100, 1e-5},
-		{0.1, 0, 20, 1000, 1e-12}, {0.3, 0, 5, 10, 1e-3}, {0.01, 0, 1, 10, 1e-15}, {0.9, 0, 3, 200, 1e-5},
-		{0.01, 0, 2, 100, 1e-2}, {0.003, 0, 0.8, 5000, 1e-7},
-		{1, 0, 1, 1, 1e-5}, {1, 0, 20, 100, 1e-6}, {1, 0, 50, 10_000, 1e-9}, {1, 0, 0.3, 1, 1e-5},
-		{0, 1, 1, 100, 1e-5}, {0, 1, 1, 1000, 1e-5}, {0, 10, 2, 1000, 1e-6}, {0, 1, 1, 10_000, 1e-5},
-	}
-}
-
-// event returns what a setting is charged as.
-func (s setting) event() accountant.Event {
-	noise := accountant.Gaussian{NoiseMultiplier: s.Sigma}
-	if s.K > 0 {
-		return accountant.RandomAllocation{K: s.K, Steps: s.T, Event: noise}
-	}
-	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: s.Q, Event: noise}, Count: s.T}
-}
-
-// answer is an interval that the truth lies in; an end that is not given is null.
-type answer struct {
-	Name    string   `json:"name"`
-	Lower   *float64 `json:"lower"`
-	Upper   *float64 `json:"upper"`
-	Seconds float64  `json:"seconds"`
-	Error   string   `json:"error,omitempty"`
-}
-
-// runs is how often an answer is timed; the least time counts.
-const runs = 3
-
-// ask answers one setting by one method.
-func ask(name string, m accountant.Method, s setting) answer {
-	a := answer{Name: name, Seconds: math.Inf(1)}
-	for range runs {
-		start := time.Now()
-		account, err := accountant.NewTight(accountant.TightConfig{Relation: accountant.AddRemove, Method: m})
-		if err == nil {
-			err = account.Compose(s.event(), 1)
-		}
-		var claim accountant.Claim
-		if err == nil {
-			claim, err = account.Claim(context.Background(), s.Delta)
-		}
-		if err != nil {
-			return answer{Name: name, Error: err.Error()}
-		}
-		a.Seconds = math.Min(a.Seconds, time.Since(start).Seconds())
-		a.Upper = &claim.Upper
-		if m == accountant.ByPLD {
-			a.Lower = &claim.Lower
-		}
-	}
-	return a
-}
-
-func run() error {
-	runtime.GOMAXPROCS(1)
-	type row struct {
-		setting
-		Answers []answer `json:"answers"`
-	}
-	var rows []row
-	for _, s := range settings() {
-		rows = append(rows, row{s, []answer{ask("pate pld", accountant.ByPLD, s), ask("pate rdp", accountant.ByRDP, s)}})
-	}
-	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", " ")
-	return out.Encode(map[string]any{"version": buildinfo.Read().String(), "go": runtime.Version(), "rows": rows})
-}
-
 func main() {
+	threads := flag.Int("threads", 1, "processors")
+	net := flag.String("net", "784-128-10", "train: network")
+	batch := flag.Int("batch", 1024, "train: records in a step, on average")
+	private := flag.Bool("private", false, "train: with clipping and noise")
+	extractor := flag.String("features", "hog", "teachers: pixels or hog")
+	shares := flag.Int("shares", 250, "teachers: how many")
+	folder := flag.String("folder", "", "teachers: where the rows are written for others")
+	flag.Parse()
+	runtime.GOMAXPROCS(*threads)
+	run, ok := map[string]func() error{
+		"settings": printSettings,
+		"train":    func() error { return train(*net, *batch, *private) },
+		"products": products,
+		"account":  account,
+		"teachers": func() error { return teach(*extractor, *shares, *folder) },
+	}[flag.Arg(0)]
+	if !ok {
+		run = func() error { return fmt.Errorf("what for? settings, train, products, account or teachers") }
+	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

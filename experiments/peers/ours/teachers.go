@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/training"
+)
+
+// The test images that are asked for.
+const queriesFrom, queriesTo = 8000, 10000
+
+// lesson asks for a piece of work with the teachers of one learner: "fit" those from From on
+// and before To, "predict" the queries by them, or "score" all votes so far.
+type lesson struct {
+	Learner, Do string
+	From, To    int
+}
+
+// marks are the votes' accuracies: of the mean teacher, and of the plurality.
+type marks struct {
+	timing
+	One       float64 `json:"one,omitempty"`
+	Plurality float64 `json:"plurality,omitempty"`
+}
+
+// class is a set of teachers: the share of each is the next rows of MNIST.
+type class struct {
+	x, queries blas32.General
+	y, truth   []int
+	rows       int // of a share
+	learners   map[string]teachers.Learner
+	fitted     []teachers.Classifier
+	votes      [][]int // of every teacher so far, on each query
+}
+
+// teach answers lessons. Before, it writes what another toolkit needs for the same into the
+// folder: rows, labels, and the parameters of the learners. Work is in fits, or in queries.
+func teach(extractor string, shares int, folder string) error {
+	ctx := context.Background()
+	c, err := newClass(ctx, extractor, shares)
+	if err != nil {
+		return err
+	}
+	if err := c.export(folder); err != nil {
+		return err
+	}
+	return serve(func(l lesson) (marks, error) { return c.do(ctx, l) })
+}
+
+func newClass(ctx context.Context, extractor string, shares int) (*class, error) {
+	var of features.Extractor = features.Raw{}
+	if extractor == "hog" {
+		of = features.StandardHOG()
+	}
+	train, test, err := dataset.MNIST()
+	if err != nil {
+		return nil, err
+	}
+	c := &class{rows: train.X.Rows / 250, learners: map[string]teachers.Learner{}}
+	if shares < 1 || shares*c.rows > train.X.Rows {
+		return nil, fmt.Errorf("%d teachers, want 1 to %d", shares, train.X.Rows/c.rows)
+	}
+	if train, err = train.Slice(0, shares*c.rows); err != nil {
+		return nil, err
+	}
+	if test, err = test.Slice(queriesFrom, queriesTo); err != nil {
+		return nil, err
+	}
+	c.y, c.truth = train.Y, test.Y
+	if c.x, err = features.Apply(ctx, train, features.Standardize{Of: of}, 1); err != nil {
+		return nil, err
+	}
+	if c.queries, err = features.Apply(ctx, test, features.Standardize{Of: of}, 1); err != nil {
+		return nil, err
+	}
+	c.learners[training.Softmax] = teachers.Softmax{L2: 1e-3, Iterations: 100} // its defaults
+	c.learners[training.KernelRidge], err = training.NewLearner(ctx, training.KernelRidge, c.x.Cols, dataset.Shape{})
+	return c, err
+}
+
+func (c *class) do(ctx context.Context, l lesson) (m marks, err error) {
+	switch l.Do {
+	case "fit":
+		c.fitted = c.fitted[:0]
+		if l.From == 0 {
+			c.votes = c.votes[:0]
+		}
+		w := start()
+		for t := l.From; t < l.To; t++ {
+			from, to := t*c.rows, (t+1)*c.rows
+			x := blas32.General{Rows: c.rows, Cols: c.x.Cols, Stride: c.x.Stride, Data: c.x.Data[from*c.x.Stride : to*c.x.Stride]}
+			f, err := c.learners[l.Learner].Fit(ctx, teachers.Dataset{X: x, Y: c.y[from:to], Classes: 10}, nil)
+			if err != nil {
+				return m, err
+			}
+			c.fitted = append(c.fitted, f)
+		}
+		m.timing = w.read(float64(l.To - l.From))
+	case "predict":
+		w := start()
+		for _, f := range c.fitted {
+			votes := make([]int, c.queries.Rows)
+			if err := f.Predict(votes, c.queries); err != nil {
+				return m, err
+			}
+			c.votes = append(c.votes, votes)
+		}
+		m.timing = w.read(float64(len(c.fitted) * c.queries.Rows))
+	case "score":
+		m.score(c.votes, c.truth)
+	default:
+		return m, fmt.Errorf("no such lesson: %q", l.Do)
+	}
+	return m, nil
+}
+
+// score compares votes, those of each teacher, with the truth. Of classes with as many votes
+// the lowest wins.
+func (m *marks) score(votes [][]int, truth []int) {
+	for i, y := range truth {
+		var counts [10]int
+		for _, v := range votes {
+			counts[v[i]]++
+		}
+		best := 0
+		for k, n := range counts {
+			if n > counts[best] {
+				best = k
+			}
+		}
+		m.One += float64(counts[y]) / float64(len(votes)*len(truth))
+		if best == y {
+			m.Plurality += 1 / float64(len(truth))
+		}
+	}
+}
+
+// export writes x.npy and queries.npy (float32), y.npy and truth.npy (int64), and
+// learners.json.
+func (c *class) export(folder string) error {
+	write := func(name, kind string, shape []int, data any) error {
+		f, err := os.Create(filepath.Join(folder, name))
+		if err != nil {
+			return err
+		}
+		buffered := bufio.NewWriterSize(f, 1<<20)
+		err = npy.WriteHeader(buffered, npy.Header{Type: kind, Shape: shape})
+		if err == nil {
+			err = binary.Write(buffered, binary.LittleEndian, data)
+		}
+		return errors.Join(err, buffered.Flush(), f.Close())
+	}
+	wide := func(y []int) []int64 {
+		out := make([]int64, len(y))
+		for i, v := range y {
+			out[i] = int64(v)
+		}
+		return out
+	}
+	said := map[string]any{"rows": c.rows}
+	for name, l := range c.learners {
+		said[name] = l
+	}
+	params, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		write("x.npy", "<f4", []int{c.x.Rows, c.x.Cols}, c.x.Data),
+		write("queries.npy", "<f4", []int{c.queries.Rows, c.queries.Cols}, c.queries.Data),
+		write("y.npy", "<i8", []int{len(c.y)}, wide(c.y)),
+		write("truth.npy", "<i8", []int{len(c.truth)}, wide(c.truth)),
+		os.WriteFile(filepath.Join(folder, "learners.json"), params, 0o600),
+	)
+}

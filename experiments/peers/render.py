@@ -1,0 +1,149 @@
+"""Makes the tables of README.md from what table.py measured."""
+
+import statistics
+
+BEGIN, END = "<!-- table.py writes from here -->\n", "<!-- to here -->\n"
+BUSY = 0.05  # a row has a star where others used more of the processors
+TRAINING = {"plain": "plain", "torch": "PyTorch", "ghost": "ghost", "hooks": "hooks"}
+
+
+def number(v):
+    """Returns three digits at most, and no zero before the point."""
+    digits = 2 if v < 9.95 else 1 if v < 99.5 else 0
+    text = f"{v:,.{digits}f}"
+    return text[1:] if text.startswith("0.") else text
+
+
+def kilo(v):
+    return f"{number(v / 1000)}k" if v >= 1000 else number(v)
+
+
+def rates(cell, engine, result):
+    """Returns work per second of the processor, or in training with more threads on the wall, in every turn."""
+    wall = cell["part"] == "training" and result["options"]["threads"] > 1
+    return [turn[0] / turn[1 if wall else 2] for turn in cell["engines"][engine]["turns"]]
+
+
+def ratio(cell, engine, result):
+    """Returns the median of ours over another's with its range, or why there is none."""
+    theirs = cell["engines"].get(engine)
+    if theirs is None:
+        return "-"
+    if "why" in theirs:
+        return theirs["why"]
+    each = [a / b for a, b in zip(rates(cell, "pate", result), rates(cell, engine, result))]
+    middle = number(statistics.median(each))
+    return middle if engine == "plain" else f"{middle} ({number(min(each))}-{number(max(each))})"
+
+
+def rate(cell, result):
+    return statistics.median(rates(cell, "pate", result))
+
+
+def line(cell, result):
+    """Returns a cell in words, for who waits."""
+    names = [e for e in cell["engines"] if e != "pate" and cell.get("do") != "score"]
+    words = [f"{e} {ratio(cell, e, result)}" for e in names]
+    return " | ".join([" ".join(str(cell[k]) for k in ("row", "batch", "do") if k in cell), *words, others([cell])])
+
+
+def others(cells):
+    """Returns what others used of the processors, in words."""
+    shares = [c["others"] for c in cells if c["others"] is not None]
+    if not shares:
+        return "what others used of the processors is not known"
+    least, most = f"{min(shares):.0%}", f"{max(shares):.0%}"
+    return f"others used {least if least == most else least + ' to ' + most} of the processors"
+
+
+def label(cell):
+    return cell["row"] + (" *" if (cell["others"] or 0) > BUSY else "")
+
+
+def table(header, rows):
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *rows]
+    return "\n".join("| " + " | ".join(r) + " |" for r in lines).replace("| --- |", "|---|", 1).replace(" ---: |", "---:|")
+
+
+def training(cells, result):
+    for batch in dict.fromkeys(c["batch"] for c in cells):
+        rows = [[label(c), kilo(rate(c, result)), *(ratio(c, e, result) for e in TRAINING)] for c in cells if c["batch"] == batch]
+        yield table([f"batch {batch:,}", "samples/s", *TRAINING.values()], rows)
+    largest = max(c["batch"] for c in cells)
+    columns = {"pate": "pate", **TRAINING}
+
+    def peak(c, e):
+        engine = c["engines"].get(e, {})
+        return engine.get("why") or (number(engine["said"]["peak_mb"]) if "said" in engine else "-")
+
+    rows = [[c["row"], *(peak(c, e) for e in columns)] for c in cells if c["batch"] == largest]
+    yield table([f"peak MB, batch {largest:,}", *columns.values()], rows)
+
+
+def products(cells, result):
+    yield table(["product", "GFLOP/s", "NumPy"], [[label(c), number(rate(c, result)), ratio(c, "numpy", result)] for c in cells])
+
+
+def teachers(cells, result):
+    rows = []
+    for row in dict.fromkeys(c["row"] for c in cells):
+        by = {c["do"]: c for c in cells if c["row"] == row}
+        if set(by) < {"fit", "predict", "score"}:
+            continue
+        said = [by["score"]["engines"].get(e, {}).get("said") for e in ("pate", "scikit-learn")]
+        rows.append([label(by["predict"]), number(1e3 / rate(by["fit"], result)), ratio(by["fit"], "scikit-learn", result),
+                     number(1e6 / rate(by["predict"], result)), ratio(by["predict"], "scikit-learn", result),
+                     " / ".join(f"{100 * s['plurality']:.2f}" if s else "-" for s in said)])
+    yield table([f"{result['options']['shares']} teachers", "fit, ms", "scikit-learn", "query, µs", "scikit-learn", "plurality, %"], rows)
+
+
+def interval(engine):
+    if "said" not in engine:
+        return engine.get("why", "-")
+    lower, upper = engine["said"]["lower"], engine["said"]["upper"]
+    return f"{upper:.6g}" if lower is None else f"{lower:.6g} to {upper:.6g}"
+
+
+def accounting(cells, result):
+    rows = [[label(c), number(1e3 / rate(c, result)), ratio(c, "dp_accounting", result), ratio(c, "opake", result)] for c in cells]
+    yield table(["accounting", "pate, ms", "dp_accounting", "opake"], rows)
+    yield table(["answer", "pate", "dp_accounting", "opake"],
+                [[c["row"], *(interval(c["engines"].get(e, {})) for e in ("pate", "dp_accounting", "opake"))] for c in cells])
+
+
+def heading(result):
+    """Returns what was measured, on what, and how."""
+    o = result["options"]
+    clock = "one thread, processor time" if o["threads"] == 1 else f"{o['threads']} threads in training and time on the wall"
+    machine = ", ".join(x for x in (result["processor"], result["instructions"], f"{result['cores']} cores", result["system"]) if x)
+    packages = ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+    lines = [
+        f"{result['date']}; {machine}; {clock}.",
+        f"pate {result['commit']}, {result['go']}; {packages}.",
+        f"Medians and ranges of {o['rounds']} turns; {others(result['cells'])}.",
+    ]
+    if any((c["others"] or 0) > BUSY for c in result["cells"]):
+        lines.append(f"A star marks what was measured while others used more than {BUSY:.0%}.")
+    if result["checks"]:
+        noise, error = [c["noise"] for c in result["checks"]], max(c["error"] for c in result["checks"])
+        lines.append(f"Clipping of Opacus is within {error:.1g} of explicit gradients, "
+                     f"its noise {min(noise):.3f} to {max(noise):.3f} of its deviation.")
+    return "\n".join(lines)
+
+
+def tables(result):
+    """Returns everything as Markdown."""
+    out = [heading(result)]
+    for part, make in (("training", training), ("products", products), ("teachers", teachers), ("accounting", accounting)):
+        cells = [c for c in result["cells"] if c["part"] == part]
+        if cells:
+            out += make(cells, result)
+    return "\n\n".join(out) + "\n"
+
+
+def write_into(path, text):
+    """Puts the tables between the two marks of a page."""
+    with open(path, encoding="utf-8") as f:
+        before, rest = f.read().split(BEGIN)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(before + BEGIN + text + END + rest.split(END)[1])
