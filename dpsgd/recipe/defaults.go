@@ -35,7 +35,7 @@ func Default(s Shape, featureSet, model string, epsilon float64) Recipe {
 		columns = s.Columns
 	}
 	if math.IsInf(epsilon, 1) {
-		r.Train = unprotected(s, columns)
+		r.Train = r.unprotected(s, columns)
 	} else {
 		r.Train = r.protected(s, columns, epsilon)
 	}
@@ -75,7 +75,9 @@ func statistics(s Shape) charged.Config {
 // 2022).
 const batch = 8192
 
-func samplingProbability(records int) float64 { return math.Min(1, batch/float64(records)) }
+func samplingProbability(batch float64, records int) float64 {
+	return math.Min(1, batch/float64(records))
+}
 
 // protected returns the private training of rows whose norm is the root of their length, or
 // of pixels. Pixels take more steps the more records there are.
@@ -89,7 +91,7 @@ func samplingProbability(records int) float64 { return math.Min(1, batch/float64
 // takes more steps.
 func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	c := dpsgd.Config{
-		SamplingProbability: samplingProbability(s.Records),
+		SamplingProbability: samplingProbability(batch, s.Records),
 		ClipNorm:            1,
 		Steps:               int(math.Min(200, math.Max(50, 200*math.Sqrt(float64(s.Records)/60000)))),
 		LearningRate:        0.5,
@@ -112,13 +114,19 @@ func (r Recipe) protected(s Shape, columns int, epsilon float64) dpsgd.Config {
 	return c
 }
 
-// unprotected returns the training without privacy for columns of standard deviation 1.
-func unprotected(s Shape, columns int) dpsgd.Config {
-	return dpsgd.Config{
-		SamplingProbability: samplingProbability(s.Records),
+// unprotected returns the training without privacy for columns of standard deviation 1. For
+// images, whose rows are long, batches are an eighth as large: where no noise is added, twice
+// the steps of half the length learn as much for a quarter of the work.
+func (r Recipe) unprotected(s Shape, columns int) dpsgd.Config {
+	c := dpsgd.Config{
+		SamplingProbability: samplingProbability(batch, s.Records),
 		ClipNorm:            math.Inf(1),
 		Steps:               200,
 		LearningRate:        0.5 / math.Sqrt(float64(columns)),
 		Optimizer:           optim.Config{Momentum: 0.9},
 	}
+	if r.Model == Linear && s.Image.Rows > 0 {
+		c.SamplingProbability, c.Steps, c.LearningRate = samplingProbability(batch/8, s.Records), 2*c.Steps, c.LearningRate/2
+	}
+	return c
 }
