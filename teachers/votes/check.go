@@ -68,6 +68,28 @@ func (s *Source) Check(ctx context.Context) (*Report, error) {
 	return s.check(ctx, len(s.files) > 1)
 }
 
+// OpenChecked opens votes as [Open] does, and checks them as [Check] does, in one pass: all
+// queries, whatever part is chosen. A report that comes without an error has no FirstInvalid.
+func OpenChecked(ctx context.Context, paths []string, opt Options) (*Source, *Report, error) {
+	files, perTeacher, err := findInputs(paths, opt.Spool)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := newSource(ctx, files, perTeacher, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := s.check(ctx, perTeacher)
+	if err == nil {
+		err = report.FirstInvalid
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	s.hash = report.Hash
+	return s, report, nil
+}
+
 func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	opt := s.opt
 	c := &checker{source: s, Report: Report{
@@ -81,7 +103,8 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 	}
 	c.voters = make([]teacherVotes, s.teachers)
 	c.counts = make([]int, s.classes)
-	h := s.newHash()
+	h := hashBeside(s.newHash())
+	defer h.close()
 	var buf []byte
 	var err error
 	switch {
@@ -89,21 +112,28 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 		c.voters = nil
 		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []int32, _ int) error {
 			buf = appendCells(buf[:0], cells)
-			h.Write(buf)
+			h.begin(buf)
 			c.countBlock(first, cells)
+			h.finish()
 			return nil
 		})
 	case s.narrow():
-		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []byte, _ int) error {
-			h.Write(cells)
-			labelBlock(c, first, cells)
+		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []byte, bad int) error {
+			h.begin(cells)
+			if bad > 0 {
+				labelBlock(c, first, cells)
+			} else {
+				c.validBlock(cells)
+			}
+			h.finish()
 			return nil
 		})
 	default:
 		err = eachBlock(ctx, s, 0, c.Queries, func(first int, cells []int16, _ int) error {
 			buf = appendCells(buf[:0], cells)
-			h.Write(buf)
+			h.begin(buf)
 			labelBlock(c, first, cells)
+			h.finish()
 			return nil
 		})
 	}
@@ -111,81 +141,12 @@ func (s *Source) check(ctx context.Context, perTeacher bool) (*Report, error) {
 		return nil, err
 	}
 	if c.FirstInvalid == nil {
-		h.Sum(c.Hash[:0])
+		h.hash.Sum(c.Hash[:0])
 	} else if c.FirstInvalid = s.explained(ctx, c.FirstInvalid); ctx.Err() != nil {
 		return nil, c.FirstInvalid
 	}
 	c.finish()
 	return &c.Report, nil
-}
-
-// checker gathers a report.
-type checker struct {
-	Report
-	source    *Source
-	voters    []teacherVotes
-	counts    []int
-	logChance float64 // that two teachers agree on all queries
-	sum       int64   // of all counts
-}
-
-// teacherVotes summarizes the votes of one teacher: a hash of them, the first, how many
-// there were and whether they differ.
-type teacherVotes struct {
-	hash   uint64
-	first  int16
-	differ bool
-	votes  int64
-}
-
-// mix takes one more vote into a hash of 64 bits.
-func mix(hash uint64, vote int) uint64 {
-	hash = (hash ^ uint64(vote+8)) * 0x9e3779b97f4a7c15
-	return hash ^ hash>>29
-}
-
-func labelBlock[C cell](c *checker, first int, cells []C) {
-	for i := 0; i*c.Teachers < len(cells); i++ {
-		row := cells[i*c.Teachers : (i+1)*c.Teachers]
-		clear(c.counts)
-		votes, missing := 0, 0
-		for t, v := range row {
-			vote := signed(v)
-			seen := &c.voters[t]
-			seen.hash = mix(seen.hash, vote)
-			switch {
-			case vote >= 0:
-				if seen.votes == 0 {
-					seen.first = int16(vote)
-				}
-				seen.differ = seen.differ || seen.first != int16(vote)
-				seen.votes++
-				c.counts[vote]++
-				votes++
-			case vote == Abstention:
-				missing++
-			default:
-				c.invalid(first+i, t, vote)
-			}
-		}
-		c.Abstentions += int64(missing)
-		c.row(votes)
-		c.logChance += logAgree(c.counts, missing)
-	}
-}
-
-// logAgree returns the logarithm of the chance that two of the teachers of one query
-// answered alike.
-func logAgree(counts []int, missing int) float64 {
-	n, alike := float64(missing), float64(missing)*float64(missing-1)
-	for _, k := range counts {
-		n += float64(k)
-		alike += float64(k) * float64(k-1)
-	}
-	if n < 2 {
-		return 0
-	}
-	return math.Log(alike / (n * (n - 1)))
 }
 
 func (c *checker) countBlock(first int, cells []int32) {
@@ -240,36 +201,4 @@ func (c *checker) blame(err error) {
 	if c.FirstInvalid == nil {
 		c.FirstInvalid = err
 	}
-}
-
-// finish draws the conclusions about teachers.
-func (c *checker) finish() {
-	if c.Queries == 0 {
-		c.LeastVotes = 0
-	}
-	if c.Counts {
-		if c.Teachers == 0 {
-			c.Abstentions = int64(c.Queries)*int64(c.MostVotes) - c.sum
-		}
-		return
-	}
-	equal := make(map[teacherVotes][]int)
-	for t, seen := range c.voters {
-		switch {
-		case seen.votes == 0:
-			c.Silent = append(c.Silent, t)
-		case !seen.differ && seen.votes > 1:
-			c.Constant = append(c.Constant, t)
-		default:
-			equal[seen] = append(equal[seen], t)
-		}
-	}
-	for _, group := range equal {
-		if len(group) > 1 {
-			c.Duplicates = append(c.Duplicates, group)
-		}
-	}
-	slices.SortFunc(c.Duplicates, func(a, b []int) int { return a[0] - b[0] })
-	n := float64(c.Teachers)
-	c.ChanceDuplicates = n * (n - 1) / 2 * math.Exp(c.logChance)
 }

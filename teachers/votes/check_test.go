@@ -1,8 +1,11 @@
 package votes_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,4 +120,76 @@ func TestCheckNamesFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.Constant, 30)
 	require.Contains(t, find(t, r, "constant").Detail, "and 22 more")
+}
+
+// One pass says what opening and checking say: of valid votes, and of those that are not.
+func TestOpenChecked(t *testing.T) {
+	dir := t.TempDir()
+	name := func(file, text string) string {
+		path := filepath.Join(dir, file)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	valid := string(oddVotes(func(_, _, vote int) string { return fmt.Sprint(vote) }))
+	for file, c := range map[string]struct {
+		text string
+		opt  votes.Options
+	}{
+		"labels.csv": {valid, votes.Options{Classes: 4}},
+		"part.csv":   {valid, votes.Options{Classes: 4, From: 10, To: 20}},
+		"wide.csv":   {valid, votes.Options{Classes: 300}},
+		"turned.csv": {valid, votes.Options{Classes: 4, Transpose: true}},
+		"counts.csv": {"1,4,0\n2,2,0\n", votes.Options{Counts: true, Teachers: 5}},
+		"range.csv":  {"0,1,2\n3,nan,1.5\n", votes.Options{Classes: 3}},
+		"sum.csv":    {"1,4,0\n2,4,0\n", votes.Options{Counts: true, Teachers: 5}},
+		"shape.csv":  {"0,1\n0\n", votes.Options{Classes: 3}},
+		"beyond.csv": {valid, votes.Options{Classes: 4, From: 10, To: 2000}},
+	} {
+		paths := []string{name(file, c.text)}
+		s, r, err := votes.OpenChecked(t.Context(), paths, c.opt)
+		opened, openErr := votes.Open(t.Context(), paths, c.opt)
+		require.Equal(t, openErr, err, file)
+		if err != nil {
+			require.Nil(t, s)
+			require.Nil(t, r)
+			continue
+		}
+		require.Equal(t, opened.Hash(), s.Hash(), file)
+		require.Equal(t, opened.Queries(), s.Queries(), file)
+		whole := c.opt
+		whole.From, whole.To = 0, 0
+		want, err := votes.Check(t.Context(), paths, whole)
+		require.NoError(t, err)
+		require.Equal(t, want, r, file)
+	}
+}
+
+// Reading that is stopped, by its reader or by its context, ends.
+func TestReadingAheadEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "votes.csv")
+	require.NoError(t, os.WriteFile(path, encodeCSV(",", "\n", false, 100_000, 8, func(q, c int) string { return fmt.Sprint((q + c) % 2) }), 0o600))
+	s, err := votes.Open(t.Context(), []string{path}, votes.Options{Classes: 2})
+	require.NoError(t, err)
+	for _, stopAt := range []int{0, 40_000, 99_999} {
+		for b, err := range s.Histograms(t.Context()) {
+			require.NoError(t, err)
+			if b.Query == stopAt {
+				break
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var last error
+		read := 0
+		for b, err := range s.Histograms(ctx) {
+			if last = err; err == nil && b.Query == stopAt {
+				cancel()
+			}
+			read++
+		}
+		cancel()
+		if stopAt < 40_000 {
+			require.ErrorIs(t, last, context.Canceled)
+			require.Less(t, read, 99_999)
+		}
+	}
 }

@@ -89,27 +89,69 @@ func eachBlock[C cell](ctx context.Context, s *Source, from, to int, visit func(
 	return nil
 }
 
-// eachRun reads rows that stand one after the other.
-func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
-	cols, dom, from0 := s.shape.cols, s.dom, s.shape.cursors[0]
-	cur := &from0
-	rows := min(to-from, max(1, (1<<16)/cols))
-	cells := make([]C, rows*cols)
-	if err := skip[C](r, cur, from*cols, dom, cells); err != nil {
-		return err
+// runCells is how many cells of rows are read at a time.
+const runCells = 1 << 18
+
+// wholeGroups returns a number of rows to read at a time, some multiple of groupRows if they
+// are not fewer.
+func wholeGroups(rows int) int {
+	if rows < groupRows {
+		return max(1, rows)
 	}
-	for first := from; first < to; first += rows {
+	return rows - rows%groupRows
+}
+
+// run is rows that were read, or why they were not.
+type run[C cell] struct {
+	first int
+	cells []C
+	bad   int
+	err   error
+}
+
+// eachRun reads rows that stand one after the other, some of them while others are visited.
+func eachRun[C cell](ctx context.Context, r *reader, s *Source, from, to int, visit func(first int, cells []C, bad int) error) error {
+	cols, dom, cur := s.shape.cols, s.dom, s.shape.cursors[0]
+	rows := min(to-from, wholeGroups(runCells/cols))
+	ctx, stop := context.WithCancel(ctx)
+	ahead, room := make(chan run[C], 1), make(chan []C, 2)
+	room <- make([]C, rows*cols)
+	room <- make([]C, rows*cols)
+	go func() {
+		defer close(ahead)
+		cells := <-room
+		if err := skip(r, &cur, from*cols, dom, cells); err != nil {
+			ahead <- run[C]{err: err}
+			return
+		}
+		room <- cells
+		for first := from; first < to; first += rows {
+			next := run[C]{first: first, cells: (<-room)[:min(rows, to-first)*cols]}
+			if next.err = ctx.Err(); next.err == nil {
+				next.bad, next.err = fill(r, &cur, next.cells, dom)
+			}
+			if ahead <- next; next.err != nil {
+				return
+			}
+		}
+	}()
+	defer func() { // the reader has ended when this returns
+		stop()
+		for next := range ahead {
+			room <- next.cells
+		}
+	}()
+	for next := range ahead {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("votes: reading: %w", err)
 		}
-		part := cells[:min(rows, to-first)*cols]
-		bad, err := fill(r, cur, part, dom)
-		if err != nil {
+		if next.err != nil {
+			return next.err
+		}
+		if err := visit(next.first, next.cells, next.bad); err != nil {
 			return err
 		}
-		if err := visit(first, part, bad); err != nil {
-			return err
-		}
+		room <- next.cells[:cap(next.cells)]
 	}
 	return nil
 }
@@ -120,7 +162,7 @@ func eachTile[C cell](ctx context.Context, r *reader, s *Source, from, to int, v
 	cursors := append([]cursor(nil), s.shape.cursors...)
 	high := min(to-from, max(1, s.tile/cols))
 	tile := make([]C, high*cols)
-	rows := min(high, max(1, (1<<14)/cols)) // small enough for the nearest cache
+	rows := min(high, wholeGroups((1<<14)/cols)) // small enough for the nearest cache
 	cells := make([]C, rows*cols)
 	for top := from; top < to; top += high {
 		high := min(high, to-top)
