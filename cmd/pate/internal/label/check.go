@@ -6,15 +6,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
-// checkVotes checks the files as pate check does. What fails stops the label, unless it is
-// waived by its name.
-func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string) error {
-	report, err := f.Check(cmd.Context(), args)
-	if err != nil {
-		return err
-	}
+// checkVotes looks at what a check of the files found, as pate check does. What fails stops
+// the label, unless it is waived by its name. Invalid votes are refused where they are read.
+func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
 		if finding.Check == "duplicates" {
@@ -23,7 +20,7 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []str
 		switch {
 		case f.force.has(waiver):
 			g.Warn(fmt.Sprintf("waived, so that epsilon may not be true: %s: %s", finding.Check, finding.Detail))
-		case report.FirstInvalid == nil: // invalid votes are refused where they are read
+		default:
 			return shell.FailedVotes(finding, "see pate check; --force="+waiver+" charges nevertheless")
 		}
 	}

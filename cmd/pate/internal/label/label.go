@@ -15,6 +15,7 @@ import (
 	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/teachers/label"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // labelFlags are the flags of `pate label`.
@@ -241,10 +242,11 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 		return err
 	}
 	defer f.Close()
-	if c.Votes, err = f.Open(cmd.Context(), args); err != nil {
+	var report *votes.Report
+	if c.Votes, report, err = f.OpenChecked(cmd.Context(), args); err != nil {
 		return err
 	}
-	if err := f.checkVotes(cmd, g, args); err != nil {
+	if err := f.checkVotes(cmd, g, args, report); err != nil {
 		return err
 	}
 	if err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {

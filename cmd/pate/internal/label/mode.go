@@ -2,6 +2,7 @@ package label
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate/mechanisms"
@@ -10,8 +11,14 @@ import (
 	"github.com/pate-go/pate/teachers/label"
 )
 
+// countedQueries is from how many queries on it is not counted how many more a ledger of mode
+// reserved would carry: searching by loss distributions takes up to forty seconds then, and
+// labels of two million queries two.
+const countedQueries = 100_000
+
 // tellMode says what a new ledger of mode filter costs in answers: how many queries of this
-// noise its whole budget carries, and how many it would in mode reserved.
+// noise its whole budget carries, and how many it would in mode reserved, unless they are very
+// many.
 func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	d, err := mechanisms.Find(r.Setting.Mechanism)
 	if err != nil || r.Account.Mode != ledger.Filter || r.Resumed || r.Entry != firstEntry || !plan.Plannable(d) || g.Quiet {
@@ -22,13 +29,17 @@ func tellMode(ctx context.Context, g *shell.Globals, r label.Result) error {
 	if err != nil {
 		return err
 	}
+	const cost = "mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d queries; --mode reserved would carry %s and take no other run"
+	if here > countedQueries {
+		g.Logf(cost, account.Epsilon, here, "more")
+		return nil
+	}
 	account.Mode, account.Accountant, account.Orders, account.FailureDelta = ledger.Reserved, "auto", nil, 0
 	reserved, err := plan.Carries(ctx, r.Setting, account)
 	if err != nil {
 		return err
 	}
-	g.Logf("mode filter: others may charge this ledger later, so Rényi divergences claim, and with this noise epsilon %g carries %d queries; --mode reserved would carry %d and take no other run",
-		account.Epsilon, here, reserved)
+	g.Logf(cost, account.Epsilon, here, strconv.Itoa(reserved))
 	return nil
 }
 

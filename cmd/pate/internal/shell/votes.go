@@ -145,6 +145,19 @@ func (f *VotesFlags) Open(ctx context.Context, paths []string) (*votes.Source, e
 	return s, nil
 }
 
+// OpenChecked opens the votes that the arguments name and checks all queries of them.
+func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.Source, *votes.Report, error) {
+	opt, err := f.spooled(ctx, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, r, err := votes.OpenChecked(ctx, paths, opt)
+	if err != nil {
+		return nil, nil, toldVotes(err, paths)
+	}
+	return s, r, nil
+}
+
 // toldVotes says why votes cannot be read: first of all where a file is none.
 func toldVotes(err error, paths []string) error {
 	for _, path := range paths {
