@@ -11,7 +11,7 @@ import (
 
 // benchmarkProduct reports the speed of each path on one shape. Only times of one run can
 // be compared.
-func benchmarkProduct(b *testing.B, m, n, k int, run func(fma bool, dst, x, y []float32), gonum func(dst, x, y []float32)) {
+func benchmarkProduct(b *testing.B, m, n, k int, run func(on path, dst, x, y []float32), gonum func(dst, x, y []float32)) {
 	rnd := rand.New(rand.NewPCG(9, 1))
 	dst, x, y := aligned[float32](m*n), aligned[float32](m*k), aligned[float32](n*k)
 	copy(x, normal[float32](rnd, len(x)))
@@ -24,10 +24,9 @@ func benchmarkProduct(b *testing.B, m, n, k int, run func(fma bool, dst, x, y []
 			b.ReportMetric(2*float64(m)*float64(n)*float64(k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 		})
 	}
-	if hasFMA {
-		bench("asm", func() { run(true, dst, x, y) })
+	for _, on := range paths[float32]() {
+		bench(on.String(), func() { run(on, dst, x, y) })
 	}
-	bench("portable", func() { run(false, dst, x, y) })
 	bench("gonum", func() { gonum(dst, x, y) })
 }
 
@@ -40,7 +39,7 @@ func BenchmarkMulBT(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
-			func(fma bool, dst, x, y []float32) { mulBT(fma, dst, n, x, k, y, k, m, n, k) },
+			func(on path, dst, x, y []float32) { mulBT(on, dst, n, x, k, y, k, m, n, k) },
 			func(dst, x, y []float32) {
 				blas32.Gemm(blas.NoTrans, blas.Trans, 1, general(m, k, x), general(n, k, y), 0, general(m, n, dst))
 			})
@@ -52,7 +51,7 @@ func BenchmarkMulAB(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {64, 784, 128}, {25, 16, 64}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
-			func(fma bool, dst, x, y []float32) { mulAB(fma, dst, n, x, k, y, n, m, n, k) },
+			func(on path, dst, x, y []float32) { mulAB(on, dst, n, x, k, y, n, m, n, k) },
 			func(dst, x, y []float32) {
 				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, general(m, k, x), general(k, n, y), 0, general(m, n, dst))
 			})
@@ -65,9 +64,9 @@ func BenchmarkPacked(b *testing.B) {
 		m, n, k := s[0], s[1], s[2]
 		var packed Packed[float32]
 		benchmarkProduct(b, m, n, k,
-			func(fma bool, dst, x, y []float32) {
-				if packed.n == 0 || packed.fma != fma {
-					packed.packBT(fma, y, k, n, k)
+			func(on path, dst, x, y []float32) {
+				if packed.n == 0 || packed.on != on {
+					packed.packBT(on, y, k, n, k)
 				}
 				packed.Mul(dst, n, x, k, m)
 			},
@@ -82,7 +81,7 @@ func BenchmarkAddATB(b *testing.B) {
 	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
-			func(fma bool, dst, x, y []float32) { addATB(fma, dst, n, x, m, y, n, m, n, k) },
+			func(on path, dst, x, y []float32) { addATB(on, dst, n, x, m, y, n, m, n, k) },
 			func(dst, x, y []float32) {
 				blas32.Gemm(blas.Trans, blas.NoTrans, 1, general(k, m, x), general(k, n, y), 1, general(m, n, dst))
 			})
@@ -94,22 +93,18 @@ func BenchmarkVectors(b *testing.B) {
 	const m, n = 64, 784
 	rnd := rand.New(rand.NewPCG(10, 1))
 	a, dst, ints, norm := normal[float32](rnd, m*n), make([]float32, m*n), make([]int64, m*n), 0.0
-	for _, fma := range []bool{true, false} {
-		if fma && !hasFMA {
-			continue
-		}
-		path := map[bool]string{true: "/asm", false: "/portable"}[fma]
+	for _, on := range paths[float32]() {
 		bench := func(name string, f func()) {
-			b.Run(name+path, func(b *testing.B) {
+			b.Run(name+"/"+on.String(), func(b *testing.B) {
 				b.SetBytes(4 * m * n)
 				for b.Loop() {
 					f()
 				}
 			})
 		}
-		bench("FoldInt64", func() { foldInts(fma, ints, dst, 1024) })
-		bench("AddRows", func() { addRows(fma, dst[:n], a, n, m, n) })
-		bench("SquaredNorm", func() { norm += squaredNorm(fma, a) })
-		bench("Scale", func() { scale(fma, dst, 2, a) })
+		bench("FoldInt64", func() { foldInts(on, ints, dst, 1024) })
+		bench("AddRows", func() { addRows(on, dst[:n], a, n, m, n) })
+		bench("SquaredNorm", func() { norm += squaredNorm(on, a) })
+		bench("Scale", func() { scale(on, dst, 2, a) })
 	}
 }

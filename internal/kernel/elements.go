@@ -4,15 +4,15 @@ import "unsafe"
 
 // Rectify sets dst to max(src, 0), element by element. NaN stays NaN, and -0 becomes 0. The
 // two slices may be the same.
-func Rectify[T Float](dst, src []T) { rectify(assembly[T](), dst, src) }
+func Rectify[T Float](dst, src []T) { rectify(pathOf[T](), dst, src) }
 
-func rectify[T Float](fma bool, dst, src []T) {
+func rectify[T Float](on path, dst, src []T) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
-		done = fmaRectify(dst, src)
+	if on > portable {
+		done = fmaRectify(on, dst, src)
 	}
 	for i, v := range src[done:] {
 		dst[done+i] = max(v, 0)
@@ -22,15 +22,15 @@ func rectify[T Float](fma bool, dst, src []T) {
 // Gate sets dst to src where y is positive and to 0 elsewhere. That is the gradient of Rectify
 // for results y. Where y is NaN, its sign decides. All three have one length. The slices dst
 // and src may be the same.
-func Gate[T Float](dst, y, src []T) { gate(assembly[T](), dst, y, src) }
+func Gate[T Float](dst, y, src []T) { gate(pathOf[T](), dst, y, src) }
 
-func gate[T Float](fma bool, dst, y, src []T) {
+func gate[T Float](on path, dst, y, src []T) {
 	if len(y) != len(dst) || len(src) != len(dst) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
-		done = fmaGate(dst, y, src)
+	if on > portable {
+		done = fmaGate(on, dst, y, src)
 	}
 	// Random values make the processor guess the branch of a comparison wrong half of the
 	// time. Bits have no branch.
@@ -62,18 +62,18 @@ func allIf(b int64) int64 { return (-b &^ b) >> 63 }
 
 // AddToRows adds v, n long, to every row of dst, m by n.
 func AddToRows[T Float](dst []T, ldd int, v []T, m, n int) {
-	addToRows(assembly[T](), dst, ldd, v, m, n)
+	addToRows(pathOf[T](), dst, ldd, v, m, n)
 }
 
-func addToRows[T Float](fma bool, dst []T, ldd int, v []T, m, n int) {
+func addToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) {
 	check(dst, ldd, m, n)
 	check(v, n, 1, n)
 	if m == 0 || n == 0 {
 		return
 	}
 	done := 0
-	if fma {
-		done = fmaAddToRows(dst, ldd, v, m, n)
+	if on > portable {
+		done = fmaAddToRows(on, dst, ldd, v, m, n)
 	}
 	if done == n {
 		return

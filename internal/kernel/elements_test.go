@@ -38,7 +38,7 @@ func TestElementsMatch(t *testing.T) {
 	t.Run("float64", testElementsMatch[float64])
 }
 
-// testElementsMatch compares both paths with one element at a time, bit for bit.
+// testElementsMatch compares each path with one element at a time, bit for bit.
 func testElementsMatch[T Float](t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")
@@ -51,13 +51,13 @@ func testElementsMatch[T Float](t *testing.T) {
 				gated[i] = d[i]
 			}
 		}
-		for _, fma := range []bool{false, assembly[T]()} {
+		for _, on := range paths[T]() {
 			got, ok := guarded(x)
-			rectify(fma, got, got)
+			rectify(on, got, got)
 			bitsEqual(t, rectified, got)
 			require.True(t, ok())
 			got, ok = guarded(d)
-			gate(fma, got, x, got)
+			gate(on, got, x, got)
 			bitsEqual(t, gated, got)
 			require.True(t, ok())
 		}
@@ -79,9 +79,9 @@ func TestAddToRows(t *testing.T) {
 				want[i*ld+j] += v[j]
 			}
 		}
-		for _, fma := range []bool{false, hasFMA} {
+		for _, on := range paths[float32]() {
 			got, ok := guarded(x)
-			addToRows(fma, got, ld, v, m, n)
+			addToRows(on, got, ld, v, m, n)
 			bitsEqual(t, want, got)
 			require.True(t, ok())
 		}
@@ -95,7 +95,7 @@ func TestTapsMatch(t *testing.T) {
 	t.Run("float64", testTapsMatch[float64])
 }
 
-// testTapsMatch compares both paths with a search that knows numbers, not bits. It leaves out
+// testTapsMatch compares each path with a search that knows numbers, not bits. It leaves out
 // -0 beside 0 and NaN, which numbers do not order.
 func testTapsMatch[T Float](t *testing.T) {
 	ordered := hostile[T]().Filter(func(v T) bool { return v == v && (v != 0 || !math.Signbit(float64(v))) })
@@ -119,15 +119,15 @@ func testTapsMatch[T Float](t *testing.T) {
 			}
 			dx[c+taps[winner[c]]] += dy[c]
 		}
-		for _, fma := range []bool{false, assembly[T]()} {
+		for _, on := range paths[T]() {
 			got, ok := guarded(make([]T, n))
 			won := make([]uint8, n)
-			maxTapsOn(fma, got, won, x, taps)
+			maxTapsOn(on, got, won, x, taps)
 			bitsEqual(t, best, got)
 			require.Equal(t, winner, won)
 			require.True(t, ok())
 			got, ok = guarded(make([]T, size))
-			addToTaps(fma, got, winner, dy, taps)
+			addToTaps(on, got, winner, dy, taps)
 			bitsEqual(t, dx, got)
 			require.True(t, ok())
 		}
@@ -149,7 +149,7 @@ func testTapsMatch[T Float](t *testing.T) {
 	}
 }
 
-// TestMaxTapsOrdersBits checks what numbers do not order, on both paths.
+// TestMaxTapsOrdersBits checks what numbers do not order, on each path.
 func TestMaxTapsOrdersBits(t *testing.T) {
 	nan, negative := float32(math.NaN()), float32(math.Copysign(math.NaN(), -1))
 	zero := float32(math.Copysign(0, -1))
@@ -158,9 +158,9 @@ func TestMaxTapsOrdersBits(t *testing.T) {
 		require.Equal(t, bitsOf(a), orderOf(order(a)))
 		for j, b := range rising {
 			x := append(slices.Repeat([]float32{a}, 8), slices.Repeat([]float32{b}, 8)...)
-			for _, fma := range []bool{false, hasFMA} {
+			for _, on := range paths[float32]() {
 				best, winner := make([]float32, 8), make([]uint8, 8)
-				maxTapsOn(fma, best, winner, x, []int{0, 8})
+				maxTapsOn(on, best, winner, x, []int{0, 8})
 				require.Equal(t, slices.Repeat([]uint8{map[bool]uint8{true: 1}[j > i]}, 8), winner, "%v %v", a, b)
 				require.Equal(t, bitsOf(rising[max(i, j)]), bitsOf(best[0]))
 			}

@@ -10,12 +10,18 @@ import (
 
 //go:generate go -C gen run . -out ../fma_amd64.s -stubs ../fma_amd64.go -pkg kernel
 
-// hasFMA reports whether the machine and the operating system support the instructions of
-// the assembly.
-var hasFMA = cpu.X86.HasAVX2 && cpu.X86.HasFMA
-
-// dotGroup is the largest number of columns that fmaDots computes.
-const dotGroup = 6
+// machine is the fastest path that the machine and the operating system support. The package
+// cpu lets users turn instructions off, as in GODEBUG=cpu.avx512f=off.
+var machine = func() path {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasFMA:
+		return portable
+	case !x.HasAVX512F || !x.HasAVX512VL || !x.HasAVX512DQ || !x.HasBMI2:
+		return avx2
+	}
+	return avx512
+}()
 
 // masks holds the masks of all lengths. From masks[16-n] on, n lanes are set and the others
 // up to 16 are not.
@@ -40,29 +46,63 @@ func flag(b bool) int {
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
 // fmaTiles does what tile does, in assembly with fused multiplications and additions.
-func fmaTiles[T Float](dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	blocks := (m + tileRows - 1) / tileRows
-	height := (m + blocks - 1) / blocks
+func fmaTiles[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	const tallRows = 25
+	if on == avx512 {
+		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, evenly(m, tallRows), k, run, flag(add), n)
+		return
+	}
 	var edge *int32
 	if n < width[T]() {
 		edge = mask(n)
 	}
-	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, height, k, run, flag(add), edge)
+	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, evenly(m, tileRows), k, run, flag(add), edge)
+}
+
+// evenly returns the size of parts of n, as even as they can be, of at most most.
+func evenly(n, most int) int {
+	parts := (n + most - 1) / most
+	return (n + parts - 1) / parts
 }
 
 // fmaRow computes the first columns of a product of one row, as tiles do. It returns how
 // many columns it has done.
-func fmaRow[T Float](dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
-	n -= n % (4 * width[T]())
-	if n > 0 {
-		wide32(first(dst), first(a), 4*cs, first(b), 4*ldb, n, k, run, flag(add))
+func fmaRow[T Float](on path, dst []T, a []T, cs int, b []T, ldb, n, k, run int, add bool) int {
+	done := 0
+	if wide := 8 * width[T](); on == avx512 && n >= wide {
+		done = n / wide * wide
+		wide512(first(dst), first(a), 4*cs, first(b), 4*ldb, done, k, run, flag(add))
 	}
-	return n
+	if wide := 4 * width[T](); n-done >= wide {
+		more := (n - done) / wide * wide
+		wide32(first(dst[done:]), first(a), 4*cs, first(b[done:]), 4*ldb, more, k, run, flag(add))
+		done += more
+	}
+	return done
 }
 
 // fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the
-// products to them. It needs n <= dotGroup.
-func fmaDots[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
-	const lanes = 8
-	dots32(first(dst), 4*ldd, first(a), 4*lda, first(b), 4*ldb, m, n, k, flag(add), mask(k%lanes))
+// products to them.
+func fmaDots[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
+	const lanes, group, pairGroup = 8, 6, 12 // the most columns that dots32 and dots512 take
+	if on == avx512 {
+		for j, cols := 0, evenly(n, pairGroup); j < n; j += cols {
+			cols := min(cols, n-j)
+			height := 4
+			if cols <= 6 {
+				height = 6
+			}
+			rows := m - m%height
+			if rows > 0 {
+				dots512(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, rows, cols, k, flag(add))
+			}
+			if rows < m {
+				fmaDots(avx2, dst[rows*ldd+j:], ldd, a[rows*lda:], lda, b[j*ldb:], ldb, m-rows, cols, k, add)
+			}
+		}
+		return
+	}
+	for j, cols := 0, evenly(n, group); j < n; j += cols {
+		dots32(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, m, min(cols, n-j), k, flag(add), mask(k%lanes))
+	}
 }

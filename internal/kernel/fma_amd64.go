@@ -66,3 +66,42 @@ func unpack16(dst *float32, src *int16, n int, unit float32)
 
 //go:noescape
 func pack16(dst *int16, src *float32, n int, perUnit float32)
+
+//go:noescape
+func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
+
+//go:noescape
+func wide512(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int)
+
+//go:noescape
+func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int)
+
+//go:noescape
+func fold512(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
+
+//go:noescape
+func squaredNorm512(lanes *float64, x *float32, n int)
+
+//go:noescape
+func moduli512(dst *float32, re *float32, im *float32, n int)
+
+//go:noescape
+func addRows512(dst *float32, a *float32, lda int, m int, n int, run int)
+
+//go:noescape
+func scale512(dst *float32, src *float32, n int, factor float32)
+
+//go:noescape
+func rectify512(dst *float32, src *float32, n int)
+
+//go:noescape
+func gate512(dst *float32, y *float32, src *float32, n int)
+
+//go:noescape
+func addToRows512(dst *float32, ldd int, v *float32, m int, n int)
+
+//go:noescape
+func maxTaps512(best *float32, winner *uint8, x *float32, taps *int, count int, n int)
+
+//go:noescape
+func addToTaps512(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)

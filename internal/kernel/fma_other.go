@@ -2,32 +2,30 @@
 
 package kernel
 
-// hasFMA is false: there is no assembly.
-const hasFMA = false
+// machine is the path of a machine without assembly.
+const machine = portable
 
-const dotGroup = 6
-
-func fmaTiles[T Float](_ []T, _ int, _ []T, _, _ int, _ []T, _ int, _, _, _, _ int, _ bool) {
+func fmaTiles[T Float](_ path, _ []T, _ int, _ []T, _, _ int, _ []T, _ int, _, _, _, _ int, _ bool) {
 	panic("kernel: unreachable")
 }
 
-func fmaRow[T Float](_ []T, _ []T, _ int, _ []T, _, _, _, _ int, _ bool) int {
+func fmaRow[T Float](_ path, _ []T, _ []T, _ int, _ []T, _, _, _, _ int, _ bool) int {
 	panic("kernel: unreachable")
 }
 
-func fmaDots[T Float](_ []T, _ int, _ []T, _ int, _ []T, _ int, _, _, _ int, _ bool) {
+func fmaDots[T Float](_ path, _ []T, _ int, _ []T, _ int, _ []T, _ int, _, _, _ int, _ bool) {
 	panic("kernel: unreachable")
 }
 
-func fmaAddRows[T Float](_, _ []T, _, _, _, _ int) int { panic("kernel: unreachable") }
+func fmaAddRows[T Float](_ path, _, _ []T, _, _, _, _ int) int { panic("kernel: unreachable") }
 
-func fmaScale[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
+func fmaScale[T Float](_ path, _ []T, _ T, _ []T) int { panic("kernel: unreachable") }
 
-func fmaSquares[T Float](_ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
+func fmaSquares[T Float](_ path, _ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
 
-func fmaModuli(_, _, _ []float32) int { panic("kernel: unreachable") }
+func fmaModuli(_ path, _, _, _ []float32) int { panic("kernel: unreachable") }
 
-func fmaFold(_ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
+func fmaFold(_ path, _ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
 	panic("kernel: unreachable")
 }
 
@@ -35,15 +33,17 @@ func fmaTranspose[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: u
 
 func fmaSpread[T Float](_ []T, _ int, _ []T) int { panic("kernel: unreachable") }
 
-func fmaRectify[T Float](_, _ []T) int { panic("kernel: unreachable") }
+func fmaRectify[T Float](_ path, _, _ []T) int { panic("kernel: unreachable") }
 
-func fmaGate[T Float](_, _, _ []T) int { panic("kernel: unreachable") }
+func fmaGate[T Float](_ path, _, _, _ []T) int { panic("kernel: unreachable") }
 
-func fmaAddToRows[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
+func fmaAddToRows[T Float](_ path, _ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
 
-func fmaMaxTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
+func fmaMaxTaps[T Float](_ path, _ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
 
-func fmaAddToTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
+func fmaAddToTaps[T Float](_ path, _ []T, _ []uint8, _ []T, _ []int) int {
+	panic("kernel: unreachable")
+}
 
 func fmaMirrorStrips(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")

@@ -3,9 +3,14 @@
 package kernel
 
 // The functions here do the part of the work that there is assembly for. Their bits are
-// those of the portable path. They return how many elements they have done.
+// those of the portable path. They return how many elements they have done. AVX-512 has masks
+// for the last ones.
 
-func fmaAddRows[T Float](dst, a []T, lda, m, n, run int) int {
+func fmaAddRows[T Float](on path, dst, a []T, lda, m, n, run int) int {
+	if on == avx512 && n > 0 {
+		addRows512(first(dst), first(a), 4*lda, m, n, run)
+		return n
+	}
 	done := n &^ 7
 	if done > 0 {
 		addRows32(first(dst), first(a), 4*lda, m, done, run)
@@ -13,7 +18,11 @@ func fmaAddRows[T Float](dst, a []T, lda, m, n, run int) int {
 	return done
 }
 
-func fmaScale[T Float](dst []T, factor T, src []T) int {
+func fmaScale[T Float](on path, dst []T, factor T, src []T) int {
+	if on == avx512 && len(src) > 0 {
+		scale512(first(dst), first(src), len(src), float32(factor))
+		return len(src)
+	}
 	done := len(src) &^ 7
 	if done > 0 {
 		scale32(first(dst), first(src), done, float32(factor))
@@ -21,15 +30,23 @@ func fmaScale[T Float](dst []T, factor T, src []T) int {
 	return done
 }
 
-func fmaSquares[T Float](lanes *[normLanes]float64, x []T) int {
+func fmaSquares[T Float](on path, lanes *[normLanes]float64, x []T) int {
 	done := len(x) &^ (normLanes - 1)
-	if done > 0 {
+	switch {
+	case done == 0:
+	case on == avx512:
+		squaredNorm512(&lanes[0], first(x), done)
+	default:
 		squaredNorm32(&lanes[0], first(x), done)
 	}
 	return done
 }
 
-func fmaModuli(dst, re, im []float32) int {
+func fmaModuli(on path, dst, re, im []float32) int {
+	if on == avx512 && len(dst) > 0 {
+		moduli512(&dst[0], &re[0], &im[0], len(dst))
+		return len(dst)
+	}
 	done := len(dst) &^ 7
 	if done > 0 {
 		moduli32(&dst[0], &re[0], &im[0], done)
@@ -37,9 +54,13 @@ func fmaModuli(dst, re, im []float32) int {
 	return done
 }
 
-func fmaFold(lanes *[normLanes]float64, dst []int64, src []float32, perUnit float64) int {
+func fmaFold(on path, lanes *[normLanes]float64, dst []int64, src []float32, perUnit float64) int {
 	done := len(src) &^ (normLanes - 1)
-	if done > 0 {
+	switch {
+	case done == 0:
+	case on == avx512:
+		fold512(&dst[0], &src[0], done, perUnit, &lanes[0])
+	default:
 		foldInt64(&dst[0], &src[0], done, perUnit, &lanes[0])
 	}
 	return done
@@ -64,7 +85,11 @@ func fmaSpread[T Float](dst []T, stride int, src []T) int {
 	return done
 }
 
-func fmaRectify[T Float](dst, src []T) int {
+func fmaRectify[T Float](on path, dst, src []T) int {
+	if on == avx512 && len(dst) > 0 {
+		rectify512(first(dst), first(src), len(dst))
+		return len(dst)
+	}
 	done := len(dst) &^ 7
 	if done > 0 {
 		rectify32(first(dst), first(src), done)
@@ -72,7 +97,11 @@ func fmaRectify[T Float](dst, src []T) int {
 	return done
 }
 
-func fmaGate[T Float](dst, y, src []T) int {
+func fmaGate[T Float](on path, dst, y, src []T) int {
+	if on == avx512 && len(dst) > 0 {
+		gate512(first(dst), first(y), first(src), len(dst))
+		return len(dst)
+	}
 	done := len(dst) &^ 7
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
@@ -80,7 +109,11 @@ func fmaGate[T Float](dst, y, src []T) int {
 	return done
 }
 
-func fmaAddToRows[T Float](dst []T, ldd int, v []T, m, n int) int {
+func fmaAddToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) int {
+	if on == avx512 && n > 0 {
+		addToRows512(first(dst), 4*ldd, first(v), m, n)
+		return n
+	}
 	done := n &^ 7
 	if done > 0 {
 		addToRows32(first(dst), 4*ldd, first(v), m, done)
@@ -88,7 +121,11 @@ func fmaAddToRows[T Float](dst []T, ldd int, v []T, m, n int) int {
 	return done
 }
 
-func fmaMaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) int {
+func fmaMaxTaps[T Float](on path, best []T, winner []uint8, x []T, taps []int) int {
+	if on == avx512 && len(best) > 0 {
+		maxTaps512(first(best), &winner[0], first(x), &taps[0], len(taps), len(best))
+		return len(best)
+	}
 	done := len(best) &^ 7
 	if done > 0 {
 		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
@@ -96,7 +133,11 @@ func fmaMaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) int {
 	return done
 }
 
-func fmaAddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) int {
+func fmaAddToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) int {
+	if on == avx512 && len(src) > 0 {
+		addToTaps512(first(dst), &winner[0], first(src), &taps[0], len(taps), len(src))
+		return len(src)
+	}
 	done := len(src) &^ 7
 	if done > 0 {
 		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)

@@ -9,16 +9,16 @@ import "math"
 // with float32 values are exact doubles and are rounded once. Other factors would be rounded
 // twice.
 func FoldInt64(dst []int64, src []float32, perUnit float64) (square float64) {
-	return foldInts(hasFMA, dst, src, perUnit)
+	return foldInts(machine, dst, src, perUnit)
 }
 
-func foldInts(fma bool, dst []int64, src []float32, perUnit float64) float64 {
+func foldInts(on path, dst []int64, src []float32, perUnit float64) float64 {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
 	var s [normLanes]float64
-	if fma {
-		done := fmaFold(&s, dst, src, perUnit)
+	if on > portable {
+		done := fmaFold(on, &s, dst, src, perUnit)
 		dst, src = dst[done:], src[done:]
 	}
 	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low

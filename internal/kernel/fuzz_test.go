@@ -32,7 +32,7 @@ func FuzzDimensions(f *testing.F) {
 			}
 			return rows <= most && cols <= have && (rows == 1 || (rows-1)*ld+cols <= have)
 		}
-		for _, p := range productsOn[float32](hasFMA)[:3] {
+		for _, p := range productsOn[float32](machine)[:3] {
 			ar, ac := shape(p.left, m, k)
 			br, bc := shape(p.right, k, n)
 			ok := fits(lend, ldd, m, n) && fits(lena, lda, ar, ac) && fits(lenb, ldb, br, bc)

@@ -4,7 +4,7 @@ import "unsafe"
 
 const (
 	// tileRows is the greatest height of a register tile: two vectors of six rows take
-	// twelve registers.
+	// twelve registers. A tile of AVX-512 has one vector of as many columns, and more rows.
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
@@ -36,12 +36,12 @@ func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
 // MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
 // n by k.
 func MulBT[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulBT(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
+	mulBT(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // MulAB sets dst, m by n, to the product of a, m by k, and b, k by n.
 func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	mulAB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
+	mulAB(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
 // AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It
@@ -49,41 +49,34 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 // was zero before, the error of an element is at most gamma_d sum_p |a_pi b_pj|, where
 // d = 32 + k/32 and gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	addATB(assembly[T](), dst, ldd, a, lda, b, ldb, m, n, k)
+	addATB(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
 
-func mulBT[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func mulBT[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
 	check(b, ldb, n, k)
 	switch {
 	case m == 0 || n == 0 || k == 0:
 		zero(dst, ldd, m, n)
-	case fma && n <= dotCols && k >= dotFrom:
-		dotProducts(dst, ldd, a, lda, b, ldb, m, n, k)
+	case on > portable && n <= dotCols && k >= dotFrom:
+		dotProducts(on, dst, ldd, a, lda, b, ldb, m, n, k)
 	default:
-		mulTransposed(fma, dst, ldd, a, lda, b, ldb, m, n, k)
+		mulTransposed(on, dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
 // dotProducts computes a product with few columns as inner products of rows.
-func dotProducts[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func dotProducts[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	for i := 0; i < m; i += dotRows {
-		rows := min(dotRows, m-i)
 		for p := 0; p < k; p += dotRun {
-			depth := min(dotRun, k-p)
-			groups := (n + dotGroup - 1) / dotGroup
-			for j := 0; groups > 0; groups-- {
-				cols := (n - j + groups - 1) / groups
-				fmaDots(dst[i*ldd+j:], ldd, a[i*lda+p:], lda, b[j*ldb+p:], ldb, rows, cols, depth, p > 0)
-				j += cols
-			}
+			fmaDots(on, dst[i*ldd:], ldd, a[i*lda+p:], lda, b[p:], ldb, min(dotRows, m-i), n, min(dotRun, k-p), p > 0)
 		}
 	}
 }
 
 // mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
-func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func mulTransposed[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	var panel []T
 	if k <= smallRun {
 		var buffer smallPanelBuffer
@@ -97,13 +90,13 @@ func mulTransposed[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, l
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			transpose(fma, panel, b[j*ldb+p:], ldb, cols, depth)
-			columns(fma, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
+			transpose(on, panel, b[j*ldb+p:], ldb, cols, depth)
+			columns(on, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
 
-func mulAB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func mulAB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, m, k)
 	check(b, ldb, k, n)
@@ -111,13 +104,13 @@ func mulAB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, 
 	case m == 0 || n == 0 || k == 0:
 		zero(dst, ldd, m, n)
 	case m < packFrom:
-		product(fma, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
+		product(on, dst, ldd, a, lda, 1, b, ldb, m, n, k, mulRun, false)
 	default:
-		packedProduct(fma, dst, ldd, a, lda, b, ldb, m, n, k)
+		packedProduct(on, dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
-func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func addATB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
 	check(b, ldb, k, n)
@@ -125,28 +118,28 @@ func addATB[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 	case m == 0 || n == 0 || k == 0:
 	case m < packFrom:
 		for p := 0; p < k; p += addRun { // a block of b that the caches and their page tables hold
-			product(fma, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(addRun, k-p), addRun, true)
+			product(on, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(addRun, k-p), addRun, true)
 		}
 	default:
-		addTurned(fma, dst, ldd, a, lda, b, ldb, m, n, k)
+		addTurned(on, dst, ldd, a, lda, b, ldb, m, n, k)
 	}
 }
 
 // product computes a product, one column of tiles after the other. Element (i, p) of the
 // left factor is a[i*rs+p*cs].
-func product[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+func product[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
 	w, j := width[T](), 0
-	if fma && m == 1 {
-		j = fmaRow(dst, a, cs, b, ldb, n, k, run, add)
+	if on > portable && m == 1 {
+		j = fmaRow(on, dst, a, cs, b, ldb, n, k, run, add)
 	}
 	for ; j < n; j += w {
-		columns(fma, dst[j:], ldd, a, rs, cs, b[j:], ldb, m, min(w, n-j), k, run, add)
+		columns(on, dst[j:], ldd, a, rs, cs, b[j:], ldb, m, min(w, n-j), k, run, add)
 	}
 }
 
 // addTurned computes AddATB from the transpose of a, some rows at a time, where what is
 // multiplied one after the other lies side by side.
-func addTurned[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	shared := turnedBuffers.Get().(*turnedBuffer)
 	defer turnedBuffers.Put(shared)
 	left, panels := panelIn[T](shared.left[:]), panelIn[T](shared.right[:])
@@ -158,12 +151,12 @@ func addTurned[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb i
 		tall, wide := len(left)/stride/tileRows*tileRows, len(panels)/apart*w
 		for from := 0; from < n; from += wide {
 			to := min(from+wide, n)
-			gather(fma, panels, apart, b[p*ldb+from:], ldb, to-from, depth)
+			gather(on, panels, apart, b[p*ldb+from:], ldb, to-from, depth)
 			for i := 0; i < m; i += tall {
 				rows := min(tall, m-i)
-				turn(fma, left, stride, a[p*lda+i:], lda, depth, rows)
+				turn(on, left, stride, a[p*lda+i:], lda, depth, rows)
 				for j := from; j < to; j += w {
-					columns(fma, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, rows, min(w, to-j), depth, addRun, true)
+					columns(on, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, rows, min(w, to-j), depth, addRun, true)
 				}
 			}
 		}
@@ -171,7 +164,7 @@ func addTurned[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb i
 }
 
 // packedProduct computes MulAB from copies of panels of b.
-func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
+func packedProduct[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	var panel []T
 	if k <= smallRun {
 		var buffer smallPanelBuffer
@@ -185,16 +178,16 @@ func packedProduct[T Float](fma bool, dst []T, ldd int, a []T, lda int, b []T, l
 		cols := min(w, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			gather(fma, panel, 0, b[p*ldb+j:], ldb, cols, depth)
-			columns(fma, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
+			gather(on, panel, 0, b[p*ldb+j:], ldb, cols, depth)
+			columns(on, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
 
 // columns computes the columns of a tile.
-func columns[T Float](fma bool, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	if fma {
-		fmaTiles(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
+func columns[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+	if on > portable {
+		fmaTiles(on, dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
 		return
 	}
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)

@@ -56,17 +56,17 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 
 // Mul sets the results of both matrices. Of results with one place the last group's stays.
 func (g *Groups) Mul(sum, difference, src []float32) {
-	g.mul(assembly[float32](), sum, difference, src)
+	g.mul(pathOf[float32](), sum, difference, src)
 }
 
-func (g *Groups) mul(fma bool, sum, difference, src []float32) {
+func (g *Groups) mul(on path, sum, difference, src []float32) {
 	if len(sum) < g.dstSize || len(difference) < g.dstSize || len(src) < g.srcSize {
 		panic("kernel: slice too short for its dimensions")
 	}
 	if len(g.out) == 0 {
 		return
 	}
-	if fma {
+	if on > portable {
 		fmaGroups(g, sum, difference, src)
 		return
 	}

@@ -4,15 +4,15 @@ import "math"
 
 // UnpackInt16 sets dst to src times unit, with one rounding. Both have one length.
 func UnpackInt16(dst []float32, src []int16, unit float32) {
-	unpackInt16(assembly[float32](), dst, src, unit)
+	unpackInt16(pathOf[float32](), dst, src, unit)
 }
 
-func unpackInt16(fma bool, dst []float32, src []int16, unit float32) {
+func unpackInt16(on path, dst []float32, src []int16, unit float32) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
+	if on > portable {
 		done = fmaUnpackInt16(dst, src, unit)
 	}
 	for i := done; i < len(dst); i++ {
@@ -23,15 +23,15 @@ func unpackInt16(fma bool, dst []float32, src []int16, unit float32) {
 // PackInt16 sets dst to src times perUnit, rounded to the nearest integer, to the even one of two.
 // Products, which are rounded themselves, must be within the integers. Both have one length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {
-	packInt16(assembly[float32](), dst, src, perUnit)
+	packInt16(pathOf[float32](), dst, src, perUnit)
 }
 
-func packInt16(fma bool, dst []int16, src []float32, perUnit float32) {
+func packInt16(on path, dst []int16, src []float32, perUnit float32) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
+	if on > portable {
 		done = fmaPackInt16(dst, src, perUnit)
 	}
 	for i := done; i < len(dst); i++ {

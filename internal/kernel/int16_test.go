@@ -15,14 +15,14 @@ func TestInt16(t *testing.T) {
 		unit := float32(math.Ldexp(1, rapid.IntRange(-126, 112).Draw(t, "exponent")))
 		src := rapid.SliceOfN(rapid.Int16(), n, n).Draw(t, "integers")
 		plain, fast := make([]float32, n), make([]float32, n)
-		unpackInt16(false, plain, src, unit)
-		unpackInt16(hasFMA, fast, src, unit)
+		unpackInt16(portable, plain, src, unit)
+		unpackInt16(machine, fast, src, unit)
 		require.Equal(t, plain, fast)
 		for i, v := range src {
 			require.Equal(t, float64(v)*float64(unit), float64(fast[i]))
 		}
 		back := make([]int16, n)
-		packInt16(hasFMA, back, fast, 1/unit)
+		packInt16(machine, back, fast, 1/unit)
 		require.Equal(t, src, back)
 
 		values := rapid.SliceOfN(rapid.Float32Range(-32767, 32767), n, n).Draw(t, "values")
@@ -32,8 +32,8 @@ func TestInt16(t *testing.T) {
 			}
 		}
 		other := make([]int16, n)
-		packInt16(false, back, values, 1)
-		packInt16(hasFMA, other, values, 1)
+		packInt16(portable, back, values, 1)
+		packInt16(machine, other, values, 1)
 		require.Equal(t, back, other)
 		for i, v := range values {
 			require.Equal(t, math.RoundToEven(float64(v)), float64(back[i]))

@@ -5,8 +5,22 @@ import "unsafe"
 // Float is the element type. Training uses float32; tests repeat it in float64.
 type Float interface{ float32 | float64 }
 
-// assembly reports whether functions on T have the assembly. For float64 there is none.
-func assembly[T Float]() bool { return hasFMA && unsafe.Sizeof(T(0)) == 4 }
+// path says which instructions the loops use. A machine that has a path has those before it.
+type path uint8
+
+const (
+	portable path = iota
+	avx2          // and FMA
+	avx512
+)
+
+// pathOf returns the path of functions on T. For float64 there is no assembly.
+func pathOf[T Float]() path {
+	if unsafe.Sizeof(T(0)) == 4 {
+		return machine
+	}
+	return portable
+}
 
 // check panics unless x has room for rows of cols elements, ld apart.
 func check[T Float](x []T, ld, rows, cols int) {

@@ -40,15 +40,15 @@ func (m Mirror) check() {
 // becomes their difference. Sum and difference lie in dst, and may meet where their rows are
 // equal; difference is written last.
 func (m Mirror) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	m.mulStrips(assembly[float32](), dst, sum, difference, src, even, odd, strips)
+	m.mulStrips(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
 }
 
-func (m Mirror) mulStrips(fma bool, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
 	}
 	m.prepare(dst, sum, difference, src, even, odd, strips, strip)
-	if fma {
+	if on > portable {
 		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
@@ -65,15 +65,15 @@ func (m Mirror) mulStrips(fma bool, dst []float32, sum, difference Strips, src [
 // the sense of [Moduli]. Eight columns of sum become those of the moduli, and eight of
 // difference their differences.
 func (m Mirror) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	m.moduli(assembly[float32](), dst, sum, difference, src, even, odd, strips)
+	m.moduli(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
 }
 
-func (m Mirror) moduli(fma bool, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+func (m Mirror) moduli(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	if strips == 0 {
 		return
 	}
 	m.prepare(dst, sum, difference, src, even, odd, strips, strip/2)
-	if fma {
+	if on > portable {
 		fmaMirrorModuli(m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
@@ -83,8 +83,8 @@ func (m Mirror) moduli(fma bool, dst []float32, sum, difference Strips, src []fl
 		for j := range strip {
 			e[j], o[j] = e[j]+o[j], e[j]-o[j]
 		}
-		moduli(false, front[:], e[:half], e[half:])
-		moduli(false, back[:], o[:half], o[half:])
+		moduli(portable, front[:], e[:half], e[half:])
+		moduli(portable, back[:], o[:half], o[half:])
 		up, down := dst[sum.At+r*sum.Row+s*sum.Step:][:half], dst[difference.At+r*difference.Row+s*difference.Step:][:half]
 		for j := range half {
 			up[j] = front[j] + back[j]
@@ -129,15 +129,15 @@ func addRow(sum *[strip]float32, row, src []float32, at Strips, s int) {
 // Butterfly sets sum to a + b and difference to a - b, element by element. All have one length.
 // They may be the same slices.
 func Butterfly(sum, difference, a, b []float32) {
-	butterfly(assembly[float32](), sum, difference, a, b)
+	butterfly(pathOf[float32](), sum, difference, a, b)
 }
 
-func butterfly(fma bool, sum, difference, a, b []float32) {
+func butterfly(on path, sum, difference, a, b []float32) {
 	if len(difference) != len(sum) || len(a) != len(sum) || len(b) != len(sum) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
+	if on > portable {
 		done = fmaButterfly(sum, difference, a, b)
 	}
 	for i := done; i < len(sum); i++ {

@@ -73,7 +73,7 @@ func written(x []float32) (n int) {
 func TestMirrorStrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newMirrorCase(t)
-		c.m.mulStrips(rapid.Bool().Draw(t, "assembly") && hasFMA, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.m.mulStrips(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
 		require.Equal(t, 2*strip*c.m.M*c.strips, written(c.dst))
 		for s := range c.strips {
 			for r := range c.m.M {
@@ -91,7 +91,7 @@ func TestMirrorModuli(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const half = strip / 2
 		c := newMirrorCase(t)
-		c.m.moduli(rapid.Bool().Draw(t, "assembly") && hasFMA, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.m.moduli(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
 		require.Equal(t, strip*c.m.M*c.strips, written(c.dst))
 		for s := range c.strips {
 			for r := range c.m.M {
@@ -136,12 +136,12 @@ func TestButterfly(t *testing.T) {
 		n := rapid.IntRange(0, 40).Draw(t, "n")
 		a, b := rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "a"), rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "b")
 		sum, difference := make([]float32, n), make([]float32, n)
-		butterfly(false, sum, difference, a, b)
+		butterfly(portable, sum, difference, a, b)
 		for i := range n {
 			require.Equal(t, a[i]+b[i], sum[i])
 			require.Equal(t, a[i]-b[i], difference[i])
 		}
-		butterfly(hasFMA, a, b, a, b)
+		butterfly(machine, a, b, a, b)
 		require.Equal(t, sum, a)
 		require.Equal(t, difference, b)
 	})

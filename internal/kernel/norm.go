@@ -3,7 +3,7 @@ package kernel
 // SquaredNorm returns the sum of squares of x in double precision. The relative error is
 // below 2^-53 (len(x)/16 + 5), and no float32 overflows or underflows on the way. The
 // result does not depend on where x lies in memory.
-func SquaredNorm[T Float](x []T) float64 { return squaredNorm(assembly[T](), x) }
+func SquaredNorm[T Float](x []T) float64 { return squaredNorm(pathOf[T](), x) }
 
 // SquaredNorms sets dst[i] to the squared norm of row i of a, m by n.
 func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
@@ -12,7 +12,7 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 	for i := range m {
 		dst[i] = 0
 		if n > 0 {
-			dst[i] = squaredNorm(assembly[T](), a[i*lda:i*lda+n])
+			dst[i] = squaredNorm(pathOf[T](), a[i*lda:i*lda+n])
 		}
 	}
 }
@@ -20,10 +20,10 @@ func SquaredNorms[T Float](dst []float64, a []T, lda, m, n int) {
 // normLanes is the number of partial sums of a squared norm.
 const normLanes = 16
 
-func squaredNorm[T Float](fma bool, x []T) float64 {
+func squaredNorm[T Float](on path, x []T) float64 {
 	var s [normLanes]float64
-	if fma {
-		x = x[fmaSquares(&s, x):]
+	if on > portable {
+		x = x[fmaSquares(on, &s, x):]
 	}
 	for ; len(x) >= normLanes; x = x[normLanes:] {
 		for l, v := range x[:normLanes] {

@@ -5,18 +5,18 @@ package kernel
 type Packed[T Float] struct {
 	data []T // panels of the width of a tile, zeros behind column n; or columns
 	n, k int
-	fma  bool
+	on   path
 }
 
 // PackBT makes the factor the transpose of b, n by k.
-func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(assembly[T](), b, ldb, n, k) }
+func (p *Packed[T]) PackBT(b []T, ldb, n, k int) { p.packBT(pathOf[T](), b, ldb, n, k) }
 
 // PackAB makes the factor b, k by n.
-func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(assembly[T](), b, ldb, k, n) }
+func (p *Packed[T]) PackAB(b []T, ldb, k, n int) { p.packAB(pathOf[T](), b, ldb, k, n) }
 
-func (p *Packed[T]) packBT(fma bool, b []T, ldb, n, k int) {
+func (p *Packed[T]) packBT(on path, b []T, ldb, n, k int) {
 	check(b, ldb, n, k)
-	p.shape(fma, n, k)
+	p.shape(on, n, k)
 	if n == 0 || k == 0 {
 		return
 	}
@@ -28,13 +28,13 @@ func (p *Packed[T]) packBT(fma bool, b []T, ldb, n, k int) {
 	}
 	w := width[T]()
 	for j := 0; j < n; j += w {
-		transpose(fma, p.data[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
+		transpose(on, p.data[j*k:], b[j*ldb:], ldb, min(w, n-j), k)
 	}
 }
 
-func (p *Packed[T]) packAB(fma bool, b []T, ldb, k, n int) {
+func (p *Packed[T]) packAB(on path, b []T, ldb, k, n int) {
 	check(b, ldb, k, n)
-	p.shape(fma, n, k)
+	p.shape(on, n, k)
 	if n == 0 || k == 0 {
 		return
 	}
@@ -47,15 +47,17 @@ func (p *Packed[T]) packAB(fma bool, b []T, ldb, k, n int) {
 		return
 	}
 	w := width[T]()
-	gather(fma, p.data, k*w, b, ldb, n, k)
+	gather(on, p.data, k*w, b, ldb, n, k)
 }
 
 // columnwise reports whether the columns are too few for tiles and long enough for inner
 // products.
-func (p *Packed[T]) columnwise() bool { return p.fma && p.n <= packedDotCols && p.k >= dotFrom }
+func (p *Packed[T]) columnwise() bool {
+	return p.on > portable && p.n <= packedDotCols && p.k >= dotFrom
+}
 
-func (p *Packed[T]) shape(fma bool, n, k int) {
-	p.fma, p.n, p.k = fma, n, k
+func (p *Packed[T]) shape(on path, n, k int) {
+	p.on, p.n, p.k = on, n, k
 	w := width[T]()
 	size := (n + w - 1) / w * w * k
 	if cap(p.data) < size {
@@ -73,14 +75,14 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 		return
 	}
 	if p.columnwise() {
-		dotProducts(dst, ldd, a, lda, p.data, p.k, m, p.n, p.k)
+		dotProducts(p.on, dst, ldd, a, lda, p.data, p.k, m, p.n, p.k)
 		return
 	}
 	w := width[T]()
 	for j := 0; j < p.n; j += w {
 		panel := p.data[j*p.k:]
 		for from := 0; from < p.k; from += mulRun {
-			columns(p.fma, dst[j:], ldd, a[from:], lda, 1, panel[from*w:], w,
+			columns(p.on, dst[j:], ldd, a[from:], lda, 1, panel[from*w:], w,
 				m, min(w, p.n-j), min(mulRun, p.k-from), mulRun, from > 0)
 		}
 	}

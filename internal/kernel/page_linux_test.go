@@ -28,7 +28,8 @@ func TestNothingIsReadBehindTheEnd(t *testing.T) {
 
 func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 	pages := [3][]T{page[T](t), page[T](t), page[T](t)}
-	ints := page[float64](t)
+	ints, words := page[float64](t), page[float32](t)
+	bytes := unsafe.Slice((*uint8)(unsafe.Pointer(&words[0])), 4*len(words))
 	at := func(i, rows, cols int) matrix[T] {
 		n := rows * cols
 		return matrix[T]{rows: rows, cols: cols, ld: cols, data: pages[i][len(pages[i])-n:]}
@@ -41,13 +42,27 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 			br, bc := shape(p.right, k, n)
 			p.run(at(0, m, n), at(1, ar, ac), at(2, br, bc), m, n, k)
 		}
-		a, row := at(0, m, n), at(1, 1, n)
-		AddRows(row.data, a.data, n, m, n)
-		SquaredNorms(make([]float64, m), a.data, n, m, n)
-		Scale(a.data, 2, at(2, m, n).data)
-		if src, ok := any(row.data).([]float32); ok {
-			clear(src)
-			FoldInt64(unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n), src, 8)
+		a, row := at(0, m, n).data, at(1, 1, n).data
+		codes := bytes[len(bytes)-n:]
+		taps := []int{0, m*n - n}[:min(m, 2)]
+		for _, on := range paths[T]() {
+			addRows(on, row, a, n, m, n)
+			addToRows(on, a, n, row, m, n)
+			squaredNorm(on, a)
+			scale(on, a, 2, at(2, m, n).data)
+			rectify(on, a, at(2, m, n).data)
+			gate(on, a, at(2, m, n).data, a)
+			maxTapsOn(on, row, codes, a, taps)
+			addToTaps(on, a, codes, row, taps)
+		}
+		if src, ok := any(row).([]float32); ok {
+			to := unsafe.Slice((*int64)(unsafe.Pointer(&ints[len(ints)-n])), n)
+			re := any(at(2, 1, n).data).([]float32)
+			for _, on := range paths[T]() {
+				clear(src)
+				foldInts(on, to, src, 8)
+				moduli(on, any(at(0, 1, n).data).([]float32), re, src)
+			}
 		}
 	}
 }

@@ -32,10 +32,10 @@ func panelIn[T Float](buffer []uint64) []T {
 
 // transpose sets depth rows of panel to the columns of b, cols by depth, and fills the rest
 // of each row with zeros.
-func transpose[T Float](fma bool, panel, b []T, ldb, cols, depth int) {
+func transpose[T Float](on path, panel, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	panel = panel[:depth*w]
-	turn(fma, panel, w, b, ldb, cols, depth)
+	turn(on, panel, w, b, ldb, cols, depth)
 	if cols == w {
 		return
 	}
@@ -49,17 +49,17 @@ func Transpose[T Float](dst []T, ldd int, b []T, ldb, m, n int) {
 	check(dst, ldd, n, m)
 	check(b, ldb, m, n)
 	if m > 0 && n > 0 {
-		turn(assembly[T](), dst, ldd, b, ldb, m, n)
+		turn(pathOf[T](), dst, ldd, b, ldb, m, n)
 	}
 }
 
 // turn sets dst, n by m, to the transpose of b, m by n.
-func turn[T Float](fma bool, dst []T, ldd int, b []T, ldb, m, n int) {
+func turn[T Float](on path, dst []T, ldd int, b []T, ldb, m, n int) {
 	done := 0 // of eight rows of b
 	for i := range m {
 		if i%8 == 0 {
 			done = 0
-			if fma && i+8 <= m {
+			if on > portable && i+8 <= m {
 				done = fmaTranspose(dst[i:], ldd, b[i*ldb:], ldb, n)
 			}
 		}
@@ -73,11 +73,11 @@ func turn[T Float](fma bool, dst []T, ldd int, b []T, ldb, m, n int) {
 
 // gather sets panels, stride elements apart, to depth rows of b, depth by cols. It fills the rest
 // of the last one's rows with zeros.
-func gather[T Float](fma bool, panels []T, stride int, b []T, ldb, cols, depth int) {
+func gather[T Float](on path, panels []T, stride int, b []T, ldb, cols, depth int) {
 	w := width[T]()
 	for p := range depth {
 		at, j := p*w, 0
-		if fma && cols >= w {
+		if on > portable && cols >= w {
 			j = fmaSpread(panels[at:], stride, b[p*ldb:p*ldb+cols])
 			at += j / w * stride
 		}

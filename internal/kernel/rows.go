@@ -4,17 +4,17 @@ import "math"
 
 // AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
 // of 32, and then sums the runs, as [AddATB] does.
-func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(assembly[T](), dst, a, lda, m, n) }
+func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(pathOf[T](), dst, a, lda, m, n) }
 
-func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
+func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
 	check(dst, n, 1, n)
 	check(a, lda, m, n)
 	if n == 0 || m == 0 {
 		return
 	}
 	done := 0
-	if fma {
-		done = fmaAddRows(dst, a, lda, m, n, addRun)
+	if on > portable {
+		done = fmaAddRows(on, dst, a, lda, m, n, addRun)
 	}
 	const width = 16
 	var sum [width]T
@@ -35,15 +35,15 @@ func addRows[T Float](fma bool, dst []T, a []T, lda, m, n int) {
 }
 
 // Scale sets dst to factor times src, element by element. The two slices may be the same.
-func Scale[T Float](dst []T, factor T, src []T) { scale(assembly[T](), dst, factor, src) }
+func Scale[T Float](dst []T, factor T, src []T) { scale(pathOf[T](), dst, factor, src) }
 
-func scale[T Float](fma bool, dst []T, factor T, src []T) {
+func scale[T Float](on path, dst []T, factor T, src []T) {
 	if len(dst) != len(src) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
-		done = fmaScale(dst, factor, src)
+	if on > portable {
+		done = fmaScale(on, dst, factor, src)
 	}
 	for i := done; i < len(src); i++ {
 		dst[i] = factor * src[i]
@@ -52,15 +52,15 @@ func scale[T Float](fma bool, dst []T, factor T, src []T) {
 
 // Moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of
 // their sum and of the root. All three have one length.
-func Moduli(dst, re, im []float32) { moduli(assembly[float32](), dst, re, im) }
+func Moduli(dst, re, im []float32) { moduli(pathOf[float32](), dst, re, im) }
 
-func moduli(fma bool, dst, re, im []float32) {
+func moduli(on path, dst, re, im []float32) {
 	if len(re) != len(dst) || len(im) != len(dst) {
 		panic("kernel: dimension mismatch")
 	}
 	done := 0
-	if fma {
-		done = fmaModuli(dst, re, im)
+	if on > portable {
+		done = fmaModuli(on, dst, re, im)
 	}
 	for i := done; i < len(dst); i++ {
 		// The conversions keep compilers from fusing.

@@ -15,7 +15,7 @@ func TestAddRows(t *testing.T) {
 		m, n := rapid.IntRange(0, 100).Draw(t, "m"), rapid.IntRange(0, 200).Draw(t, "n")
 		a, dst := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
 		was := append([]float32(nil), dst.data...)
-		addRows(rapid.Bool().Draw(t, "assembly") && hasFMA, dst.data, a.data, a.ld, m, n)
+		addRows(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), dst.data, a.data, a.ld, m, n)
 		require.True(t, dst.intact())
 		for j := range n {
 			exact, size := float64(was[j]), math.Abs(float64(was[j]))
@@ -87,9 +87,6 @@ func TestFoldIsTheNearestInteger(t *testing.T) {
 // TestPathsAgree checks the functions whose assembly promises the bits of the portable
 // path.
 func TestPathsAgree(t *testing.T) {
-	if !hasFMA {
-		t.Skip("no assembly here")
-	}
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		m, n := rapid.IntRange(0, 70).Draw(t, "m"), rapid.IntRange(0, 150).Draw(t, "n")
@@ -99,23 +96,25 @@ func TestPathsAgree(t *testing.T) {
 			ints         []int64
 			cleared      []float32
 		}
-		run := func(fma bool) (r results) {
+		run := func(on path) (r results) {
 			rnd := rand.New(rand.NewPCG(seed, 6))
 			a, rows := newMatrix[float32](rnd, m, n), newMatrix[float32](rnd, 1, n)
 			scaled, x := newMatrix[float32](rnd, 1, n), newMatrix[float32](rnd, 1, n)
 			factor := float32(rnd.NormFloat64())
-			addRows(fma, rows.data, a.data, a.ld, m, n)
-			scale(fma, scaled.data, factor, x.data)
+			addRows(on, rows.data, a.data, a.ld, m, n)
+			scale(on, scaled.data, factor, x.data)
 			require.True(t, rows.intact() && scaled.intact() && x.intact())
-			r = results{rows: rows.data, scaled: scaled.data, norm: squaredNorm(fma, x.data)}
+			r = results{rows: rows.data, scaled: scaled.data, norm: squaredNorm(on, x.data)}
 			ints, src := make([]int64, n+9), newMatrix[float32](rnd, 1, n)
 			from := rnd.IntN(9)
-			r.folded = foldInts(fma, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
+			r.folded = foldInts(on, ints[from:from+n], src.data, rnd.Float64()*0x1p49)
 			require.True(t, src.intact())
 			r.ints, r.cleared = ints, src.data
 			return r
 		}
-		require.Equal(t, run(false), run(true))
+		for _, on := range paths[float32]() {
+			require.Equal(t, run(portable), run(on), on)
+		}
 	})
 }
 
@@ -126,13 +125,10 @@ func TestModuli(t *testing.T) {
 		n := rapid.IntRange(0, 70).Draw(t, "n")
 		re, im := rapid.SliceOfN(any32, n, n).Draw(t, "re"), rapid.SliceOfN(any32, n, n).Draw(t, "im")
 		plain, fast := make([]float32, n), make([]float32, n)
-		moduli(false, plain, re, im)
-		moduli(hasFMA, fast, re, im)
-		for i := range n {
-			require.Equal(t, math.IsNaN(float64(plain[i])), math.IsNaN(float64(fast[i])))
-			if plain[i] == plain[i] {
-				require.Equal(t, plain[i], fast[i], "%v %v", re[i], im[i])
-			}
+		moduli(portable, plain, re, im)
+		for _, on := range paths[float32]() {
+			moduli(on, fast, re, im)
+			bitsEqual(t, plain, fast)
 		}
 	})
 	dst := make([]float32, 1)

@@ -6,14 +6,14 @@ import "math"
 // it comes from. There are at most 256 taps. Values compare as their bits do, so -0 is below
 // 0, and NaN without a sign is above infinity.
 func MaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) {
-	maxTapsOn(assembly[T](), best, winner, x, taps)
+	maxTapsOn(pathOf[T](), best, winner, x, taps)
 }
 
-func maxTapsOn[T Float](fma bool, best []T, winner []uint8, x []T, taps []int) {
+func maxTapsOn[T Float](on path, best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := 0
-	if fma {
-		done = fmaMaxTaps(best, winner, x, taps)
+	if on > portable {
+		done = fmaMaxTaps(on, best, winner, x, taps)
 	}
 	for c := done; c < len(best); c++ {
 		top, won := order(x[c+taps[0]]), 0
@@ -29,14 +29,14 @@ func maxTapsOn[T Float](fma bool, best []T, winner []uint8, x []T, taps []int) {
 // AddToTaps adds src[c] to dst[c+taps[winner[c]]] for every c, in ascending order. That is the
 // gradient of MaxTaps. The taps must ascend.
 func AddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) {
-	addToTaps(assembly[T](), dst, winner, src, taps)
+	addToTaps(pathOf[T](), dst, winner, src, taps)
 }
 
-func addToTaps[T Float](fma bool, dst []T, winner []uint8, src []T, taps []int) {
+func addToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := 0
-	if fma {
-		done = fmaAddToTaps(dst, winner, src, taps)
+	if on > portable {
+		done = fmaAddToTaps(on, dst, winner, src, taps)
 	}
 	for c := done; c < len(src); c++ {
 		dst[c+taps[winner[c]]] += src[c]

@@ -129,7 +129,7 @@ func (g dot) block(rows, n int) {
 	Label(name("sum"))
 	sums := g.sums(rows, n)
 	for _, s := range sums {
-		s.reduce(g)
+		s.reduce(15)
 	}
 	MOVQ(argument("add"), g.count())
 	TESTQ(g.count(), g.count())
@@ -175,8 +175,8 @@ func (g dot) sums(rows, n int) (sums []sum) {
 }
 
 // reduce adds the lanes: pairs, pairs of these and so on in each half, then the halves. The
-// order is the same for either width.
-func (s sum) reduce(g dot) {
+// order is the same for either width. The register scratch is overwritten.
+func (s sum) reduce(scratch int) {
 	if s.width == 1 {
 		for range 2 {
 			VHADDPS(y(s.from), y(s.from), y(s.from))
@@ -187,11 +187,11 @@ func (s sum) reduce(g dot) {
 			VHADDPS(y(s.from+i+step), y(s.from+i), y(s.from+i))
 		}
 	}
-	VEXTRACTF128(operand.U8(1), y(s.from), x(15))
+	VEXTRACTF128(operand.U8(1), y(s.from), x(scratch))
 	if s.width == 1 {
-		VADDSS(x(15), x(s.from), x(s.from))
+		VADDSS(x(scratch), x(s.from), x(s.from))
 	} else {
-		VADDPS(x(15), x(s.from), x(s.from))
+		VADDPS(x(scratch), x(s.from), x(s.from))
 	}
 }
 

@@ -1,30 +1,19 @@
-// Command gen writes the AVX2 and FMA assembly of package kernel. Run go generate in that
-// package after a change here.
+// Command gen writes the assembly of package kernel: for AVX2 with FMA, and for AVX-512. Run go
+// generate in that package after a change here.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	ConstraintExpr("amd64,!noasm")
-	tiles()
-	wide()
-	dots()
-	foldInt64()
-	squaredNorm()
-	moduli()
-	addRows()
-	scale()
-	transpose()
-	spread()
-	rectify()
-	gate()
-	addToRows()
-	maxTaps()
-	addToTaps()
-	mirrors()
-	groups()
-	butterfly()
-	unpackInt16()
-	packInt16()
+	for _, write := range []func(){
+		tiles, wide, dots, foldInt64, squaredNorm, moduli, addRows, scale, transpose, spread,
+		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
+		unpackInt16, packInt16,
+		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
+		rectify512, gate512, addToRows512, maxTaps512, addToTaps512,
+	} {
+		write()
+	}
 	Generate()
 }

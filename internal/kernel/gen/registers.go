@@ -15,6 +15,24 @@ var vectors = []reg.VecPhysical{
 	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
 }
 
+// z returns all of a vector register of AVX-512.
+func z(n int) reg.VecPhysical {
+	return []reg.VecPhysical{
+		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+		reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+	}[n]
+}
+
+// lanes sets the mask to the first n lanes, n at most 16. It overwrites RAX.
+func lanes(n, mask reg.Register) {
+	ones := reg.RAX
+	MOVQ(operand.I32(-1), ones)
+	BZHIL(n.(reg.GPPhysical).As32(), ones.As32(), ones.As32())
+	KMOVW(ones.As32(), mask)
+}
+
 // at returns the memory of row i, one of three or six rows that start at base, stride
 // apart. The register third holds base plus three strides.
 func at(base, third, stride reg.Register, i, disp int) operand.Mem {

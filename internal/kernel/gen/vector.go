@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"sync"
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
@@ -14,16 +15,18 @@ func function(name, signature string) {
 	Pragma("noescape")
 }
 
+// magic is in memory what FoldInt64 adds to round.
+var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operand.U64(math.Float64bits(0x1.8p52))) })
+
 // foldInt64 writes FoldInt64 for n a positive multiple of 16, and its sums of squares of 16
 // lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
-	magic := ConstData("magic", operand.U64(math.Float64bits(0x1.8p52)))
 	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
 	lanes := Load(Param("lanes"), GP64())
 	perUnit, shift, zero := y(13), y(14), y(15)
 	VBROADCASTSD(argument("perUnit"), perUnit)
-	VBROADCASTSD(magic, shift)
+	VBROADCASTSD(magic(), shift)
 	VXORPS(zero, zero, zero)
 	for i := range 4 {
 		VXORPS(y(i), y(i), y(i))

@@ -3,12 +3,16 @@ package main
 import (
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
-// wide writes the function that computes one row of a product, n columns. The number n is a
-// positive multiple of eight vectors. Strides are in bytes.
-func wide() {
-	function("wide32", "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
+// wide and wide512 write the functions that compute one row of a product, n columns. The
+// number n is a positive multiple of eight vectors. Strides are in bytes.
+func wide()    { row("wide32", 32, y) }
+func wide512() { row("wide512", 64, z) }
+
+func row(name string, size int, v func(int) reg.VecPhysical) {
+	function(name, "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
 	const vectors = 8
 	c, a, cs := Load(Param("c"), GP64()), Load(Param("a"), GP64()), Load(Param("cs"), GP64())
 	b, ldb, n := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
@@ -20,17 +24,17 @@ func wide() {
 	MOVQ(argument("add"), add)
 	Label("run")
 	for i := range vectors {
-		VXORPS(y(i), y(i), y(i))
+		VXORPS(v(i), v(i), v(i))
 	}
 	MOVQ(argument("run"), count)
 	CMPQ(left, count)
 	CMOVQLT(left, count)
 	SUBQ(count, left)
 	Label("one")
-	VBROADCASTSS(operand.Mem{Base: aw}, y(15))
+	VBROADCASTSS(operand.Mem{Base: aw}, v(15))
 	ADDQ(cs, aw)
 	for i := range vectors {
-		VFMADD231PS(operand.Mem{Base: bw, Disp: 32 * i}, y(15), y(i))
+		VFMADD231PS(operand.Mem{Base: bw, Disp: size * i}, v(15), v(i))
 	}
 	ADDQ(ldb, bw)
 	DECQ(count)
@@ -38,18 +42,18 @@ func wide() {
 	TESTQ(add, add)
 	JE(operand.LabelRef("store"))
 	for i := range vectors {
-		VADDPS(operand.Mem{Base: c, Disp: 32 * i}, y(i), y(i))
+		VADDPS(operand.Mem{Base: c, Disp: size * i}, v(i), v(i))
 	}
 	Label("store")
 	for i := range vectors {
-		VMOVUPS(y(i), operand.Mem{Base: c, Disp: 32 * i})
+		VMOVUPS(v(i), operand.Mem{Base: c, Disp: size * i})
 	}
 	MOVQ(operand.U32(1), add)
 	TESTQ(left, left)
 	JNE(operand.LabelRef("run"))
-	ADDQ(operand.U32(32*vectors), b)
-	ADDQ(operand.U32(32*vectors), c)
-	SUBQ(operand.U8(32*vectors/4), n)
+	ADDQ(operand.U32(size*vectors), b)
+	ADDQ(operand.U32(size*vectors), c)
+	SUBQ(operand.U32(size*vectors/4), n)
 	JNE(operand.LabelRef("columns"))
 	VZEROUPPER()
 	RET()

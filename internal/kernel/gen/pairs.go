@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// mostPairs is the greatest number of rows of b that dots512 takes.
+const mostPairs = 12
+
+// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows
+// of b. It keeps within 24 sums.
+func pairsOf(n int) int {
+	if n <= mostPairs/2 {
+		return 3
+	}
+	return 2
+}
+
+// dots512 writes the function that does what dots32 does with AVX-512, in the same order
+// for each element. A register holds eight lanes of one row of a, and eight of the next. The
+// number n is at most 12. The number m is a multiple of six if n is at most six, and of four
+// otherwise.
+func dots512() {
+	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
+	var g pairs
+	Load(Param("k"), g.count())
+	ANDQ(operand.U8(7), g.count())
+	lanes(g.count(), g.tail())
+	Load(Param("add"), g.count())
+	NEGQ(g.count())
+	KMOVW(g.count().(reg.GPPhysical).As32(), g.adds())
+	Load(Param("c"), g.c())
+	Load(Param("ldc"), g.ldc())
+	Load(Param("lda"), g.lda())
+	Load(Param("ldb"), g.ldb())
+	Load(Param("n"), g.count())
+	for n := 2; n <= mostPairs; n++ {
+		CMPQ(g.count(), operand.U8(n))
+		JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
+	}
+	for n := 1; n <= mostPairs; n++ {
+		name := fmt.Sprintf("n%d", n)
+		Label(name)
+		g.block(name, pairsOf(n), n)
+		SUBQ(operand.U8(2*pairsOf(n)), argument("m"))
+		JNE(operand.LabelRef(name))
+		VZEROUPPER()
+		RET()
+	}
+}
+
+type pairs struct{}
+
+func (pairs) c() reg.Register     { return reg.RDI }
+func (pairs) ldc() reg.Register   { return reg.RSI }
+func (pairs) lda() reg.Register   { return reg.R8 }
+func (pairs) ldb() reg.Register   { return reg.R10 }
+func (pairs) aw() reg.Register    { return reg.RDX } // moves along rows of a
+func (pairs) a3() reg.Register    { return reg.RBX } // three rows below
+func (pairs) count() reg.Register { return reg.R11 }
+func (pairs) tail() reg.Register  { return reg.K1 } // the last k modulo eight lanes
+func (pairs) adds() reg.Register  { return reg.K2 } // all lanes if there is something to add to
+
+// bw returns an address that moves along rows of b, the first of three.
+func (pairs) bw(i int) reg.Register {
+	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
+}
+
+// block computes 2 times count rows by n inner products. Registers 0 to 4 hold factors.
+func (g pairs) block(label string, count, n int) {
+	name := func(part string) string { return label + "_" + part }
+	const (
+		lanes  = 8
+		second = 3 // the second row of a pair, at the end
+		b      = 4
+	)
+	acc := func(pair, j int) reg.VecPhysical { return z(31 - pair*n - j) }
+	addresses := []reg.Register{g.aw()}
+	MOVQ(argument("a"), g.aw())
+	if count > 1 {
+		LEAQ(operand.Mem{Base: g.aw(), Index: g.lda(), Scale: 2}, g.a3())
+		ADDQ(g.lda(), g.a3())
+		addresses = append(addresses, g.a3())
+	}
+	MOVQ(argument("b"), g.bw(0))
+	addresses = append(addresses, g.bw(0))
+	for i := 1; i < (n+2)/3; i++ {
+		LEAQ(operand.Mem{Base: g.bw(i - 1), Index: g.ldb(), Scale: 2}, g.bw(i))
+		ADDQ(g.ldb(), g.bw(i))
+		addresses = append(addresses, g.bw(i))
+	}
+	rowOfA := func(i, disp int) operand.Mem { return at(g.aw(), g.a3(), g.lda(), i, disp) }
+	rowOfB := func(j, disp int) operand.Mem { return at(g.bw(j/3), nil, g.ldb(), j%3, disp) }
+	for pair := range count {
+		for j := range n {
+			VPXORD(acc(pair, j), acc(pair, j), acc(pair, j))
+		}
+	}
+	multiply := func(j int) {
+		for pair := range count {
+			VFMADD231PS(z(pair), z(b), acc(pair, j))
+		}
+	}
+	step := func(disp int) {
+		for pair := range count {
+			VMOVUPS(rowOfA(2*pair, disp), y(pair))
+			VINSERTF32X8(operand.U8(1), rowOfA(2*pair+1, disp), z(pair), z(pair))
+		}
+		for j := range n {
+			VBROADCASTF32X8(rowOfB(j, disp), z(b))
+			multiply(j)
+		}
+	}
+	advance := func(bytes int) {
+		for _, p := range addresses {
+			ADDQ(operand.U8(bytes), p)
+		}
+	}
+	MOVQ(argument("k"), g.count())
+	SUBQ(operand.U8(2*lanes), g.count())
+	JLT(operand.LabelRef(name("rest")))
+	Label(name("two"))
+	step(0)
+	step(4 * lanes)
+	advance(8 * lanes)
+	SUBQ(operand.U8(2*lanes), g.count())
+	JGE(operand.LabelRef(name("two")))
+	Label(name("rest"))
+	ADDQ(operand.U8(2*lanes), g.count())
+	CMPQ(g.count(), operand.U8(lanes))
+	JLT(operand.LabelRef(name("tail")))
+	step(0)
+	advance(4 * lanes)
+	SUBQ(operand.U8(lanes), g.count())
+	Label(name("tail"))
+	TESTQ(g.count(), g.count())
+	JE(operand.LabelRef(name("sum")))
+	for pair := range count {
+		VMOVUPS_Z(rowOfA(2*pair, 0), g.tail(), y(pair))
+		VMOVUPS_Z(rowOfA(2*pair+1, 0), g.tail(), y(second))
+		VINSERTF32X8(operand.U8(1), y(second), z(pair), z(pair))
+	}
+	for j := range n {
+		VMOVUPS_Z(rowOfB(j, 0), g.tail(), y(b))
+		VINSERTF32X8(operand.U8(1), y(b), z(b), z(b))
+		multiply(j)
+	}
+	Label(name("sum"))
+	for i := range 2 * count {
+		for _, s := range (dot{}).sums(1, n) {
+			for j := range s.width {
+				VEXTRACTF32X8(operand.U8(i%2), acc(i/2, s.col+j), y(j))
+			}
+			c := operand.Mem{Base: g.c(), Disp: 4 * s.col}
+			s.from = 0
+			s.reduce(b)
+			if s.width > 1 {
+				VADDPS(c, x(0), g.adds(), x(0))
+				VMOVUPS(x(0), c)
+			} else {
+				VADDSS(c, x(0), g.adds(), x(0))
+				VMOVSS(x(0), c)
+			}
+		}
+		ADDQ(g.ldc(), g.c())
+	}
+	IMUL3Q(operand.U8(2*count), g.lda(), g.count())
+	ADDQ(g.count(), argument("a"))
+}
