@@ -1,6 +1,9 @@
 package rng
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Bernoulli is an event of probability exactly q, a float64 in [2^-64, 1]. It compares a
 // uniform integer below 2^136 with q 2^136, which is an integer: the last bit of q is worth
@@ -37,11 +40,13 @@ func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
 	}
 	for i := 0; i < n; i += 8 {
 		word := s.Uint64()
-		if b.first < 127 && !anyBelow(word, b.first+1) {
-			continue
+		near := b.atMost(word)
+		if n-i < 8 {
+			near &= 1<<(8*(n-i)) - 1
 		}
-		for j := range min(8, n-i) {
-			if u := byte(word >> (8 * j)); u < b.first || u == b.first && b.rest(s) {
+		for ; near != 0; near &= near - 1 {
+			j := bits.TrailingZeros64(near) / 8
+			if byte(word>>(8*j)) < b.first || b.rest(s) {
 				take(i + j)
 			}
 		}
@@ -54,10 +59,13 @@ func (b Bernoulli) rest(s *Stream) bool {
 	return u < b.hi || u == b.hi && b.lo > 0 && s.Uint64() < b.lo
 }
 
-// anyBelow reports whether a byte of word is below n, for n at most 128. If one is, and
-// only then, the subtraction sets the top bit of a byte that had none, at the latest in the
-// lowest such byte.
-func anyBelow(word uint64, n byte) bool {
+// atMost returns the top bits of the bytes of word that are at most first. Where the top bits
+// of the two are equal, those below decide: first's, with the top bit set, less the byte's
+// keep that bit if they are not less, and no byte borrows from another.
+func (b Bernoulli) atMost(word uint64) uint64 {
 	const ones = 0x0101010101010101
-	return (word-ones*uint64(n))&^word&(ones<<7) != 0
+	const top = ones << 7
+	first := ones * uint64(b.first)
+	notLess := (first | top) - word&^top
+	return (first&^word | notLess&^(first^word)) & top
 }

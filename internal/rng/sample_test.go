@@ -26,17 +26,26 @@ func TestSamplingProbabilityIsExact(t *testing.T) {
 	})
 }
 
-func TestAnyBelow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := byte(rapid.IntRange(0, 128).Draw(t, "n"))
-		near := rapid.OneOf(rapid.IntRange(0, 255), rapid.IntRange(max(0, int(n)-1), int(n)+1), rapid.IntRange(int(n), 255))
-		word, want := uint64(0), false
-		for range 8 {
-			u := near.Draw(t, "byte")
-			word, want = word<<8|uint64(u), want || u < int(n)
+func TestSampledBytes(t *testing.T) {
+	for first := range 256 {
+		b := Bernoulli{first: byte(first)}
+		for u := range 256 { // in every place, among neighbours that borrow and carry
+			for _, around := range []uint64{0, math.MaxUint64, 0x8000007fff800100} {
+				for j := range 8 {
+					word := around&^(255<<(8*j)) | uint64(u)<<(8*j)
+					want := uint64(0)
+					for k := range 8 {
+						if byte(word>>(8*k)) <= byte(first) {
+							want |= 128 << (8 * k)
+						}
+					}
+					if got := b.atMost(word); got != want {
+						t.Fatalf("%x: %x, not %x", word, got, want)
+					}
+				}
+			}
 		}
-		require.Equal(t, want, anyBelow(word, n))
-	})
+	}
 }
 
 // TestSamplingCountsOfManyProbabilities uses probabilities on both sides of the one from
