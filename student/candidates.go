@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/pate-go/pate/internal/dense"
-	"github.com/pate-go/pate/internal/plain"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/trees"
 )
@@ -41,17 +40,36 @@ func TableCandidates(pool *Pool) []Candidate {
 // that of [Pool.Fit], and to be sure a kernel ridge and logistic regression on the labelled
 // rows, of many columns on their projections. The first is judged by one with fewer
 // landmarks, which takes a tenth of the time and is a little worse.
-func ImageCandidates(pool *Pool) []Candidate {
-	return []Candidate{
-		{Name: LabelSpreading, Fit: pool.fit, Try: pool.rough().fit},
-		pool.projected(Candidate{Name: KernelRidge, Fit: fitKernelRidge}),
-		pool.projected(logistic()),
+func ImageCandidates(pool *Pool) []Candidate { return pool.imageCandidates(Matrix{}) }
+
+// imageCandidates returns ImageCandidates, that are tried on z in place of what they would
+// project themselves. It has the projections of all rows with labels, or no rows.
+func (p *Pool) imageCandidates(z Matrix) []Candidate {
+	out := []Candidate{
+		{Name: LabelSpreading, Fit: p.fit, Try: p.rough().fit},
+		p.projected(Candidate{Name: KernelRidge, Fit: fitKernelRidge}, z),
+		p.projected(logistic(), z),
 	}
+	if z.Rows > 0 {
+		out[0].Try, out[0].of = p.rough().fitProjected, z
+	}
+	return out
 }
 
 // fit does what [Pool.Fit] does. The features are those of the pool.
 func (p *Pool) fit(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
 	return p.Fit(ctx, labels, classes)
+}
+
+// fitProjected does what [Pool.Fit] does, for rows that are projected already.
+func (p *Pool) fitProjected(ctx context.Context, _ Matrix, labels []int, classes int, _ *rand.Rand) (teachers.Classifier, error) {
+	c, err := p.Fit(ctx, labels, classes)
+	if err != nil {
+		return nil, err
+	}
+	m := *c.(*model)
+	m.projection = nil
+	return &m, nil
 }
 
 func logistic() Candidate {
@@ -82,8 +100,8 @@ const (
 
 // fitKernelRidge trains a kernel ridge whose width is the mean distance of two labelled
 // rows. Of very many labels it takes a random part.
-func fitKernelRidge(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
-	labelled, err := check(x, labels, classes)
+func fitKernelRidge(_ context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
+	labelled, present, err := released(labels, x.Rows, classes)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +110,14 @@ func fitKernelRidge(ctx context.Context, x Matrix, labels []int, classes int, rn
 		labelled = labelled[:kernelRidgeRows]
 	}
 	data := gather(x, labels, labelled, classes)
-	m, err := teachers.KernelRidge{Gamma: 1 / meanSquaredDistance(data.X), Lambda: kernelRidgeLambda}.Fit(ctx, data, rnd)
-	if err != nil {
+	if err := checkMatrix(data.X); err != nil {
 		return nil, err
 	}
-	return indicators{m.(member)}, nil
+	r := &ridge{rbf: dense.RBF{Gamma: float32(1 / meanSquaredDistance(data.X))}, landmarks: data.X, norms: dense.SquaredNorms(data.X)}
+	if err := r.interpolate(data.Y, columns(present, classes), len(present), kernelRidgeLambda); err != nil {
+		return nil, err
+	}
+	return &model{ridge: r, classes: classes, present: present}, nil
 }
 
 // meanSquaredDistance returns that of two rows of x, 1 if all are equal.
@@ -116,26 +137,6 @@ func meanSquaredDistance(x Matrix) float64 {
 	}
 	return sum
 }
-
-// indicators is a model trained on -1 and +1, with scores for 0 and 1.
-type indicators struct{ member }
-
-// Scores writes about 1 for the right class and 0 for others. See teachers.Scorer.
-func (m indicators) Scores(dst, x Matrix) error {
-	if err := m.member.Scores(dst, x); err != nil {
-		return err
-	}
-	for i := range dst.Rows {
-		scores := dense.Row(dst, i)
-		for c, v := range scores {
-			scores[c] = (v + 1) / 2
-		}
-	}
-	return nil
-}
-
-// Plain returns the model as data.
-func (m indicators) Plain() *plain.Model { return m.member.(plain.Describer).Plain() }
 
 // roughLandmarks span the classifier of a table's label spreading. With more it
 // follows the errors of spread labels: what is right for images is not for tables.

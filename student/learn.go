@@ -89,8 +89,12 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 	switch {
 	case l.images && named(labels) >= l.many:
 		c.Candidates = []Candidate{{Name: Denoising, Fit: l.pool.fitMany}}
-	case l.images:
-		c.Candidates, c.Favourite = ImageCandidates(l.pool), true
+	case l.images && len(labels) == l.x.Rows:
+		z, err := l.projections(ctx, labels)
+		if err != nil {
+			return nil, err
+		}
+		c.Candidates, c.Favourite = l.pool.imageCandidates(z), true
 	}
 	for i := range c.Candidates {
 		if k := &c.Candidates[i]; k.Name == LabelSpreading || k.Name == Denoising {
@@ -98,6 +102,30 @@ func (l *Learner) Fit(ctx context.Context, labels []int, classes int, rnd *rand.
 		}
 	}
 	return c.Fit(ctx, l.x, labels, classes, rnd)
+}
+
+// projections returns the projections of all rows of the pool that have a label; other rows
+// may be zero.
+func (l *Learner) projections(ctx context.Context, labels []int) (Matrix, error) {
+	if len(l.rows) == l.x.Rows {
+		return l.pool.z, nil
+	}
+	out, has := dense.New(l.x.Rows, l.pool.z.Cols), make([]bool, l.x.Rows)
+	for i, r := range l.rows {
+		copy(dense.Row(out, r), dense.Row(l.pool.z, i))
+		has[r] = true
+	}
+	var others []int
+	for r, y := range labels {
+		if y != Unlabelled && !has[r] {
+			others = append(others, r)
+		}
+	}
+	z, err := l.pool.projection.apply(ctx, dense.Pick(l.x, others))
+	for i, r := range others {
+		copy(dense.Row(out, r), dense.Row(z, i))
+	}
+	return out, err
 }
 
 // ofRows returns a fit that is given the labels of the rows of its pool alone.

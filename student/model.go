@@ -10,8 +10,8 @@ import (
 
 // model is a fitted student.
 type model struct {
-	projection *projection
-	metric     Matrix // components x components; no rows if none was learnt
+	projection *projection // nil if the rows are the features
+	metric     Matrix      // components x components; no rows if none was learnt
 	ridge      *ridge
 	classes    int
 	present    []int // class of each of the ridge's columns
@@ -23,7 +23,7 @@ const absent = -1e6
 
 // Predict answers the class with the largest score. See teachers.Classifier.
 func (m *model) Predict(dst []int, x Matrix) error {
-	if err := teachers.ValidateQueries(dst, x, len(m.projection.mean)); err != nil {
+	if err := teachers.ValidateQueries(dst, x, m.features()); err != nil {
 		return err
 	}
 	scores, err := m.scores(x)
@@ -41,7 +41,7 @@ func (m *model) Scores(dst, x Matrix) error {
 	if dst.Rows != x.Rows || dst.Cols != m.classes || dense.Check(dst) != nil {
 		return fmt.Errorf("student: scores of %d rows and %d classes do not fit into %d x %d", x.Rows, m.classes, dst.Rows, dst.Cols)
 	}
-	if err := teachers.ValidateQueries(make([]int, x.Rows), x, len(m.projection.mean)); err != nil {
+	if err := teachers.ValidateQueries(make([]int, x.Rows), x, m.features()); err != nil {
 		return err
 	}
 	scores, err := m.scores(x)
@@ -60,11 +60,21 @@ func (m *model) Scores(dst, x Matrix) error {
 	return nil
 }
 
+// features returns the columns of the rows that it answers.
+func (m *model) features() int {
+	if m.projection == nil {
+		return m.ridge.landmarks.Cols
+	}
+	return len(m.projection.mean)
+}
+
 func (m *model) scores(x Matrix) (Matrix, error) {
-	ctx := context.Background()
-	z, err := m.projection.apply(ctx, x)
-	if err != nil {
-		return Matrix{}, err
+	ctx, z := context.Background(), x
+	if m.projection != nil {
+		var err error
+		if z, err = m.projection.apply(ctx, x); err != nil {
+			return Matrix{}, err
+		}
 	}
 	if m.metric.Rows > 0 {
 		mapped := dense.New(z.Rows, z.Cols)

@@ -7,14 +7,17 @@ import (
 	"github.com/pate-go/pate/internal/plain"
 )
 
-// Plain returns the model as data: projection and metric become one map.
+// Plain returns the model as data: projection and metric become one map. A model without a
+// projection has no metric either, unless it is for trial.
 func (m *model) Plain() *plain.Model {
 	p, r := m.projection, m.ridge
 	k := &plain.Kernel{
 		Classes: slices.Clone(m.present), Gamma: float64(r.rbf.Gamma),
 		Coefficients: plain.Widen(r.coef.Data, r.coef.Rows, r.coef.Cols, r.coef.Stride), Intercept: plain.Wide(r.mean),
 	}
-	p.describe(k)
+	if p != nil {
+		p.describe(k)
+	}
 	if m.metric.Rows > 0 {
 		for i, row := range k.Directions {
 			mapped := make([]float64, m.metric.Cols)

@@ -15,13 +15,16 @@ import (
 const ProjectFrom = 4
 
 // projected returns a candidate that learns from projections on the principal directions of
-// the pool. Of features with many columns it takes as much less time; fewer columns stay as
-// they are.
-func (p *Pool) projected(c Candidate) Candidate {
+// the pool, and is tried on those in z if it has rows. Of features with many columns it takes
+// as much less time; fewer columns stay as they are.
+func (p *Pool) projected(c Candidate, z Matrix) Candidate {
 	if len(p.projection.mean) < ProjectFrom*p.projection.directions.Cols {
 		return c
 	}
 	fit := c.Fit
+	if z.Rows > 0 {
+		c.Try, c.of = fit, z
+	}
 	c.Fit = func(ctx context.Context, x Matrix, labels []int, classes int, rnd *rand.Rand) (teachers.Classifier, error) {
 		labelled, err := check(x, labels, classes)
 		if err != nil {

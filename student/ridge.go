@@ -3,6 +3,7 @@ package student
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/parallel"
@@ -116,6 +117,32 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 func forTiles(n int, do func(low, high int)) {
 	const tile = 256
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
+}
+
+// interpolate trains on the landmarks themselves, of which labels says the classes, whose
+// places are in column: it solves (M + lambda) a = y - 1/2.
+func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
+	m := len(labels)
+	system := dense.New(m, m)
+	norms := r.norms
+	forTiles(m, func(low, high int) { // on and above the diagonal
+		r.rbf.Block(dense.Columns(dense.Rows(system, low, high), low, m), dense.Rows(r.landmarks, low, high), norms[low:high], dense.Rows(r.landmarks, low, m), norms[low:])
+	})
+	r.coef, r.mean = dense.New(m, classes), slices.Repeat([]float32{.5}, classes)
+	for i, y := range labels {
+		system.Data[i*system.Stride+i] = 1 + lambda // and not what rounding makes of |x-x|²
+		out := dense.Row(r.coef, i)
+		for c := range out {
+			out[c] = -.5
+		}
+		out[column[y]] = .5
+	}
+	factor, ok := dense.Factorize(system)
+	if !ok {
+		return errSingular
+	}
+	factor.Solve(r.coef)
+	return nil
 }
 
 // solve returns (gram + lambda·inner + floor)⁻¹ target. It reads only the upper triangles.
