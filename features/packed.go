@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/pate-go/pate/dataset"
@@ -52,7 +53,7 @@ var errNotFinite = errors.New("features: a row to be packed is not finite, or wo
 // Pack sets row i to src, rounded. A row with a number that is not finite, or would be rounded to
 // 2^128, is an error and sets nothing.
 func (p *Packed) Pack(i int, src []float32) error {
-	most := largest(src)
+	most := kernel.Largest(src)
 	e := exponent(most)
 	if most-most != 0 || e > mostExponent {
 		return errNotFinite
@@ -83,21 +84,6 @@ func exponent(most float32) int {
 		e = 0
 	}
 	return max(e, leastExponent)
-}
-
-// largest returns the largest absolute value of a row, or what is not finite if there is such.
-// Bits without the sign sort like absolute values, and what is not finite is above all others.
-func largest(row []float32) float32 {
-	const sign = 1 << 31
-	var a, b, c, d uint32
-	for ; len(row) >= 4; row = row[4:] {
-		a, b = max(a, math.Float32bits(row[0])&^sign), max(b, math.Float32bits(row[1])&^sign)
-		c, d = max(c, math.Float32bits(row[2])&^sign), max(d, math.Float32bits(row[3])&^sign)
-	}
-	for _, v := range row {
-		a = max(a, math.Float32bits(v)&^sign)
-	}
-	return math.Float32frombits(max(a, b, c, d))
 }
 
 // blockRows is how many rows are unpacked together.
@@ -159,8 +145,13 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 
 // append appends a row to b: the exponent, then little-endian integers.
 func (p *Packed) append(b []byte, i int) []byte {
-	b = append(b, byte(p.exponents[i]))
-	for _, v := range p.row(i) {
+	row := p.row(i)
+	b = append(slices.Grow(b, 1+2*len(row)), byte(p.exponents[i]))
+	for ; len(row) >= 4; row = row[4:] {
+		four := uint64(uint16(row[0])) | uint64(uint16(row[1]))<<16 | uint64(uint16(row[2]))<<32 | uint64(uint16(row[3]))<<48
+		b = binary.LittleEndian.AppendUint64(b, four)
+	}
+	for _, v := range row {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
 	}
 	return b

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/blas/blas32"
 	"pgregory.net/rapid"
@@ -26,7 +27,7 @@ func TestPackRounds(t *testing.T) {
 		p, got := NewPacked(3, len(row)), make([]float32, len(row))
 		require.NoError(t, p.Pack(1, row))
 		p.Unpack(got, 1)
-		most := float64(largest(row))
+		most := float64(kernel.Largest(row))
 		unit := math.Ldexp(1, int(p.exponents[1]))
 		for i, v := range row {
 			require.LessOrEqual(t, math.Abs(float64(got[i])-float64(v)), unit/2)

@@ -135,9 +135,15 @@ func (p *scatteringPlan) collectTurn(dst blas32.General, channel, turn int, from
 	}
 }
 
-// collect writes the signal in some lanes as a channel of every image.
+// collect writes the signal in some lanes as a channel of every image: all of its points at once
+// if rows follow each other in the grid.
 func (p *scatteringPlan) collect(dst blas32.General, channel int, from grid, lane int) {
-	for r := range p.outRows {
-		kernel.Transpose(dst.Data[(channel*p.outRows+r)*p.outCols:], dst.Stride, from.at(r, 0)[lane:], point, p.outCols, dst.Rows)
+	rows, points := p.outRows, p.outCols
+	if from.row == points*point {
+		rows, points = 1, rows*points
+	}
+	for r := range rows {
+		at := channel*p.outRows*p.outCols + r*points
+		kernel.Transpose(dst.Data[at:], dst.Stride, from.at(r, 0)[lane:], point, points, dst.Rows)
 	}
 }

@@ -68,6 +68,9 @@ func unpack16(dst *float32, src *int16, n int, unit float32)
 func pack16(dst *int16, src *float32, n int, perUnit float32)
 
 //go:noescape
+func largest32(lanes *uint32, x *float32, n int)
+
+//go:noescape
 func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 
 //go:noescape

@@ -5281,6 +5281,30 @@ loop:
 	VZEROUPPER
 	RET
 
+// func largest32(lanes *uint32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·largest32(SB), NOSPLIT, $0-24
+	MOVQ     lanes+0(FP), AX
+	MOVQ     x+8(FP), CX
+	MOVQ     n+16(FP), DX
+	VPCMPEQD Y0, Y0, Y0
+	VPSRLD   $0x01, Y0, Y0
+	VPXOR    Y1, Y1, Y1
+	VPXOR    Y2, Y2, Y2
+
+loop:
+	VPAND   (CX), Y0, Y3
+	VPAND   32(CX), Y0, Y4
+	VPMAXUD Y3, Y1, Y1
+	VPMAXUD Y4, Y2, Y2
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JNE     loop
+	VPMAXUD Y2, Y1, Y1
+	VMOVDQU Y1, (AX)
+	VZEROUPPER
+	RET
+
 // func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tiles512(SB), NOSPLIT, $0-104

@@ -60,3 +60,5 @@ func fmaButterfly(_, _, _, _ []float32) int { panic("kernel: unreachable") }
 func fmaUnpackInt16(_ []float32, _ []int16, _ float32) int { panic("kernel: unreachable") }
 
 func fmaPackInt16(_ []int16, _ []float32, _ float32) int { panic("kernel: unreachable") }
+
+func fmaLargest(_ []float32) (most uint32, done int) { panic("kernel: unreachable") }

@@ -2,6 +2,8 @@
 
 package kernel
 
+import "slices"
+
 // The functions here do the part of the work that there is assembly for. Their bits are
 // those of the portable path. They return how many elements they have done. AVX-512 has masks
 // for the last ones.
@@ -181,4 +183,15 @@ func fmaPackInt16(dst []int16, src []float32, perUnit float32) int {
 		pack16(&dst[0], &src[0], done, perUnit)
 	}
 	return done
+}
+
+// fmaLargest returns the largest bits without sign of the numbers that it has looked at.
+func fmaLargest(x []float32) (most uint32, done int) {
+	done = len(x) &^ 15
+	if done > 0 {
+		var lanes [8]uint32
+		largest32(&lanes[0], &x[0], done)
+		most = slices.Max(lanes[:])
+	}
+	return most, done
 }

@@ -38,3 +38,20 @@ func packInt16(on path, dst []int16, src []float32, perUnit float32) {
 		dst[i] = int16(math.RoundToEven(float64(src[i] * perUnit)))
 	}
 }
+
+// Largest returns the largest absolute value of x, 0 of none. If not all are finite it is
+// infinite or NaN. Bits without the sign sort like absolute values, and what is not finite is
+// above all others.
+func Largest(x []float32) float32 { return largest(pathOf[float32](), x) }
+
+func largest(on path, x []float32) float32 {
+	const sign = 1 << 31
+	most, done := uint32(0), 0
+	if on > portable {
+		most, done = fmaLargest(x)
+	}
+	for _, v := range x[done:] {
+		most = max(most, math.Float32bits(v)&^sign)
+	}
+	return math.Float32frombits(most)
+}

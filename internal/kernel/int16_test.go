@@ -42,3 +42,26 @@ func TestInt16(t *testing.T) {
 	require.Panics(t, func() { UnpackInt16(make([]float32, 1), nil, 1) })
 	require.Panics(t, func() { PackInt16(make([]int16, 1), nil, 1) })
 }
+
+func TestLargest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.SliceOfN(rapid.Float32(), 0, 90).Draw(t, "x")
+		most := 0.0
+		for _, v := range x {
+			most = max(most, math.Abs(float64(v)))
+		}
+		require.Equal(t, most, float64(largest(portable, x)))
+		require.Equal(t, most, float64(largest(machine, x)))
+		if len(x) == 0 {
+			return
+		}
+		i := rapid.IntRange(0, len(x)-1).Draw(t, "i")
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			x[i] = float32(bad)
+			for _, on := range []path{portable, machine} {
+				got := largest(on, x)
+				require.False(t, got-got == 0)
+			}
+		}
+	})
+}

@@ -49,3 +49,27 @@ func packInt16() {
 	VZEROUPPER()
 	RET()
 }
+
+// largest writes the largest bits without sign of each of eight lanes, for n a positive multiple
+// of 16.
+func largest() {
+	function("largest32", "func(lanes *uint32, x *float32, n int)")
+	lanes, from, n := Load(Param("lanes"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	bits, a, b, v, w := YMM(), YMM(), YMM(), YMM(), YMM()
+	VPCMPEQD(bits, bits, bits)
+	VPSRLD(operand.U8(1), bits, bits)
+	VPXOR(a, a, a)
+	VPXOR(b, b, b)
+	Label("loop")
+	VPAND(operand.Mem{Base: from}, bits, v)
+	VPAND(operand.Mem{Base: from, Disp: 32}, bits, w)
+	VPMAXUD(v, a, a)
+	VPMAXUD(w, b, b)
+	ADDQ(operand.U8(64), from)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("loop"))
+	VPMAXUD(b, a, a)
+	VMOVDQU(a, operand.Mem{Base: lanes})
+	VZEROUPPER()
+	RET()
+}
