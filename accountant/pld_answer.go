@@ -216,10 +216,7 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 		}
 	}
 	best := epsilonInterval{upper: math.Inf(1)}
-	aim := math.Min(to.gap, math.Max(q.center, q.spread)/100)
-	if q.splits() { // a finer grid costs next to nothing
-		aim /= 2
-	}
+	aim := q.width(to.gap, best.upper)
 	budget := q.firstBudget() * aim
 	if to.enough > 0 { // often a coarse upper bound will do
 		budget *= 8
@@ -254,6 +251,7 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 		best.lower = math.Max(best.lower, lowerEpsilon(low, to.deltaLow))
 		best.points = c.largest
 		width := best.upper - best.lower
+		aim = q.width(to.gap, best.upper)
 		if to.onlyLower || width <= aim || capped {
 			break
 		}
@@ -268,6 +266,25 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 	}
 	best.reached = best.upper-best.lower <= to.gap
 	return best, nil
+}
+
+// width returns how wide an epsilon interval may be whose upper end is at most so large: the gap,
+// or a hundredth of the answer if that is less.
+func (q *query) width(gap, upper float64) float64 {
+	aim := math.Min(gap, q.scale(upper)/100)
+	if q.splits() { // a finer grid costs next to nothing
+		aim /= 2
+	}
+	return aim
+}
+
+// scale returns about how large the answer is, given that it is at most so large.
+func (q *query) scale(most float64) float64 {
+	scale := math.Max(q.center, q.spread)
+	if q.sparse() {
+		scale = math.Max(scale, math.Min(q.aimed, most))
+	}
+	return scale
 }
 
 // fit composes with the given budget, enlarging it until memory and rounding
@@ -318,7 +335,7 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 		}
 		q.aimEpsilon(epsilon, p.cfg.Gap)
 		c := p.newConvolver(ctx)
-		budget := q.firstBudget() * math.Min(p.cfg.Gap, math.Max(q.center, q.spread)/100)
+		budget := q.firstBudget() * math.Min(p.cfg.Gap, q.scale(epsilon)/100)
 		if lower > 0 { // often a coarse upper bound shows that this order is the lesser
 			coarse := 8 * budget
 			up, err := q.fit(c, &coarse, true)

@@ -109,3 +109,20 @@ func TestPLDIntervalsMeet(t *testing.T) {
 		}
 	}
 }
+
+// Where a few rare steps make up all of the loss, the answer is far above the tilted mean: grids
+// follow the answer, so windows stay short and the interval is narrow beside it.
+func TestPLDGridsFollowRareLosses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		q, sigma, delta float64
+		steps           int64
+	}{{1.76e-7, 0.796, 4.86e-13, 16}, {1.41e-7, 1.005, 7.54e-13, 53}, {7.16e-7, 0.793, 1.06e-10, 41}, {1.77e-8, 0.501, 5.28e-14, 11}} {
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(sgd(c.q, c.sigma, c.steps), 1))
+		b, err := p.EpsilonContext(t.Context(), c.delta)
+		require.NoError(t, err)
+		require.LessOrEqual(t, b.Points, 150_000, "%+v", c)
+		require.LessOrEqual(t, b.Upper, 1.15*b.Lower, "%+v", c)
+	}
+}

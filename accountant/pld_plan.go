@@ -73,7 +73,11 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 	}
 	top = math.Sqrt(topBudget / blocks)
 	if q.spread > 0 && gap < 1 {
-		top = math.Min(top, q.spread/4)
+		around := q.spread
+		if q.sparse() {
+			around = math.Max(around, q.aimed/100)
+		}
+		top = math.Min(top, around/4)
 	}
 	top = q.align(top)
 	for i := range q.parts {

@@ -14,6 +14,7 @@ type query struct {
 	reverse  bool
 	lambda   float64
 	logDelta float64
+	aimed    float64 // the epsilon that the tilt is chosen for
 	spread   float64 // standard deviation of the tilted sum
 	center   float64 // its mean
 	accuracy float64 // tilted mass that windows may leave outside
@@ -160,7 +161,7 @@ func (q *query) chernoff(eps float64) float64 {
 // point; a smaller tilt is taken where it leaves rounding harmless and needs
 // shorter windows, as it does for laws with heavy tails.
 func (q *query) aim(eps, logDelta, gap float64) {
-	q.logDelta = logDelta
+	q.logDelta, q.aimed = logDelta, eps
 	want := errorShare * gap
 	q.truncateFor(logDelta, gap)
 	top := q.chernoff(eps)
@@ -224,6 +225,17 @@ func slope(lambda float64) float64 { return math.Min(1, math.Max(lambda, leastSl
 // dense reports whether all losses are those of Gaussian noise, on samples or not.
 func (q *query) dense() bool {
 	return !slices.ContainsFunc(q.parts, func(c component) bool { return c.key.kind != pairSampled && c.key.kind != pairGaussian })
+}
+
+// sparse reports whether the answer is far above the tilted mean and within reach of a few
+// steps, whose rare losses make up all of it: then neither that mean nor the spread around it says
+// how large the answer is, and grids for them are a hundred times too fine.
+func (q *query) sparse() bool {
+	steps := 0.0
+	for i := range q.parts {
+		steps += float64(q.parts[i].count)
+	}
+	return !q.reverse && steps < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
 // leastSlope is the least that is cared for: windows for less would be longer than they are
