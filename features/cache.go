@@ -46,7 +46,7 @@ type Cache struct {
 	Limit int64
 }
 
-// DefaultLimit is 8 GB, four times the features of MNIST that recipes use.
+// DefaultLimit is 8 GB, eleven times the features of MNIST that recipes use.
 const DefaultLimit int64 = 8e9
 
 // extension of the names of files.

@@ -339,6 +339,30 @@ func FuzzCacheFile(f *testing.F) {
 	})
 }
 
+// FuzzPackedCacheFile does the same for packed features.
+func FuzzPackedCacheFile(f *testing.F) {
+	file := cacheFile{key: [32]byte{1, 2, 3}}
+	x := NewPacked(3, 5)
+	for i := range 3 {
+		require.NoError(f, x.Pack(i, []float32{1, 2, 3, 4, float32(i)}))
+	}
+	path := filepath.Join(f.TempDir(), "file")
+	var good bytes.Buffer
+	require.NoError(f, file.write(&good, packedRows{x}))
+	f.Add(good.Bytes())
+	f.Add(good.Bytes()[:good.Len()-1])
+	f.Add(make([]byte, good.Len()))
+	f.Fuzz(func(t *testing.T, contents []byte) {
+		require.NoError(t, os.WriteFile(path, contents, 0o600))
+		got := NewPacked(3, 5)
+		err := file.read(context.Background(), path, packedRows{got}, 1)
+		require.Equal(t, bytes.Equal(contents, good.Bytes()), err == nil)
+		if err == nil {
+			require.Equal(t, Beside{x}.Float32(1), Beside{got}.Float32(1))
+		}
+	})
+}
+
 // TestACacheFileOfAnEarlierVersion checks the bytes of a file: two pieces of rows (1, 2), each
 // with its hash.
 func TestACacheFileOfAnEarlierVersion(t *testing.T) {
