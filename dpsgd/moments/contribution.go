@@ -27,7 +27,7 @@ func (m *model) Check(data dpsgd.Data) error { return matrixError(data.X, m.cols
 
 func (m *model) Worker() dpsgd.Worker {
 	n := len(m.parameters)
-	return &worker{contribute: m.contributor(), entry: make([]float32, n), run: make([]float32, runRows*n)}
+	return &worker{contribute: m.contributor(), run: make([]float32, runRows*n)}
 }
 
 // runRows is how many contributions are summed before they are added to the sum. With at
@@ -36,7 +36,6 @@ const runRows = 32
 
 type worker struct {
 	contribute contributor
-	entry      []float32
 	run        []float32 // runRows scaled contributions
 }
 
@@ -49,8 +48,9 @@ func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dps
 	var tally dpsgd.Tally
 	n, filled := len(sum), 0
 	for _, i := range rows {
-		w.contribute(w.entry, data.X.Data[i*data.X.Stride:i*data.X.Stride+data.X.Cols])
-		norm := math.Sqrt(kernel.SquaredNorm(w.entry))
+		to := w.run[filled*n : (filled+1)*n]
+		w.contribute(to, data.X.Data[i*data.X.Stride:i*data.X.Stride+data.X.Cols])
+		norm := math.Sqrt(kernel.SquaredNorm(to))
 		if !mathx.IsFinite(norm) {
 			tally.NonFinite++
 			continue
@@ -59,9 +59,10 @@ func (w *worker) AddClipped(sum []float32, data dpsgd.Data, rows []int, clip dps
 		if clipped {
 			tally.Clipped++
 		}
-		to := w.run[filled*n : (filled+1)*n]
-		for j, v := range w.entry {
-			to[j] = float32(float64(v) * scale)
+		if scale != 1 {
+			for j, v := range to {
+				to[j] = float32(float64(v) * scale)
+			}
 		}
 		if filled++; filled == runRows {
 			kernel.AddRows(sum, w.run, n, filled, n)

@@ -26,6 +26,7 @@ type Worker[T Float] struct {
 	arch    *Architecture
 	passes  []Pass[T]
 	values  [][]T // of the input, then of every layer: rows x size, some shared
+	input   []T   // of the rows at work: values[0], or where they lie in the data
 	deltas  [][]T // gradients by them, nil before the first layer with parameters
 	losses  []float64
 	squares [][]float64 // of every tensor
@@ -220,14 +221,33 @@ func (w *Worker[T]) AppendNorms(dst []float64, batch Batch[T], rows []int, clip 
 
 // forward computes the outputs of rows.
 func (w *Worker[T]) forward(batch Batch[T], rows []int) {
-	size := w.arch.Input().Size()
-	for i, r := range rows {
-		copy(w.values[0][i*size:(i+1)*size], batch.X[r*batch.Stride:])
-	}
+	w.gather(batch, rows)
 	for l, p := range w.passes {
-		if _, flat := w.arch.layers[l].(Flatten); !flat {
-			p.Forward(w.values[l+1], w.values[l], len(rows))
+		x := w.values[l]
+		if l == 0 {
+			x = w.input
 		}
+		if _, flat := w.arch.layers[l].(Flatten); !flat {
+			p.Forward(w.values[l+1], x, len(rows))
+		}
+	}
+}
+
+// gather sets input. Rows that follow each other in memory are not copied, unless a later
+// layer works in the memory of the input.
+func (w *Worker[T]) gather(batch Batch[T], rows []int) {
+	size := w.arch.Input().Size()
+	w.input = w.values[0]
+	together := batch.Stride == size && len(rows) > 0 && &w.values[1][0] != &w.values[0][0]
+	for i, r := range rows {
+		together = together && r == rows[0]+i
+	}
+	if together {
+		w.input = batch.X[rows[0]*size : (rows[0]+len(rows))*size]
+		return
+	}
+	for i, r := range rows {
+		copy(w.input[i*size:(i+1)*size], batch.X[r*batch.Stride:])
 	}
 }
 
@@ -274,7 +294,7 @@ func (w *Worker[T]) backward(rows int, squares [][]float64) {
 func (w *Worker[T]) screen(rows int) {
 	size := w.arch.Input().Size()
 	for i := range w.losses[:rows] {
-		w.losses[i] += 0 * kernel.SquaredNorm(w.values[0][i*size:(i+1)*size])
+		w.losses[i] += 0 * kernel.SquaredNorm(w.input[i*size:(i+1)*size])
 	}
 }
 
