@@ -30,7 +30,7 @@ func TestNoAssemblyIsForFloat64(t *testing.T) {
 // numbers are and wherever they lie.
 func TestFusedPathsAgree(t *testing.T) {
 	if machine < avx512 {
-		t.Skip("no AVX-512 here")
+		t.Skip("no AVX-512 here; .ci/avx512 emulates it")
 	}
 	compare := func(t require.TestingT, rnd *rand.Rand, m, n, k int, odd []float32) {
 		for i, p := range productsOn[float32](avx2) {

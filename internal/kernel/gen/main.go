@@ -1,5 +1,6 @@
 // Command gen writes the assembly of package kernel: for AVX2 with FMA, and for AVX-512. Run go
-// generate in that package after a change here.
+// generate in that package after a change here. On a machine without AVX-512, .ci/avx512 runs
+// the tests of that package in an emulator.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
