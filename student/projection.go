@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 var errEigen = errors.New("student: eigenvalues did not converge")
@@ -67,10 +68,10 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 			break // all directions: nothing to search
 		}
 		image := dense.New(x.Cols, basis.Cols)
-		err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
-			part := dense.New(centred.Rows, basis.Cols)
-			dense.MulAB(part, centred, basis)
-			dense.AddATB(image, centred, part)
+		err := p.walk(ctx, x, basis, func(centred, part Matrix) {
+			forTiles(x.Cols, func(low, high int) {
+				dense.AddATB(dense.Rows(image, low, high), dense.Columns(centred, low, high), part)
+			})
 		})
 		if err != nil {
 			return nil, err
@@ -78,11 +79,7 @@ func newProjection(ctx context.Context, x Matrix, components int, rnd *rand.Rand
 		basis = orthonormal(image)
 	}
 	gram := dense.New(basis.Cols, basis.Cols)
-	err := p.walk(ctx, x, func(_, _ int, centred Matrix) {
-		part := dense.New(centred.Rows, basis.Cols)
-		dense.MulAB(part, centred, basis)
-		dense.AddATB(gram, part, part)
-	})
+	err := p.walk(ctx, x, basis, func(_, part Matrix) { dense.AddATB(gram, part, part) })
 	if err != nil {
 		return nil, err
 	}
@@ -124,40 +121,59 @@ func (p *projection) start(components, features int, rnd *rand.Rand) Matrix {
 	return basis
 }
 
-// walk calls do with consecutive blocks of x, centred and scaled.
-func (p *projection) walk(ctx context.Context, x Matrix, do func(from, to int, centred Matrix)) error {
-	work := dense.New(min(blockRows, x.Rows), x.Cols)
-	mean := make([]float32, x.Cols)
-	for j, v := range p.mean {
-		mean[j] = float32(v)
-	}
+// walk calls do with consecutive blocks of x, centred and scaled, and their products with
+// basis, which goroutines share.
+func (p *projection) walk(ctx context.Context, x, basis Matrix, do func(centred, part Matrix)) error {
+	const share = blockRows / 4
+	work, parts := dense.New(min(blockRows, x.Rows), x.Cols), dense.New(min(blockRows, x.Rows), basis.Cols)
+	mean := p.mean32()
 	for from := 0; from < x.Rows; from += blockRows {
 		if err := cancelled(ctx); err != nil {
 			return err
 		}
-		to := min(from+blockRows, x.Rows)
-		block := dense.Rows(work, 0, to-from)
-		for i := range block.Rows {
-			out := dense.Row(block, i)[:len(mean)]
-			for j, v := range dense.Row(x, from+i)[:len(mean)] {
-				d := float32(float64(v-mean[j]) * p.scale)
-				if d > far {
-					d = far
-				} else if d < -far {
-					d = -far
-				}
-				out[j] = d
-			}
-		}
-		do(from, to, block)
+		rows := min(blockRows, x.Rows-from)
+		block, part := dense.Rows(work, 0, rows), dense.Rows(parts, 0, rows)
+		parallel.Each(0, (rows+share-1)/share, func(_, k int) {
+			low, high := k*share, min((k+1)*share, rows)
+			p.centre(dense.Rows(block, low, high), dense.Rows(x, from+low, from+high), mean)
+			dense.MulAB(dense.Rows(part, low, high), dense.Rows(block, low, high), basis)
+		})
+		do(block, part)
 	}
 	return nil
 }
 
+// mean32 returns the mean in the precision of features.
+func (p *projection) mean32() []float32 {
+	mean := make([]float32, len(p.mean))
+	for j, v := range p.mean {
+		mean[j] = float32(v)
+	}
+	return mean
+}
+
+// centre sets dst to the rows of x, centred and scaled.
+func (p *projection) centre(dst, x Matrix, mean []float32) {
+	for i := range dst.Rows {
+		out := dense.Row(dst, i)[:len(mean)]
+		for j, v := range dense.Row(x, i)[:len(mean)] {
+			d := float32(float64(v-mean[j]) * p.scale)
+			if d > far {
+				d = far
+			} else if d < -far {
+				d = -far
+			}
+			out[j] = d
+		}
+	}
+}
+
 // apply projects x.
 func (p *projection) apply(ctx context.Context, x Matrix) (Matrix, error) {
-	out := dense.New(x.Rows, p.directions.Cols)
-	err := p.walk(ctx, x, func(from, to int, centred Matrix) {
+	out, mean := dense.New(x.Rows, p.directions.Cols), p.mean32()
+	err := forBlocks(ctx, x.Rows, func(scratch *Matrix, from, to int) {
+		centred := resized(scratch, to-from, x.Cols)
+		p.centre(centred, dense.Rows(x, from, to), mean)
 		dense.MulAB(dense.Rows(out, from, to), centred, p.directions)
 	})
 	return out, err

@@ -100,7 +100,10 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 			dense.AddATB(dense.Rows(target, low, high), tile, y)
 		})
 	}
-	inner := r.kernel(centres)
+	inner := dense.New(m, m)
+	forTiles(m, func(low, high int) { // on and above the diagonal
+		r.rbf.Block(dense.Columns(dense.Rows(inner, low, high), low, m), dense.Rows(centres, low, high), r.norms[low:high], dense.Rows(centres, low, m), r.norms[low:])
+	})
 	fitted := make([]*ridge, len(lambdas))
 	for i, lambda := range lambdas {
 		one := *r
@@ -113,7 +116,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 	return fitted, nil
 }
 
-// forTiles calls do for consecutive runs of landmarks, on one goroutine per processor.
+// forTiles calls do for consecutive runs of landmarks or columns, on one goroutine per processor.
 func forTiles(n int, do func(low, high int)) {
 	const tile = 256
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
@@ -172,13 +175,6 @@ func solve(gram, inner, target Matrix, lambda float64) (Matrix, error) {
 			return Matrix{}, errSingular
 		}
 	}
-}
-
-// kernel returns the kernel of rows of z with the landmarks.
-func (r *ridge) kernel(z Matrix) Matrix {
-	k := dense.New(z.Rows, r.landmarks.Rows)
-	r.rbf.Block(k, z, dense.SquaredNorms(z), r.landmarks, r.norms)
-	return k
 }
 
 // scores returns a row of scores, one per class, for every row of z.
