@@ -89,10 +89,11 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	require.NoError(t, err)
 	made, err := charged.Prepare(t.Context(), set, dataset.Set{}, cfg, reserved, dpsgd.SeedKey(1))
 	require.NoError(t, err)
+	train := made.Train.Float32(1)
 	transform, err := made.Transform.MarshalBinary()
 	require.NoError(t, err)
 	schema := &dataset.Schema{Kind: dataset.Pictures, Image: shape, Features: 256, Classes: []string{"a", "b"}}
-	p := published.Private{Schema: schema, Kind: "linear", Features: "scattering-hog", Settings: cfg.Name(), Transform: transform, Model: weights(made.Train.Cols)}
+	p := published.Private{Schema: schema, Kind: "linear", Features: "scattering-hog", Settings: cfg.Name(), Transform: transform, Model: weights(train.Cols)}
 	m, err := published.OfPrivate(p)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "m")
@@ -100,7 +101,7 @@ func TestChargedFeaturesStayWithTheModel(t *testing.T) {
 	again, err := published.Open(path)
 	require.NoError(t, err)
 	pool := dataset.Pool{X: set.X, Image: shape}
-	want, err := p.Model.Scores(t.Context(), made.Train, 2)
+	want, err := p.Model.Scores(t.Context(), train, 2)
 	require.NoError(t, err)
 	got, err := again.Predict(t.Context(), pool)
 	require.NoError(t, err)
