@@ -32,12 +32,12 @@ func (j *job) runID() (string, error) {
 }
 
 // bound returns all that the outcome depends on, as text. Runs of earlier versions are named
-// by such a text without the distances and the ends of public records, which change nothing
-// about a training, and without Poisson sampling.
+// by such a text without the distances, and the ends and the packing of public records, which
+// change nothing about a training, and without Poisson sampling.
 func (j *job) bound() string {
 	p, none := j.plan, dpsgd.Distances{}
 	p.Recipe.Train.Distances = none
-	text := strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", fmt.Sprintf(" Sampling:%+v", dpsgd.Sampling{}), "", " Ends:[]}", "}").Replace(fmt.Sprintf("%+v %d", p, j.seed))
+	text := strings.NewReplacer(fmt.Sprintf(" Distances:%+v", none), "", fmt.Sprintf(" Sampling:%+v", dpsgd.Sampling{}), "", " Ends:[]}", "}", " Packed:<nil>", "").Replace(fmt.Sprintf("%+v %d", p, j.seed))
 	if j.RowsPerUnit > 1 {
 		text += fmt.Sprintf(" rows per unit %d", j.RowsPerUnit)
 	}
