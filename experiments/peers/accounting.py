@@ -54,7 +54,7 @@ class Opake:
         if not q["epsilon"]:
             return self.process(q).epsilon_at(q["delta"])
         budget = self.core.epsilon_budget(q["epsilon"], q["delta"])
-        return self.core.calibrate(budget, lambda x: self.process(dict(q, sigma=x)), 0.3, 20.0).value
+        return self.core.calibrate(budget, lambda x: self.process(dict(q, sigma=x)), 0.3, 20.0).param
 
     def lower(self, _):
         return None
