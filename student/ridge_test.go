@@ -1,0 +1,69 @@
+package student
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/pate-go/pate/internal/dense"
+)
+
+// TestSolveRaisesTheFloor checks solve against float64 arithmetic, for a matrix with the floor
+// that is asked for and for one that rounding left with a negative eigenvalue: there the floor is
+// the first that is large enough. What no floor mends is refused.
+func TestSolveRaisesTheFloor(t *testing.T) {
+	const lambda = .5
+	inner := Matrix{Rows: 3, Cols: 3, Stride: 3, Data: []float32{1, .25, 0, .25, 1, .25, 0, .25, 1}}
+	target := Matrix{Rows: 3, Cols: 2, Stride: 2, Data: []float32{1, -1, .5, 2, -3, .25}}
+	gram := func(least float32) Matrix { // of which least is an eigenvalue, with the weight of inner
+		g := dense.New(3, 3)
+		for i := range g.Data {
+			g.Data[i] = -lambda * inner.Data[i]
+		}
+		g.Data[0], g.Data[4], g.Data[8] = g.Data[0]+3, g.Data[4]+2, g.Data[8]+least
+		return g
+	}
+	for _, c := range []struct {
+		least float32
+		rises int // tenfold
+	}{{1, 0}, {-3e-5, 1}, {-3e-3, 3}} {
+		g := gram(c.least)
+		trace := float64(g.Data[0]) + float64(g.Data[4]) + float64(g.Data[8])
+		floor := ridgeFloor * (trace/3 + lambda) * math.Pow10(c.rises)
+		require.Equal(t, c.rises > 0, float64(c.least)+floor/10 < 0, "the case is one of %d rises", c.rises)
+		got, err := solve(g, inner, target, lambda)
+		require.NoError(t, err)
+		for i, pivot := range []float64{3 + floor, 2 + floor, float64(c.least) + floor} {
+			for j := range 2 {
+				want := float64(target.Data[2*i+j]) / pivot
+				require.InDelta(t, want, got.Data[2*i+j], 2e-2*math.Abs(want)+1e-5)
+			}
+		}
+	}
+
+	full := []float32{4, 1, .5, 1, 3, -1, .5, -1, 5}
+	got, err := solve(Matrix{Rows: 3, Cols: 3, Stride: 3, Data: slices.Clone(full)}, inner, target, lambda)
+	require.NoError(t, err)
+	a, b := mat.NewDense(3, 3, nil), mat.NewDense(3, 2, nil)
+	for i := range 3 {
+		for j := range 3 {
+			a.Set(i, j, float64(full[3*i+j])+lambda*float64(inner.Data[3*i+j]))
+		}
+		a.Set(i, i, a.At(i, i)+ridgeFloor*(4+lambda))
+		b.Set(i, 0, float64(target.Data[2*i]))
+		b.Set(i, 1, float64(target.Data[2*i+1]))
+	}
+	var want mat.Dense
+	require.NoError(t, want.Solve(a, b))
+	for i, v := range want.RawMatrix().Data {
+		require.InDelta(t, v, got.Data[i], 1e-6)
+	}
+
+	for _, bad := range []float32{-100, float32(math.NaN()), float32(math.Inf(1))} {
+		_, err := solve(gram(bad), inner, target, lambda)
+		require.ErrorIs(t, err, errSingular, "%g", bad)
+	}
+}
