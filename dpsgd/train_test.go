@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,6 +93,47 @@ func TestModelsOfOtherSettingsMeetOtherNoise(t *testing.T) {
 	}
 	require.Greater(t, math.Abs(bare(false)-0.25), 0.1)
 	require.Greater(t, math.Abs(bare(true)-0.25), 0.1)
+}
+
+// constant returns records that all have the same value.
+func constant(records int, value float32) Data {
+	return column(slices.Repeat([]float32{value}, records)...)
+}
+
+// TestStepsDivideByTheExpectedSize checks that the sum of a batch is divided by the size that is
+// expected, with privacy and without: how large the batch was stays visible in the step where
+// nothing hides it, and plays no other part.
+func TestStepsDivideByTheExpectedSize(t *testing.T) {
+	const records, value = 400, 0.25
+	for _, cfg := range []Config{
+		{SamplingProbability: 0.5, NoiseMultiplier: 0.01, ClipNorm: 1, Steps: 1, LearningRate: 1},
+		{SamplingProbability: 0.5, ClipNorm: 1, Steps: 1, LearningRate: 1, NonPrivate: true},
+	} {
+		m := toy{make([]float32, 1)}
+		var r *ledger.Reservation
+		if !cfg.NonPrivate {
+			r = reserve(t, cfg)
+		}
+		result, err := Train(context.Background(), m, constant(records, value), cfg, r, SeedKey(1))
+		require.NoError(t, err)
+		sampled := float64(result.Diagnostics.Sampled)
+		require.Greater(t, math.Abs(sampled-records/2), 3.0, "a batch of about the expected size shows nothing")
+		require.InDelta(t, -value*sampled/(records/2), m.parameter[0], 1e-3)
+	}
+}
+
+// TestOtherSettingsDrawOtherSamples checks that runs under one key that differ in a setting, even
+// one that no sum depends on, look at other records: their charges are composed as those of
+// independent samples.
+func TestOtherSettingsDrawOtherSamples(t *testing.T) {
+	sampled := func(rate float64) int64 {
+		cfg := Config{SamplingProbability: 0.5, NoiseMultiplier: 5, ClipNorm: 1, Steps: 3, LearningRate: rate}
+		result, err := Train(context.Background(), toy{make([]float32, 1)}, constant(10000, 0), cfg, reserve(t, cfg), SeedKey(4))
+		require.NoError(t, err)
+		return int64(result.Diagnostics.Sampled)
+	}
+	require.Equal(t, sampled(1), sampled(1))
+	require.NotEqual(t, sampled(1), sampled(2))
 }
 
 func trained(t *testing.T, d Data, cfg Config, key Key) (*Softmax, Result) {
