@@ -15,6 +15,7 @@ func TestStreamsAreThoseOfDerivedKeys(t *testing.T) {
 		k := SeedKey(rapid.Uint64().Draw(t, "seed"))
 		label := rapid.StringN(0, 300, 300).Draw(t, "label")
 		names := rapid.SliceOfN(rapid.SliceOfN(rapid.Uint64(), 0, 40), 1, 4).Draw(t, "names")
+		names = append(names, []uint64{0}) // the first query of all
 		streams := k.Streams(label)
 		for range 8 {
 			ids := names[rapid.IntRange(0, len(names)-1).Draw(t, "which")]
