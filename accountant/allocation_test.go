@@ -9,51 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// allocationDelta is the exact delta of one random step of t: with all ratios but one fixed, the
-// mean over the last is a closed form (that of a call option), and the others are a product
-// of trapezoid rules.
-func allocationDelta(t, nodes int, sigma, epsilon float64) float64 {
-	const reach = 8.0
-	step := (2*reach + 1/sigma) / float64(nodes)
-	ratios, weights := make([]float64, nodes), make([]float64, nodes)
-	for i := range ratios {
-		z := -reach + (float64(i)+0.5)*step
-		ratios[i] = math.Exp(z/sigma - 0.5/(sigma*sigma))
-		weights[i] = math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * step
-	}
-	call := func(strike float64) float64 { // E (r - strike)_+
-		if strike <= 0 {
-			return 1 - strike
-		}
-		d := -math.Log(strike) * sigma
-		return normalCDF(d+0.5/sigma) - strike*normalCDF(d-0.5/sigma)
-	}
-	forward, reverse := 0.0, 0.0
-	n := float64(t)
-	up, down := n*math.Exp(epsilon), n*math.Exp(-epsilon)
-	// Every multiset of nodes once, with the number of its orders.
-	var over func(left, from, run int, sum, weight float64)
-	over = func(left, from, run int, sum, weight float64) {
-		switch {
-		case weight < 1e-18:
-		case left == 0:
-			forward += weight * call(up-sum) / n
-			// (1 - g s/n)_+ = (g/n)(n/g - s)_+, and a put is a call less the forward.
-			reverse += weight * (call(down-sum) - 1 + down - sum) / down
-		default:
-			for i := from; i < nodes; i++ {
-				length := 1
-				if i == from {
-					length = run + 1
-				}
-				over(left-1, i, length, sum+ratios[i], weight*weights[i]*float64(left)/float64(length))
-			}
-		}
-	}
-	over(t-1, 0, 0, 0, 1)
-	return math.Max(forward, reverse)
-}
-
 // One step of t for t to 6, and balls in bins, against their exact law.
 func TestAllocationContainsTheExactLaw(t *testing.T) {
 	t.Parallel()
@@ -67,7 +22,7 @@ func TestAllocationContainsTheExactLaw(t *testing.T) {
 		{4, 120, 1.5, []float64{0.2, 1}}, {5, 60, 2, []float64{0.5}}, {6, 30, 3, []float64{0.2}},
 	} {
 		for _, eps := range c.epsilons {
-			truth := allocationDelta(c.steps, c.nodes, c.sigma, eps)
+			truth := math.Max(severalDelta(c.steps, 1, c.nodes, c.sigma, eps))
 			for _, e := range []Event{
 				RandomAllocation{1, int64(c.steps), Gaussian{c.sigma}},
 				BallsInBins{int64(c.steps), 9, Gaussian{3 * c.sigma}},

@@ -100,10 +100,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 			dense.AddATB(dense.Rows(target, low, high), tile, y)
 		})
 	}
-	inner := dense.New(m, m)
-	forTiles(m, func(low, high int) { // on and above the diagonal
-		r.rbf.Block(dense.Columns(dense.Rows(inner, low, high), low, m), dense.Rows(centres, low, high), r.norms[low:high], dense.Rows(centres, low, m), r.norms[low:])
-	})
+	inner := r.inner()
 	fitted := make([]*ridge, len(lambdas))
 	for i, lambda := range lambdas {
 		one := *r
@@ -122,16 +119,21 @@ func forTiles(n int, do func(low, high int)) {
 	parallel.Each(0, (n+tile-1)/tile, func(_, t int) { do(t*tile, min((t+1)*tile, n)) })
 }
 
+// inner returns the kernel of the landmarks with themselves, on and above the diagonal.
+func (r *ridge) inner() Matrix {
+	m := r.landmarks.Rows
+	k := dense.New(m, m)
+	forTiles(m, func(low, high int) {
+		r.rbf.Block(dense.Columns(dense.Rows(k, low, high), low, m), dense.Rows(r.landmarks, low, high), r.norms[low:high], dense.Rows(r.landmarks, low, m), r.norms[low:])
+	})
+	return k
+}
+
 // interpolate trains on the landmarks themselves, of which labels says the classes, whose
 // places are in column: it solves (M + lambda) a = y - 1/2.
 func (r *ridge) interpolate(labels, column []int, classes int, lambda float32) error {
-	m := len(labels)
-	system := dense.New(m, m)
-	norms := r.norms
-	forTiles(m, func(low, high int) { // on and above the diagonal
-		r.rbf.Block(dense.Columns(dense.Rows(system, low, high), low, m), dense.Rows(r.landmarks, low, high), norms[low:high], dense.Rows(r.landmarks, low, m), norms[low:])
-	})
-	r.coef, r.mean = dense.New(m, classes), slices.Repeat([]float32{.5}, classes)
+	system := r.inner()
+	r.coef, r.mean = dense.New(len(labels), classes), slices.Repeat([]float32{.5}, classes)
 	for i, y := range labels {
 		system.Data[i*system.Stride+i] = 1 + lambda // and not what rounding makes of |x-x|²
 		out := dense.Row(r.coef, i)
