@@ -42,8 +42,7 @@ func dots() {
 		g.block(1, n)
 		JMP(operand.LabelRef(one))
 		Label(done)
-		VZEROUPPER()
-		RET()
+		finish()
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // if that is NaN, and if both are zero. Adding zero turns -0 into 0.
 func rectify() {
 	function("rectify32", "func(dst, src *float32, n int)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
 	zero, v := YMM(), YMM()
 	VXORPS(zero, zero, zero)
 	Label("loop")
@@ -23,7 +23,7 @@ func rectify() {
 // gate writes Gate for n a positive multiple of 8.
 func gate() {
 	function("gate32", "func(dst, y, src *float32, n int)")
-	dst, y, src, n := Load(Param("dst"), GP64()), Load(Param("y"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, y, src, n := parameter("dst"), parameter("y"), parameter("src"), parameter("n")
 	zero, v := YMM(), YMM()
 	VXORPS(zero, zero, zero)
 	Label("loop")
@@ -42,16 +42,15 @@ func next(n reg.Register, addresses ...reg.Register) {
 	}
 	SUBQ(operand.U8(8), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // addToRows writes AddToRows for n a positive multiple of 8 and m positive. The stride ldd is
 // in bytes.
 func addToRows() {
 	function("addToRows32", "func(dst *float32, ldd int, v *float32, m, n int)")
-	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
-	m, n := Load(Param("m"), GP64()), Load(Param("n"), GP64())
+	dst, ldd := parameter("dst"), parameter("ldd")
+	m, n := parameter("m"), parameter("n")
 	v, row, left, sum := GP64(), GP64(), GP64(), YMM()
 	Label("rows")
 	Load(Param("v"), v)
@@ -68,16 +67,15 @@ func addToRows() {
 	ADDQ(ldd, dst)
 	DECQ(m)
 	JNE(operand.LabelRef("rows"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // maxTaps writes MaxTaps for n a positive multiple of 8 and count positive.
 func maxTaps() {
 	function("maxTaps32", "func(best *float32, winner *uint8, x *float32, taps *int, count, n int)")
-	best, winner := Load(Param("best"), GP64()), Load(Param("winner"), GP64())
-	x, taps := Load(Param("x"), GP64()), Load(Param("taps"), GP64())
-	count, n := Load(Param("count"), GP64()), Load(Param("n"), GP64())
+	best, winner := parameter("best"), parameter("winner")
+	x, taps := parameter("x"), parameter("taps")
+	count, n := parameter("count"), parameter("n")
 	tap, t := GP64(), GP64()
 	one, top, code, won, v, mask := YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(one, one, one)
@@ -118,15 +116,34 @@ func maxTaps() {
 	next(n, best, x)
 }
 
-// addToTaps writes AddToTaps for n a positive multiple of 8 and count positive. It takes the
-// taps from the last to the first: of the windows that meet in an element, those that come
-// first reach it by the last taps.
+// addToTaps writes AddToTaps for n a positive multiple of 8 and count positive.
 func addToTaps() {
 	function("addToTaps32", "func(dst *float32, winner *uint8, src *float32, taps *int, count, n int)")
-	taps := Load(Param("taps"), GP64())
-	count, dst, winner, src, left := GP64(), GP64(), GP64(), GP64(), GP64()
-	Load(Param("count"), count)
 	code, v := YMM(), YMM()
+	lastTapFirst(func(count, dst, winner, src, left reg.GPVirtual) {
+		VMOVD(count.As32(), code.AsX())
+		VPBROADCASTD(code.AsX(), code)
+		Label("loop")
+		VPMOVZXBD(operand.Mem{Base: winner}, v)
+		VPCMPEQD(code, v, v)
+		VPAND(operand.Mem{Base: src}, v, v)
+		VADDPS(operand.Mem{Base: dst}, v, v)
+		VMOVUPS(v, operand.Mem{Base: dst})
+		ADDQ(operand.U8(8), winner)
+		ADDQ(operand.U8(32), src)
+		ADDQ(operand.U8(32), dst)
+		SUBQ(operand.U8(8), left)
+		JNE(operand.LabelRef("loop"))
+	})
+}
+
+// lastTapFirst writes a loop over the taps, from the last to the first: of the windows that
+// meet in an element, those that come first reach it by the last taps. The body gets the tap's
+// number and addresses that it may move: where its windows begin in dst, winner and src, and
+// how many windows there are.
+func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
+	taps, count := parameter("taps"), parameter("count")
+	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
 	Label("tap")
 	DECQ(count)
 	Load(Param("dst"), dst)
@@ -135,21 +152,8 @@ func addToTaps() {
 	Load(Param("winner"), winner)
 	Load(Param("src"), src)
 	Load(Param("n"), left)
-	VMOVD(count.As32(), code.AsX())
-	VPBROADCASTD(code.AsX(), code)
-	Label("loop")
-	VPMOVZXBD(operand.Mem{Base: winner}, v)
-	VPCMPEQD(code, v, v)
-	VPAND(operand.Mem{Base: src}, v, v)
-	VADDPS(operand.Mem{Base: dst}, v, v)
-	VMOVUPS(v, operand.Mem{Base: dst})
-	ADDQ(operand.U8(8), winner)
-	ADDQ(operand.U8(32), src)
-	ADDQ(operand.U8(32), dst)
-	SUBQ(operand.U8(8), left)
-	JNE(operand.LabelRef("loop"))
+	body(count, dst, winner, src, left)
 	TESTQ(count, count)
 	JNE(operand.LabelRef("tap"))
-	VZEROUPPER()
-	RET()
+	finish()
 }

@@ -8,7 +8,7 @@ import (
 // unpackInt16 writes UnpackInt16 for n a positive multiple of 16.
 func unpackInt16() {
 	function("unpack16", "func(dst *float32, src *int16, n int, unit float32)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
 	unit, a, b := YMM(), YMM(), YMM()
 	VBROADCASTSS(argument("unit"), unit)
 	Label("loop")
@@ -24,14 +24,13 @@ func unpackInt16() {
 	ADDQ(operand.U8(32), src)
 	SUBQ(operand.U8(16), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // packInt16 writes PackInt16 for n a positive multiple of 16. The conversion rounds to even.
 func packInt16() {
 	function("pack16", "func(dst *int16, src *float32, n int, perUnit float32)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
 	unit, a, b := YMM(), YMM(), YMM()
 	VBROADCASTSS(argument("perUnit"), unit)
 	Label("loop")
@@ -46,15 +45,14 @@ func packInt16() {
 	ADDQ(operand.U8(32), dst)
 	SUBQ(operand.U8(16), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // largest writes the largest bits without sign of each of eight lanes, for n a positive multiple
 // of 16.
 func largest() {
 	function("largest32", "func(lanes *uint32, x *float32, n int)")
-	lanes, from, n := Load(Param("lanes"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	bits, a, b, v, w := YMM(), YMM(), YMM(), YMM(), YMM()
 	VPCMPEQD(bits, bits, bits)
 	VPSRLD(operand.U8(1), bits, bits)
@@ -70,6 +68,5 @@ func largest() {
 	JNE(operand.LabelRef("loop"))
 	VPMAXUD(b, a, a)
 	VMOVDQU(a, operand.Mem{Base: lanes})
-	VZEROUPPER()
-	RET()
+	finish()
 }

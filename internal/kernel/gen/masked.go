@@ -47,17 +47,10 @@ func advance(addresses ...reg.Register) {
 	}
 }
 
-func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
-
 func zeroed() reg.VecVirtual {
 	v := ZMM()
 	VPXORD(v, v, v)
 	return v
-}
-
-func finish() {
-	VZEROUPPER()
-	RET()
 }
 
 func rectify512() {
@@ -193,31 +186,20 @@ func maxTaps512() {
 // addToTaps512 writes AddToTaps for count positive, in the order of addToTaps.
 func addToTaps512() {
 	function("addToTaps512", "func(dst *float32, winner *uint8, src *float32, taps *int, count, n int)")
-	taps, count := parameter("taps"), parameter("count")
-	dst, winner, src, left := GP64(), GP64(), GP64(), GP64()
 	code, v, sum, won := ZMM(), ZMM(), ZMM(), mask(2)
-	Label("tap")
-	DECQ(count)
-	Load(Param("dst"), dst)
-	MOVQ(operand.Mem{Base: taps, Index: count, Scale: 8}, left)
-	LEAQ(operand.Mem{Base: dst, Index: left, Scale: 4}, dst)
-	Load(Param("winner"), winner)
-	Load(Param("src"), src)
-	Load(Param("n"), left)
-	VPBROADCASTD(count.As32(), code)
-	vectors512("loop", left.(reg.GPVirtual), func() {
-		VPMOVZXBD_Z(operand.Mem{Base: winner}, mask(exist), v)
-		VPCMPEQD(code, v, mask(exist), won)
-		VMOVUPS_Z(operand.Mem{Base: src}, won, v)
-		load(dst, sum)
-		VADDPS(sum, v, v)
-		store(v, dst)
-		ADDQ(operand.U8(16), winner)
-		advance(src, dst)
+	lastTapFirst(func(count, dst, winner, src, left reg.GPVirtual) {
+		VPBROADCASTD(count.As32(), code)
+		vectors512("loop", left, func() {
+			VPMOVZXBD_Z(operand.Mem{Base: winner}, mask(exist), v)
+			VPCMPEQD(code, v, mask(exist), won)
+			VMOVUPS_Z(operand.Mem{Base: src}, won, v)
+			load(dst, sum)
+			VADDPS(sum, v, v)
+			store(v, dst)
+			ADDQ(operand.U8(16), winner)
+			advance(src, dst)
+		})
 	})
-	TESTQ(count, count)
-	JNE(operand.LabelRef("tap"))
-	finish()
 }
 
 // addRows512 writes AddRows for m positive. The stride lda is in bytes.

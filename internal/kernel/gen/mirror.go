@@ -76,8 +76,7 @@ func (g mirror) write() {
 	ADDQ(argument("srcStep"), g.src())
 	DECQ(argument("strips"))
 	JNE(operand.LabelRef("strip"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // block computes so many rows of results and goes to the next ones. It leaves the flags of
@@ -166,9 +165,9 @@ func (g mirror) storeModuli(r int) {
 func groups() {
 	function("mulGroups32", "func(sum, difference *float32, out *int32, weights *float32, src *float32, in *int32, k, groups int)")
 	const outputs = 4
-	sum, difference, out := Load(Param("sum"), GP64()), Load(Param("difference"), GP64()), Load(Param("out"), GP64())
-	weights, src := Load(Param("weights"), GP64()), Load(Param("src"), GP64())
-	in, groups := Load(Param("in"), GP64()), Load(Param("groups"), GP64())
+	sum, difference, out := parameter("sum"), parameter("difference"), parameter("out")
+	weights, src := parameter("weights"), parameter("src")
+	in, groups := parameter("in"), parameter("groups")
 	place, left := GP64(), GP64()
 	Label("group")
 	for half, label := range []string{"first", "second"} {
@@ -198,15 +197,14 @@ func groups() {
 	ADDQ(operand.U8(4*outputs), out)
 	DECQ(groups)
 	JNE(operand.LabelRef("group"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // butterfly writes Butterfly for n a positive multiple of 8.
 func butterfly() {
 	function("butterfly32", "func(sum, difference, a, b *float32, n int)")
-	sum, difference := Load(Param("sum"), GP64()), Load(Param("difference"), GP64())
-	a, b, n := Load(Param("a"), GP64()), Load(Param("b"), GP64()), Load(Param("n"), GP64())
+	sum, difference := parameter("sum"), parameter("difference")
+	a, b, n := parameter("a"), parameter("b"), parameter("n")
 	v, w, s := YMM(), YMM(), YMM()
 	Label("loop")
 	VMOVUPS(operand.Mem{Base: a}, v)

@@ -48,8 +48,7 @@ func dots512() {
 		g.block(name, pairsOf(n), n)
 		SUBQ(operand.U8(2*pairsOf(n)), argument("m"))
 		JNE(operand.LabelRef(name))
-		VZEROUPPER()
-		RET()
+		finish()
 	}
 }
 

@@ -54,3 +54,12 @@ func argument(name string) operand.Mem {
 	}
 	return b.Addr
 }
+
+// parameter returns a parameter in a register.
+func parameter(name string) reg.GPVirtual { return Load(Param(name), GP64()).(reg.GPVirtual) }
+
+// finish returns from the function.
+func finish() {
+	VZEROUPPER()
+	RET()
+}

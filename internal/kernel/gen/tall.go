@@ -38,8 +38,7 @@ func tiles512() {
 		JMP(operand.LabelRef("rows"))
 	}
 	Label("done")
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 type tall struct{}

@@ -84,8 +84,7 @@ func (g tile) blocks(label string) {
 		JMP(operand.LabelRef(label))
 	}
 	Label(label + "_done")
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // block computes a tile.

@@ -22,8 +22,8 @@ var magic = sync.OnceValue(func() operand.Mem { return ConstData("magic", operan
 // lanes, in the order of squaredNorm.
 func foldInt64() {
 	function("foldInt64", "func(dst *int64, src *float32, n int, perUnit float64, lanes *float64)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
-	lanes := Load(Param("lanes"), GP64())
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
+	lanes := parameter("lanes")
 	perUnit, shift, zero := y(13), y(14), y(15)
 	VBROADCASTSD(argument("perUnit"), perUnit)
 	VBROADCASTSD(magic(), shift)
@@ -51,15 +51,14 @@ func foldInt64() {
 	for i := range 4 {
 		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // squaredNorm writes the sums of squares of 16 lanes for n a positive multiple of 16.
 // Squares are exact in double precision, so fusing changes nothing.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
-	lanes, from, n := Load(Param("lanes"), GP64()), Load(Param("x"), GP64()), Load(Param("n"), GP64())
+	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	for i := range 4 {
 		VXORPS(y(i), y(i), y(i))
 	}
@@ -74,15 +73,14 @@ func squaredNorm() {
 	for i := range 4 {
 		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is
 // in bytes.
 func addRows() {
 	function("addRows32", "func(dst, a *float32, lda, m, n, run int)")
-	dst, a, lda, n := Load(Param("dst"), GP64()), Load(Param("a"), GP64()), Load(Param("lda"), GP64()), Load(Param("n"), GP64())
+	dst, a, lda, n := parameter("dst"), parameter("a"), parameter("lda"), parameter("n")
 	from, left, count := GP64(), GP64(), GP64()
 	for _, width := range []int{4, 1} {
 		name := map[int]string{4: "four", 1: "one"}[width]
@@ -118,14 +116,13 @@ func addRows() {
 		JMP(operand.LabelRef(name))
 		Label(name + "_done")
 	}
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // scale writes Scale for n a positive multiple of 8.
 func scale() {
 	function("scale32", "func(dst, src *float32, n int, factor float32)")
-	dst, src, n := Load(Param("dst"), GP64()), Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, src, n := parameter("dst"), parameter("src"), parameter("n")
 	factor, v := YMM(), YMM()
 	VBROADCASTSS(argument("factor"), factor)
 	Label("loop")
@@ -135,15 +132,14 @@ func scale() {
 	ADDQ(operand.U8(32), src)
 	SUBQ(operand.U8(8), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // moduli writes dst = sqrt(re² + im²) for n a positive multiple of 8. Every step rounds once,
 // and none is fused, so that the portable path has the same bits.
 func moduli() {
 	function("moduli32", "func(dst, re, im *float32, n int)")
-	dst, re, im, n := Load(Param("dst"), GP64()), Load(Param("re"), GP64()), Load(Param("im"), GP64()), Load(Param("n"), GP64())
+	dst, re, im, n := parameter("dst"), parameter("re"), parameter("im"), parameter("n")
 	a, b := YMM(), YMM()
 	Label("loop")
 	VMOVUPS(operand.Mem{Base: re}, a)
@@ -158,8 +154,7 @@ func moduli() {
 	}
 	SUBQ(operand.U8(8), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // transpose writes the function that sets eight columns of dst to eight rows of b. The rows
@@ -167,8 +162,8 @@ func moduli() {
 // n is a positive multiple of 8.
 func transpose() {
 	function("transpose32", "func(dst *float32, ldd int, b *float32, ldb, n int)")
-	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
-	b, ldb, n := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
+	dst, ldd := parameter("dst"), parameter("ldd")
+	b, ldb, n := parameter("b"), parameter("ldb"), parameter("n")
 	b3, b6, dst3 := GP64(), GP64(), GP64()
 	LEAQ(operand.Mem{Base: b, Index: ldb, Scale: 2}, b3)
 	ADDQ(ldb, b3)
@@ -204,16 +199,15 @@ func transpose() {
 	ADDQ(operand.U8(32), b6)
 	SUBQ(operand.U8(8), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
 
 // spread writes the function that copies 64 bytes of src after the other to places that lie
 // stride bytes apart. The number n of elements is a positive multiple of 16.
 func spread() {
 	function("spread32", "func(dst *float32, stride int, src *float32, n int)")
-	dst, stride := Load(Param("dst"), GP64()), Load(Param("stride"), GP64())
-	src, n := Load(Param("src"), GP64()), Load(Param("n"), GP64())
+	dst, stride := parameter("dst"), parameter("stride")
+	src, n := parameter("src"), parameter("n")
 	Label("loop")
 	for i := range 2 {
 		VMOVUPS(operand.Mem{Base: src, Disp: 32 * i}, y(i))
@@ -223,6 +217,5 @@ func spread() {
 	ADDQ(stride, dst)
 	SUBQ(operand.U8(16), n)
 	JNE(operand.LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	finish()
 }

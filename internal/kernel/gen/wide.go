@@ -14,8 +14,8 @@ func wide512() { row("wide512", 64, z) }
 func row(name string, size int, v func(int) reg.VecPhysical) {
 	function(name, "func(c, a *float32, cs int, b *float32, ldb, n, k, run, add int)")
 	const vectors = 8
-	c, a, cs := Load(Param("c"), GP64()), Load(Param("a"), GP64()), Load(Param("cs"), GP64())
-	b, ldb, n := Load(Param("b"), GP64()), Load(Param("ldb"), GP64()), Load(Param("n"), GP64())
+	c, a, cs := parameter("c"), parameter("a"), parameter("cs")
+	b, ldb, n := parameter("b"), parameter("ldb"), parameter("n")
 	aw, bw, left, count, add := GP64(), GP64(), GP64(), GP64(), GP64()
 	Label("columns")
 	MOVQ(a, aw)
@@ -55,6 +55,5 @@ func row(name string, size int, v func(int) reg.VecPhysical) {
 	ADDQ(operand.U32(size*vectors), c)
 	SUBQ(operand.U32(size*vectors/4), n)
 	JNE(operand.LabelRef("columns"))
-	VZEROUPPER()
-	RET()
+	finish()
 }
