@@ -16,7 +16,8 @@ type graph struct {
 	start  []int32
 	to     []int32
 	weight []float32
-	width  float64 // mean squared distance to the farthest of the neighbours
+	matrix kernel.Sparse // of the weights
+	width  float64       // mean squared distance to the farthest of the neighbours
 }
 
 // localScale says which neighbour's distance is the unit of length around a row
@@ -58,13 +59,15 @@ func (f neighbours) rank(ctx context.Context, z Matrix, k int) (neighbours, erro
 	k = min(k, f.k)
 	n := z.Rows
 	out := neighbours{k: k, near: make([]int32, n*k), dist: make([]float32, n*k)}
-	err := forBlocks(ctx, n, func(_ *struct{}, from, to int) {
+	err := forBlocks(ctx, n, func(scratch *Matrix, from, to int) {
+		distances := resized(scratch, 1, f.k).Data
 		for i := from; i < to; i++ {
 			ranking := ranking{near: out.near[i*k : (i+1)*k], dist: out.dist[i*k : (i+1)*k]}
-			row := dense.Row(z, i)
-			for _, j := range f.near[i*f.k : (i+1)*f.k] {
-				if d := squaredDistance(row, dense.Row(z, int(j)), ranking.limit()); d <= ranking.limit() {
-					ranking.add(j, d)
+			among := f.near[i*f.k : (i+1)*f.k]
+			kernel.SquaredDistances(distances, dense.Row(z, i), z.Data, z.Stride, among)
+			for e, d := range distances {
+				if d <= ranking.limit() {
+					ranking.add(among[e], d)
 				}
 			}
 		}
@@ -118,7 +121,8 @@ func (r *ranking) add(row int32, d float32) {
 // exp(-|a-b|²/(s_a s_b)), where s is the distance to the localScale-th neighbour.
 func (f neighbours) graph(k int) *graph {
 	if f.k == 0 { // a single row
-		return &graph{start: make([]int32, 2)}
+		start := make([]int32, 2)
+		return &graph{start: start, matrix: kernel.NewSparse(1, start, nil, nil)}
 	}
 	k = min(k, f.k)
 	n := len(f.near) / f.k
@@ -220,32 +224,5 @@ func (g *graph) join(f neighbours, k int, weight func(i, e int) float32) {
 			}
 		}
 	}
-}
-
-// squaredDistance sums in four places: one sum waits for itself most of the time. It may stop
-// where the sum is above a limit.
-func squaredDistance(a, b []float32, limit float32) float32 {
-	const stretch = 32
-	var s0, s1, s2, s3 float32
-	b = b[:len(a)]
-	for len(a) >= stretch {
-		for p := 0; p < stretch; p += 4 {
-			x, y := a[p:p+4:p+4], b[p:p+4:p+4]
-			d0, d1, d2, d3 := x[0]-y[0], x[1]-y[1], x[2]-y[2], x[3]-y[3]
-			s0, s1, s2, s3 = s0+d0*d0, s1+d1*d1, s2+d2*d2, s3+d3*d3
-		}
-		if s := s0 + s1 + (s2 + s3); s > limit {
-			return s
-		}
-		a, b = a[stretch:], b[stretch:]
-	}
-	for ; len(a) >= 4; a, b = a[4:], b[4:] {
-		d0, d1, d2, d3 := a[0]-b[0], a[1]-b[1], a[2]-b[2], a[3]-b[3]
-		s0, s1, s2, s3 = s0+d0*d0, s1+d1*d1, s2+d2*d2, s3+d3*d3
-	}
-	for j, v := range a {
-		d := v - b[j]
-		s0 += d * d
-	}
-	return s0 + s1 + (s2 + s3)
+	g.matrix = kernel.NewSparse(n, g.start, g.to, g.weight)
 }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/parallel"
 )
 
@@ -155,16 +156,7 @@ func (p *projection) mean32() []float32 {
 // centre sets dst to the rows of x, centred and scaled.
 func (p *projection) centre(dst, x Matrix, mean []float32) {
 	for i := range dst.Rows {
-		out := dense.Row(dst, i)[:len(mean)]
-		for j, v := range dense.Row(x, i)[:len(mean)] {
-			d := float32(float64(v-mean[j]) * p.scale)
-			if d > far {
-				d = far
-			} else if d < -far {
-				d = -far
-			}
-			out[j] = d
-		}
+		kernel.Centre(dense.Row(dst, i), dense.Row(x, i), mean, p.scale, far)
 	}
 }
 

@@ -32,14 +32,19 @@ func (g *graph) spread(ctx context.Context, labels, column []int, classes int) (
 	for k := range iterations {
 		factor := float32(momentum)
 		err := forBlocks(ctx, n, func(scratch *Matrix, from, to int) {
-			out := resized(scratch, 1, classes).Data
+			sums := resized(scratch, to-from, classes)
+			g.matrix.MulRows(sums.Data, sums.Stride, from, to, f.Data, f.Stride, classes)
 			for i := from; i < to; i++ {
-				g.step(out, f, i)
+				own := -1
 				if y := labels[i]; y != Unlabelled {
-					out[column[y]] += 1 - alpha
+					own = column[y]
 				}
 				before := dense.Row(next, i)
-				for c, v := range out {
+				for c, v := range dense.Row(sums, i-from) {
+					v *= alpha
+					if c == own {
+						v += 1 - alpha
+					}
 					before[c] += factor * (v - before[c])
 				}
 			}
@@ -104,40 +109,6 @@ func even(counts []float64, total float64) bool {
 	}
 	freedom := float64(len(counts) - 1)
 	return statistic <= freedom+3*math.Sqrt(2*freedom)
-}
-
-// step sets out to alpha times the weighted sum of the neighbours' rows, eight classes at a
-// time, whose sums stay in registers. Much of the time of a student goes here.
-func (g *graph) step(out []float32, f Matrix, i int) {
-	to := g.to[g.start[i]:g.start[i+1]]
-	weight := g.weight[g.start[i]:g.start[i+1]][:len(to)]
-	c := 0
-	for ; c+8 <= len(out); c += 8 {
-		var s0, s1, s2, s3, s4, s5, s6, s7 float32
-		for e, row := range to {
-			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:8]
-			s0, s1, s2, s3 = s0+w*v[0], s1+w*v[1], s2+w*v[2], s3+w*v[3]
-			s4, s5, s6, s7 = s4+w*v[4], s5+w*v[5], s6+w*v[6], s7+w*v[7]
-		}
-		o := out[c : c+8]
-		o[0], o[1], o[2], o[3] = alpha*s0, alpha*s1, alpha*s2, alpha*s3
-		o[4], o[5], o[6], o[7] = alpha*s4, alpha*s5, alpha*s6, alpha*s7
-	}
-	for ; c+2 <= len(out); c += 2 {
-		var s0, s1 float32
-		for e, row := range to {
-			w, v := weight[e], f.Data[int(row)*f.Stride+c:][:2]
-			s0, s1 = s0+w*v[0], s1+w*v[1]
-		}
-		out[c], out[c+1] = alpha*s0, alpha*s1
-	}
-	if c < len(out) {
-		var s0 float32
-		for e, row := range to {
-			s0 += weight[e] * f.Data[int(row)*f.Stride+c]
-		}
-		out[c] = alpha * s0
-	}
 }
 
 // normalise divides v by its sum, if the sum is positive.

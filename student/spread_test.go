@@ -63,7 +63,13 @@ func TestSpreadSolves(t *testing.T) {
 	want, next := dense.New(n, classes), dense.New(n, classes)
 	for range 1000 {
 		for i, y := range labels {
-			g.step(dense.Row(next, i), want, i)
+			out := dense.Row(next, i)
+			clear(out)
+			for e := g.start[i]; e < g.start[i+1]; e++ {
+				for c, v := range dense.Row(want, int(g.to[e])) {
+					out[c] += alpha * g.weight[e] * v
+				}
+			}
 			if y != Unlabelled {
 				next.Data[i*classes+y] += 1 - alpha
 			}

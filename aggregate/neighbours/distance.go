@@ -134,11 +134,11 @@ func (n *nearest) offer(place near) {
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
 	halves := p.halves[:len(products)]
 	floor := n.floor(p, norm)
-	for j, product := range products {
-		if product-halves[j] < floor {
-			continue
+	for j := 0; j < len(products); j++ {
+		if j += kernel.NotBelow(products[j:], halves[j:], floor); j == len(products) {
+			return
 		}
-		n.offer(near{squared(norm, p.norms[j], product), label, p.first + j})
+		n.offer(near{squared(norm, p.norms[j], products[j]), label, p.first + j})
 		floor = n.floor(p, norm)
 	}
 }

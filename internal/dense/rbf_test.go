@@ -8,20 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestExp32(t *testing.T) {
-	worst := 0.0
-	for x := float32(0); x > -87; x -= 0.00037 {
-		worst = max(worst, math.Abs(float64(exp32(x))/math.Exp(float64(x))-1))
-	}
-	t.Logf("worst relative error %.3g", worst)
-	require.Less(t, worst, 1e-7)
-	require.Zero(t, exp32(float32(math.NaN())))
-	require.Equal(t, float32(1), exp32(0))
-	require.Zero(t, exp32(-87.1))
-	require.Zero(t, exp32(float32(math.Inf(-1))))
-	require.Zero(t, exp32(-math.MaxFloat32))
-}
-
 func TestRBFBlockIsTheKernel(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	x, z := New(67, 31), New(150, 31)
@@ -46,31 +32,4 @@ func TestRBFBlockIsTheKernel(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 1, Row(out, 5)[3], 3e-6)
-}
-
-func BenchmarkExp(b *testing.B) {
-	x := make([]float32, 1024)
-	for i := range x {
-		x[i] = -float32(i) / 100
-	}
-	y := make([]float32, len(x))
-	perExp := func(b *testing.B) {
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x)), "ns/exp")
-	}
-	b.Run("exp32", func(b *testing.B) {
-		for b.Loop() {
-			for i, v := range x {
-				y[i] = exp32(v)
-			}
-		}
-		perExp(b)
-	})
-	b.Run("math", func(b *testing.B) {
-		for b.Loop() {
-			for i, v := range x {
-				y[i] = float32(math.Exp(float64(v)))
-			}
-		}
-		perExp(b)
-	})
 }

@@ -71,6 +71,21 @@ func pack16(dst *int16, src *float32, n int, perUnit float32)
 func largest32(lanes *uint32, x *float32, n int)
 
 //go:noescape
+func gaussian32(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)
+
+//go:noescape
+func sparse32(dst *float32, ldd int, start *int32, m int, places *int32, weights *float32, b *float32, ldb int, n int, mask *int32)
+
+//go:noescape
+func distances32(sums *float32, x *float32, rows *float32, ld int, places *int32, count int, k int)
+
+//go:noescape
+func centre32(dst *float32, src *float32, mean *float32, n int, scale float64, far float32)
+
+//go:noescape
+func search32(x *float32, y *float32, n int, floor float32) int
+
+//go:noescape
 func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 
 //go:noescape

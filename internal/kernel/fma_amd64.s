@@ -5305,6 +5305,277 @@ loop:
 	VZEROUPPER
 	RET
 
+// func gaussian32(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)
+// Requires: AVX, AVX2
+TEXT ·gaussian32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         norms+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         table+32(FP), BX
+	VBROADCASTSS norm+24(FP), Y0
+	VBROADCASTSS factor+28(FP), Y1
+	VBROADCASTSS gaussian_limit<>+0(SB), Y2
+	VBROADCASTSD gaussian_per_unit<>+0(SB), Y3
+	VBROADCASTSD gaussian_magic<>+0(SB), Y4
+	VBROADCASTSD gaussian_linear<>+0(SB), Y5
+	VBROADCASTSD gaussian_square<>+0(SB), Y6
+	VBROADCASTSD gaussian_places<>+0(SB), Y7
+
+loop:
+	VMOVUPS      (AX), Y10
+	VADDPS       Y10, Y10, Y10
+	VADDPS       (CX), Y0, Y8
+	VSUBPS       Y10, Y8, Y8
+	VXORPS       Y11, Y11, Y11
+	VMAXPS       Y8, Y11, Y8
+	VMULPS       Y1, Y8, Y8
+	VCMPPS       $0x1e, Y2, Y8, Y9
+	VEXTRACTF128 $0x01, Y8, X10
+	VCVTPS2PD    X8, Y11
+	VMULPD       Y3, Y11, Y11
+	VADDPD       Y4, Y11, Y12
+	VPAND        Y7, Y12, Y13
+	VPCMPEQD     Y15, Y15, Y15
+	VGATHERQPD   Y15, (BX)(Y13*8), Y14
+	VSUBPD       Y4, Y12, Y13
+	VSUBPD       Y13, Y11, Y11
+	VPSRLQ       $0x06, Y12, Y12
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y12, Y14, Y14
+	VMULPD       Y6, Y11, Y12
+	VADDPD       Y5, Y12, Y12
+	VMULPD       Y11, Y12, Y12
+	VMULPD       Y14, Y12, Y12
+	VADDPD       Y14, Y12, Y12
+	VCVTPD2PSY   Y12, X8
+	VCVTPS2PD    X10, Y11
+	VMULPD       Y3, Y11, Y11
+	VADDPD       Y4, Y11, Y12
+	VPAND        Y7, Y12, Y13
+	VPCMPEQD     Y15, Y15, Y15
+	VGATHERQPD   Y15, (BX)(Y13*8), Y14
+	VSUBPD       Y4, Y12, Y13
+	VSUBPD       Y13, Y11, Y11
+	VPSRLQ       $0x06, Y12, Y12
+	VPSLLQ       $0x34, Y12, Y12
+	VPADDQ       Y12, Y14, Y14
+	VMULPD       Y6, Y11, Y12
+	VADDPD       Y5, Y12, Y12
+	VMULPD       Y11, Y12, Y12
+	VMULPD       Y14, Y12, Y12
+	VADDPD       Y14, Y12, Y12
+	VCVTPD2PSY   Y12, X10
+	VINSERTF128  $0x01, X10, Y8, Y8
+	VANDPS       Y9, Y8, Y8
+	VMOVUPS      Y8, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x08, DX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+DATA gaussian_limit<>+0(SB)/4, $0xc2ae0000
+GLOBL gaussian_limit<>(SB), RODATA|NOPTR, $4
+
+DATA gaussian_per_unit<>+0(SB)/8, $0x40571547652b82fe
+GLOBL gaussian_per_unit<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian_magic<>+0(SB)/8, $0x4338000000000000
+GLOBL gaussian_magic<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian_linear<>+0(SB)/8, $0x3f862e42fefa39ef
+GLOBL gaussian_linear<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian_square<>+0(SB)/8, $0x3f0ebfbdff82c58f
+GLOBL gaussian_square<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian_places<>+0(SB)/8, $0x000000000000003f
+GLOBL gaussian_places<>(SB), RODATA|NOPTR, $8
+
+// func sparse32(dst *float32, ldd int, start *int32, m int, places *int32, weights *float32, b *float32, ldb int, n int, mask *int32)
+// Requires: AVX
+TEXT ·sparse32(SB), NOSPLIT, $0-80
+	MOVQ    dst+0(FP), AX
+	MOVQ    start+16(FP), CX
+	MOVQ    m+24(FP), DX
+	MOVQ    places+32(FP), BX
+	MOVQ    weights+40(FP), SI
+	MOVQ    ldb+56(FP), DI
+	MOVQ    mask+72(FP), R11
+	VMOVDQU (R11), Y0
+
+rows:
+	MOVLQSX (CX), R8
+	MOVLQSX 4(CX), R9
+	MOVQ    AX, R12
+	MOVQ    b+48(FP), R13
+	MOVQ    n+64(FP), R14
+
+columns:
+	CMPQ   R14, $0x08
+	JLE    last
+	VXORPS Y1, Y1, Y1
+	MOVQ   R8, R10
+	JMP    all_more
+
+all:
+	MOVLQSX      (BX)(R10*4), R11
+	IMULQ        DI, R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	VMULPS       (R13)(R11*1), Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	INCQ         R10
+
+all_more:
+	CMPQ    R10, R9
+	JLT     all
+	VMOVUPS Y1, (R12)
+	ADDQ    $0x20, R12
+	ADDQ    $0x20, R13
+	SUBQ    $0x08, R14
+	JMP     columns
+
+last:
+	VXORPS Y1, Y1, Y1
+	MOVQ   R8, R10
+	JMP    some_more
+
+some:
+	MOVLQSX      (BX)(R10*4), R11
+	IMULQ        DI, R11
+	VBROADCASTSS (SI)(R10*4), Y3
+	VMASKMOVPS   (R13)(R11*1), Y0, Y2
+	VMULPS       Y2, Y3, Y2
+	VADDPS       Y2, Y1, Y1
+	INCQ         R10
+
+some_more:
+	CMPQ       R10, R9
+	JLT        some
+	VMASKMOVPS Y1, Y0, (R12)
+	ADDQ       $0x04, CX
+	MOVQ       ldd+8(FP), R11
+	ADDQ       R11, AX
+	DECQ       DX
+	JNE        rows
+	VZEROUPPER
+	RET
+
+// func distances32(sums *float32, x *float32, rows *float32, ld int, places *int32, count int, k int)
+// Requires: AVX
+TEXT ·distances32(SB), NOSPLIT, $0-56
+	MOVQ sums+0(FP), AX
+	MOVQ rows+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ places+32(FP), BX
+	MOVQ count+40(FP), SI
+
+loop:
+	MOVLQSX (BX), R9
+	IMULQ   DX, R9
+	ADDQ    CX, R9
+	MOVLQSX 4(BX), R10
+	IMULQ   DX, R10
+	ADDQ    CX, R10
+	MOVLQSX 8(BX), R11
+	IMULQ   DX, R11
+	ADDQ    CX, R11
+	MOVLQSX 12(BX), R12
+	IMULQ   DX, R12
+	ADDQ    CX, R12
+	MOVQ    x+8(FP), DI
+	MOVQ    k+48(FP), R8
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+
+four:
+	VBROADCASTF128 (DI), Y0
+	VMOVUPS        (R9), X1
+	VINSERTF128    $0x01, (R10), Y1, Y1
+	VMOVUPS        (R11), X2
+	VINSERTF128    $0x01, (R12), Y2, Y2
+	VSUBPS         Y1, Y0, Y1
+	VSUBPS         Y2, Y0, Y2
+	VMULPS         Y1, Y1, Y1
+	VMULPS         Y2, Y2, Y2
+	VADDPS         Y1, Y3, Y3
+	VADDPS         Y2, Y4, Y4
+	ADDQ           $0x10, DI
+	ADDQ           $0x10, R9
+	ADDQ           $0x10, R10
+	ADDQ           $0x10, R11
+	ADDQ           $0x10, R12
+	SUBQ           $0x04, R8
+	JNE            four
+	VMOVUPS        Y3, (AX)
+	VMOVUPS        Y4, 32(AX)
+	ADDQ           $0x40, AX
+	ADDQ           $0x10, BX
+	SUBQ           $0x04, SI
+	JNE            loop
+	VZEROUPPER
+	RET
+
+// func centre32(dst *float32, src *float32, mean *float32, n int, scale float64, far float32)
+// Requires: AVX
+TEXT ·centre32(SB), NOSPLIT, $0-44
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         mean+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD scale+32(FP), Y0
+	VBROADCASTSS far+40(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	VSUBPS       Y1, Y2, Y2
+
+loop:
+	VMOVUPS      (CX), Y3
+	VSUBPS       (DX), Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VCVTPS2PD    X3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X3
+	VCVTPS2PD    X4, Y4
+	VMULPD       Y0, Y4, Y4
+	VCVTPD2PSY   Y4, X4
+	VINSERTF128  $0x01, X4, Y3, Y3
+	VMINPS       Y3, Y1, Y3
+	VMAXPS       Y3, Y2, Y3
+	VMOVUPS      Y3, (AX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	SUBQ         $0x08, BX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func search32(x *float32, y *float32, n int, floor float32) int
+// Requires: AVX
+TEXT ·search32(SB), NOSPLIT, $0-40
+	MOVQ         x+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS floor+24(FP), Y0
+	XORQ         BX, BX
+
+loop:
+	VMOVUPS   (AX)(BX*4), Y1
+	VSUBPS    (CX)(BX*4), Y1, Y1
+	VCMPPS    $0x05, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	TESTL     SI, SI
+	JNE       done
+	ADDQ      $0x08, BX
+	CMPQ      BX, DX
+	JLT       loop
+
+done:
+	MOVQ BX, ret+32(FP)
+	VZEROUPPER
+	RET
+
 // func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tiles512(SB), NOSPLIT, $0-104

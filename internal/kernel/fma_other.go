@@ -62,3 +62,17 @@ func fmaUnpackInt16(_ []float32, _ []int16, _ float32) int { panic("kernel: unre
 func fmaPackInt16(_ []int16, _ []float32, _ float32) int { panic("kernel: unreachable") }
 
 func fmaLargest(_ []float32) (most uint32, done int) { panic("kernel: unreachable") }
+
+func fmaGaussian(_ []float32, _ float32, _ []float32, _ float32) { panic("kernel: unreachable") }
+
+func fmaDistances(_ *[distancesAtOnce][distanceSums]float32, _, _ []float32, _ int, _ []int32) int {
+	panic("kernel: unreachable")
+}
+
+func fmaSparse(_ Sparse, _ []float32, _, _, _ int, _ []float32, _, _ int) {
+	panic("kernel: unreachable")
+}
+
+func fmaCentre(_, _, _ []float32, _ float64, _ float32) int { panic("kernel: unreachable") }
+
+func fmaNotBelow(_, _ []float32, _ float32) int { panic("kernel: unreachable") }

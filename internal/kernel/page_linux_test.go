@@ -62,6 +62,13 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 				clear(src)
 				foldInts(on, to, src, 8)
 				moduli(on, any(at(0, 1, n).data).([]float32), re, src)
+				b := any(a).([]float32) // m by n
+				gaussian(on, src, 1, re, 1)
+				centre(on, src, re, src, 1, 1)
+				notBelow(on, src, re, 1)
+				places := []int32{0, int32(m - 1), 0, int32(m - 1)}
+				squaredDistances(on, re[:min(n, 4)], src, b, n, places[:min(n, 4)])
+				NewSparse(m, []int32{0, 2, 4}, places, make([]float32, 4)).mulRows(on, src, n, 0, 1, b, n, n)
 			}
 		}
 	}

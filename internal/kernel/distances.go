@@ -1,0 +1,54 @@
+package kernel
+
+// distanceSums is in how many places a squared distance is summed: one sum waits for itself most
+// of the time.
+const distanceSums = 4
+
+// SquaredDistances sets dst to the squared distances of x from some rows of a matrix, whose places
+// are given; both have one length. Element p of the rows goes to sum p mod 4, where there are four
+// whole ones, and to the first sum otherwise; then the sums are added in pairs. All paths have the
+// same bits.
+func SquaredDistances(dst, x, rows []float32, ld int, places []int32) {
+	squaredDistances(pathOf[float32](), dst, x, rows, ld, places)
+}
+
+func squaredDistances(on path, dst, x, rows []float32, ld int, places []int32) {
+	if len(dst) != len(places) {
+		panic("kernel: dimension mismatch")
+	}
+	for _, p := range places {
+		if p < 0 {
+			panic("kernel: place out of range")
+		}
+		check(rows, ld, int(p)+1, len(x))
+	}
+	for from := 0; from < len(places); from += distancesAtOnce {
+		var sums [distancesAtOnce][distanceSums]float32
+		part := places[from:min(from+distancesAtOnce, len(places))]
+		done := 0
+		if on > portable {
+			done = fmaDistances(&sums, x, rows, ld, part)
+		}
+		for i, p := range part {
+			s, row := &sums[i], rows[int(p)*ld:][:len(x)]
+			j := len(x) &^ (distanceSums - 1)
+			if i >= done {
+				for k := 0; k < j; k += distanceSums {
+					a, b := x[k:k+4:k+4], row[k:k+4:k+4]
+					for e := range s {
+						d := a[e] - b[e]
+						s[e] += float32(d * d)
+					}
+				}
+			}
+			for ; j < len(x); j++ {
+				d := x[j] - row[j]
+				s[0] += float32(d * d)
+			}
+			dst[from+i] = s[0] + s[1] + (s[2] + s[3])
+		}
+	}
+}
+
+// distancesAtOnce is how many distances have their sums side by side.
+const distancesAtOnce = 32
