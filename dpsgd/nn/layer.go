@@ -67,9 +67,9 @@ type Pass[T Float] interface {
 	// there, not even if the other factor is zero.
 	//
 	// The rounding error is at most gamma_n times the sum of the norms of the scaled
-	// gradients. Here n is rows + 2 up to 32 rows and rows/32 + 35 above,
+	// gradients. Here n is rows + 2 up to 48 rows and rows/48 + 51 above,
 	// gamma_n = n u/(1 - n u), and u is the unit roundoff. To achieve this, rows are summed
-	// in runs of at most 32, and then the runs are summed. A gradient that is itself a sum
+	// in runs of at most 48, and then the runs are summed. A gradient that is itself a sum
 	// over positions is therefore computed for its row first, alone.
 	AddScaled(sum []T, rows int, scales [][]T)
 }

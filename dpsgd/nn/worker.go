@@ -121,8 +121,9 @@ func (w *Worker[T]) Outputs(dst []T, batch Batch[T], rows []int) {
 // for every layer with parameters.
 //
 // Rows are taken in groups of a size that depends on the architecture. A row's contribution
-// does not depend on its group, because layers are row exact. The chain of additions of a
-// term is at most 32 rows, their runs, and 32 groups long.
+// does not depend on its group, because layers are row exact. A term passes through at most
+// 56 additions: those of its run, and one for each run of all groups. Groups have 8 to 256
+// rows, a power of two, and runs at most 48. The most are 48 + 8, in groups of 64.
 //
 // Norms are those of the gradients that layers hold, or bounds above them. Scales are
 // rounded towards zero, and a scaled gradient rounds up by at most two parts in 2^24.

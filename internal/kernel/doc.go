@@ -37,8 +37,8 @@
 // Where columns are few, they sum in the lanes of a vector, with chains no longer than
 // that.
 //
-// [AddATB] and [AddRows] sum over rows, in runs of 32 and then over the runs. So no term
-// passes through more than 32 + k/32 roundings: at most 64 for k of at most 1024.
+// [AddATB] and [AddRows] sum over rows, in runs of 48 and then over the runs. So no term
+// passes through more than 48 + k/48 roundings: at most 64 for k of at most 768.
 //
 // # Which to call
 //

@@ -14,7 +14,9 @@ const (
 	mulRun   = 256
 	smallRun = 64
 	// addRun is the length of a chain in sums over rows.
-	addRun = 32
+	addRun = 48
+	// addDepth is a number of whole chains, for sums that are taken in parts.
+	addDepth = 5 * addRun
 	// dotRun is the length of a chain in inner products in the lanes of a vector.
 	dotRun = 1024
 	// dotFrom is the length from which inner products are faster than tiles. That holds for
@@ -45,9 +47,9 @@ func MulAB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k in
 }
 
 // AddATB adds the product of the transpose of a, k by m, and b, k by n, to dst, m by n. It
-// sums the k rows in runs of 32, and then sums the runs. If |a| and |b| are finite and dst
+// sums the k rows in runs of 48, and then sums the runs. If |a| and |b| are finite and dst
 // was zero before, the error of an element is at most gamma_d sum_p |a_pi b_pj|, where
-// d = 32 + k/32 and gamma_d = d u/(1 - d u).
+// d = 48 + k/48 and gamma_d = d u/(1 - d u).
 func AddATB[T Float](dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
 	addATB(pathOf[T](), dst, ldd, a, lda, b, ldb, m, n, k)
 }
@@ -144,8 +146,12 @@ func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb in
 	defer turnedBuffers.Put(shared)
 	left, panels := panelIn[T](shared.left[:]), panelIn[T](shared.right[:])
 	w := width[T]()
-	for p := 0; p < k; p += mulRun {
-		depth := min(mulRun, k-p)
+	most := mulRun
+	if k > most {
+		most = addDepth // so that no part but the last ends within a run
+	}
+	for p := 0; p < k; p += most {
+		depth := min(most, k-p)
 		// Odd numbers of the cache's lines, so that rows, and panels, share its sets evenly.
 		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
 		tall, wide := len(left)/stride/tileRows*tileRows, len(panels)/apart*w

@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
-// of 32, and then sums the runs, as [AddATB] does.
+// of 48, and then sums the runs, as [AddATB] does.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(pathOf[T](), dst, a, lda, m, n) }
 
 func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {

@@ -333,6 +333,6 @@ func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 	for j, v := range g {
 		lost[j] = weight*float64(v) - float64(got[j])
 	}
-	const n = (rows/32 + 35) * 0x1p-24
+	const n = (rows/48 + 51) * 0x1p-24
 	require.LessOrEqual(t, norm(lost), n/(1-n)*weight*norm(g), "terms pass through too many additions")
 }
