@@ -4,7 +4,7 @@ package rng
 
 import "golang.org/x/sys/cpu"
 
-// hasAVX2 reports whether chacha8 may be called.
+// hasAVX2 reports whether chacha8 and quickFours may be called.
 var hasAVX2 = cpu.X86.HasAVX2
 
 // chacha8 sets words to the eight blocks from number counter on.

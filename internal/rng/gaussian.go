@@ -116,7 +116,7 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 	}
 	t := d.cells.table()
 	for len(dst) > 0 {
-		done := d.quicks(dst, s.src.unread(), t)
+		done := d.quicks(hasAVX2, dst, s.src.unread(), t)
 		s.src.skip(done)
 		if dst = dst[done:]; len(dst) == 0 {
 			return
@@ -135,9 +135,16 @@ func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
 }
 
 // quicks sets the first of dst to the values that the first words tell by themselves, a word
-// each, and returns how many those are.
-func (d *DiscreteGaussian) quicks(dst []int64, words []uint64, t *table) (done int) {
+// each, and returns how many those are. Others of dst may change.
+func (d *DiscreteGaussian) quicks(avx2 bool, dst []int64, words []uint64, t *table) (done int) {
 	words = words[:min(len(words), len(dst))]
+	if n := len(words) &^ 3; avx2 && n > 0 {
+		done = quickFours(&dst[0], &words[0], n, &t.guide[0], uint64(d.fine), d.reach)
+		if done < n {
+			return done
+		}
+		dst, words = dst[n:], words[n:]
+	}
 	dst = dst[:len(words)]
 	fine, reach := d.fine&63, d.reach
 	place := uint64(1)<<fine - 1
@@ -146,11 +153,11 @@ func (d *DiscreteGaussian) quicks(dst []int64, words []uint64, t *table) (done i
 		x := uint64(guide[w>>(64-guideBits)])
 		m := x<<fine | w>>1&place
 		if x >= open || w<<guideBits < (2*x+1)*reach || m == 0 {
-			return i
+			return done + i
 		}
 		dst[i] = int64((m ^ -(w & 1)) + w&1)
 	}
-	return len(words)
+	return done + len(words)
 }
 
 // sampleNarrow draws one value when a cell is one integer.

@@ -29,6 +29,7 @@ type table struct {
 	tails []uint64 // e of P[X >= 1], P[X >= 2], ..., falling; the last is 0
 	slack uint64
 	guide [1 << guideBits]uint16 // by the first bits of u, the slot: X, or open + where the search starts
+	_     [3]uint16              // so that eight bytes can be read from every slot
 }
 
 const (

@@ -330,7 +330,8 @@ func TestQuicksAreQuick(t *testing.T) {
 			}
 		}
 		dst := make([]int64, rapid.IntRange(0, 70).Draw(t, "values"))
-		done := d.quicks(dst, words, made)
+		avx2 := hasAVX2 && rapid.Bool().Draw(t, "assembly")
+		done := d.quicks(avx2, dst, words, made)
 		n := min(len(words), len(dst))
 		require.LessOrEqual(t, done, n)
 		for i, w := range words[:done] {
