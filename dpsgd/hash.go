@@ -36,28 +36,32 @@ func newHasher(s *rng.Stream) *hasher {
 // sum returns the hash of at most spanLength integers. Hashes are of use among sequences of
 // one length.
 func (h *hasher) sum(m []int64) (out [hashSize]byte) {
-	var last [2]int64
-	if len(m)%2 > 0 {
-		last[0] = m[len(m)-1]
+	even := len(m) &^ 1
+	var sums [2]uint128
+	addPairs(&sums, m[:even], h.words[:even+2])
+	if even < len(m) {
+		addPairs(&sums, []int64{m[even], 0}, h.words[even:even+4])
 	}
-	var low0, high0, low1, high1 uint64 // of the two sums
-	k := h.words[:]
-	for range (len(m) + 1) / 2 {
-		if len(m) < 2 {
-			m = last[:]
-		}
-		a, b := uint64(m[0]), uint64(m[1])
-		high, low := bits.Mul64(a+k[0], b+k[1])
-		var carry uint64
-		low0, carry = bits.Add64(low0, low, 0)
-		high0 += high + carry
-		high, low = bits.Mul64(a+k[2], b+k[3])
-		low1, carry = bits.Add64(low1, low, 0)
-		high1 += high + carry
-		m, k = m[2:], k[2:]
-	}
-	for i, v := range []uint64{low0, high0, low1, high1} {
+	for i, v := range []uint64{sums[0].low, sums[0].high, sums[1].low, sums[1].high} {
 		binary.LittleEndian.PutUint64(out[8*i:], v)
 	}
 	return out
+}
+
+type uint128 struct{ low, high uint64 }
+
+// addPairs adds the products of pairs of m to both sums, with the words k and with k moved by two.
+func addPairs(sums *[2]uint128, m []int64, k []uint64) {
+	a, b := sums[0], sums[1]
+	for i := 0; i+1 < len(m) && i+3 < len(k); i += 2 {
+		x, y := uint64(m[i]), uint64(m[i+1])
+		var carry uint64
+		high, low := bits.Mul64(x+k[i], y+k[i+1])
+		a.low, carry = bits.Add64(a.low, low, 0)
+		a.high, _ = bits.Add64(a.high, high, carry)
+		high, low = bits.Mul64(x+k[i+2], y+k[i+3])
+		b.low, carry = bits.Add64(b.low, low, 0)
+		b.high, _ = bits.Add64(b.high, high, carry)
+	}
+	sums[0], sums[1] = a, b
 }
