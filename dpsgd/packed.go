@@ -20,7 +20,9 @@ type Packed interface {
 	Dims() (rows, cols int)
 	// Unpack sets dst, as long as there are columns, to row i. Many goroutines call it at once.
 	Unpack(dst []float32, i int)
-	// Hash returns a hash that tells the rows from all others. It may use so many goroutines.
+	// Hash returns a hash that tells the rows from all others: of the rows, or of all that they
+	// are a function of, with what names each function and its version. It may use so many
+	// goroutines.
 	Hash(workers int) [sha256.Size]byte
 }
 

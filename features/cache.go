@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/parallel"
-	"github.com/pate-go/pate/internal/sealed"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -58,66 +56,39 @@ var ErrDamaged = errors.New("features: damaged file in the cache")
 
 // Apply does what [Apply] does through the cache.
 func (c Cache) Apply(ctx context.Context, set dataset.Set, e Extractor, workers int) (blas32.General, error) {
-	dim, err := dimOf(set, e)
-	if err != nil {
-		return blas32.General{}, err
-	}
-	out := blas32.General{Rows: set.X.Rows, Cols: dim, Stride: dim, Data: make([]float32, set.X.Rows*dim)}
-	if err := c.ApplyTo(ctx, out, set, e, workers); err != nil {
-		return blas32.General{}, err
-	}
-	return out, nil
-}
-
-// ApplyTo does what [ApplyTo] does through the cache.
-func (c Cache) ApplyTo(ctx context.Context, out blas32.General, set dataset.Set, e Extractor, workers int) error {
-	if err := checkMatrix(out, set, e); err != nil {
-		return err
-	}
-	return c.extract(ctx, floatRows{out}, set, e, workers)
+	return toMatrix(ctx, set, e, workers, c.fill)
 }
 
 // Pack does what [Pack] does through the cache, in a file of half the size.
 func (c Cache) Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
-	dim, err := dimOf(set, e)
-	if err != nil {
-		return nil, err
-	}
-	out := NewPacked(set.X.Rows, dim)
-	if err := c.extract(ctx, packedRows{out}, set, e, workers); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return toPacked(ctx, set, e, workers, c.fill)
 }
 
-// extract does what extract does through the cache.
-func (c Cache) extract(ctx context.Context, out rows, set dataset.Set, e Extractor, workers int) error {
-	if err := checkArguments(ctx, set, e, workers); err != nil {
-		return err
-	}
+// fill sets all rows of out to features, from a file if there is one.
+func (c Cache) fill(x *extraction, ctx context.Context, out rows) error {
 	dir, err := c.dir()
 	if err != nil {
 		c.warn(err)
-		return extract(ctx, out, set, e, workers)
+		return x.run(ctx, out)
 	}
 	sweep(dir, time.Now())
-	key, err := cacheKey(ctx, set, e, out.kind())
+	key, err := x.key(ctx, out.kind())
 	if err != nil {
 		return err
 	}
 	f := cacheFile{key: key}
 	path := filepath.Join(dir, f.name())
-	err = f.read(ctx, path, out, workers)
+	err = f.read(ctx, path, out, x.workers)
 	if err == nil {
 		c.used(path)
 	}
-	if over := ended(ctx, e); over != nil || err == nil {
+	if over := x.ended(ctx); over != nil || err == nil {
 		return over
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.warn(err)
 	}
-	if err := extract(ctx, out, set, e, workers); err != nil {
+	if err := x.run(ctx, out); err != nil {
 		return err
 	}
 	if !c.makeRoom(dir, fileSize(out)) {
@@ -156,48 +127,6 @@ func (c Cache) dir() (string, error) {
 		return "", fmt.Errorf("features: the cache is not used: %s: %w", dir, err)
 	}
 	return dir, nil
-}
-
-// cacheKey identifies a file of the features of a set. The only error is the end of ctx.
-func cacheKey(ctx context.Context, set dataset.Set, e Extractor, kind string) (key [sha256.Size]byte, err error) {
-	shape := shapeOf(set)
-	dim := e.Dim(shape)
-	h := sha256.New()
-	header := fmt.Appendf(nil, "pate features 3 %s %d %s %d %d %d %d\n", kind, len(e.Name()), e.Name(), shape.Rows, shape.Cols, set.X.Rows, dim)
-	h.Write(header)
-	h.Write(sealed.Append(nil, probe(e, shape, dim)))
-	var buffer []byte
-	for i := range set.X.Rows {
-		if err := ended(ctx, e); err != nil {
-			return key, err
-		}
-		buffer = sealed.Append(buffer[:0], dense.Row(set.X, i))
-		h.Write(buffer)
-	}
-	h.Sum(key[:0])
-	return key, nil
-}
-
-// probes is how many test images there are.
-const probes = 3
-
-// probe returns the features of the test images: one that is empty, one that is flat
-// and negative, and one in which neighbouring pixels differ, for extractors treat
-// images without mass, variance or gradients by themselves.
-func probe(e Extractor, shape dataset.Shape, dim int) []float32 {
-	img, dst := make([]float32, shape.Pixels()), make([]float32, probes*dim)
-	pixels := [probes]func(i int) float32{
-		func(int) float32 { return 0 },
-		func(int) float32 { return -0.5 },
-		func(i int) float32 { return float32(uint64(i)*uint64(i)*7919%1009) / 1009 },
-	}
-	for k, pixel := range pixels {
-		for i := range img {
-			img[i] = pixel(i)
-		}
-		e.Extract(dst[k*dim:(k+1)*dim], img, shape)
-	}
-	return dst
 }
 
 // cacheFile is a file of features: pieces of 256 rows, each followed by the hash

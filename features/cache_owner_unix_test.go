@@ -27,7 +27,7 @@ func TestCacheOfOthers(t *testing.T) {
 	for i := range planted.Data {
 		planted.Data[i] = 42
 	}
-	key, err := cacheKey(ctx, set, e, floatRows{}.kind())
+	key := keyOf(t, set, e)
 	require.NoError(t, err)
 
 	for _, c := range []struct {

@@ -70,12 +70,6 @@ func TestCacheComputesOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, second)
 	require.EqualValues(t, probes, calls.Load(), "only the test images")
-	wide := matrixOf(set.X.Rows, 12, 20)
-	require.NoError(t, c.ApplyTo(ctx, wide, set, e, 2))
-	for i := range wide.Rows {
-		require.Equal(t, dense.Row(want, i), dense.Row(wide, i))
-		require.Equal(t, make([]float32, 8), wide.Data[i*20+12:i*20+20])
-	}
 	require.Empty(t, warned)
 
 	files, err := filepath.Glob(filepath.Join(c.Dir, "*"))
@@ -88,6 +82,15 @@ func TestCacheComputesOnce(t *testing.T) {
 	}
 }
 
+// keyOf returns the key of the file of a set's features.
+func keyOf(t *testing.T, set dataset.Set, e Extractor) [32]byte {
+	x, err := newExtraction(t.Context(), set, e, 2)
+	require.NoError(t, err)
+	key, err := x.key(t.Context(), floatRows{}.kind())
+	require.NoError(t, err)
+	return key
+}
+
 // Whatever features depend on leads to another file: pixels, one of them, their
 // order, the number of rows, the shape, the extractor by name and by deed.
 func TestCacheKeysDiffer(t *testing.T) {
@@ -95,9 +98,7 @@ func TestCacheKeysDiffer(t *testing.T) {
 	set := randomSet(5, dataset.Shape{Rows: 3, Cols: 4})
 	seen := map[[32]byte]bool{}
 	add := func(set dataset.Set, e Extractor) {
-		key, err := cacheKey(context.Background(), set, e, floatRows{}.kind())
-		require.NoError(t, err)
-		seen[key] = true
+		seen[keyOf(t, set, e)] = true
 	}
 	add(set, Raw{})
 	packed := set
@@ -187,7 +188,6 @@ func TestCacheWithoutAFolder(t *testing.T) {
 	c.Dir = filepath.Join(t.TempDir(), "c")
 	_, err = c.Apply(ctx, set, StandardHOG(), 1)
 	require.ErrorContains(t, err, "cannot be computed")
-	require.Error(t, c.ApplyTo(ctx, blas32.General{}, set, Raw{}, 1))
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = c.Apply(ended, set, Raw{}, 1)
@@ -204,18 +204,8 @@ func TestCacheChecksArguments(t *testing.T) {
 	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
 	_, err := c.Apply(ctx, set, Raw{}, 1)
 	require.NoError(t, err)
-	for _, out := range []blas32.General{
-		{Rows: 5, Cols: 12, Stride: 10, Data: make([]float32, 60)}, {Rows: 5, Cols: 12, Stride: 12, Data: make([]float32, 59)},
-		{Rows: 5, Cols: 11, Stride: 12, Data: make([]float32, 60)}, {Rows: 4, Cols: 12, Stride: 12, Data: make([]float32, 60)},
-	} {
-		want := ApplyTo(ctx, out, set, Raw{}, 1)
-		require.ErrorContains(t, want, "5 x 12 features into a matrix of")
-		require.EqualError(t, c.ApplyTo(ctx, out, set, Raw{}, 1), want.Error())
-		require.Equal(t, make([]float32, len(out.Data)), out.Data)
-	}
 	_, err = c.Apply(ctx, set, Raw{}, 0)
 	require.ErrorContains(t, err, "0 workers")
-	require.NoError(t, c.ApplyTo(ctx, blas32.General{Rows: 5, Cols: 12, Stride: 20, Data: make([]float32, 92)}, set, Raw{}, 1), "the last row has no gap behind it")
 }
 
 // ending ends after so many looks at it.
@@ -233,7 +223,7 @@ func (e ending) Err() error {
 
 // Wherever a context ends while features come from a file, it is heard.
 func TestCacheHearsTheContext(t *testing.T) {
-	set := randomSet(2*pieceRows+5, dataset.Shape{Rows: 3, Cols: 4})
+	set := randomSet(hashRows+pieceRows+5, dataset.Shape{Rows: 3, Cols: 4})
 	var calls, looks atomic.Int64
 	e := counting{calls: &calls}
 	c := Cache{Dir: filepath.Join(t.TempDir(), "c"), Warn: func(err error) { require.NoError(t, err) }}
@@ -248,7 +238,7 @@ func TestCacheHearsTheContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 	needed := plenty - looks.Load()
-	require.Greater(t, needed, int64(set.X.Rows+3), "a look for every row, and for every piece")
+	require.Greater(t, needed, int64(2+pieces(set.X.Rows)), "a look for every piece that is hashed or read")
 	calls.Store(0)
 	for n := range needed {
 		got, err := apply(n)

@@ -1,7 +1,6 @@
 package features
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/parallel"
@@ -29,7 +27,7 @@ type Packed struct {
 	rows, cols int
 	data       []int16
 	exponents  []int8
-	hash       atomic.Pointer[[sha256.Size]byte] // of what the rows are; nil: not known
+	hash       atomic.Pointer[[sha256.Size]byte] // nil: not known
 }
 
 // NewPacked returns a matrix of zeros.
@@ -90,8 +88,11 @@ func exponent(most float32) int {
 const blockRows = 64
 
 // Update sets all rows to what f makes of them, some rows at a time, with the given number of
-// goroutines. What f makes of a row must not depend on what lies beside it.
-func (p *Packed) Update(workers int, f func(x blas32.General) error) error {
+// goroutines. What f makes of a row must not depend on what lies beside it. What how says must
+// tell f from all other functions: the new hash is of the old one and of how. After an error
+// the rows are undefined.
+func (p *Packed) Update(workers int, how []byte, f func(x blas32.General) error) error {
+	was := p.Hash(workers)
 	blocks := (p.rows + blockRows - 1) / blockRows
 	errs, scratch := make([]error, blocks), make([]blas32.General, max(workers, 1))
 	parallel.Each(len(scratch), blocks, func(worker, block int) {
@@ -109,7 +110,13 @@ func (p *Packed) Update(workers int, f func(x blas32.General) error) error {
 		}
 		errs[block] = err
 	})
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		p.hash.Store(nil)
+		return err
+	}
+	updated := sha256.Sum256(append(append([]byte("pate rows updated 1"), was[:]...), how...))
+	p.hash.Store(&updated)
+	return nil
 }
 
 // CopyTo sets dst, with as many rows and columns, to all rows.
@@ -117,17 +124,17 @@ func (p *Packed) CopyTo(dst blas32.General, workers int) {
 	parallel.Each(max(workers, 1), p.rows, func(_, i int) { p.Unpack(dense.Row(dst, i), i) })
 }
 
-// Hash returns a SHA-256 of dimensions and rows. It is computed once, as long as no row is set
-// anew.
+// Hash returns a SHA-256 that tells the rows from all others. Of rows that are features of images
+// it is of all that they are a function of: see [Pack]. Of others, which [Packed.Pack] has set,
+// it is of dimensions and rows. It is computed once, as long as no row is set anew.
 func (p *Packed) Hash(workers int) [sha256.Size]byte {
 	if known := p.hash.Load(); known != nil {
 		return *known
 	}
-	const piece = 1024
-	sums := make([][sha256.Size]byte, (p.rows+piece-1)/piece)
+	sums := make([][sha256.Size]byte, (p.rows+hashRows-1)/hashRows)
 	parallel.Each(max(workers, 1), len(sums), func(_, i int) {
 		h, b := sha256.New(), []byte(nil)
-		for r := i * piece; r < min((i+1)*piece, p.rows); r++ {
+		for r := i * hashRows; r < min((i+1)*hashRows, p.rows); r++ {
 			b = p.append(b[:0], r)
 			h.Write(b)
 		}
@@ -195,17 +202,4 @@ func (b Beside) Hash(workers int) [sha256.Size]byte {
 		h.Write(sum[:])
 	}
 	return [sha256.Size]byte(h.Sum(nil))
-}
-
-// Pack does what [Apply] does and keeps the result packed.
-func Pack(ctx context.Context, set dataset.Set, e Extractor, workers int) (*Packed, error) {
-	dim, err := dimOf(set, e)
-	if err != nil {
-		return nil, err
-	}
-	out := NewPacked(set.X.Rows, dim)
-	if err := extract(ctx, packedRows{out}, set, e, workers); err != nil {
-		return nil, err
-	}
-	return out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pate-go/pate/dataset"
@@ -134,7 +135,7 @@ func TestUpdate(t *testing.T) {
 	of := func(workers int) blas32.General {
 		p, err := Pack(t.Context(), set, Raw{}, 1)
 		require.NoError(t, err)
-		require.NoError(t, p.Update(workers, func(x blas32.General) error {
+		require.NoError(t, p.Update(workers, []byte("3v+1"), func(x blas32.General) error {
 			for i := range x.Rows {
 				for j, v := range dense.Row(x, i) {
 					dense.Row(x, i)[j] = 3*v + 1
@@ -152,6 +153,43 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	p := NewPacked(3, 2)
-	require.ErrorIs(t, p.Update(2, func(x blas32.General) error { x.Data[0] = float32(math.NaN()); return nil }), errNotFinite)
-	require.ErrorIs(t, p.Update(2, func(blas32.General) error { return os.ErrInvalid }), os.ErrInvalid)
+	require.ErrorIs(t, p.Update(2, nil, func(x blas32.General) error { x.Data[0] = float32(math.NaN()); return nil }), errNotFinite)
+	require.ErrorIs(t, p.Update(2, nil, func(blas32.General) error { return os.ErrInvalid }), os.ErrInvalid)
+}
+
+// The hash of features knows pixels, extractor and all updates in their order, and not the number
+// of workers or a cache. It goes when a row is set otherwise.
+func TestHashOfFeatures(t *testing.T) {
+	set, other := randomSet(9, dataset.Shape{Rows: 2, Cols: 3}), randomSet(9, dataset.Shape{Rows: 2, Cols: 3})
+	other.X.Data = append([]float32(nil), set.X.Data...)
+	dense.Row(other.X, 8)[5]++
+	same := func(blas32.General) error { return nil }
+	of := func(set dataset.Set, e Extractor, workers int, updates ...string) [32]byte {
+		p, err := Pack(t.Context(), set, e, workers)
+		require.NoError(t, err)
+		for _, how := range updates {
+			require.NoError(t, p.Update(workers, []byte(how), same))
+		}
+		return p.Hash(workers)
+	}
+	seen := map[[32]byte]bool{}
+	for workers := 1; workers < 4; workers++ {
+		for _, hash := range [][32]byte{
+			of(set, Raw{}, workers), of(other, Raw{}, workers), of(set, UnitNorm{Of: Raw{}}, workers), of(set, counting{calls: new(atomic.Int64), plus: 1e-6}, workers),
+			of(set, Raw{}, workers, ""), of(set, Raw{}, workers, "a"), of(set, Raw{}, workers, "b"), of(set, Raw{}, workers, "a", "b"), of(set, Raw{}, workers, "b", "a"), of(set, Raw{}, workers, "ab"),
+			of(other, Raw{}, workers, "a"),
+		} {
+			seen[hash] = true
+		}
+	}
+	require.Len(t, seen, 11)
+	p, err := Pack(t.Context(), set, Raw{}, 1)
+	require.NoError(t, err)
+	was := p.Hash(1)
+	require.Error(t, p.Update(1, nil, func(blas32.General) error { return os.ErrInvalid }))
+	row := make([]float32, 6)
+	p.Unpack(row, 0)
+	row[0]++
+	require.NoError(t, p.Pack(0, row))
+	require.NotEqual(t, was, p.Hash(1))
 }

@@ -9,8 +9,9 @@
 //     subtracted.
 //
 // Both blocks are scaled to the same norm, so that a row of d features has norm sqrt(d), up to
-// rounding: rows are kept in 16 bits a number after every stage ([features.Packed]), by a rule
-// for each row alone. The sums that are released are of the rows as they are kept.
+// rounding: rows are kept in 16 bits a number ([features.Packed]), by a rule for each row alone,
+// after extraction, after whitening and at the end. The sums that are released are of the rows
+// as they are kept.
 //
 //	cfg := charged.Default(60000)
 //	events := cfg.Events() // reserve them, together with the training

@@ -44,7 +44,7 @@ type Stage struct {
 // test may have no rows. It needs an unused reservation for every event of cfg.Events(), in
 // order. It uses them up one by one. The same key, data and configuration give the same
 // features. It allocates only the two matrices, that of training packed: everything after the
-// extraction happens in place, and rounds rows once more in every stage.
+// extraction happens in place, and rounds rows once more for every statistic and at the end.
 func Prepare(ctx context.Context, train, test dataset.Set, cfg Config, reservations []*ledger.Reservation, key dpsgd.Key) (Features, error) {
 	return PrepareRecords(ctx, train, nil, test, cfg, reservations, key)
 }
@@ -141,7 +141,7 @@ func (p *preparation) learn(part *part, train dataset.Set) error {
 		}
 	}
 	p.begin("norm")
-	return p.transform.norm(x, p.cfg.Workers)
+	return p.transform.finish(part, x, p.cfg.Workers)
 }
 
 // release returns how a statistic of training rows is released.
@@ -175,8 +175,7 @@ func (p *preparation) whiten(part *part, x *features.Packed) error {
 	return part.whiten(x, p.cfg.Workers)
 }
 
-// center releases the mean of the rows, clipped to the root of their length, and subtracts
-// it.
+// center releases the mean of the rows, clipped to the root of their length.
 func (p *preparation) center(part *part, x *features.Packed, noise float64) error {
 	p.begin(part.stage + " mean")
 	_, cols := x.Dims()
@@ -187,5 +186,5 @@ func (p *preparation) center(part *part, x *features.Packed, noise float64) erro
 	}
 	p.out.Statistics = append(p.out.Statistics, mean.Source)
 	part.mean = &mean
-	return part.center(x, p.cfg.Workers)
+	return nil
 }

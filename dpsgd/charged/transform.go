@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/moments"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/sealed"
 )
 
 // Transform describes how images become features, with all statistics that were released
@@ -88,7 +89,7 @@ func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (bl
 }
 
 // applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are
-// packed after every stage, as those of training are, so that both are rounded alike.
+// packed as often as those of training are, so that both are rounded alike.
 func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -99,10 +100,7 @@ func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset
 		if err := p.whiten(x, how.Workers); err != nil {
 			return err
 		}
-		if err := p.center(x, how.Workers); err != nil {
-			return err
-		}
-		if err := t.norm(x, how.Workers); err != nil {
+		if err := t.finish(p, x, how.Workers); err != nil {
 			return err
 		}
 		x.CopyTo(p.of(out), how.Workers)
@@ -139,25 +137,37 @@ func (p *part) whiten(x *features.Packed, workers int) error {
 	if p.whitening == nil {
 		return nil
 	}
-	return update(x, workers, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
-}
-
-func (p *part) center(x *features.Packed, workers int) error {
-	if p.mean == nil {
-		return nil
+	n := p.whitening.Matrix.SymmetricDim()
+	how := fmt.Appendf(nil, "whitening %d\n", n)
+	for i := range n {
+		for j := i; j < n; j++ {
+			how = sealed.Append(how, []float64{p.whitening.Matrix.At(i, j)})
+		}
 	}
-	return update(x, workers, func(rows blas32.General) error { return p.mean.Subtract(rows, 1) })
+	return update(x, workers, how, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
 }
 
-// norm scales the rows of a part to the part's share of the norm of the row. A row has the
-// root of its length as norm. All parts have the same share, whatever their lengths.
-func (t *Transform) norm(x *features.Packed, workers int) error {
+// finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of
+// the norm of the row. A row has the root of its length as norm. All parts have the same share,
+// whatever their lengths.
+func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
 	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
-	return update(x, workers, func(rows blas32.General) error { return moments.ScaleRows(rows, length, 1) })
+	how := fmt.Appendf(nil, "norm %x\n", length)
+	if p.mean != nil {
+		how = sealed.Append(how, p.mean.Vector)
+	}
+	return update(x, workers, how, func(rows blas32.General) error {
+		if p.mean != nil {
+			if err := p.mean.Subtract(rows, 1); err != nil {
+				return err
+			}
+		}
+		return moments.ScaleRows(rows, length, 1)
+	})
 }
 
-func update(x *features.Packed, workers int, f func(rows blas32.General) error) error {
-	if err := x.Update(workers, f); err != nil {
+func update(x *features.Packed, workers int, how []byte, f func(rows blas32.General) error) error {
+	if err := x.Update(workers, how, f); err != nil {
 		return fmt.Errorf("charged: %w", err)
 	}
 	return nil

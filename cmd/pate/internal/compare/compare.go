@@ -163,7 +163,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 	}
 	var result *experiments.Result
 	err = shell.FolderRun{
-		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash(),
+		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
 		Read: func() error { result, err = report.Read(dir); return err },
 		Run: func(folder experiments.Folder) error {
 			bar := shell.NewProgress(g)

@@ -38,7 +38,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 	}
 	var result *recipe.Result
 	return shell.FolderRun{
-		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash(),
+		Id: id, Dir: dir, Keep: keep, Data: cfg.Task.Hash,
 		Read: func() error { result, err = readDPSGD(dir); return err },
 		Run: func(folder experiments.Folder) error {
 			bar := shell.NewProgress(g)

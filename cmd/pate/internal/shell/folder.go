@@ -17,7 +17,9 @@ type FolderRun struct {
 	Dir string
 	// Keep is whether the folder stays when the run is done, with its results.
 	Keep bool
-	Data [32]byte // hash of the data
+	// Data returns the hash of the data. It is asked for before Run, if at all: of a seeded run,
+	// whose key stays, nothing is kept to recognise them by.
+	Data func() [32]byte
 
 	// Read gets the results of a finished run, run makes and write keeps them.
 	Read  func() error
@@ -51,8 +53,12 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 		return err
 	}
 	defer folder.Close()
+	var data [32]byte
+	if folder.Finished || folder.Key.Releasable() {
+		data = r.Data()
+	}
 	if folder.Finished {
-		if err := folder.CheckMadeOf(r.Data, "the run in "+r.Dir); err != nil {
+		if err := folder.CheckMadeOf(data, "the run in "+r.Dir); err != nil {
 			return err
 		}
 		if err := r.Read(); err != nil {
@@ -74,7 +80,7 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 		if err := r.Write(); err != nil {
 			return err
 		}
-		if err := folder.Finish(r.Data); err != nil {
+		if err := folder.Finish(data); err != nil {
 			return err
 		}
 		return r.Print()
@@ -82,7 +88,7 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 	if err := r.Print(); err != nil {
 		return err
 	}
-	if err := folder.Finish(r.Data); err != nil { // overwrites the key
+	if err := folder.Finish(data); err != nil { // overwrites the key
 		return err
 	}
 	if err := os.RemoveAll(r.Dir); err != nil {

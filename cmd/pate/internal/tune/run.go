@@ -175,7 +175,7 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 	}
 	var result *tuned.Result
 	return shell.FolderRun{
-		Id: id, Dir: f.out, Keep: true, Data: cfg.Task.Hash(),
+		Id: id, Dir: f.out, Keep: true, Data: cfg.Task.Hash,
 		Read: func() error { result, err = readResult(f.out); return err },
 		Run: func(folder experiments.Folder) error {
 			g.Logf("searching; how far it is would tell how many runs there are, and is not shown")
