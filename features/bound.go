@@ -31,7 +31,7 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 }
 
 func standardize(v []float32) {
-	mean := float32(sum(v) / float64(len(v)))
+	mean := float32(kernel.Sum(v) / float64(len(v)))
 	for i := range v {
 		v[i] -= mean
 	}
@@ -69,23 +69,5 @@ func toNorm(v []float32, length float64) {
 		clear(v)
 		return
 	}
-	scale := length / norm
-	for i, x := range v {
-		v[i] = float32(float64(x) * scale)
-	}
-}
-
-// sum returns that of all entries. Four at a time: one sum waits for itself most of the time.
-func sum(v []float32) float64 {
-	var a, b, c, d float64
-	for ; len(v) >= 4; v = v[4:] {
-		a += float64(v[0])
-		b += float64(v[1])
-		c += float64(v[2])
-		d += float64(v[3])
-	}
-	for _, x := range v {
-		a += float64(x)
-	}
-	return a + b + (c + d)
+	kernel.Affine(v, v, 0, length/norm)
 }

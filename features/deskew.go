@@ -5,6 +5,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -37,11 +38,11 @@ func (d Deskew) Dim(shape dataset.Shape) int {
 func (d Deskew) Extract(dst, img []float32, shape dataset.Shape) {
 	checkLengths(d, dst, img, shape)
 	if d.Of == nil {
-		deskew(dst, img, shape)
+		newStraightener(shape).deskew(dst, img)
 		return
 	}
 	upright := make([]float32, len(img))
-	deskew(upright, img, shape)
+	newStraightener(shape).deskew(upright, img)
 	d.Of.Extract(dst, upright, shape)
 }
 
@@ -52,8 +53,9 @@ func (d Deskew) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	if d.Of != nil {
 		upright = blas32.General{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: make([]float32, x.Rows*x.Cols)}
 	}
+	s := newStraightener(shape)
 	for i := range x.Rows {
-		deskew(dense.Row(upright, i), dense.Row(x, i), shape)
+		s.deskew(dense.Row(upright, i), dense.Row(x, i))
 	}
 	if d.Of != nil {
 		extractBatch(d.Of, dst, upright, shape)
@@ -67,17 +69,25 @@ type moments struct{ mass, cx, cy, mu11, mu02 float64 }
 func measure(img []float32, shape dataset.Shape) moments {
 	var m, sx, sy, sxy, syy float64
 	for y := range shape.Rows {
-		var row, rowX float64
-		for x, v := range img[y*shape.Cols : (y+1)*shape.Cols] {
-			row += float64(v)
-			rowX += float64(v) * float64(x)
+		// Of two pixels at a time: one sum would wait for itself.
+		var row, rowX [2]float64
+		line := img[y*shape.Cols : (y+1)*shape.Cols]
+		fx := 0.0
+		for ; len(line) >= 2; line = line[2:] {
+			a, b := float64(line[0]), float64(line[1])
+			row[0], row[1] = row[0]+a, row[1]+b
+			rowX[0], rowX[1] = rowX[0]+a*fx, rowX[1]+b*(fx+1)
+			fx += 2
 		}
-		fy := float64(y)
-		m += row
-		sx += rowX
-		sy += fy * row
-		sxy += fy * rowX
-		syy += fy * fy * row
+		for _, v := range line {
+			row[0], rowX[0] = row[0]+float64(v), rowX[0]+float64(v)*fx
+		}
+		fy, all, allX := float64(y), row[0]+row[1], rowX[0]+rowX[1]
+		m += all
+		sx += allX
+		sy += fy * all
+		sxy += fy * allX
+		syy += fy * fy * all
 	}
 	if m == 0 {
 		return moments{}
@@ -86,31 +96,47 @@ func measure(img []float32, shape dataset.Shape) moments {
 	return moments{mass: m, cx: cx, cy: cy, mu11: sxy/m - cx*cy, mu02: syy/m - cy*cy}
 }
 
+// straightener is the working memory for images of one shape.
+type straightener struct {
+	shape dataset.Shape
+	// padded is the lines of the image, each between as many zeros as a line can be moved by,
+	// and behind them a line of zeros.
+	padded []float32
+}
+
+func newStraightener(shape dataset.Shape) *straightener {
+	s := &straightener{shape: shape}
+	s.padded = make([]float32, (shape.Rows+1)*s.stride())
+	return s
+}
+
+// stride is the length of a padded line, and left of the zeros in front of the pixels.
+func (s *straightener) left() int   { return s.shape.Cols + 1 }
+func (s *straightener) stride() int { return s.left() + 2*s.shape.Cols + 1 }
+
 // deskew samples out(x, y) = img(cx + (x-X) + a (y-Y), cy + (y-Y)) bilinearly,
 // with a = mu11/mu02 and (X, Y) the middle pixel. An image without mass or
 // without height (mu02 about 0) is copied.
-func deskew(dst, img []float32, shape dataset.Shape) {
-	m := measure(img, shape)
+func (s *straightener) deskew(dst, img []float32) {
+	m := measure(img, s.shape)
 	if !(m.mass > 0) || !(m.mu02 > 1e-6) {
 		copy(dst, img)
 		return
 	}
 	shear := m.mu11 / m.mu02
-	rows, cols := shape.Rows, shape.Cols
+	rows, cols := s.shape.Rows, s.shape.Cols
+	for y := range rows {
+		copy(s.line(y)[s.left():], img[y*cols:(y+1)*cols])
+	}
 	for y := range rows {
 		fromMiddle := float64(y - rows/2)
 		// The row and its fraction are the same for the whole line, and so is the
 		// fraction of the column, because x enters with slope 1.
 		y0, fy := split(m.cy + fromMiddle)
 		x0, fx := split(m.cx - float64(cols/2) + shear*fromMiddle)
-		w00, w01 := float32((1-fy)*(1-fx)), float32((1-fy)*fx)
-		w10, w11 := float32(fy*(1-fx)), float32(fy*fx)
-		upper, lower := line(img, shape, y0), line(img, shape, y0+1)
-		out := dst[y*cols : (y+1)*cols]
-		for x := range out {
-			at := x0 + x
-			out[x] = w00*pixel(upper, at) + w01*pixel(upper, at+1) + w10*pixel(lower, at) + w11*pixel(lower, at+1)
-		}
+		weights := [4]float32{float32((1 - fy) * (1 - fx)), float32((1 - fy) * fx), float32(fy * (1 - fx)), float32(fy * fx)}
+		from := s.left() + min(max(x0, -s.left()), cols)
+		kernel.Between(dst[y*cols:(y+1)*cols], s.line(y0)[from:][:cols+1], s.line(y0 + 1)[from:][:cols+1], weights)
 	}
 }
 
@@ -120,16 +146,10 @@ func split(v float64) (int, float64) {
 	return int(whole), v - whole
 }
 
-func line(img []float32, shape dataset.Shape, y int) []float32 {
-	if y < 0 || y >= shape.Rows {
-		return nil
+// line returns a padded line, zeros outside the image.
+func (s *straightener) line(y int) []float32 {
+	if y < 0 || y >= s.shape.Rows {
+		y = s.shape.Rows
 	}
-	return img[y*shape.Cols : (y+1)*shape.Cols]
-}
-
-func pixel(line []float32, x int) float32 {
-	if uint(x) >= uint(len(line)) {
-		return 0
-	}
-	return line[x]
+	return s.padded[y*s.stride():][:s.stride()]
 }

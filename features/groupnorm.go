@@ -6,6 +6,7 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
@@ -52,26 +53,7 @@ func (g GroupNorm) normalize(v []float32) {
 	n := len(v) / g.Groups
 	for ; len(v) > 0; v = v[n:] {
 		group := v[:n]
-		mean := sum(group) / float64(n)
-		scale := 1 / math.Sqrt(squaresAbout(group, mean)/float64(n)+groupFloor)
-		for i, x := range group {
-			group[i] = float32((float64(x) - mean) * scale)
-		}
+		mean := kernel.Sum(group) / float64(n)
+		kernel.Affine(group, group, mean, 1/math.Sqrt(kernel.SquaresAbout(group, mean)/float64(n)+groupFloor))
 	}
-}
-
-// squaresAbout returns the sum of squared distances from a value, as sum does four at a time.
-func squaresAbout(v []float32, centre float64) float64 {
-	var a, b, c, d float64
-	for ; len(v) >= 4; v = v[4:] {
-		p, q, r, s := float64(v[0])-centre, float64(v[1])-centre, float64(v[2])-centre, float64(v[3])-centre
-		a += p * p
-		b += q * q
-		c += r * r
-		d += s * s
-	}
-	for _, x := range v {
-		a += (float64(x) - centre) * (float64(x) - centre)
-	}
-	return a + b + (c + d)
 }

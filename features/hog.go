@@ -75,7 +75,9 @@ type hogGrid struct {
 	shape        dataset.Shape
 	down, across int // whole cells
 	ys, xs       []nearCells
-	root         []float32 // square roots of the pixels
+	// The square roots of the pixels, as they are and with every line between its border pixels
+	// once more; lengths and turns, in bins, of the gradients likewise.
+	plain, root, length, turn []float32
 	// hist is the histograms of the cells, with one cell of margin on every side: what falls
 	// to a cell outside the image goes there, which no block reads.
 	hist []float32
@@ -89,7 +91,9 @@ type nearCells struct {
 }
 
 func (h HOG) newGrid(shape dataset.Shape) *hogGrid {
-	g := &hogGrid{HOG: h, shape: shape, root: make([]float32, shape.Pixels())}
+	n := shape.Rows*(shape.Cols+2) + 2*slack
+	g := &hogGrid{HOG: h, shape: shape, plain: make([]float32, shape.Pixels()),
+		root: make([]float32, n), length: make([]float32, n), turn: make([]float32, n)}
 	g.down, g.across = h.cells(shape)
 	g.hist = make([]float32, (g.down+2)*(g.across+2)*h.Bins)
 	g.ys, g.xs = h.nearCells(g.down*h.Cell), h.nearCells(g.across*h.Cell)
@@ -124,32 +128,52 @@ func (g *hogGrid) extract(dst, img []float32) {
 	}
 }
 
+// slack is the room in front of and behind padded lines: so many numbers are computed together.
+const slack = 8
+
+// gradients fills lengths and turns. On the border a pixel stands for its neighbour outside. Those
+// of the padding mean nothing.
+func (g *hogGrid) gradients(img []float32) {
+	kernel.SquareRoots(g.plain, img)
+	rows, cols := g.shape.Rows, g.shape.Cols
+	stride := cols + 2
+	for y := range rows {
+		line, padded := g.plain[y*cols:(y+1)*cols], g.root[slack+y*stride:]
+		padded[0], padded[cols+1] = line[0], line[cols-1]
+		copy(padded[1:], line)
+	}
+	perBin := float32(float64(g.Bins) / (2 * math.Pi))
+	// What is computed too much behind lines is computed anew with the next ones.
+	set := func(y, lines, up, down int) {
+		from, n := y*stride, (lines*stride+slack-1)/slack*slack
+		at := func(shift int) []float32 { return g.root[slack+from+shift:][:n] }
+		kernel.Polar(g.length[from:][:n], g.turn[from:][:n], at(1), at(-1), at(down*stride), at(-up*stride), perBin)
+	}
+	set(0, 1, 0, min(rows-1, 1))
+	if rows > 2 {
+		set(1, rows-2, 1, 1)
+	}
+	if rows > 1 {
+		set(rows-1, 1, 1, 0)
+	}
+}
+
 // accumulate fills the histograms of the cells.
 func (g *hogGrid) accumulate(img []float32) {
 	clear(g.hist)
-	for i, v := range img {
-		g.root[i] = 0
-		if v > 0 {
-			g.root[i] = float32(math.Sqrt(float64(v)))
-		}
-	}
-	cols, bins := g.shape.Cols, g.Bins
+	g.gradients(img)
+	bins := g.Bins
 	wide := (g.across + 2) * bins
-	perBin := float32(float64(bins) / (2 * math.Pi))
 	for y, cy := range g.ys {
-		above := g.root[max(y-1, 0)*cols:][:cols]
-		here := g.root[y*cols:][:cols]
-		below := g.root[min(y+1, g.shape.Rows-1)*cols:][:cols]
 		upper := g.hist[cy.lower*wide:][:wide]
 		lower := g.hist[(cy.lower+1)*wide:][:wide]
-		for x, cx := range g.xs {
-			gx := here[min(x+1, cols-1)] - here[max(x-1, 0)]
-			gy := below[x] - above[x]
-			if gx == 0 && gy == 0 {
+		first := y*(g.shape.Cols+2) + 1
+		lengths, turns := g.length[first:][:len(g.xs)], g.turn[first:][:len(g.xs)]
+		for x, length := range lengths {
+			if length == 0 {
 				continue
 			}
-			length := float32(math.Sqrt(float64(gx*gx + gy*gy)))
-			turn := direction(gy, gx) * perBin
+			turn := turns[x]
 			bin := 0 // also between infinite pixels, where turn is NaN and tells
 			if turn >= 1 {
 				bin = int(turn)
@@ -163,54 +187,23 @@ func (g *hogGrid) accumulate(img []float32) {
 			if next == bins {
 				next = 0
 			}
-			down, right := cy.weight, cx.weight
-			for i, cells := range [2][]float32{upper, lower} {
-				weight := down
-				if i == 0 {
-					weight = 1 - down
-				}
-				pair := cells[cx.lower*bins:][:2*bins] // the left cell and the right one
-				w := weight * (1 - right)
-				pair[bin] += w * first
-				pair[next] += w * second
-				w = weight * right
-				pair[bins+bin] += w * first
-				pair[bins+next] += w * second
-			}
+			near := g.xs[x]
+			above, below := upper[near.lower*bins:][:2*bins], lower[near.lower*bins:][:2*bins] // the left cell and the right one
+			w := (1 - cy.weight) * (1 - near.weight)
+			above[bin] += w * first
+			above[next] += w * second
+			w = (1 - cy.weight) * near.weight
+			above[bins+bin] += w * first
+			above[bins+next] += w * second
+			w = cy.weight * (1 - near.weight)
+			below[bin] += w * first
+			below[next] += w * second
+			w = cy.weight * near.weight
+			below[bins+bin] += w * first
+			below[bins+next] += w * second
 		}
 	}
 }
-
-// direction returns the angle of a vector that is not zero, in [0, 2 pi] up to rounding,
-// with an error below 1e-6 (a test goes around the circle). It brings the vector into the first eighth of
-// the circle, or the same to the left of its bisector, and takes the arctangent there as a
-// polynomial (Cephes, atanf).
-func direction(y, x float32) float32 {
-	ax, ay := abs(x), abs(y)
-	short, long := ax, ay
-	if ay < ax {
-		short, long = ay, ax
-	}
-	t, angle := short, float32(0)
-	if short > 0.41421357*long {
-		t, long, angle = short-long, short+long, math.Pi/4
-	}
-	t /= long
-	z := t * t
-	angle += t + t*z*(((8.05374449538e-2*z-1.38776856032e-1)*z+1.99777106478e-1)*z-3.33329491539e-1)
-	if ay > ax {
-		angle = math.Pi/2 - angle
-	}
-	if x < 0 {
-		angle = math.Pi - angle
-	}
-	if y < 0 {
-		angle = 2*math.Pi - angle
-	}
-	return angle
-}
-
-func abs(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
 // normalizeBlock divides by the norm, clips, and divides by the norm again
 // ("L2-Hys").
@@ -219,13 +212,6 @@ func normalizeBlock(block []float32, clip float32) {
 	if squares == 0 {
 		return
 	}
-	scale := 1 / float32(math.Sqrt(squares+normFloor*normFloor))
-	for i, v := range block {
-		v *= scale
-		if v > clip {
-			v = clip
-		}
-		block[i] = v
-	}
+	kernel.ScaleUpTo(block, 1/float32(math.Sqrt(squares+normFloor*normFloor)), block, clip)
 	kernel.Scale(block, 1/float32(math.Sqrt(kernel.SquaredNorm(block)+1e-12)), block)
 }

@@ -119,23 +119,6 @@ func TestHOGShape(t *testing.T) {
 	}
 }
 
-// TestDirection goes around the circle, at lengths from the smallest to the largest.
-func TestDirection(t *testing.T) {
-	for i := range 100_000 {
-		angle := 2 * math.Pi * float64(i) / 100_000
-		y, x := float32(math.Sin(angle)), float32(math.Cos(angle))
-		got := float64(direction(y, x))
-		assert.LessOrEqual(t, got, 2*math.Pi+1e-6)
-		apart := got - math.Atan2(float64(y), float64(x))
-		assert.InDelta(t, 0, apart-2*math.Pi*math.Round(apart/(2*math.Pi)), 1e-6, "%v %v", y, x)
-	}
-	for _, long := range []float32{1e-40, 1, 1e38} {
-		assert.Equal(t, float32(0), direction(0, long))
-		assert.InDelta(t, 3*math.Pi/4, direction(long, -long), 1e-6)
-		assert.InDelta(t, 5*math.Pi/4, direction(-long, -long), 1e-6)
-	}
-}
-
 func BenchmarkHOG(b *testing.B) {
 	shape := dataset.Shape{Rows: 28, Cols: 28}
 	img := randomImage(rand.New(rand.NewPCG(9, 10)), shape)

@@ -13,6 +13,9 @@ const (
 	angles = 8
 	// periods on either side that a filter is summed over.
 	periods = 2
+	// negligible is an exponent of an envelope, whose peak is 1, that no sum in double precision
+	// notices.
+	negligible = 80
 	// circle is Kymatio's 2 pi in the norm of a filter.
 	circle = 2 * 3.1415
 )
@@ -35,7 +38,11 @@ func morlet(rows, cols, scale, angle int) []float64 {
 			for er := -periods; er <= periods; er++ {
 				for ec := -periods; ec <= periods; ec++ {
 					x, y := float64(r+er*rows), float64(c+ec*cols)
-					g := math.Exp(-(xx*x*x + xy*x*y + yy*y*y))
+					far := xx*x*x + xy*x*y + yy*y*y
+					if far > negligible {
+						continue
+					}
+					g := math.Exp(-far)
 					s, k := math.Sincos(xi * (x*cos + y*sin))
 					re[r*cols+c] += g * k
 					im[r*cols+c] += g * s
@@ -55,11 +62,12 @@ func morlet(rows, cols, scale, angle int) []float64 {
 // realTransform returns the real part of the 2-D discrete Fourier transform, one
 // dimension after the other.
 func realTransform(re, im []float64, rows, cols int) []float64 {
+	down, across := circlePoints(rows), circlePoints(cols)
 	lineRe, lineIm := make([]float64, rows*cols), make([]float64, rows*cols)
 	for r := range rows {
 		for l := range cols {
 			for c := range cols {
-				s, k := math.Sincos(2 * math.Pi * float64(l*c%cols) / float64(cols))
+				s, k := across[l*c%cols].sin, across[l*c%cols].cos
 				a, b := re[r*cols+c], im[r*cols+c]
 				lineRe[r*cols+l] += a*k + b*s
 				lineIm[r*cols+l] += b*k - a*s
@@ -69,13 +77,25 @@ func realTransform(re, im []float64, rows, cols int) []float64 {
 	out := make([]float64, rows*cols)
 	for k := range rows {
 		for r := range rows {
-			s, c := math.Sincos(2 * math.Pi * float64(k*r%rows) / float64(rows))
+			s, c := down[k*r%rows].sin, down[k*r%rows].cos
 			for l := range cols {
 				out[k*cols+l] += lineRe[r*cols+l]*c + lineIm[r*cols+l]*s
 			}
 		}
 	}
 	return out
+}
+
+// circlePoint is a point of the unit circle.
+type circlePoint struct{ sin, cos float64 }
+
+// circlePoints returns n points around the circle.
+func circlePoints(n int) []circlePoint {
+	points := make([]circlePoint, n)
+	for i := range points {
+		points[i].sin, points[i].cos = math.Sincos(2 * math.Pi * float64(i) / float64(n))
+	}
+	return points
 }
 
 // lowPass returns the low pass along one dimension of n points at resolution

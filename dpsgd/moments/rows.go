@@ -69,10 +69,7 @@ func ScaleRows(x blas32.General, length float64, workers int) error {
 			if norm == 0 {
 				return nil
 			}
-			scale := length / norm
-			for j, v := range row {
-				row[j] = float32(float64(v) * scale)
-			}
+			kernel.Affine(row, row, 0, length/norm)
 			return nil
 		}
 	})

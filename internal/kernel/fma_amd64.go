@@ -86,6 +86,27 @@ func centre32(dst *float32, src *float32, mean *float32, n int, scale float64, f
 func search32(x *float32, y *float32, n int, floor float32) int
 
 //go:noescape
+func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32)
+
+//go:noescape
+func squareRoots32(dst *float32, src *float32, n int)
+
+//go:noescape
+func scaleUpTo32(dst *float32, src *float32, n int, factor float32, most float32)
+
+//go:noescape
+func between32(dst *float32, upper *float32, lower *float32, n int, weights *float32)
+
+//go:noescape
+func affine32(dst *float32, src *float32, n int, shift float64, factor float64)
+
+//go:noescape
+func sum32(lanes *float64, x *float32, n int)
+
+//go:noescape
+func squaresAbout32(lanes *float64, x *float32, n int, centre float64)
+
+//go:noescape
 func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 
 //go:noescape

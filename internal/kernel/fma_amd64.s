@@ -5576,6 +5576,280 @@ done:
 	VZEROUPPER
 	RET
 
+// func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32)
+// Requires: AVX
+TEXT ·polar32(SB), NOSPLIT, $0-60
+	MOVQ         length+0(FP), AX
+	MOVQ         turn+8(FP), CX
+	MOVQ         right+16(FP), DX
+	MOVQ         left+24(FP), BX
+	MOVQ         below+32(FP), SI
+	MOVQ         above+40(FP), DI
+	MOVQ         n+48(FP), R8
+	VXORPS       Y15, Y15, Y15
+	VBROADCASTSS sign<>+0(SB), Y14
+	VBROADCASTSS perRadian+56(FP), Y13
+
+loop:
+	VMOVUPS      (DX), Y0
+	VSUBPS       (BX), Y0, Y0
+	VMOVUPS      (SI), Y1
+	VSUBPS       (DI), Y1, Y1
+	VMULPS       Y0, Y0, Y4
+	VMULPS       Y1, Y1, Y8
+	VADDPS       Y8, Y4, Y4
+	VSQRTPS      Y4, Y4
+	VMOVUPS      Y4, (AX)
+	VANDNPS      Y0, Y14, Y10
+	VANDNPS      Y1, Y14, Y11
+	VMINPS       Y10, Y11, Y2
+	VMAXPS       Y11, Y10, Y3
+	VBROADCASTSS bisector<>+0(SB), Y9
+	VMULPS       Y9, Y3, Y4
+	VCMPPS       $0x1e, Y4, Y2, Y7
+	VSUBPS       Y3, Y2, Y4
+	VADDPS       Y3, Y2, Y5
+	VBLENDVPS    Y7, Y4, Y2, Y4
+	VBLENDVPS    Y7, Y5, Y3, Y5
+	VBROADCASTSS eighth<>+0(SB), Y9
+	VANDPS       Y9, Y7, Y6
+	VDIVPS       Y5, Y4, Y4
+	VMULPS       Y4, Y4, Y8
+	VBROADCASTSS c9<>+0(SB), Y9
+	VMULPS       Y9, Y8, Y5
+	VBROADCASTSS c7<>+0(SB), Y9
+	VSUBPS       Y9, Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VBROADCASTSS c5<>+0(SB), Y9
+	VADDPS       Y9, Y5, Y5
+	VMULPS       Y8, Y5, Y5
+	VBROADCASTSS c3<>+0(SB), Y9
+	VSUBPS       Y9, Y5, Y5
+	VMULPS       Y8, Y4, Y8
+	VMULPS       Y5, Y8, Y8
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y4, Y6, Y6
+	VCMPPS       $0x1e, Y10, Y11, Y7
+	VBROADCASTSS quarter<>+0(SB), Y9
+	VSUBPS       Y6, Y9, Y4
+	VBLENDVPS    Y7, Y4, Y6, Y6
+	VCMPPS       $0x11, Y15, Y0, Y7
+	VBROADCASTSS half<>+0(SB), Y9
+	VSUBPS       Y6, Y9, Y4
+	VBLENDVPS    Y7, Y4, Y6, Y6
+	VCMPPS       $0x11, Y15, Y1, Y7
+	VBROADCASTSS full<>+0(SB), Y9
+	VSUBPS       Y6, Y9, Y4
+	VBLENDVPS    Y7, Y4, Y6, Y6
+	VMULPS       Y13, Y6, Y6
+	VMOVUPS      Y6, (CX)
+	ADDQ         $0x20, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x20, DX
+	ADDQ         $0x20, BX
+	ADDQ         $0x20, SI
+	ADDQ         $0x20, DI
+	SUBQ         $0x08, R8
+	JNE          loop
+	VZEROUPPER
+	RET
+
+DATA sign<>+0(SB)/4, $0x80000000
+GLOBL sign<>(SB), RODATA|NOPTR, $4
+
+DATA bisector<>+0(SB)/4, $0x3ed413cd
+GLOBL bisector<>(SB), RODATA|NOPTR, $4
+
+DATA eighth<>+0(SB)/4, $0x3f490fdb
+GLOBL eighth<>(SB), RODATA|NOPTR, $4
+
+DATA quarter<>+0(SB)/4, $0x3fc90fdb
+GLOBL quarter<>(SB), RODATA|NOPTR, $4
+
+DATA half<>+0(SB)/4, $0x40490fdb
+GLOBL half<>(SB), RODATA|NOPTR, $4
+
+DATA full<>+0(SB)/4, $0x40c90fdb
+GLOBL full<>(SB), RODATA|NOPTR, $4
+
+DATA c9<>+0(SB)/4, $0x3da4f0d1
+GLOBL c9<>(SB), RODATA|NOPTR, $4
+
+DATA c7<>+0(SB)/4, $0x3e0e1b85
+GLOBL c7<>(SB), RODATA|NOPTR, $4
+
+DATA c5<>+0(SB)/4, $0x3e4c925f
+GLOBL c5<>(SB), RODATA|NOPTR, $4
+
+DATA c3<>+0(SB)/4, $0x3eaaaa2a
+GLOBL c3<>(SB), RODATA|NOPTR, $4
+
+// func squareRoots32(dst *float32, src *float32, n int)
+// Requires: AVX
+TEXT ·squareRoots32(SB), NOSPLIT, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+
+loop:
+	VMOVUPS (CX), Y1
+	VMAXPS  Y0, Y1, Y1
+	VSQRTPS Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func scaleUpTo32(dst *float32, src *float32, n int, factor float32, most float32)
+// Requires: AVX
+TEXT ·scaleUpTo32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS factor+24(FP), Y0
+	VBROADCASTSS most+28(FP), Y1
+
+loop:
+	VMULPS  (CX), Y0, Y2
+	VMINPS  Y2, Y1, Y2
+	VMOVUPS Y2, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func between32(dst *float32, upper *float32, lower *float32, n int, weights *float32)
+// Requires: AVX
+TEXT ·between32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         upper+8(FP), CX
+	MOVQ         lower+16(FP), DX
+	MOVQ         n+24(FP), BX
+	MOVQ         weights+32(FP), SI
+	VBROADCASTSS (SI), Y0
+	VBROADCASTSS 4(SI), Y1
+	VBROADCASTSS 8(SI), Y2
+	VBROADCASTSS 12(SI), Y3
+
+loop:
+	VMULPS  (CX), Y0, Y4
+	VMULPS  4(CX), Y1, Y5
+	VMULPS  (DX), Y2, Y6
+	VMULPS  4(DX), Y3, Y7
+	VADDPS  Y5, Y4, Y4
+	VADDPS  Y6, Y4, Y4
+	VADDPS  Y7, Y4, Y4
+	VMOVUPS Y4, (AX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	ADDQ    $0x20, DX
+	SUBQ    $0x08, BX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+// func affine32(dst *float32, src *float32, n int, shift float64, factor float64)
+// Requires: AVX
+TEXT ·affine32(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD shift+24(FP), Y0
+	VBROADCASTSD factor+32(FP), Y1
+
+loop:
+	VCVTPS2PD  (CX), Y8
+	VSUBPD     Y0, Y8, Y8
+	VMULPD     Y1, Y8, Y8
+	VCVTPD2PSY Y8, X8
+	VMOVUPS    X8, (AX)
+	VCVTPS2PD  16(CX), Y9
+	VSUBPD     Y0, Y9, Y9
+	VMULPD     Y1, Y9, Y9
+	VCVTPD2PSY Y9, X9
+	VMOVUPS    X9, 16(AX)
+	ADDQ       $0x20, AX
+	ADDQ       $0x20, CX
+	SUBQ       $0x08, DX
+	JNE        loop
+	VZEROUPPER
+	RET
+
+// func sum32(lanes *float64, x *float32, n int)
+// Requires: AVX
+TEXT ·sum32(SB), NOSPLIT, $0-24
+	MOVQ   lanes+0(FP), AX
+	MOVQ   x+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+loop:
+	VCVTPS2PD (CX), Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 32(CX), Y6
+	VADDPD    Y6, Y2, Y2
+	VCVTPS2PD 48(CX), Y7
+	VADDPD    Y7, Y3, Y3
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JNE       loop
+	VMOVUPD   Y0, (AX)
+	VMOVUPD   Y1, 32(AX)
+	VMOVUPD   Y2, 64(AX)
+	VMOVUPD   Y3, 96(AX)
+	VZEROUPPER
+	RET
+
+// func squaresAbout32(lanes *float64, x *float32, n int, centre float64)
+// Requires: AVX
+TEXT ·squaresAbout32(SB), NOSPLIT, $0-32
+	VBROADCASTSD centre+24(FP), Y8
+	MOVQ         lanes+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VXORPS       Y0, Y0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+
+loop:
+	VCVTPS2PD (CX), Y4
+	VSUBPD    Y8, Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(CX), Y5
+	VSUBPD    Y8, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 32(CX), Y6
+	VSUBPD    Y8, Y6, Y6
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y2, Y2
+	VCVTPS2PD 48(CX), Y7
+	VSUBPD    Y8, Y7, Y7
+	VMULPD    Y7, Y7, Y7
+	VADDPD    Y7, Y3, Y3
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JNE       loop
+	VMOVUPD   Y0, (AX)
+	VMOVUPD   Y1, 32(AX)
+	VMOVUPD   Y2, 64(AX)
+	VMOVUPD   Y3, 96(AX)
+	VZEROUPPER
+	RET
+
 // func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
 // Requires: AVX, AVX512F, BMI2, CMOV, MMX+
 TEXT ·tiles512(SB), NOSPLIT, $0-104

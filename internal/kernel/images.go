@@ -1,0 +1,124 @@
+package kernel
+
+import "math"
+
+// The functions here are for images and for what is made of them, a row of pixels or more at a
+// time. The assembly has the bits of the portable path.
+
+// SquareRoots sets dst to the square roots of src, and to 0 where src is not positive. Both have
+// one length and may be the same.
+func SquareRoots(dst, src []float32) { squareRoots(pathOf[float32](), dst, src) }
+
+func squareRoots(on path, dst, src []float32) {
+	checkLengths(len(dst), src)
+	done := 0
+	if on > portable {
+		done = fmaSquareRoots(dst, src)
+	}
+	for i := done; i < len(dst); i++ {
+		dst[i] = 0
+		if v := src[i]; v > 0 {
+			dst[i] = float32(math.Sqrt(float64(v)))
+		}
+	}
+}
+
+// Polar sets length and turn to the polar coordinates of the vectors (right - left, below -
+// above), the directions in radians times perRadian, from 0 to a full turn up to rounding. The
+// error of a direction is below 1e-6 radians. That of a vector of length 0 is NaN or any. All
+// have one length.
+func Polar(length, turn, right, left, below, above []float32, perRadian float32) {
+	polar(pathOf[float32](), length, turn, right, left, below, above, perRadian)
+}
+
+func polar(on path, length, turn, right, left, below, above []float32, perRadian float32) {
+	checkLengths(len(length), turn, right, left, below, above)
+	done := 0
+	if on > portable {
+		done = fmaPolar(length, turn, right, left, below, above, perRadian)
+	}
+	for i := done; i < len(length); i++ {
+		length[i], turn[i] = polarOf(right[i]-left[i], below[i]-above[i])
+		turn[i] *= perRadian
+	}
+}
+
+// polarOf returns length and direction of a vector. It brings the vector into the first eighth
+// of the circle, or the same to the left of its bisector, and takes the arctangent there as a
+// polynomial (Cephes, atanf). The conversions keep compilers from fusing.
+func polarOf(x, y float32) (length, angle float32) {
+	ax, ay := withoutSign(x), withoutSign(y)
+	short, long := ax, ay
+	if ay < ax {
+		short, long = ay, ax
+	}
+	t := short
+	if short > float32(0.41421357*long) {
+		t, long, angle = short-long, short+long, math.Pi/4
+	}
+	t /= long
+	z := float32(t * t)
+	p := float32(8.05374449538e-2*z) - 1.38776856032e-1
+	p = float32(p*z) + 1.99777106478e-1
+	p = float32(p*z) - 3.33329491539e-1
+	angle += t + float32(float32(t*z)*p)
+	if ay > ax {
+		angle = math.Pi/2 - angle
+	}
+	if x < 0 {
+		angle = math.Pi - angle
+	}
+	if y < 0 {
+		angle = 2*math.Pi - angle
+	}
+	return float32(math.Sqrt(float64(float32(x*x) + float32(y*y)))), angle
+}
+
+func withoutSign(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
+
+// Between sets dst[i] to the mean of upper[i], upper[i+1], lower[i] and lower[i+1] with these
+// weights, summed in this order. Upper and lower have one number more than dst.
+func Between(dst, upper, lower []float32, weights [4]float32) {
+	between(pathOf[float32](), dst, upper, lower, weights)
+}
+
+func between(on path, dst, upper, lower []float32, weights [4]float32) {
+	checkLengths(len(dst)+1, upper, lower)
+	done := 0
+	if on > portable {
+		done = fmaBetween(dst, upper, lower, &weights)
+	}
+	for i := done; i < len(dst); i++ {
+		dst[i] = float32(weights[0]*upper[i]) + float32(weights[1]*upper[i+1]) + float32(weights[2]*lower[i]) + float32(weights[3]*lower[i+1])
+	}
+}
+
+// ScaleUpTo sets dst to factor times src where that is not above most, and to most elsewhere. Both
+// have one length and may be the same.
+func ScaleUpTo(dst []float32, factor float32, src []float32, most float32) {
+	scaleUpTo(pathOf[float32](), dst, factor, src, most)
+}
+
+func scaleUpTo(on path, dst []float32, factor float32, src []float32, most float32) {
+	checkLengths(len(dst), src)
+	done := 0
+	if on > portable {
+		done = fmaScaleUpTo(dst, factor, src, most)
+	}
+	for i := done; i < len(dst); i++ {
+		v := factor * src[i]
+		if most < v {
+			v = most
+		}
+		dst[i] = v
+	}
+}
+
+// checkLengths panics unless all slices have a length.
+func checkLengths(n int, all ...[]float32) {
+	for _, x := range all {
+		if len(x) != n {
+			panic("kernel: dimension mismatch")
+		}
+	}
+}

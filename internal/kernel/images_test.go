@@ -1,0 +1,116 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// anyNumbers draws numbers of all kinds, of which many repeat.
+func anyNumbers(t *rapid.T, n int, name string) []float32 {
+	return rapid.SliceOfN(rapid.OneOf(rapid.Float32Range(-2, 2), rapid.Float32(), hostile[float32](), rapid.SampledFrom([]float32{0, 0, 0, 1, 1, -1})), n, n).Draw(t, name)
+}
+
+// sameBits requires the same numbers, of which NaN is one and -0 is not 0.
+func sameBits(t *rapid.T, want, got []float32) {
+	require.Len(t, got, len(want))
+	for i, v := range want {
+		if v == v || got[i] == got[i] {
+			require.Equal(t, math.Float32bits(v), math.Float32bits(got[i]), "%d: %v and %v", i, v, got[i])
+		}
+	}
+}
+
+// onBoth returns what f makes on the portable path and on that of the machine.
+func onBoth(n int, f func(on path, dst []float32)) (plain, fast []float32) {
+	plain, fast = make([]float32, n), make([]float32, n)
+	f(portable, plain)
+	f(machine, fast)
+	return plain, fast
+}
+
+// The assembly and the portable path have the same bits.
+func TestImagesOnBothPaths(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 70).Draw(t, "n")
+		a, b, c, d := anyNumbers(t, n+1, "a"), anyNumbers(t, n+1, "b"), anyNumbers(t, n, "c"), anyNumbers(t, n, "d")
+		factor, most := rapid.Float32Range(-2, 2).Draw(t, "factor"), rapid.Float32Range(0, 2).Draw(t, "most")
+		weights := [4]float32{factor, most, 1 - factor, 0.3}
+		check := func(f func(on path, dst []float32)) {
+			plain, fast := onBoth(n, f)
+			sameBits(t, plain, fast)
+		}
+		check(func(on path, dst []float32) { squareRoots(on, dst, c) })
+		check(func(on path, dst []float32) { scaleUpTo(on, dst, factor, c, most) })
+		check(func(on path, dst []float32) { between(on, dst, a, b, weights) })
+		check(func(on path, dst []float32) { polar(on, dst, make([]float32, n), a[:n], b[1:], c, d, factor) })
+		check(func(on path, dst []float32) { polar(on, make([]float32, n), dst, a[:n], b[1:], c, d, factor) })
+		check(func(on path, dst []float32) { affine(on, dst, c, float64(factor)/3, float64(most)*1e9) })
+		bits := func(v float64) uint64 {
+			if v != v {
+				v = math.NaN()
+			}
+			return math.Float64bits(v)
+		}
+		require.Equal(t, bits(sum(portable, a)), bits(sum(machine, a)))
+		require.Equal(t, bits(squaresAbout(portable, a, float64(factor))), bits(squaresAbout(machine, a, float64(factor))))
+	})
+}
+
+func TestImagesByDefinition(t *testing.T) {
+	dst := make([]float32, 3)
+	SquareRoots(dst, []float32{4, -4, 0})
+	require.Equal(t, []float32{2, 0, 0}, dst)
+	ScaleUpTo(dst, 2, []float32{1, 0.25, -9}, 1.5)
+	require.Equal(t, []float32{1.5, 0.5, -18}, dst)
+	Between(dst, []float32{1, 2, 3, 4}, []float32{10, 20, 30, 40}, [4]float32{1, 0.5, 2, 0.25})
+	require.Equal(t, []float32{27, 51, 75}, dst)
+	Affine(dst, []float32{1, 2, 3}, 1, 10)
+	require.Equal(t, []float32{0, 10, 20}, dst)
+	require.Equal(t, 6.0, Sum([]float32{1, 2, 3}))
+	require.Equal(t, 14.0, SquaresAbout([]float32{1, 2, 3}, 0))
+	long := make([]float32, 100)
+	for i := range long {
+		long[i] = float32(i)
+	}
+	require.Equal(t, 4950.0, Sum(long))
+	require.Equal(t, 83325.0, SquaresAbout(long, 49.5))
+	two, four := make([]float32, 2), make([]float32, 4)
+	for name, call := range map[string]func(){
+		"roots":   func() { SquareRoots(two, dst) },
+		"scale":   func() { ScaleUpTo(two, 1, dst, 1) },
+		"between": func() { Between(dst, dst, four, [4]float32{}) },
+		"lower":   func() { Between(dst, four, dst, [4]float32{}) },
+		"affine":  func() { Affine(two, dst, 0, 1) },
+		"turn":    func() { Polar(dst, two, dst, dst, dst, dst, 1) },
+		"above":   func() { Polar(dst, dst, dst, dst, dst, two, 1) },
+	} {
+		require.Panics(t, call, name)
+	}
+}
+
+// TestPolar goes around the circle, at lengths from small to large.
+func TestPolar(t *testing.T) {
+	const n = 100_000
+	x, y, zero := make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range n {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / n)
+		x[i], y[i] = float32(sin), float32(cos)
+	}
+	length, turn := make([]float32, n), make([]float32, n)
+	Polar(length, turn, x, zero, y, zero, 1)
+	for i := range n {
+		require.InDelta(t, 1, length[i], 1e-6)
+		require.LessOrEqual(t, float64(turn[i]), 2*math.Pi+1e-6)
+		apart := float64(turn[i]) - math.Atan2(float64(y[i]), float64(x[i]))
+		if math.Abs(apart-2*math.Pi*math.Round(apart/(2*math.Pi))) > 1e-6 {
+			require.Failf(t, "direction", "%v of %v %v", turn[i], x[i], y[i])
+		}
+	}
+	for _, long := range []float32{1e-40, 1, 1e38} {
+		Polar(length[:3], turn[:3], []float32{long, -long, -long}, zero[:3], []float32{0, long, -long}, zero[:3], 2)
+		require.InDeltaSlice(t, []float32{0, 3 * math.Pi / 2, 5 * math.Pi / 2}, turn[:3], 2e-6)
+	}
+}
