@@ -19,11 +19,11 @@ type axis struct {
 // themselves, count twice there and have half the weight.
 type folded struct {
 	n            int
-	inverse      kernel.Mirror // synthesis
-	mirrored     kernel.Mirror // of a signal the other way round
-	cosine, sine matrix        // analysis: of the sums, of differences 1 to n/2 - 1
-	average      kernel.Mirror // low pass of points in front of and behind the centre
-	lowPass      matrix        // the same of points that are not folded: out x n
+	inverse      kernel.Quarters // synthesis
+	mirrored     kernel.Quarters // of a signal the other way round
+	cosine, sine matrix          // analysis: of the sums, of differences 1 to n/2 - 1
+	average      kernel.Mirror   // low pass of points in front of and behind the centre
+	lowPass      matrix          // the same of points that are not folded: out x n
 }
 
 // newAxis uses Kymatio's padding: to the next multiple of four and four more, by
@@ -76,11 +76,13 @@ func newFolded(n, out, level int) folded {
 		return 1
 	}
 	f := folded{n: n}
-	f.inverse = newMirror(h+1, h+1, h-1,
+	// Point h - i has the cosines of even frequencies and the sines of odd ones that point i has,
+	// and minus the others.
+	f.inverse = kernel.Quarters{Last: h, Mirror: newMirror(h/2+1, h+1, h-1,
 		func(i, k int) float64 { return waves[k].at(i, n) },
-		func(i, k int) float64 { return waves[h+1+k].at(i, n) })
+		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
 	f.mirrored = f.inverse
-	f.mirrored.Odd = newMatrix(h+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
+	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
 	f.cosine = newMatrix(h+1, h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
 	f.sine = newMatrix(h-1, h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
 	// The points behind the centre, which has one of its own if their number is odd.

@@ -88,7 +88,7 @@ func (p *scatteringPlan) coarseAverages(dst blas32.General, channel int, s scrat
 
 // moduli filters a signal at a pair of angles and leaves the moduli, folded along columns.
 func (p *scatteringPlan) moduli(s scratch, b bank, turn int, row, col folded, spectrum []float32) {
-	inverse := [2]kernel.Mirror{col.inverse, col.inverse}
+	inverse := [2]kernel.Quarters{col.inverse, col.inverse}
 	if filters := b[turn]; len(filters) == 1 {
 		filters[0].Mul(s.band[0].data, s.band[1].data, spectrum)
 		inverse[1] = col.mirrored

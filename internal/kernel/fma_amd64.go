@@ -86,6 +86,12 @@ func centre32(dst *float32, src *float32, mean *float32, n int, scale float64, f
 func search32(x *float32, y *float32, n int, floor float32) int
 
 //go:noescape
+func quarterStrips32(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
+
+//go:noescape
+func quarterModuli32(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
+
+//go:noescape
 func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32)
 
 //go:noescape

@@ -47,17 +47,13 @@ func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []
 	if strips == 0 {
 		return
 	}
-	m.prepare(dst, sum, difference, src, even, odd, strips, strip)
+	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip)
 	if on > portable {
 		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
-		up, down := dst[sum.At+r*sum.Row+s*sum.Step:][:strip], dst[difference.At+r*difference.Row+s*difference.Step:][:strip]
-		for j := range strip {
-			up[j] = e[j] + o[j]
-			down[j] = e[j] - o[j]
-		}
+		setStrips(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
 	})
 }
 
@@ -72,31 +68,46 @@ func (m Mirror) moduli(on path, dst []float32, sum, difference Strips, src []flo
 	if strips == 0 {
 		return
 	}
-	m.prepare(dst, sum, difference, src, even, odd, strips, strip/2)
+	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip/2)
 	if on > portable {
 		fmaMirrorModuli(m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
-		const half = strip / 2
-		var front, back [half]float32
-		for j := range strip {
-			e[j], o[j] = e[j]+o[j], e[j]-o[j]
-		}
-		moduli(portable, front[:], e[:half], e[half:])
-		moduli(portable, back[:], o[:half], o[half:])
-		up, down := dst[sum.At+r*sum.Row+s*sum.Step:][:half], dst[difference.At+r*difference.Row+s*difference.Step:][:half]
-		for j := range half {
-			up[j] = front[j] + back[j]
-			down[j] = front[j] - back[j]
-		}
+		setModuli(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
 	})
 }
 
-func (m Mirror) prepare(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips, width int) {
+// row returns what begins with row r of strip i.
+func (s Strips) row(x []float32, r, i int) []float32 { return x[s.At+r*s.Row+i*s.Step:] }
+
+// setStrips sets up and down to sum and difference.
+func setStrips(up, down []float32, e, o *[strip]float32) {
+	up, down = up[:strip], down[:strip]
+	for j := range strip {
+		up[j], down[j] = e[j]+o[j], e[j]-o[j]
+	}
+}
+
+// setModuli sets up and down to sum and difference of the moduli of sum and difference.
+func setModuli(up, down []float32, e, o *[strip]float32) {
+	const half = strip / 2
+	var a, b [strip]float32
+	setStrips(a[:], b[:], e, o)
+	var front, back [half]float32
+	moduli(portable, front[:], a[:half], a[half:])
+	moduli(portable, back[:], b[:half], b[half:])
+	up, down = up[:half], down[:half]
+	for j := range half {
+		up[j], down[j] = front[j]+back[j], front[j]-back[j]
+	}
+}
+
+// prepare panics unless everything fits, so many rows of results.
+func (m Mirror) prepare(dst []float32, sum, difference Strips, rows int, src []float32, even, odd Strips, strips, width int) {
 	m.check()
-	sum.fits(dst, m.M, strips, width)
-	difference.fits(dst, m.M, strips, width)
+	sum.fits(dst, rows, strips, width)
+	difference.fits(dst, rows, strips, width)
 	even.fits(src, m.KE, strips, strip)
 	if m.KO > 0 {
 		odd.fits(src, m.KO, strips, strip)
@@ -111,15 +122,18 @@ func (m Mirror) each(src []float32, even, odd Strips, strips int, f func(s, r in
 	for s := range strips {
 		for r := range m.M {
 			var e, o [strip]float32
-			addRow(&e, m.Even[r*m.KE:(r+1)*m.KE], src, even, s)
-			addRow(&o, m.Odd[r*m.KO:(r+1)*m.KO], src, odd, s)
+			addRow(&e, m.Even[r*m.KE:(r+1)*m.KE], 0, 1, src, even, s)
+			addRow(&o, m.Odd[r*m.KO:(r+1)*m.KO], 0, 1, src, odd, s)
 			f(s, r, &e, &o)
 		}
 	}
 }
 
-func addRow(sum *[strip]float32, row, src []float32, at Strips, s int) {
-	for p, w := range row {
+// addRow adds the product of a row of coefficients and of a strip: of those in places first, first
+// + step and so on.
+func addRow(sum *[strip]float32, row []float32, first, step int, src []float32, at Strips, s int) {
+	for p := first; p < len(row); p += step {
+		w := row[p]
 		for j, v := range src[at.At+p*at.Row+s*at.Step:][:strip] {
 			sum[j] += float32(w * v)
 		}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,40 +71,72 @@ func written(x []float32) (n int) {
 	return n
 }
 
-func TestMirrorStrips(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := newMirrorCase(t)
-		c.m.mulStrips(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
-		require.Equal(t, 2*strip*c.m.M*c.strips, written(c.dst))
-		for s := range c.strips {
-			for r := range c.m.M {
-				for j := range strip {
-					even, odd, size := c.products(s, r, j)
-					require.InDelta(t, even+odd, float64(c.sumRow(s, r)[j]), 1e-6*size)
-					require.InDelta(t, even-odd, float64(c.otherRow(s, r)[j]), 1e-6*size)
-				}
+// quarters returns those of which the case is the whole: it sets the rows of the other end.
+func (c mirrorCase) quarters() Quarters {
+	q := Quarters{Mirror: c.m, Last: c.m.M - 1}
+	q.M = q.Last/2 + 1
+	q.Even, q.Odd = slices.Clone(c.m.Even[:q.M*q.KE]), slices.Clone(c.m.Odd[:q.M*q.KO])
+	for r := range q.M {
+		for p, w := range q.Even[r*q.KE : (r+1)*q.KE] {
+			c.m.Even[(q.Last-r)*q.KE+p] = w * float32(1-2*(p%2))
+		}
+		for p, w := range q.Odd[r*q.KO : (r+1)*q.KO] {
+			c.m.Odd[(q.Last-r)*q.KO+p] = w * float32(1-2*(p%2))
+		}
+	}
+	return q
+}
+
+func (c mirrorCase) checkStrips(t *rapid.T) {
+	require.Equal(t, 2*strip*c.m.M*c.strips, written(c.dst))
+	for s := range c.strips {
+		for r := range c.m.M {
+			for j := range strip {
+				even, odd, size := c.products(s, r, j)
+				require.InDelta(t, even+odd, float64(c.sumRow(s, r)[j]), 1e-6*size)
+				require.InDelta(t, even-odd, float64(c.otherRow(s, r)[j]), 1e-6*size)
 			}
 		}
+	}
+}
+
+func (c mirrorCase) checkModuli(t *rapid.T) {
+	const half = strip / 2
+	require.Equal(t, strip*c.m.M*c.strips, written(c.dst))
+	for s := range c.strips {
+		for r := range c.m.M {
+			for j := range half {
+				re, reOdd, size := c.products(s, r, j)
+				im, imOdd, more := c.products(s, r, j+half)
+				front, back := math.Hypot(re+reOdd, im+imOdd), math.Hypot(re-reOdd, im-imOdd)
+				require.InDelta(t, front+back, float64(c.sumRow(s, r)[j]), 2e-6*(size+more))
+				require.InDelta(t, front-back, float64(c.otherRow(s, r)[j]), 2e-6*(size+more))
+			}
+		}
+	}
+}
+
+func TestMirror(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		on := rapid.SampledFrom(paths[float32]()).Draw(t, "path")
+		c := newMirrorCase(t)
+		c.m.mulStrips(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.checkStrips(t)
+		c = newMirrorCase(t)
+		c.m.moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.checkModuli(t)
 	})
 }
 
-func TestMirrorModuli(t *testing.T) {
+func TestQuarters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const half = strip / 2
+		on := rapid.SampledFrom(paths[float32]()).Draw(t, "path")
 		c := newMirrorCase(t)
-		c.m.moduli(rapid.SampledFrom(paths[float32]()).Draw(t, "path"), c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
-		require.Equal(t, strip*c.m.M*c.strips, written(c.dst))
-		for s := range c.strips {
-			for r := range c.m.M {
-				for j := range half {
-					re, reOdd, size := c.products(s, r, j)
-					im, imOdd, more := c.products(s, r, j+half)
-					front, back := math.Hypot(re+reOdd, im+imOdd), math.Hypot(re-reOdd, im-imOdd)
-					require.InDelta(t, front+back, float64(c.sumRow(s, r)[j]), 2e-6*(size+more))
-					require.InDelta(t, front-back, float64(c.otherRow(s, r)[j]), 2e-6*(size+more))
-				}
-			}
-		}
+		c.quarters().mulStrips(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.checkStrips(t)
+		c = newMirrorCase(t)
+		c.quarters().moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+		c.checkModuli(t)
 	})
 }
 
@@ -114,6 +147,8 @@ func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
 	src, dst := make([]float32, 32), make([]float32, 64)
 	m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
 	m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 0)
+	q := Quarters{Mirror: m, Last: 2}
+	q.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
 	for name, call := range map[string]func(){
 		"sums behind the end":          func() { m.MulStrips(dst, at(33, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
 		"differences before the start": func() { m.MulStrips(dst, at(0, 16), at(15, -16), src, at(0, 16), at(16, 16), 1) },
@@ -121,6 +156,11 @@ func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
 		"more strips":                  func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 2) },
 		"other distances":              func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(0, 8), 1) },
 		"moduli":                       func() { m.Moduli(dst[:55], at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
+		"as many quarters":             func() { q.MulStrips(dst[:63], at(16, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
+		"quarters before the start":    func() { q.Moduli(dst, at(0, 16), at(31, -16), src, at(0, 16), at(16, 16), 1) },
+		"other quarters": func() {
+			Quarters{Mirror: m, Last: 4}.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
+		},
 		"a matrix": func() {
 			Mirror{Even: m.Even, Odd: m.Odd, M: 2, KE: 2, KO: 1}.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1)
 		},

@@ -148,6 +148,12 @@ func (g mirror) storeModuli(r int) {
 		VADDPS(o, e, y(12+half))
 		VSUBPS(o, e, y(14+half))
 	}
+	g.moduliOf(g.up(), g.down())
+}
+
+// moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12 and 13
+// and in 14 and 15.
+func (mirror) moduliOf(up, down reg.Register) {
 	for i := 12; i < 16; i++ {
 		VMULPS(y(i), y(i), y(i))
 	}
@@ -157,8 +163,8 @@ func (g mirror) storeModuli(r int) {
 	VSQRTPS(y(14), y(14))
 	VADDPS(y(14), y(12), y(13))
 	VSUBPS(y(14), y(12), y(15))
-	VMOVUPS(y(13), operand.Mem{Base: g.up()})
-	VMOVUPS(y(15), operand.Mem{Base: g.down()})
+	VMOVUPS(y(13), operand.Mem{Base: up})
+	VMOVUPS(y(15), operand.Mem{Base: down})
 }
 
 // groups writes MulGroups for positive counts. A place is a number of bytes.

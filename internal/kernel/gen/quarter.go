@@ -1,0 +1,179 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// quarters writes the functions that do what those of mirrors do with results that are folded
+// twice: see QuarterStrips and QuarterModuli. Rows at the other end begin at up2 and down2 and go
+// the other way.
+func quarters() {
+	for _, g := range []quarter{{mirror{"quarterStrips32", false}}, {mirror{"quarterModuli32", true}}} {
+		g.write()
+	}
+}
+
+// quarter has the registers of mirror. The accumulators are those of the first product of a half,
+// and of the second.
+type quarter struct{ mirror }
+
+// ends is where the current rows at the other end are in memory, and place where the even products
+// wait: sums, or differences, of the two of them.
+var ends, waiting operand.Mem
+
+func place(other, row, half int) operand.Mem {
+	return waiting.Offset(32 * (2*mirrorRows*other + 2*row + half))
+}
+
+func (g quarter) write() {
+	function(g.name, "func(up, down, up2, down2 *float32, upRow, downRow, dstStep int, even, odd *float32, m, ke, ko int, src *float32, srcOdd, srcRow, srcStep, strips int)")
+	ends, waiting = AllocLocal(16), AllocLocal(32*4*mirrorRows)
+	Load(Param("upRow"), g.ups())
+	Load(Param("downRow"), g.dns())
+	Load(Param("ke"), g.es())
+	SHLQ(operand.U8(2), g.es())
+	Load(Param("ko"), g.os())
+	SHLQ(operand.U8(2), g.os())
+	Load(Param("src"), g.src())
+	Load(Param("srcRow"), g.srow())
+	Label("strip")
+	MOVQ(argument("up"), g.up())
+	MOVQ(argument("down"), g.down())
+	for i, name := range []string{"up2", "down2"} {
+		MOVQ(argument(name), g.work())
+		MOVQ(g.work(), ends.Offset(8*i))
+	}
+	MOVQ(argument("even"), g.even())
+	MOVQ(argument("odd"), g.odd())
+	MOVQ(argument("m"), g.left())
+	Label("rows")
+	CMPQ(g.left(), operand.U8(4))
+	JE(operand.LabelRef("rows2"))
+	CMPQ(g.left(), operand.U8(3))
+	JGE(operand.LabelRef("rows3"))
+	CMPQ(g.left(), operand.U8(2))
+	JE(operand.LabelRef("rows2"))
+	for rows := 1; rows <= mirrorRows; rows++ {
+		g.block(rows)
+	}
+	Label("next")
+	JNE(operand.LabelRef("rows"))
+	MOVQ(argument("dstStep"), g.work())
+	for _, name := range []string{"up", "down", "up2", "down2"} {
+		ADDQ(g.work(), argument(name))
+	}
+	ADDQ(argument("srcStep"), g.src())
+	DECQ(argument("strips"))
+	JNE(operand.LabelRef("strip"))
+	finish()
+}
+
+func (g quarter) block(rows int) {
+	Label(fmt.Sprintf("rows%d", rows))
+	MOVQ(g.src(), g.bw())
+	g.products(rows, 0, "ke", g.even(), g.es())
+	for r := range rows {
+		for half := range 2 {
+			a, b := g.acc(0, r, half), g.acc(1, r, half)
+			VADDPS(b, a, y(15))
+			VSUBPS(b, a, a)
+			VMOVUPS(y(15), place(0, r, half))
+			VMOVUPS(a, place(1, r, half))
+		}
+	}
+	MOVQ(g.src(), g.bw())
+	ADDQ(argument("srcOdd"), g.bw())
+	g.products(rows, 1, "ko", g.odd(), g.os())
+	for r := range rows {
+		for half := range 2 {
+			a, b := g.acc(0, r, half), g.acc(1, r, half)
+			VSUBPS(b, a, y(15))
+			VADDPS(b, a, a)
+			VMOVAPS(y(15), b)
+		}
+	}
+	// At the other end, whose rows go the other way.
+	MOVQ(ends.Offset(0), g.aw())
+	MOVQ(ends.Offset(8), g.bw())
+	for r := range rows {
+		g.storeRow(0, r, g.up(), g.down())
+		ADDQ(g.ups(), g.up())
+		ADDQ(g.dns(), g.down())
+		ADDQ(g.es(), g.even())
+		ADDQ(g.os(), g.odd())
+		g.storeRow(1, r, g.aw(), g.bw())
+		SUBQ(g.ups(), g.aw())
+		SUBQ(g.dns(), g.bw())
+	}
+	MOVQ(g.aw(), ends.Offset(0))
+	MOVQ(g.bw(), ends.Offset(8))
+	SUBQ(operand.U8(rows), g.left())
+	if rows < mirrorRows {
+		JMP(operand.LabelRef("next"))
+	}
+}
+
+// products sets the accumulators to products of rows of coefficients and of the strip at bw: of
+// those in places 0, 2, 4 and so on, and of the others.
+func (g quarter) products(rows, odd int, k string, a, stride reg.Register) {
+	for other := range 2 {
+		for r := range rows {
+			for half := range 2 {
+				v := g.acc(other, r, half)
+				VXORPS(v, v, v)
+			}
+		}
+	}
+	loop, last, done := fmt.Sprintf("loop%d_%d", rows, odd), fmt.Sprintf("last%d_%d", rows, odd), fmt.Sprintf("done%d_%d", rows, odd)
+	term := func(other int) {
+		VMOVUPS(operand.Mem{Base: g.bw()}, y(12))
+		VMOVUPS(operand.Mem{Base: g.bw(), Disp: 32}, y(13))
+		ADDQ(g.srow(), g.bw())
+		for r := range rows {
+			VBROADCASTSS(at(g.aw(), nil, stride, r, 4*other), y(14))
+			VFMADD231PS(y(12), y(14), g.acc(other, r, 0))
+			VFMADD231PS(y(13), y(14), g.acc(other, r, 1))
+		}
+	}
+	MOVQ(a, g.aw())
+	MOVQ(argument(k), g.work())
+	SUBQ(operand.U8(2), g.work())
+	JL(operand.LabelRef(last))
+	Label(loop)
+	term(0)
+	term(1)
+	ADDQ(operand.U8(8), g.aw())
+	SUBQ(operand.U8(2), g.work())
+	JGE(operand.LabelRef(loop))
+	Label(last)
+	CMPQ(g.work(), operand.I8(-1))
+	JNE(operand.LabelRef(done))
+	term(0)
+	Label(done)
+}
+
+// storeRow stores sum and difference of an even and an odd product, or of their moduli.
+func (g quarter) storeRow(other, r int, up, down reg.Register) {
+	if !g.moduli {
+		for half := range 2 {
+			o := g.acc(other, r, half)
+			VMOVUPS(place(other, r, half), y(12))
+			VADDPS(o, y(12), y(13))
+			VSUBPS(o, y(12), y(12))
+			VMOVUPS(y(13), operand.Mem{Base: up, Disp: 32 * half})
+			VMOVUPS(y(12), operand.Mem{Base: down, Disp: 32 * half})
+		}
+		return
+	}
+	for half := range 2 {
+		o := g.acc(other, r, half)
+		VMOVUPS(place(other, r, half), y(14+half))
+		VADDPS(o, y(14+half), y(12+half))
+		VSUBPS(o, y(14+half), y(14+half))
+	}
+	g.moduliOf(up, down)
+}

@@ -1,0 +1,78 @@
+package kernel
+
+// Quarters is a [Mirror] whose results are mirrored once more: result r of either product is the
+// sum of two, of the coefficients in places 0, 2, 4 and so on of a row and of those between, and
+// result Last - r is the first less the second. So M rows, r up to Last/2, say all. Cosines and
+// sines of ascending frequencies about a quarter of their period are such products.
+type Quarters struct {
+	Mirror
+	Last int
+}
+
+func (q Quarters) check() {
+	if q.M != q.Last/2+1 {
+		panic("kernel: dimension mismatch")
+	}
+}
+
+// MulStrips does what [Mirror.MulStrips] does, for results 0 to Last. Where results meet, those
+// from the other end are written last.
+func (q Quarters) MulStrips(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	q.mulStrips(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
+}
+
+func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	if strips == 0 {
+		return
+	}
+	q.check()
+	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip)
+	if on > portable {
+		fmaQuarterStrips(q, dst, sum, difference, src, even, odd, strips)
+		return
+	}
+	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
+		setStrips(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
+	})
+}
+
+// Moduli does what [Mirror.Moduli] does, for results 0 to Last.
+func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	q.moduli(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
+}
+
+func (q Quarters) moduli(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	if strips == 0 {
+		return
+	}
+	q.check()
+	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip/2)
+	if on > portable {
+		fmaQuarterModuli(q, dst, sum, difference, src, even, odd, strips)
+		return
+	}
+	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
+		setModuli(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
+	})
+}
+
+// each calls f with both products of strip s, rows r and Last - r.
+func (q Quarters) each(src []float32, even, odd Strips, strips int, f func(s, r int, e, o *[strip]float32)) {
+	for s := range strips {
+		for r := range q.M {
+			var here, there [2][strip]float32
+			for i, at := range []Strips{even, odd} {
+				row := q.Even[r*q.KE : (r+1)*q.KE]
+				if i == 1 {
+					row = q.Odd[r*q.KO : (r+1)*q.KO]
+				}
+				var first, second [strip]float32
+				addRow(&first, row, 0, 2, src, at, s)
+				addRow(&second, row, 1, 2, src, at, s)
+				setStrips(here[i][:], there[i][:], &first, &second)
+			}
+			f(s, r, &here[0], &here[1])
+			f(s, q.Last-r, &there[0], &there[1])
+		}
+	}
+}
