@@ -27,8 +27,8 @@ import (
 // A Scattering may be used by many goroutines.
 type Scattering struct {
 	shape dataset.Shape
-	plan  *scatteringPlan
-	pool  sync.Pool // of *scatteringMemory
+	plan  func() *scatteringPlan // made when the first image comes: many ask for Dim alone
+	pool  sync.Pool              // of *scatteringMemory
 }
 
 // Channels is the number of channels of a [Scattering].
@@ -44,14 +44,18 @@ func NewScattering(shape dataset.Shape) (*Scattering, error) {
 	if min(shape.Rows, shape.Cols) < least || max(shape.Rows, shape.Cols) > maxScatteringSide {
 		return nil, fmt.Errorf("features: scattering of images of %dx%d, sides must be from %d to %d", shape.Rows, shape.Cols, least, maxScatteringSide)
 	}
-	return &Scattering{shape: shape, plan: newScatteringPlan(shape)}, nil
+	return &Scattering{shape: shape, plan: sync.OnceValue(func() *scatteringPlan { return newScatteringPlan(shape) })}, nil
 }
 
 // Name returns "scattering(J=2,L=8)"; the shape is the images'.
 func (s *Scattering) Name() string { return "scattering(J=2,L=8)" }
 
 // Positions returns the number of values in a channel.
-func (s *Scattering) Positions() int { return s.plan.outRows * s.plan.outCols }
+func (s *Scattering) Positions() int {
+	_, rows := pointsOf(s.shape.Rows)
+	_, cols := pointsOf(s.shape.Cols)
+	return rows * cols
+}
 
 // Dim returns Channels times Positions for images of the prepared shape.
 func (s *Scattering) Dim(shape dataset.Shape) int {
@@ -76,10 +80,10 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 	checkBatch(s, dst, x, shape)
 	m, _ := s.pool.Get().(*scatteringMemory)
 	if m == nil {
-		m = newScatteringMemory(s.plan)
+		m = newScatteringMemory(s.plan())
 	}
 	defer s.pool.Put(m)
 	for from := 0; from < x.Rows; from += lanes {
-		s.plan.run(m, dense.Rows(dst, from, min(from+lanes, x.Rows)), dense.Rows(x, from, min(from+lanes, x.Rows)))
+		s.plan().run(m, dense.Rows(dst, from, min(from+lanes, x.Rows)), dense.Rows(x, from, min(from+lanes, x.Rows)))
 	}
 }

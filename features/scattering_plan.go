@@ -26,13 +26,19 @@ type folded struct {
 	lowPass      matrix          // the same of points that are not folded: out x n
 }
 
-// newAxis uses Kymatio's padding: to the next multiple of four and four more, by
-// reflection that does not repeat the border, the smaller half in front. The centre is that
-// of the points which come out.
-func newAxis(points int) axis {
+// pointsOf returns to how many points those of an image are padded, in Kymatio's way to the next
+// multiple of four and four more, and how many come out.
+func pointsOf(image int) (padded, out int) {
 	const step = 1 << scales
-	n := ((points+step)/step + 1) * step
-	a := axis{in: points, n: n, half: n / 2, out: n/step - 2}
+	padded = ((image+step)/step + 1) * step
+	return padded, padded/step - 2
+}
+
+// newAxis pads by reflection that does not repeat the border, the smaller half in front. The
+// centre is that of the points which come out.
+func newAxis(points int) axis {
+	n, out := pointsOf(points)
+	a := axis{in: points, n: n, half: n / 2, out: out}
 	centre := n/2 - 2
 	padded := func(row func(i int) float64) []float64 {
 		image := make([]float64, points)
