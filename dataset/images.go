@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"gonum.org/v1/gonum/blas/blas32"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/parallel"
 )
 
 // MNIST returns the MNIST database: 60,000 training and 10,000 test images of 28x28
@@ -49,11 +50,18 @@ type folder struct {
 }
 
 func readFolder(files fs.FS, f folder) (train, test Set, err error) {
-	if train, err = readPair(files, f, "train", "train"); err != nil {
-		return Set{}, Set{}, err
-	}
-	if test, err = readPair(files, f, "t10k", "test"); err != nil {
-		return Set{}, Set{}, err
+	var errs [2]error
+	parallel.Each(0, len(errs), func(_, i int) {
+		if i == 0 {
+			train, errs[i] = readPair(files, f, "train", "train")
+		} else {
+			test, errs[i] = readPair(files, f, "t10k", "test")
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return Set{}, Set{}, err
+		}
 	}
 	if train.Image != test.Image {
 		return Set{}, Set{}, &InputError{File: f.path, What: fmt.Sprintf("has training images of %dx%d pixels and test images of %dx%d",
@@ -115,15 +123,19 @@ func readPair(files fs.FS, f folder, prefix, part string) (Set, error) {
 		Units:      numbered(part, n),
 		Image:      shape,
 		Provenance: f.provenance,
-		X:          blas32.General{Rows: n, Cols: shape.Pixels(), Stride: shape.Pixels(), Data: make([]float32, len(images.data))},
+		X:          dense.New(n, shape.Pixels()),
 	}
 	var value [256]float32
 	for i := range value {
 		value[i] = float32(i) / 255
 	}
-	for i, b := range images.data {
-		s.X.Data[i] = value[b]
-	}
+	pixels := shape.Pixels()
+	parallel.Each(0, n, func(_, i int) {
+		row := dense.Row(s.X, i)
+		for j, b := range images.data[i*pixels : (i+1)*pixels] {
+			row[j] = value[b]
+		}
+	})
 	for i, b := range labels.data {
 		s.Y[i] = int(b)
 	}

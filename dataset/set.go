@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/internal/dense"
 )
 
 // Shape is the size of an image in pixels. The zero Shape says that rows are
@@ -171,10 +173,8 @@ func (s Set) Validate() error {
 			return fail("row %d has no unit", i)
 		}
 	}
-	for i := range n {
-		if j := firstNotFinite(s.X.Data[i*s.X.Stride : i*s.X.Stride+s.X.Cols]); j >= 0 {
-			return fail("feature %d of row %d is not finite", j, i)
-		}
+	if i := dense.NotFinite(s.X); i >= 0 {
+		return fail("feature %d of row %d is not finite", firstNotFinite(dense.Row(s.X, i)), i)
 	}
 	return nil
 }
