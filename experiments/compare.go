@@ -50,6 +50,13 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	case c.Task.Questions != nil:
 		r.PoolOf = PoolNone
 	}
+	labels := c.wants(ensembleMethods()...) || c.wants(neighbourMethods()...)
+	var early *ahead
+	if labels && !c.Marginals {
+		var stop func()
+		early, stop = begin(ctx, c)
+		defer stop()
+	}
 	// DP-SGD first: its features and those of the teachers together are gigabytes.
 	rows, err := runDPSGD(ctx, c)
 	if err != nil {
@@ -61,10 +68,10 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, err
 	}
 	rows = append(rows, plain...)
-	if c.wants(ensembleMethods()...) || c.wants(neighbourMethods()...) {
+	if labels {
 		once := compareDrawn
-		if !c.Marginals {
-			p, err := prepare(ctx, c)
+		if early != nil {
+			p, err := prepare(ctx, c, early.wait)
 			if err != nil {
 				return nil, err
 			}

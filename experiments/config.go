@@ -121,6 +121,7 @@ type point struct {
 	answers int // how many a mechanism plans for
 	// marginals that the pool is drawn from; nil if it is not
 	marginals *marginals.Marginals
+	plans     *plans // nil: made when they are asked for
 }
 
 // Progress is where a run is.

@@ -134,7 +134,7 @@ func (c point) compareDrawn(ctx context.Context, seed int) (rows []Row, diagnost
 	}
 	cfg := c.Config.with(task)
 	cfg.drawn = paid
-	p, err := prepare(ctx, cfg)
+	p, err := prepare(ctx, cfg, cfg.points)
 	if err != nil {
 		return nil, nil, err
 	}

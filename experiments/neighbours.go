@@ -37,6 +37,9 @@ type neighbourPlan struct {
 // neighbourPlan chooses the parameters of a method from the number of units and classes, the
 // size of the pool and the budget.
 func (c point) neighbourPlan(ctx context.Context, method string) (neighbourPlan, error) {
+	if c.plans != nil {
+		return c.plans.neighbours[method]()
+	}
 	if method == SampledKNN {
 		return c.planSampled(ctx)
 	}

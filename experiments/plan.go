@@ -102,18 +102,9 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 	if !ok {
 		return votingPlan{}, fmt.Errorf("experiments: %s releases no labels by votes", method)
 	}
-	s := aggregate.Setting{Mechanism: d.Name, Queries: c.questions(method)}
-	for _, parameter := range d.Parameters {
-		switch parameter.Name {
-		case "answers":
-			s = s.With("answers", float64(c.answers))
-		case "failures":
-			s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
-		}
-	}
-	s, err := c.withNoise(ctx, d, s)
+	s, err := c.setting(ctx, method)
 	if err != nil {
-		return votingPlan{}, fmt.Errorf("experiments: noise for %s: %w", method, err)
+		return votingPlan{}, err
 	}
 	m, err := d.New(s)
 	if err != nil {
@@ -134,6 +125,28 @@ func (c point) mechanism(ctx context.Context, method string, row *Row) (votingPl
 		row.Note += fmt.Sprintf("; ends after %v refusals", failures)
 	}
 	return votingPlan{m, d, s}, nil
+}
+
+// setting returns the setting of a described method, with the noise that keeps the target.
+func (c point) setting(ctx context.Context, method string) (aggregate.Setting, error) {
+	if c.plans != nil {
+		return c.plans.settings[method]()
+	}
+	d, _ := described(method)
+	s := aggregate.Setting{Mechanism: d.Name, Queries: c.questions(method)}
+	for _, parameter := range d.Parameters {
+		switch parameter.Name {
+		case "answers":
+			s = s.With("answers", float64(c.answers))
+		case "failures":
+			s = s.With("failures", max(1, math.Floor(sparseRefused*float64(s.Queries))))
+		}
+	}
+	s, err := c.withNoise(ctx, d, s)
+	if err != nil {
+		return s, fmt.Errorf("experiments: noise for %s: %w", method, err)
+	}
+	return s, nil
 }
 
 // withNoise chooses the noise of a setting: of Confident-GNMax in the proportions above,

@@ -40,13 +40,14 @@ type prepared struct {
 	points                 []point
 }
 
-func prepare(ctx context.Context, c Config) (prepared, error) {
+// prepare makes the features of a task. Its points are those that the given function returns.
+func prepare(ctx context.Context, c Config, points func(context.Context) ([]point, error)) (prepared, error) {
 	e, err := features.Named(c.Features, c.Task.Image)
 	if err != nil {
 		return prepared{}, err
 	}
 	p := prepared{hash: c.hash(), classes: len(c.Task.Classes)}
-	if p.points, err = c.points(ctx); err != nil {
+	if p.points, err = points(ctx); err != nil {
 		return prepared{}, err
 	}
 	const stages = 3
