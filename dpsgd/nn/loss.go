@@ -33,7 +33,9 @@ func (l Loss) String() string {
 func crossEntropy[T Float](delta, logits []T, label int) float64 {
 	top := math.Inf(-1)
 	for _, v := range logits {
-		top = math.Max(top, float64(v)) // NaN stays NaN
+		if v := float64(v); v > top { // NaN comes back in the sum
+			top = v
+		}
 	}
 	// Exponentials of the first classes are kept in full; those of others are found twice.
 	var kept [64]float64
