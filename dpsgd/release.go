@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/sealed"
 )
@@ -219,8 +220,9 @@ func (r *release) scratchOf(worker int) *scratch {
 }
 
 // read calls use for parts of the noisy sum divided by divisor, each once: for span i, from
-// parameter low on. Noise is drawn and added on the way, while the caches hold the part.
-// Goroutines share the work, so use is called by several at a time. It must not keep the part.
+// parameter low on. Noise is drawn and added on the way, while the caches hold the part. Each
+// span has a stream of its own. Goroutines share the work, so use is called by several at a time.
+// It must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
@@ -236,31 +238,22 @@ func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	scale := 1 / (r.grid.perUnit * divisor)
 	spans(r.workers, len(r.total), func(worker, i, low, high int) {
 		s := r.scratchOf(worker)
-		r.addNoise(s.noise[:high-low], r.total[low:high], i)
-		total := r.total[low:min(high, r.parameters)]
-		if len(total) == 0 { // the count has a span of its own
+		noise, total, part := s.noise[:high-low], r.total[low:high], s.mean[:high-low]
+		r.noise.Fill(noise, r.fresh.Derive("span", uint64(i)).Stream())
+		kernel.AddInts(part, total, noise, scale)
+		part = part[:max(0, min(high, r.parameters)-low)]
+		if len(part) == 0 { // the count has a span of its own
 			return
 		}
 		if r.banded != nil {
-			r.banded.after(total, low, int(r.step))
-		}
-		part := s.mean[:len(total)]
-		for j, v := range total {
-			part[j] = float64(v) * scale
+			r.banded.after(total[:len(part)], low, int(r.step))
+			for j := range part {
+				part[j] = float64(total[j]) * scale
+			}
 		}
 		use(i, low, part)
 	})
 	r.fresh = Key{}
-}
-
-// addNoise adds noise to span i. Each span has a stream of its own, so that goroutines share
-// the work.
-func (r *release) addNoise(noise, total []int64, i int) {
-	r.noise.Fill(noise, r.fresh.Derive("span", uint64(i)).Stream())
-	total = total[:len(noise)]
-	for j, v := range noise {
-		total[j] += v
-	}
 }
 
 // unclipped returns the noisy number of sampled records that were not clipped.

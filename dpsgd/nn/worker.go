@@ -247,8 +247,9 @@ func (w *Worker[T]) gather(batch Batch[T], rows []int) {
 		w.input = batch.X[rows[0]*size : (rows[0]+len(rows))*size]
 		return
 	}
-	for i, r := range rows {
-		copy(w.input[i*size:(i+1)*size], batch.X[r*batch.Stride:])
+	row := func(i int) []T { return batch.X[rows[i]*batch.Stride:][:size] }
+	for i := range rows {
+		kernel.CopyRow(w.input[i*size:(i+1)*size], row(i), row(min(i+1, len(rows)-1)))
 	}
 }
 

@@ -119,7 +119,7 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 		})
 	}
 	if first == nil {
-		return descend(o.cfg.WeightDecay, o.rate, parameters, gradient)
+		return kernel.Descend(parameters, gradient, o.cfg.WeightDecay, o.rate)
 	}
 	return apply(o.cfg.WeightDecay, 0, parameters, gradient, func(j int, g float64) float64 {
 		first[j] = o.cfg.Momentum*first[j] + g
@@ -128,21 +128,6 @@ func Apply[T kernel.Float](o *Optimizer, low int, parameters []T, gradient []flo
 		}
 		return o.rate * first[j]
 	})
-}
-
-// descend is apply for the plain rule, rate times gradient, without a call for every parameter.
-func descend[T kernel.Float](decay, rate float64, parameters []T, gradient []float64) (finite bool) {
-	finite = true
-	parameters = parameters[:len(gradient)]
-	for j, g := range gradient {
-		p := float64(parameters[j])
-		next := T(p - rate*(g+decay*p))
-		parameters[j] = next
-		if next-next != 0 {
-			finite = false
-		}
-	}
-	return finite
 }
 
 // apply shrinks the parameters, adds decay times each parameter to its gradient, and

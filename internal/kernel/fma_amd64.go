@@ -17,6 +17,15 @@ func dots32(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int
 func foldInt64(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
 
 //go:noescape
+func addInts64(scaled *float64, total *int64, noise *int64, n int, scale float64)
+
+//go:noescape
+func descend32(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
+
+//go:noescape
+func copyRow32(dst *float32, src *float32, next *float32, n int)
+
+//go:noescape
 func squaredNorm32(lanes *float64, x *float32, n int)
 
 //go:noescape

@@ -4143,6 +4143,99 @@ loop:
 DATA magic<>+0(SB)/8, $0x4338000000000000
 GLOBL magic<>(SB), RODATA|NOPTR, $8
 
+// func addInts64(scaled *float64, total *int64, noise *int64, n int, scale float64)
+// Requires: AVX, AVX2
+TEXT ·addInts64(SB), NOSPLIT, $0-40
+	MOVQ         scaled+0(FP), AX
+	MOVQ         total+8(FP), CX
+	MOVQ         noise+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD scale+32(FP), Y0
+	VBROADCASTSD double0<>+0(SB), Y1
+	VBROADCASTSD double1<>+0(SB), Y2
+	VBROADCASTSD double2<>+0(SB), Y3
+
+loop:
+	VMOVDQU  (CX), Y4
+	VPADDQ   (DX), Y4, Y4
+	VMOVDQU  Y4, (CX)
+	VPSRLQ   $0x20, Y4, Y5
+	VPXOR    Y2, Y5, Y5
+	VPBLENDD $0xaa, Y1, Y4, Y4
+	VSUBPD   Y3, Y5, Y5
+	VADDPD   Y4, Y5, Y5
+	VMULPD   Y0, Y5, Y5
+	VMOVUPD  Y5, (AX)
+	ADDQ     $0x20, CX
+	ADDQ     $0x20, DX
+	ADDQ     $0x20, AX
+	SUBQ     $0x04, BX
+	JNE      loop
+	VZEROUPPER
+	RET
+
+DATA double0<>+0(SB)/8, $0x4330000000000000
+GLOBL double0<>(SB), RODATA|NOPTR, $8
+
+DATA double1<>+0(SB)/8, $0x4530000080000000
+GLOBL double1<>(SB), RODATA|NOPTR, $8
+
+DATA double2<>+0(SB)/8, $0x4530000080100000
+GLOBL double2<>(SB), RODATA|NOPTR, $8
+
+// func descend32(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
+// Requires: AVX
+TEXT ·descend32(SB), NOSPLIT, $0-44
+	MOVQ         parameters+0(FP), AX
+	MOVQ         gradient+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD decay+24(FP), Y0
+	VBROADCASTSD rate+32(FP), Y1
+	VXORPS       X5, X5, X5
+	VXORPS       X6, X6, X6
+
+loop:
+	VCVTPS2PD  (AX), Y2
+	VMULPD     Y2, Y0, Y3
+	VADDPD     (CX), Y3, Y3
+	VMULPD     Y1, Y3, Y3
+	VSUBPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X4
+	VMOVUPS    X4, (AX)
+	VSUBPS     X4, X4, X4
+	VCMPPS     $0x04, X5, X4, X4
+	VORPS      X4, X6, X6
+	ADDQ       $0x10, AX
+	ADDQ       $0x20, CX
+	SUBQ       $0x04, DX
+	JNE        loop
+	VMOVMSKPS  X6, AX
+	MOVL       AX, odd+40(FP)
+	VZEROUPPER
+	RET
+
+// func copyRow32(dst *float32, src *float32, next *float32, n int)
+// Requires: AVX, MMX+
+TEXT ·copyRow32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ next+16(FP), DX
+	MOVQ n+24(FP), BX
+
+loop:
+	PREFETCHT0 (DX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	ADDQ       $0x40, CX
+	ADDQ       $0x40, DX
+	ADDQ       $0x40, AX
+	SUBQ       $0x10, BX
+	JNE        loop
+	VZEROUPPER
+	RET
+
 // func squaredNorm32(lanes *float64, x *float32, n int)
 // Requires: AVX, FMA3
 TEXT ·squaredNorm32(SB), NOSPLIT, $0-24

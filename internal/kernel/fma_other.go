@@ -29,6 +29,14 @@ func fmaFold(_ path, _ *[normLanes]float64, _ []int64, _ []float32, _ float64) i
 	panic("kernel: unreachable")
 }
 
+func fmaAddInts(_ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
+
+func fmaDescend[T Float](_ []T, _ []float64, _, _ float64) (int, bool) {
+	panic("kernel: unreachable")
+}
+
+func fmaCopyRow[T Float](_, _, _ []T) int { panic("kernel: unreachable") }
+
 func fmaTranspose[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
 
 func fmaSpread[T Float](_ []T, _ int, _ []T) int { panic("kernel: unreachable") }

@@ -68,6 +68,27 @@ func fmaFold(on path, lanes *[normLanes]float64, dst []int64, src []float32, per
 	return done
 }
 
+func fmaAddInts(scaled []float64, total, noise []int64, scale float64) int {
+	done := len(scaled) &^ 3
+	if done > 0 {
+		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
+	}
+	return done
+}
+
+func fmaDescend[T Float](parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
+	done = len(parameters) &^ 3
+	return done, done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
+}
+
+func fmaCopyRow[T Float](dst, src, next []T) int {
+	done := len(dst) &^ 15
+	if done > 0 {
+		copyRow32(first(dst), first(src), first(next), done)
+	}
+	return done
+}
+
 // fmaTranspose sets the first eight columns of dst, n rows, to eight rows of b. It returns
 // how many of their elements it has done.
 func fmaTranspose[T Float](dst []T, ldd int, b []T, ldb, n int) int {

@@ -52,6 +52,7 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 			scale(on, a, 2, at(2, m, n).data)
 			rectify(on, a, at(2, m, n).data)
 			gate(on, a, at(2, m, n).data, a)
+			copyRow(on, a, at(2, m, n).data, at(2, m, n).data)
 			maxTapsOn(on, row, codes, a, taps)
 			addToTaps(on, a, codes, row, taps)
 		}
@@ -61,6 +62,9 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 			for _, on := range paths[T]() {
 				clear(src)
 				foldInts(on, to, src, 8)
+				doubles := unsafe.Slice((*float64)(unsafe.Pointer(&to[0])), n)
+				descend(on, src, doubles, 0, 0)
+				addInts(on, doubles, to, to, 1)
 				moduli(on, any(at(0, 1, n).data).([]float32), re, src)
 				b := any(a).([]float32) // m by n
 				gaussian(on, src, 1, re, 1)

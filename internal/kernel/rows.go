@@ -34,6 +34,21 @@ func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
 	}
 }
 
+// CopyRow copies src to dst. While it does, it asks memory for next, which is to be copied after
+// that: rows of data in a random order come from far away. All three have one length.
+func CopyRow[T Float](dst, src, next []T) { copyRow(pathOf[T](), dst, src, next) }
+
+func copyRow[T Float](on path, dst, src, next []T) {
+	if len(src) != len(dst) || len(next) != len(dst) {
+		panic("kernel: dimension mismatch")
+	}
+	done := 0
+	if on > portable {
+		done = fmaCopyRow(dst, src, next)
+	}
+	copy(dst[done:], src[done:])
+}
+
 // Scale sets dst to factor times src, element by element. The two slices may be the same.
 func Scale[T Float](dst []T, factor T, src []T) { scale(pathOf[T](), dst, factor, src) }
 

@@ -27,6 +27,23 @@ func TestAddRows(t *testing.T) {
 	})
 }
 
+func TestCopyRow(t *testing.T) {
+	for n := range 70 {
+		src := make([]float32, n)
+		for i := range src {
+			src[i] = float32(i + 1)
+		}
+		for _, on := range paths[float32]() {
+			got, ok := guarded(make([]float32, n))
+			copyRow(on, got, src, make([]float32, n))
+			require.Equal(t, src, got)
+			require.True(t, ok())
+		}
+	}
+	require.Panics(t, func() { CopyRow(make([]float32, 2), make([]float32, 3), make([]float32, 2)) })
+	require.Panics(t, func() { CopyRow(make([]float32, 2), make([]float32, 2), make([]float32, 1)) })
+}
+
 func TestSquaredNorms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))

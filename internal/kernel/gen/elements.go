@@ -157,3 +157,22 @@ func lastTapFirst(body func(tap, dst, winner, src, left reg.GPVirtual)) {
 	JNE(operand.LabelRef("tap"))
 	finish()
 }
+
+// copyRow writes CopyRow for n a positive multiple of 16.
+func copyRow() {
+	function("copyRow32", "func(dst, src, next *float32, n int)")
+	dst, src, ahead, n := parameter("dst"), parameter("src"), parameter("next"), parameter("n")
+	a, b := y(0), y(1)
+	Label("loop")
+	PREFETCHT0(operand.Mem{Base: ahead})
+	VMOVUPS(operand.Mem{Base: src}, a)
+	VMOVUPS(operand.Mem{Base: src, Disp: 32}, b)
+	VMOVUPS(a, operand.Mem{Base: dst})
+	VMOVUPS(b, operand.Mem{Base: dst, Disp: 32})
+	ADDQ(operand.U8(64), src)
+	ADDQ(operand.U8(64), ahead)
+	ADDQ(operand.U8(64), dst)
+	SUBQ(operand.U8(16), n)
+	JNE(operand.LabelRef("loop"))
+	finish()
+}

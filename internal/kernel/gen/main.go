@@ -8,7 +8,7 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, write := range []func(){
-		tiles, wide, dots, foldInt64, squaredNorm, moduli, addRows, scale, transpose, spread,
+		tiles, wide, dots, foldInt64, addInts, descend, copyRow, squaredNorm, moduli, addRows, scale, transpose, spread,
 		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
 		unpackInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,

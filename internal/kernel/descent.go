@@ -1,0 +1,46 @@
+package kernel
+
+// AddInts adds noise to total, and sets scaled to the sums times scale: each is rounded to a
+// double, and then the product is. All three have one length.
+func AddInts(scaled []float64, total, noise []int64, scale float64) {
+	addInts(machine, scaled, total, noise, scale)
+}
+
+func addInts(on path, scaled []float64, total, noise []int64, scale float64) {
+	if len(total) != len(scaled) || len(noise) != len(scaled) {
+		panic("kernel: dimension mismatch")
+	}
+	done := 0
+	if on > portable {
+		done = fmaAddInts(scaled, total, noise, scale)
+	}
+	for i := done; i < len(total); i++ {
+		total[i] += noise[i]
+		scaled[i] = float64(total[i]) * scale
+	}
+}
+
+// Descend subtracts rate times (gradient + decay x) from every parameter x, in double precision
+// and without fusing, and rounds once more to T. It reports whether all are finite then. Both
+// slices have one length.
+func Descend[T Float](parameters []T, gradient []float64, decay, rate float64) (finite bool) {
+	return descend(pathOf[T](), parameters, gradient, decay, rate)
+}
+
+func descend[T Float](on path, parameters []T, gradient []float64, decay, rate float64) (finite bool) {
+	if len(parameters) != len(gradient) {
+		panic("kernel: dimension mismatch")
+	}
+	done := 0
+	finite = true
+	if on > portable {
+		done, finite = fmaDescend(parameters, gradient, decay, rate)
+	}
+	for i := done; i < len(parameters); i++ {
+		x := float64(parameters[i])
+		next := T(x - float64(rate*float64(gradient[i]+float64(decay*x))))
+		parameters[i] = next
+		finite = finite && next-next == 0
+	}
+	return finite
+}
