@@ -47,6 +47,9 @@ type CSVOptions struct {
 	// Unlabelled takes every column as a feature, none as a label: for rows that a model
 	// is to be asked about. The table has no Classes, and Y is -1. With Label it is an error.
 	Unlabelled bool
+	// needed are the features that are asked for, if only some are; others may be of a type
+	// that is not read.
+	needed []string
 }
 
 func (o CSVOptions) isZero() bool {

@@ -201,6 +201,17 @@ func (f *encodedColumn) place(at int) {
 	}
 }
 
+// needed returns the names of the columns that features are made of.
+func (e *Encoder) needed() []string {
+	names := make([]string, 0, len(e.columns))
+	for _, c := range e.columns {
+		if c.width > 0 {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
 // Equal reports whether both encode every row alike.
 func (e *Encoder) Equal(other *Encoder) bool {
 	if e == nil || other == nil {

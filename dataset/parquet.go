@@ -72,9 +72,10 @@ func readParquet(f *os.File, path string, opt CSVOptions) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	var read []int // columns; the others are dropped and cannot be read
+	var read []int // columns; the others are dropped or not asked for, and cannot be read
 	for i, c := range columns {
-		if c.Refused == "" || i == b.label || i == b.unit || slices.Contains(b.features, i) {
+		feature := slices.Contains(b.features, i) && (opt.needed == nil || slices.Contains(opt.needed, names[i]))
+		if c.Refused == "" || i == b.label || i == b.unit || feature {
 			read = append(read, i)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -93,6 +95,31 @@ func TestColumnThatIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "timestamps")
 	table := people(t, "dates.parquet", CSVOptions{Drop: []string{"seen"}})
 	require.Equal(t, people(t, "people.parquet", CSVOptions{}).Columns, table.Columns)
+}
+
+// TestNewRowsWithAColumnThatIsNotRead: a model that was made without that column is asked
+// all the same, and one that needs it refuses the file.
+func TestNewRowsWithAColumnThatIsNotRead(t *testing.T) {
+	reading := Reading{CSV: CSVOptions{Label: "outcome"}}
+	without, _, err := ReadPublic(Source{Path: "testdata/parquet/people.csv"}, reading)
+	require.NoError(t, err)
+	pool, err := without.ReadNew(Source{Path: "testdata/parquet/dates.parquet"})
+	require.NoError(t, err)
+	want, err := without.ReadNew(Source{Path: "testdata/parquet/people.csv"})
+	require.NoError(t, err)
+	require.Equal(t, want.X, pool.X)
+
+	csv, err := os.ReadFile("testdata/parquet/people.csv")
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(csv)), "\n")
+	for i := range lines {
+		lines[i] = strconv.Itoa(i%7) + "," + lines[i]
+	}
+	lines[0] = "seen" + lines[0][1:]
+	with, _, err := ReadPublic(Source{Path: put(t, t.TempDir(), "people.csv", []byte(strings.Join(lines, "\n")))}, reading)
+	require.NoError(t, err)
+	_, err = with.ReadNew(Source{Path: "testdata/parquet/dates.parquet"})
+	require.ErrorContains(t, err, "timestamps")
 }
 
 func TestParquetThatIsDamaged(t *testing.T) {

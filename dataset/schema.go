@@ -367,9 +367,14 @@ func (s *Schema) fits(n *numbers) error {
 }
 
 // ReadNew reads rows by a schema, to ask a model about them. A label or unit that the file
-// has is no feature; a label becomes the Truth.
+// has is no feature; a label becomes the Truth. Other columns than the schema's are passed
+// over, those of a type that is not read too.
 func (s *Schema) ReadNew(src Source) (Pool, error) {
-	in, err := s.reading.open(src, true)
+	reading := s.reading
+	if s.Encoder != nil {
+		reading.CSV.needed = s.Encoder.needed()
+	}
+	in, err := reading.open(src, true)
 	if err != nil {
 		return Pool{}, err
 	}

@@ -159,7 +159,7 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 	}
 	return neighbourPlan{
 		event: m.Event(), questions: questions, sigma: sigma,
-		note: fmt.Sprintf("every unit votes at the %d questions nearest to it", votes),
+		note: nearestNote(votes),
 		release: func(ctx context.Context, r *ledger.Reservation, key aggregate.Key, private neighbours.Rows, questions dense.Matrix) ([]int, neighbours.Counts, error) {
 			counts, err := m.Release(ctx, r, key, private, questions)
 			if err != nil {
@@ -168,6 +168,14 @@ func (c point) planReverse(ctx context.Context) (neighbourPlan, error) {
 			return counts.Labels(), counts, nil
 		},
 	}, nil
+}
+
+// nearestNote says below the table at how many questions a unit votes.
+func nearestNote(votes int) string {
+	if votes == 1 {
+		return "every unit votes at the question nearest to it"
+	}
+	return fmt.Sprintf("every unit votes at the %d questions nearest to it", votes)
 }
 
 // runNeighbours releases labels by private rows near the questions and trains a student on

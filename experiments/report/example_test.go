@@ -17,6 +17,6 @@ func ExampleTable() {
 		log.Fatal(err)
 	}
 	// Output:
-	// method,ε,test %,±,labels,right %,noise,s
-	// pate/gnmax,1.9300,95.80,,,,,
+	// method,ε,test %,±,labels,right %,noise
+	// pate/gnmax,1.9300,95.80,,,,
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // Table returns the comparison for people: one line a method. Columns that would be empty in
-// every line for what was run, the deviation of one run or the area of many classes, are left
-// out.
+// every line for what was run, the deviation of one run, the area of many classes or times in a
+// file, are left out.
 func Table(r *experiments.Result) table.Table {
 	said := func(of func(row experiments.Row) *float64) bool {
 		return slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return of(row) != nil })
@@ -32,7 +32,7 @@ func Table(r *experiments.Result) table.Table {
 		{"labels", labelsCell, true},
 		{"right %", labelAccuracyCell, true},
 		{"noise", noiseCell, true},
-		{"s", secondsCell, true},
+		{"s", secondsCell, slices.ContainsFunc(r.Rows, func(row experiments.Row) bool { return row.Seconds != 0 })},
 	}
 	t := table.Table{Rows: make([][]string, len(r.Rows))}
 	for _, c := range columns {

@@ -84,6 +84,11 @@ func (t Table) Write(w io.Writer, f Format) error {
 
 func (t Table) left(column int) bool { return column < len(t.Left) && t.Left[column] }
 
+// columns is how wide a terminal is, by default.
+const columns = 80
+
+// text aligns the columns, two blanks apart, or one where the table is else wider than a
+// terminal and so is not.
 func (t Table) text(b *strings.Builder) {
 	widths := make([]int, len(t.Header))
 	all := append([][]string{t.Header}, t.Rows...)
@@ -92,11 +97,19 @@ func (t Table) text(b *strings.Builder) {
 			widths[j] = max(widths[j], utf8.RuneCountInString(cell))
 		}
 	}
+	wide := 0
+	for _, w := range widths {
+		wide += w
+	}
+	gap := "  "
+	if between := len(widths) - 1; wide+2*between > columns && wide+between <= columns {
+		gap = " "
+	}
 	for _, row := range all {
 		var line strings.Builder
 		for j, cell := range row {
 			if j > 0 {
-				line.WriteString("  ")
+				line.WriteString(gap)
 			}
 			pad := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell))
 			if t.left(j) {

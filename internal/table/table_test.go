@@ -44,3 +44,18 @@ func TestEscapeLaTeX(t *testing.T) {
 	require.Equal(t, `50\% of \$x\_1\$ \textless{} \{y\}\textasciicircum{}2 \& \textbackslash{}\#\textasciitilde{}\textgreater{} $\sigma$ $\pm$ 1`,
 		table.EscapeLaTeX("50% of $x_1$ < {y}^2 & \\#~> σ ± 1"))
 }
+
+// TestTextThatIsTooWide: columns move together where that makes a line fit 80 columns.
+func TestTextThatIsTooWide(t *testing.T) {
+	cell := strings.Repeat("x", 38)
+	for between, want := range map[string]string{
+		"ab":     cell + "  ab  " + cell[:36],
+		"abcd":   cell + " abcd " + cell[:36],
+		"abcdef": cell + "  abcdef  " + cell[:36],
+	} {
+		var b strings.Builder
+		row := []string{cell, between, cell[:36]}
+		require.NoError(t, table.Table{Header: row}.Write(&b, table.Text))
+		require.Equal(t, want+"\n", b.String())
+	}
+}

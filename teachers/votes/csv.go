@@ -88,6 +88,9 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 	if opt.Header == HeaderAuto && first.numbered && (first.cells >= numberedCells || opt.Probabilities && first.cells > 1) {
 		return t, &Error{File: in.name, What: "row 1 is 0, 1, 2, ...: column numbers or votes", Why: "a header of numbers cannot be told from votes", Fix: "say --header yes or --header no"}
 	}
+	if opt.Header == HeaderAuto && first.framed && first.cells > numberedCells {
+		return t, &Error{File: in.name, What: "row 1 is empty, 0, 1, 2, ...: row numbers and column numbers, as pandas writes them", Why: "both would be taken for votes", Fix: "say --header yes --index-column; or write the file without them, " + inPython(fmt.Sprintf("pd.read_csv(%q, index_col=0%s).to_csv(%q, index=False, header=False)", in.name, separator(t.form.sep), beside(in.name, ".csv")))}
+	}
 	if header {
 		t.form.headers, t.start = 1, first.next
 		if err := first.indexed(in, t.form.sep); err != nil {
@@ -198,13 +201,14 @@ type csvLine struct {
 	words    bool   // a cell is neither empty nor a number, nor the name of a class
 	numbers  bool   // a cell is a number, or the name of a class
 	numbered bool   // the cells are 0, 1, 2, ...
+	framed   bool   // the first cell is empty, and the others are 0, 1, 2, ...
 	next     int64
 }
 
 // readLine reads the line at an offset. What names stand for classes, if any do, is a
 // number to it.
 func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvLine, error) {
-	line := csvLine{numbered: true}
+	line := csvLine{numbered: true, framed: true}
 	for {
 		w, err := r.at(in, offset, bufferBytes)
 		if err != nil {
@@ -228,6 +232,9 @@ func readLine(r *reader, in *input, sep byte, offset int64, names *domain) (csvL
 			}
 			if line.numbered {
 				line.numbered = string(cell) == strconv.Itoa(line.cells)
+			}
+			if line.framed {
+				line.framed = line.cells == 0 && len(cell) == 0 || line.cells > 0 && string(cell) == strconv.Itoa(line.cells-1)
 			}
 			if line.cells == 0 {
 				line.blank = isBlank(w[p:end]) && (!closed || w[end] == '\n')

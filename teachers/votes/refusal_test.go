@@ -48,6 +48,7 @@ func TestWhatIsWrongWithAFileIsSaid(t *testing.T) {
 		"row numbers":        {labels, []byte(",a,b\n0,1,1\n1,1,0\n"), `column 1 is named "": row numbers, no votes`},
 		"query numbers":      {labels, []byte("Query,label\n0,1\n1,1\n"), `column 1 is named "query": row numbers, no votes`},
 		"numbered header":    {labels, []byte("0,1,2,3,4\n2,1,0,0,0\n"), "row 1 is 0, 1, 2, ...: column numbers or votes"},
+		"numbered frame":     {labels, []byte(",0,1,2,3,4\n0,2,1,0,0,0\n"), "say --header yes --index-column"},
 		"a word among votes": {labels, []byte("0,NA,2,1\n2,1,0,0\n"), "row 1 has numbers and words: a header or votes"},
 		"a mark among votes": {labels, []byte("0,1,2,?\n2,1,0,0\n"), "say --header yes or --header no"},
 		"header and number":  {labels, []byte("a,b,,3\n2,1,0,0\n"), "row 1 has numbers and words"},

@@ -48,6 +48,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     public rows; a model learned on such points is rarely good.
     options: flags of `pate label`, as {"min_accuracy": 0.8}.
 
+    Every fit is a release: cross_val_score or a grid search makes one for each fold and
+    setting, which one ledger does not pay for, and a score on private rows is private too.
+    Try settings with random_state and no ledger, on data that are public.
+
     After fit: student_, labels_ (-1 in codes of classes_ where there is none), epsilon_,
     delta_, releasable_. Neither the teachers nor their votes are kept.
     """

@@ -249,7 +249,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if err := f.checkVotes(cmd, g, args, report); err != nil {
 		return err
 	}
-	if err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {
+	if _, err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {
 		return err
 	}
 	c.Accept = f.worthIt(g, &c)

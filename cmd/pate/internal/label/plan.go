@@ -115,7 +115,11 @@ func (f *labelFlags) planned(cmd *cobra.Command, g *shell.Globals, c *label.Conf
 	case err != nil:
 		return labelError(err, c.Setting)
 	case a != nil:
-		g.Logf("plan for %d teachers, from public numbers alone: pate label %s %s", c.Votes.Teachers(), strings.Join(args, " "), shell.LabelFlags(a.Setting, firstOf(planned.Votes)))
+		from := "public numbers alone"
+		if f.CalibrateOn != "" {
+			from = "public numbers and these three"
+		}
+		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "), shell.LabelFlags(a.Setting, firstOf(planned.Votes)))
 		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
 			a.Queries, c.Votes.Queries(), shell.FormatExpected(a.ExpectedAnswers, false), 100*a.Accuracy())
 		if err := f.tellAssumption(cmd.Context(), g, c, *a); err != nil {

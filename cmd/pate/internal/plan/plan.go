@@ -253,7 +253,17 @@ const simulatedQueries = 1000
 // examples returns the votes to plan on; at least that number if they are simulated.
 func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []string, least int) ([]plan.Example, error) {
 	if len(args) == 0 {
-		if err := shell.CheckDeltaOf(g.Delta, f.Teachers); err != nil {
+		if _, err := f.Options(); err != nil { // it counts --class-names
+			return nil, err
+		}
+		teachers, err := f.Calibrate(ctx, g, &f.VotesFlags, f.Teachers)
+		if err != nil {
+			return nil, err
+		}
+		if teachers == 0 {
+			return nil, shell.UsageError("mechanisms", errors.New("--teachers is required: how many teachers vote"))
+		}
+		if err := shell.CheckDeltaOf(g.Delta, teachers); err != nil {
 			return nil, err
 		}
 		n := f.queries
@@ -261,13 +271,10 @@ func (f *planFlags) examples(ctx context.Context, g *shell.Globals, args []strin
 			n = simulatedQueries
 		}
 		n = max(n, min(least, plan.MaxExamples(f.Classes)))
-		if err := f.Calibrate(ctx, g, &f.VotesFlags, f.Teachers); err != nil {
-			return nil, err
-		}
 		if f.Accuracy == 0 {
 			f.Accuracy = plan.UsualAccuracy
 		}
-		s := plan.Simulation{Teachers: f.Teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation, Confusion: f.Confusion}
+		s := plan.Simulation{Teachers: teachers, Classes: f.Classes, Queries: n, Accuracy: f.Accuracy, Correlation: f.Correlation, Confusion: f.Confusion}
 		examples, err := s.Examples(aggregate.SeedKey(g.Seed))
 		if err != nil {
 			return nil, shell.InputError(err, "synthetic votes need --teachers, --classes and --teacher-accuracy", "see pate plan --help", "mechanisms")
@@ -317,6 +324,10 @@ func (a planAlternative) answerNoise() float64 {
 
 // filterCost says what the other mode of a ledger costs the first plan.
 func (a planAlternative) filterCost() string {
+	if a.FilterQueries == a.Queries {
+		return "With --mode filter others may charge the ledger later, by what they have seen.\n" +
+			"Plan 1 takes as many queries there."
+	}
 	return fmt.Sprintf("With --mode filter others may charge the ledger later, by what they have seen.\n"+
 		"Loss distributions are no filter: Rényi divergences claim there, and with the\n"+
 		"noise of plan 1 it takes %d queries where reserved takes %d (%s).", a.FilterQueries, a.Queries, fewerBy(a.FilterQueries, a.Queries))
@@ -355,14 +366,18 @@ func newPlanVotes(s plan.Summary, simulated bool) planVotes {
 		TeacherAccuracy: s.TeacherAccuracy, PluralityAccuracy: s.PluralityAccuracy, MeanGap: s.MeanGap}
 }
 
-// tellPlanVotes says on stderr what a plan was made on.
-func tellPlanVotes(g *shell.Globals, v planVotes) {
+// tellPlanVotes says on stderr what a plan was made on, and what right means there.
+func tellPlanVotes(g *shell.Globals, v planVotes, labelled bool) {
 	if v.Simulated {
 		g.Logf("simulated votes: %d queries, %d teachers right on %.1f %%, plurality on %.1f %%, mean gap %.0f",
 			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
 	} else {
-		g.Logf("real votes: %d queries, %d teachers, right on %.1f %%, plurality on %.1f %%, mean gap %.0f; without labels the plurality counts as right",
-			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap)
+		right := ""
+		if !labelled {
+			right = "; without labels the plurality counts as right"
+		}
+		g.Logf("real votes: %d queries, %d teachers, right on %.1f %%, plurality on %.1f %%, mean gap %.0f%s",
+			v.Queries, v.Teachers, 100*v.TeacherAccuracy, 100*v.PluralityAccuracy, v.MeanGap, right)
 	}
 }
 
@@ -379,7 +394,7 @@ func tellPlanPrivate(g *shell.Globals, private bool) {
 
 func writePlan(g *shell.Globals, r planReport) error {
 	format := g.ParsedFormat()
-	tellPlanVotes(g, r.Votes)
+	tellPlanVotes(g, r.Votes, false)
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)
 	}

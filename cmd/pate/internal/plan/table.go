@@ -12,7 +12,6 @@ import (
 	"github.com/pate-go/pate/aggregate/plan"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/teachers/votes"
 )
 
 const schemaPlanTable = "pate.plan_table/1"
@@ -104,7 +103,12 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 		return err
 	}
 	if f.labels != "" {
-		if err := shell.RightLabels(cmd.Context(), f.labels, votes.Options{Classes: examples[0].Votes.Classes()}, examples); err != nil {
+		opt, err := f.Options()
+		if err != nil {
+			return err
+		}
+		opt.Classes = examples[0].Votes.Classes()
+		if err := shell.RightLabels(cmd.Context(), f.labels, opt, examples); err != nil {
 			return err
 		}
 	}
@@ -128,7 +132,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 		}
 	}
 	bar.Clear()
-	return writePlanTable(g, report)
+	return writePlanTable(g, report, f.labels != "")
 }
 
 func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
@@ -158,8 +162,8 @@ func (f *planTableFlags) check(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func writePlanTable(g *shell.Globals, r planTableReport) error {
-	tellPlanVotes(g, r.Votes)
+func writePlanTable(g *shell.Globals, r planTableReport, labelled bool) error {
+	tellPlanVotes(g, r.Votes, labelled)
 	format := g.ParsedFormat()
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, r)

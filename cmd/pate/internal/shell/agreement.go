@@ -63,14 +63,15 @@ func (f *AgreementFlags) CheckAgreement(cmd *cobra.Command) error {
 
 // Calibrate finds the agreement by the votes and labels of --calibrate-on, if it was
 // given. The votes are written as those of the command; teachers is how many there must
-// be, 0 if that is not known.
-func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) error {
+// be, 0 if that is not known. It returns how many there are, or teachers where the votes do
+// not show it.
+func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFlags, teachers int) (int, error) {
 	if f.CalibrateOn == "" {
-		return nil
+		return teachers, nil
 	}
 	opt, err := of.Options()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	opt.From, opt.To, opt.Spool, opt.Teachers = 0, 0, nil, 0
 	if opt.Counts {
@@ -80,23 +81,23 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 	path, labels := f.CalibrateOn[:comma], f.CalibrateOn[comma+1:]
 	source, err := votes.Open(ctx, []string{path}, opt)
 	if err != nil {
-		return FaultError(err, "votes")
+		return 0, FaultError(err, "votes")
 	}
 	if n := source.Teachers(); teachers > 0 && n > 0 && n != teachers {
-		return InputError(fmt.Errorf("%s has votes of %d teachers, and there are %d", path, n, teachers),
+		return 0, InputError(fmt.Errorf("%s has votes of %d teachers, and there are %d", path, n, teachers),
 			"teachers are measured on rows whose label is known", "let the same teachers vote on the labelled rows", "votes")
 	}
 	examples, err := Examples(ctx, source)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := RightLabels(ctx, labels, opt, examples); err != nil {
-		return err
+		return 0, err
 	}
 	if f.Agreement, err = plan.Calibrate(examples); err != nil {
-		return InputError(fmt.Errorf("--calibrate-on %s: %w", f.CalibrateOn, err), "", "let the teachers vote on more labelled public rows", "votes")
+		return 0, InputError(fmt.Errorf("--calibrate-on %s: %w", f.CalibrateOn, err), "", "let the teachers vote on more labelled public rows", "votes")
 	}
 	g.Logf("on %d labelled rows: --teacher-accuracy %g --correlation %g --confusion %g", len(examples), f.Accuracy, f.Correlation, f.Confusion)
 	g.Warn("these three numbers come from votes: where the teachers are private, they are a use of private data that no epsilon covers, and the plan shows them; teachers of the same kind and size, trained on public rows, avoid that")
-	return nil
+	return max(teachers, source.Teachers()), nil
 }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,10 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
+	var bad *votes.Error
+	if errors.As(err, &bad) && strings.HasSuffix(bad.What, " columns") {
+		return InputError(fmt.Errorf("%s: %s", path, bad.What), "a file of labels has one column, the right class of each query", "write the labels alone, pandas: y.to_csv(..., index=False)", "votes")
+	}
 	if err != nil {
 		return FaultError(err, "votes")
 	}

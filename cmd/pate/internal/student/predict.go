@@ -122,7 +122,11 @@ func (f *predictFlags) print(g *shell.Globals, m *published.Model, rows dataset.
 			return shell.WriteJSON(g.Stdout, r)
 		}
 		g.Logf("predictions: %s", f.out)
-		return r.table().Write(g.Stdout, format)
+		if err := r.table(format).Write(g.Stdout, format); err != nil || format != table.Text {
+			return err
+		}
+		_, err := fmt.Fprint(g.Stdout, "\n", shell.Wrapped("student: "+r.Kind), "\n")
+		return err
 	}
 	if format == table.JSON {
 		for i, p := range predictions {
@@ -160,15 +164,20 @@ func (f *predictFlags) table(m *published.Model, rows dataset.Pool, predictions 
 	return t
 }
 
-func (r predictReport) table() table.Table {
+// table returns the report in one line; a terminal is told of the kind of the student below.
+func (r predictReport) table(format table.Format) table.Table {
 	accuracy := ""
 	if r.Accuracy != nil {
 		accuracy = strconv.FormatFloat(100**r.Accuracy, 'f', 2, 64)
 	}
-	return table.Table{
+	t := table.Table{
 		Header: []string{"student", "rows", "labelled", "right %", "releasable"}, Left: []bool{true, false, false, false, true},
 		Rows: [][]string{{r.Kind, strconv.Itoa(r.Rows), strconv.Itoa(r.Known), accuracy, yesNo(r.Releasable)}},
 	}
+	if format == table.Text {
+		t.Header, t.Left, t.Rows[0] = t.Header[1:], t.Left[1:], t.Rows[0][1:]
+	}
+	return t
 }
 
 // openError adds what a person can do.
