@@ -18,7 +18,7 @@ import (
 // between, which tell that the threshold is low, do not help.
 func TestFalseReleases(t *testing.T) {
 	anyFalse := func(l Law, distances []int64) (p float64) {
-		for k, prob := range stableLaw(t, l, distances, unstable(distances)) {
+		for k, prob := range stableLaw(outcomesAt(t, l)(distances), unstable(distances)) {
 			if strings.Contains(k, "B") {
 				p += prob
 			}
@@ -61,7 +61,7 @@ func TestFalseReleases(t *testing.T) {
 	// A release right after one at distance 5 is likelier than one out of the blue. This is
 	// why a union over queries with the unconditional p is not enough by itself.
 	m := newMSvec(t, MSvecConfig{Lambda: 1.5, Threshold: 7, Failures: 1})
-	law := stableLaw(t, m.Law(), []int64{7, 7, 7, 0}, []bool{false, false, false, true})
+	law := stableLaw(outcomesAt(t, m.Law())([]int64{7, 7, 7, 0}), []bool{false, false, false, true})
 	released := law["AAAB"] + law["AAAx"]
 	require.Greater(t, law["AAAB"]/released, 1.2*math.Exp(sumTail(1.5, 3, 8)))
 }
@@ -115,11 +115,11 @@ func TestStableReference(t *testing.T) {
 			other[i] = e.Labels[i] != e.Other[i]
 		}
 		for k, want := range e.Law {
-			got := stableLaw(t, m.Law(), e.D, nil)[strings.ReplaceAll(strings.ReplaceAll(k, "fail", "x"), "|", "")]
+			got := stableLaw(outcomesAt(t, m.Law())(e.D), nil)[strings.ReplaceAll(strings.ReplaceAll(k, "fail", "x"), "|", "")]
 			require.InEpsilon(t, want, got, 1e-9)
 			laws++
 		}
-		p, q := world{e.D, e.E, other}.laws(t, m.Law())
+		p, q := world{e.D, e.E, other}.laws(outcomesAt(t, m.Law()))
 		exact := testkit.EitherHockeyStick(p, q, e.Eps*(1+1e-15))
 		require.InDelta(t, e.Exact, exact, 1e-9*e.Exact+1e-14, "%+v", e.D)
 		require.LessOrEqual(t, exact, e.Delta)
@@ -155,7 +155,7 @@ func TestStretchReference(t *testing.T) {
 		for i := range other {
 			other[i] = e.Labels[i] != e.Other[i]
 		}
-		p, q := world{e.D, e.E, other}.laws(t, l)
+		p, q := world{e.D, e.E, other}.laws(outcomesAt(t, l))
 		exact := max(testkit.HockeyStick(p, q, 1/e.B1+2/e.B2), testkit.HockeyStick(q, p, 1/e.B1+2/e.B2))
 		require.InDelta(t, e.Exact, exact, 1e-8*e.Exact+1e-12, "%+v", e)
 		require.LessOrEqual(t, exact, e.PerQuery*(1+1e-9), "one false release per stretch, however many queries")

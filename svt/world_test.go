@@ -1,6 +1,7 @@
 package svt
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -42,15 +43,37 @@ func worlds(queries int, distances ...int64) (all []world) {
 	return all
 }
 
+// once returns a function that keeps what f said of a sequence. Worlds are pairs of few
+// sequences.
+func once[N, V any](f func(sequence []N) V) func(sequence []N) V {
+	kept := map[string]V{}
+	return func(sequence []N) V {
+		key := fmt.Sprint(sequence)
+		v, ok := kept[key]
+		if !ok {
+			v = f(sequence)
+			kept[key] = v
+		}
+		return v
+	}
+}
+
+// outcomesAt returns the outcomes of l on queries at distances.
+func outcomesAt(t *testing.T, l Law) func(distances []int64) []Outcome {
+	return once(func(distances []int64) []Outcome {
+		values := make([]float64, len(distances))
+		for i, d := range distances {
+			values[i] = -float64(d)
+		}
+		outcomes, err := l.Outcomes(values)
+		require.NoError(t, err)
+		return outcomes
+	})
+}
+
 // stableLaw returns the law of released labels. The label is A, or B on the other side for
 // answers that differ. A refusal is x.
-func stableLaw(t *testing.T, l Law, distances []int64, other []bool) map[string]float64 {
-	values := make([]float64, len(distances))
-	for i, d := range distances {
-		values[i] = -float64(d)
-	}
-	outcomes, err := l.Outcomes(values)
-	require.NoError(t, err)
+func stableLaw(outcomes []Outcome, other []bool) map[string]float64 {
 	law := map[string]float64{}
 	for _, o := range outcomes {
 		var b strings.Builder
@@ -69,8 +92,9 @@ func stableLaw(t *testing.T, l Law, distances []int64, other []bool) map[string]
 	return law
 }
 
-func (w world) laws(t *testing.T, l Law) (p, q []float64) {
-	return aligned(stableLaw(t, l, w.d, nil), stableLaw(t, l, w.e, w.other))
+// laws returns the laws of both neighbours, given the outcomes of either.
+func (w world) laws(outcomes func(distances []int64) []Outcome) (p, q []float64) {
+	return aligned(stableLaw(outcomes(w.d), nil), stableLaw(outcomes(w.e), w.other))
 }
 
 // TestSmallWorldStable checks that all transcripts of all sequences of up to four queries
@@ -90,13 +114,13 @@ func TestSmallWorldStable(t *testing.T) {
 		for _, eps := range []float64{0, 0.2, 0.5, 1, 1.5, 2, 3, 5} {
 			epsilons, claims = append(epsilons, eps), append(claims, deltaOf(t, m.Event(), eps))
 		}
-		largest, count := 0.0, 0
+		largest, count, outcomes := 0.0, 0, outcomesAt(t, l)
 		all := append(worlds(1, 0, 2, 5, 9), worlds(3, 0, 3, 8)...)
 		if !testkit.Race {
 			all = append(all, worlds(4, 1, 6)...)
 		}
 		for _, w := range all {
-			p, q := w.laws(t, l)
+			p, q := w.laws(outcomes)
 			for i, eps := range epsilons {
 				exact := testkit.EitherHockeyStick(p, q, eps)
 				require.LessOrEqual(t, exact, claims[i]*(1+1e-9)+1e-13, "%+v %+v at %g", m, w, eps)
@@ -138,10 +162,11 @@ func TestLawAtIsTheLaw(t *testing.T) {
 // used.
 func TestSmallWorldSparseVector(t *testing.T) {
 	worst := func(l Law, queries int, sensitivity float64, monotone bool) (ratio float64) {
+		law := once(func(values []float64) map[string]float64 { return transcripts(t, l, values) })
 		var walk func(a, b []float64)
 		walk = func(a, b []float64) {
 			if len(a) == queries {
-				p, q := aligned(transcripts(t, l, a), transcripts(t, l, b))
+				p, q := aligned(law(a), law(b))
 				for i := range p {
 					if p[i] > 1e-12 {
 						ratio = max(ratio, math.Abs(math.Log(p[i]/q[i])))
@@ -194,8 +219,9 @@ func TestSmallWorldSparseVector(t *testing.T) {
 // TestSmallWorldControls tries broken stable runs on the same worlds.
 func TestSmallWorldControls(t *testing.T) {
 	worst := func(l Law, worlds []world, eps float64) (delta float64) {
+		outcomes := outcomesAt(t, l)
 		for _, w := range worlds {
-			p, q := w.laws(t, l)
+			p, q := w.laws(outcomes)
 			delta = max(delta, testkit.EitherHockeyStick(p, q, eps))
 		}
 		return delta
