@@ -110,6 +110,10 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return shell.UsageError("", err)
 	}
+	bayes, err := f.bayes.Read(cmd.Flags())
+	if err != nil {
+		return shell.UsageError("bayes", err)
+	}
 	task, err := f.task()
 	if err != nil {
 		return err
@@ -121,10 +125,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	}
 	cfg := experiments.Config{
 		Task: task, Epsilons: targets, Delta: g.Delta, Seeds: f.seeds, Methods: f.methodList(), Learner: f.learner,
-		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals,
-	}
-	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
-		return shell.UsageError("bayes", err)
+		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals, Bayes: bayes,
 	}
 	if !f.noCache {
 		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}

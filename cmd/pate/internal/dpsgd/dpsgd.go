@@ -227,15 +227,16 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return shell.UsageError("dpsgd", err)
 	}
+	bayes, err := f.bayes.Read(cmd.Flags())
+	if err != nil {
+		return shell.UsageError("bayes", err)
+	}
 	task, schema, err := f.task(g)
 	if err != nil {
 		return err
 	}
-	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers}
+	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Bayes: bayes}
 	shape := cfg.Shape()
-	if cfg.Bayes, err = f.bayes.Read(cmd.Flags()); err != nil {
-		return shell.UsageError("bayes", err)
-	}
 	if !f.noCache {
 		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
 	}
