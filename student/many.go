@@ -30,31 +30,19 @@ func (p *Pool) fitMany(ctx context.Context, _ Matrix, labels []int, classes int,
 		return nil, err
 	}
 	column := columns(present, classes)
-	targets := func(rows []int) []int {
-		out := make([]int, p.Len())
-		for i := range out {
-			out[i] = Unlabelled
-		}
-		for _, i := range rows {
-			out[i] = column[labels[i]]
-		}
-		return out
-	}
-	all := targets(labelled)
 	order := make([]int, len(labelled))
 	for i, place := range rnd.Perm(len(labelled)) {
 		order[i] = labelled[place]
 	}
-	held := order[:int(manyHeldBack*float64(len(order)))]
-	lambda, err := p.chooseRidge(ctx, targets(order[len(held):]), all, held, len(present))
+	targets := make([]int, len(order))
+	for i, row := range order {
+		targets[i] = column[labels[row]]
+	}
+	noisy, err := p.fitNoisy(ctx, dense.Pick(p.z, order), targets, len(present))
 	if err != nil {
 		return nil, err
 	}
-	noisy, err := fitRidges(ctx, p.z, all, p.landmarks, p.graph.width, len(present), []float64{lambda})
-	if err != nil {
-		return nil, err
-	}
-	answers, err := noisy[0].answers(ctx, p.z)
+	answers, err := noisy.answers(ctx, p.z)
 	if err != nil {
 		return nil, err
 	}
@@ -72,28 +60,29 @@ func (p *Pool) fitMany(ctx context.Context, _ Matrix, labels []int, classes int,
 	return m, err
 }
 
-// chooseRidge returns the ridge under which a classifier of half the landmarks, trained on
-// some targets, predicts most of those of the rows held back.
-func (p *Pool) chooseRidge(ctx context.Context, train, all, held []int, classes int) (float64, error) {
-	var half []int
-	for i := 0; i < len(p.landmarks); i += 2 {
-		half = append(half, p.landmarks[i])
+// fitNoisy trains on rows in a random order. Its ridge is the one under which a classifier of half
+// the landmarks predicts most of the targets of the first rows, when trained on the others.
+func (p *Pool) fitNoisy(ctx context.Context, z Matrix, targets []int, classes int) (*ridge, error) {
+	sums := newRidgeSums(dense.Pick(p.z, p.landmarks), targets, p.graph.width, classes)
+	n := int(manyHeldBack * float64(z.Rows))
+	if err := sums.add(ctx, dense.Rows(z, n, z.Rows), targets[n:]); err != nil {
+		return nil, err
 	}
 	lambdas := manyRidges()
-	fitted, err := fitRidges(ctx, p.z, train, half, p.graph.width, classes, lambdas)
+	fitted, err := sums.half().solve(lambdas)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	asked := dense.Pick(p.z, held)
+	held := dense.Rows(z, 0, n)
 	best, most := 0, -1
 	for k, r := range fitted {
-		answers, err := r.answers(ctx, asked)
+		answers, err := r.answers(ctx, held)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		right := 0
-		for i, row := range held {
-			if answers[i] == all[row] {
+		for i, answer := range answers {
+			if answer == targets[i] {
 				right++
 			}
 		}
@@ -101,7 +90,13 @@ func (p *Pool) chooseRidge(ctx context.Context, train, all, held []int, classes 
 			best, most = k, right
 		}
 	}
-	return lambdas[best], nil
+	if err := sums.add(ctx, held, targets[:n]); err != nil {
+		return nil, err
+	}
+	if fitted, err = sums.solve(lambdas[best : best+1]); err != nil {
+		return nil, err
+	}
+	return fitted[0], nil
 }
 
 // answers returns the column with the largest score for every row of z.

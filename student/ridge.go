@@ -50,27 +50,48 @@ func fitRidge(ctx context.Context, z Matrix, hard, landmarks []int, width float6
 
 // fitRidges trains once for each lambda, which stands in the place of ridgeLambda.
 func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float64, classes int, lambdas []float64) ([]*ridge, error) {
-	centres := dense.Pick(z, landmarks)
+	s := newRidgeSums(dense.Pick(z, landmarks), hard, width, classes)
+	if err := s.add(ctx, z, hard); err != nil {
+		return nil, err
+	}
+	return s.solve(lambdas)
+}
+
+// ridgeSums is what ridges of some landmarks, width and mean need of rows: sums over them, to
+// which more rows may be added.
+type ridgeSums struct {
+	ridge               // without coefficients
+	gram, target Matrix // KᵀK on and above the diagonal, and Kᵀ(y - mean y)
+}
+
+// newRidgeSums returns the sums over no rows. The mean is that of the targets in hard.
+func newRidgeSums(landmarks Matrix, hard []int, width float64, classes int) *ridgeSums {
 	if !(width > 0) {
 		width = 1
 	}
-	r := &ridge{rbf: dense.RBF{Gamma: float32(ridgeWidth / width)}, landmarks: centres, norms: dense.SquaredNorms(centres), mean: make([]float32, classes)}
+	m := landmarks.Rows
+	s := &ridgeSums{gram: dense.New(m, m), target: dense.New(m, classes)}
+	s.ridge = ridge{rbf: dense.RBF{Gamma: float32(ridgeWidth / width)}, landmarks: landmarks, norms: dense.SquaredNorms(landmarks), mean: make([]float32, classes)}
 	trained := 0
 	for _, y := range hard {
 		if y != Unlabelled {
-			r.mean[y]++
+			s.mean[y]++
 			trained++
 		}
 	}
-	for c := range r.mean {
-		r.mean[c] /= float32(trained)
+	for c := range s.mean {
+		s.mean[c] /= float32(trained)
 	}
-	m := len(landmarks)
-	gram, target := dense.New(m, m), dense.New(m, classes)
+	return s
+}
+
+// add adds the rows of z whose target in hard is not Unlabelled.
+func (s *ridgeSums) add(ctx context.Context, z Matrix, hard []int) error {
+	m, classes := s.landmarks.Rows, len(s.mean)
 	k, y := dense.New(min(gramRows, z.Rows), m), dense.New(min(gramRows, z.Rows), classes)
 	for from := 0; from < z.Rows; from += gramRows {
 		if err := cancelled(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		rows := dense.Rows(z, from, min(from+gramRows, z.Rows))
 		norms := dense.SquaredNorms(rows)
@@ -79,7 +100,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 		for i := range y.Rows {
 			if to := hard[from+i]; to != Unlabelled {
 				out := dense.Row(y, i)
-				for c, mean := range r.mean {
+				for c, mean := range s.mean {
 					out[c] = -mean
 				}
 				out[to]++
@@ -87,7 +108,7 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 		}
 		forTiles(m, func(low, high int) {
 			tile := dense.Columns(k, low, high)
-			r.rbf.Block(tile, rows, norms, dense.Rows(r.landmarks, low, high), r.norms[low:high])
+			s.rbf.Block(tile, rows, norms, dense.Rows(s.landmarks, low, high), s.norms[low:high])
 			for i := range tile.Rows {
 				if hard[from+i] == Unlabelled {
 					clear(dense.Row(tile, i))
@@ -96,16 +117,39 @@ func fitRidges(ctx context.Context, z Matrix, hard, landmarks []int, width float
 		})
 		forTiles(m, func(low, high int) { // on and above the diagonal
 			tile := dense.Columns(k, low, high)
-			dense.AddATB(dense.Columns(dense.Rows(gram, low, high), low, m), tile, dense.Columns(k, low, m))
-			dense.AddATB(dense.Rows(target, low, high), tile, y)
+			dense.AddATB(dense.Columns(dense.Rows(s.gram, low, high), low, m), tile, dense.Columns(k, low, m))
+			dense.AddATB(dense.Rows(s.target, low, high), tile, y)
 		})
 	}
-	inner := r.inner()
+	return nil
+}
+
+// half returns the sums of the same rows for every second landmark.
+func (s *ridgeSums) half() *ridgeSums {
+	var places []int
+	for i := 0; i < s.landmarks.Rows; i += 2 {
+		places = append(places, i)
+	}
+	out := &ridgeSums{ridge: s.ridge, gram: dense.New(len(places), len(places)), target: dense.Pick(s.target, places)}
+	out.landmarks, out.norms = dense.Pick(s.landmarks, places), make([]float32, len(places))
+	for i, place := range places {
+		out.norms[i] = s.norms[place]
+		sums := dense.Row(s.gram, place)
+		for j, other := range places[i:] {
+			dense.Row(out.gram, i)[i+j] = sums[other]
+		}
+	}
+	return out
+}
+
+// solve returns the ridges of the rows so far, one for each lambda.
+func (s *ridgeSums) solve(lambdas []float64) ([]*ridge, error) {
+	inner := s.inner()
 	fitted := make([]*ridge, len(lambdas))
 	for i, lambda := range lambdas {
-		one := *r
+		one := s.ridge
 		var err error
-		if one.coef, err = solve(gram, inner, target, lambda); err != nil {
+		if one.coef, err = solve(s.gram, inner, s.target, lambda); err != nil {
 			return nil, err
 		}
 		fitted[i] = &one

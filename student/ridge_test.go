@@ -2,6 +2,7 @@ package student
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -66,4 +67,39 @@ func TestSolveRaisesTheFloor(t *testing.T) {
 		_, err := solve(gram(bad), inner, target, lambda)
 		require.ErrorIs(t, err, errSingular, "%g", bad)
 	}
+}
+
+// TestRidgeSumsOfParts: rows that are added later count as rows from the start do, and half of the
+// landmarks have the sums that they have alone.
+func TestRidgeSumsOfParts(t *testing.T) {
+	z, y := clouds(700, 9, 3, 7)
+	for i := range y {
+		if i%5 == 0 {
+			y[i] = Unlabelled
+		}
+	}
+	landmarks := rand.New(rand.NewPCG(8, 1)).Perm(z.Rows)[:31]
+	scores := func(s *ridgeSums) []float32 {
+		fitted, err := s.solve([]float64{.1})
+		require.NoError(t, err)
+		out, err := fitted[0].scores(t.Context(), z)
+		require.NoError(t, err)
+		return out.Data
+	}
+	sums := func(landmarks []int, parts ...int) *ridgeSums {
+		s, from := newRidgeSums(dense.Pick(z, landmarks), y, 9, 3), 0
+		for _, to := range parts {
+			require.NoError(t, s.add(t.Context(), dense.Rows(z, from, to), y[from:to]))
+			from = to
+		}
+		return s
+	}
+	whole := scores(sums(landmarks, z.Rows))
+	require.InDeltaSlice(t, whole, scores(sums(landmarks, 150, 151, z.Rows)), 1e-3)
+	require.Greater(t, math.Abs(float64(whole[0]-scores(sums(landmarks, 600))[0])), 2e-3, "rows matter")
+	var half []int
+	for i := 0; i < len(landmarks); i += 2 {
+		half = append(half, landmarks[i])
+	}
+	require.InDeltaSlice(t, scores(sums(half, z.Rows)), scores(sums(landmarks, z.Rows).half()), 1e-3)
 }

@@ -28,13 +28,28 @@ type panel struct {
 }
 
 func newPanel(x dense.Matrix, first int) *panel {
-	p := &panel{first: first, norms: make([]float64, x.Rows), halves: make([]float32, x.Rows)}
+	p := &panel{first: first, norms: make([]float64, x.Rows)}
 	p.packed.PackBT(x.Data, x.Stride, x.Rows, x.Cols)
 	kernel.SquaredNorms(p.norms, x.Data, x.Stride, x.Rows, x.Cols)
-	for i, norm := range p.norms {
-		p.halves[i], p.largest = below(norm/2), math.Max(p.largest, norm)
-	}
+	p.halves, p.largest = halvesOf(p.norms), largestOf(p.norms)
 	return p
+}
+
+// halvesOf returns half of each norm, rounded down.
+func halvesOf(norms []float64) []float32 {
+	out := make([]float32, len(norms))
+	for i, norm := range norms {
+		out[i] = below(norm / 2)
+	}
+	return out
+}
+
+// largestOf returns the largest of norms, NaN if one is.
+func largestOf(norms []float64) (largest float64) {
+	for _, norm := range norms {
+		largest = math.Max(largest, norm)
+	}
+	return largest
 }
 
 // newPanels returns all rows of x, in panels.
@@ -132,32 +147,56 @@ func (n *nearest) offer(place near) {
 // offerRow offers the questions of a panel to a unit of one row, with the row's products with
 // them. It computes a distance only where the product leaves a chance that it is kept.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
-	halves := p.halves[:len(products)]
-	floor := n.floor(p, norm)
-	for j := 0; j < len(products); j++ {
-		if j += kernel.NotBelow(products[j:], halves[j:], floor); j == len(products) {
-			return
-		}
+	floor := n.floor(norm, p.largest)
+	for j := range chances(products, p.halves[:len(products)], &floor) {
 		n.offer(near{squared(norm, p.norms[j], products[j]), label, p.first + j})
-		floor = n.floor(p, norm)
+		floor = n.floor(norm, p.largest)
 	}
 }
 
-// floor returns a bound of the products of a row with questions: where the product less
-// halves is smaller, the distance is at least that of the last place kept. It is -Inf or NaN,
-// and nothing is smaller, where nothing can be said.
+// offerSample offers rows from first on, units of their own, to question q of a panel, if they are
+// in the sample of which marks has eight in a byte. It computes distances as offerRow does.
+func (n *nearest) offerSample(p *panel, q int, products []float32, g grouped, first int, largest float64, marks []byte) {
+	floor := n.floor(p.norms[q], largest)
+	for i := range chances(products, g.halves[first:first+len(products)], &floor) {
+		if marks[i/8]>>(i%8)&1 == 0 {
+			continue
+		}
+		row := first + i
+		if d := squared(g.norms[row], p.norms[q], products[i]); !n.beyond(d) {
+			n.offer(near{d, int32(g.y[row]), row})
+			floor = n.floor(p.norms[q], largest)
+		}
+	}
+}
+
+// chances goes over the places where a product less the half of a norm is not below floor, which
+// may rise meanwhile.
+func chances(products, halves []float32, floor *float32) func(yield func(j int) bool) {
+	return func(yield func(j int) bool) {
+		for j := 0; ; j++ {
+			if j += kernel.NotBelow(products[j:], halves[j:], *floor); j == len(products) || !yield(j) {
+				return
+			}
+		}
+	}
+}
+
+// floor returns a bound of the products of a row with others, of which the largest squared norm is
+// given: where the product less half of the other's is smaller, the distance is at least that of
+// the last place kept. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
 //
-// Let D be that distance, N the row's norm, T that of the question and P the product. If
+// Let D be that distance, N the row's norm, T that of the other and P the product. If
 // the rounded P - halves is below the bound, then so is the exact one, as rounding keeps
 // order, and P - T/2 even more. So N + T - 2P exceeds D by what is taken off here, and that
 // exceeds the rounding errors of this bound and of N + T in squared. The other roundings in
 // squared keep order, and D is a float32. So squared is D or more.
-func (n *nearest) floor(p *panel, norm float64) float32 {
+func (n *nearest) floor(norm, largest float64) float32 {
 	if len(n.kept) < n.k {
 		return float32(math.Inf(-1))
 	}
 	last := float64(n.kept[0].distance)
-	return below((norm-last)/2 - 0x1p-40*(norm+p.largest+math.Abs(last)))
+	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 
 // block is the room of one goroutine for the distances of some units from a panel.

@@ -9,6 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/parallel"
 	"github.com/pate-go/pate/internal/rng"
 )
@@ -102,20 +103,36 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 			streams[q] = key.Derive("sample", uint64(first+q)).Stream()
 		}
 		b := newBlock(p.rows())
+		turned, marks := make([]float32, p.rows()*unitsAtOnce), make([]byte, unitsAtOnce/8)
 		for from := 0; from < g.units(); from += unitsAtOnce {
 			if ctx.Err() != nil {
 				return
 			}
 			to := min(from+unitsAtOnce, g.units())
-			b.measure(p, g, from, to)
+			first, units, largest := g.starts[from], to-from, 0.
+			single := g.starts[to]-first == units // a row each
+			if single {
+				b.multiply(p, g, first, first+units)
+				kernel.Transpose(turned, units, b.products, p.rows(), units, p.rows())
+				largest = largestOf(g.norms[first : first+units])
+			} else {
+				b.measure(p, g, from, to)
+			}
 			for q := range places {
 				kept := &places[q]
-				m.sample.Among(to-from, streams[q], func(u int) {
+				for u := 0; u < units; u += 8 {
+					marks[u/8] = m.sample.Eight(streams[q], units-u)
+				}
+				if single {
+					kept.offerSample(p, q, turned[q*units:(q+1)*units], g, first, largest, marks)
+					continue
+				}
+				for u := range units {
 					at := u*p.rows() + q
-					if d := b.distance[at]; !kept.beyond(d) {
+					if d := b.distance[at]; marks[u/8]>>(u%8)&1 == 1 && !kept.beyond(d) {
 						kept.offer(near{d, b.label[at], from + u})
 					}
-				})
+				}
 			}
 		}
 		votes := make([]int, private.Classes)

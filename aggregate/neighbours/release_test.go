@@ -373,6 +373,52 @@ func TestNoNearQuestionIsLeftOut(t *testing.T) {
 	}
 }
 
+// The rows nearest to a question in its sample are those of all distances, whatever the products
+// left out, also where units of one row and of several stand together.
+func TestNoNearRowIsLeftOut(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	hostile := []float32{float32(math.NaN()), float32(math.Inf(1)), math.MaxFloat32, 1e30, 0}
+	for round := range 40 {
+		const votes, classes = 9, 3
+		rows, cols := 2*unitsAtOnce+rnd.IntN(300), 1+rnd.IntN(20)
+		private, questions := clouds(rows, rows, questionsAtOnce+1+rnd.IntN(20), cols, classes)
+		for i := range rows {
+			switch {
+			case round%2 == 0 && rnd.IntN(200) == 0: // the blocks after it have units of one row again
+				private.Units[i] = "0"
+			case round%3 == 0 && rnd.IntN(20) == 0:
+				private.X.Data[i*cols] = hostile[rnd.IntN(len(hostile))]
+			case round%5 == 0:
+				copy(dense.Row(private.X, i), dense.Row(private.X, rnd.IntN(i+1))) // ties
+			}
+		}
+		q := []float64{1, 0.5, 0.02}[round%3]
+		m, err := NewKNearest(KNearestConfig{Neighbours: votes, SamplingProbability: q, Sigma: 1, Questions: questions.Rows})
+		require.NoError(t, err)
+		g, key := private.group(), rng.SeedKey(uint64(round))
+		got := make([][]int, questions.Rows)
+		require.NoError(t, m.each(t.Context(), key, private, questions, func(question int, votes []int) { got[question] = slices.Clone(votes) }))
+		for question := range questions.Rows {
+			kept := nearest{k: votes}
+			var sample []int
+			m.sample.Among(g.units(), key.Derive("sample", uint64(question)).Stream(), func(u int) { sample = append(sample, u) })
+			// As wide a panel as theirs, so that products are the same.
+			first := question / questionsAtOnce * questionsAtOnce
+			p := newPanel(dense.Rows(questions, first, min(first+questionsAtOnce, questions.Rows)), first)
+			b := newBlock(p.rows())
+			for _, u := range sample {
+				b.measure(p, g, u, u+1)
+				kept.offer(near{b.distance[question-first], b.label[question-first], u})
+			}
+			want := make([]int, classes)
+			for _, n := range kept.kept {
+				want[n.label]++
+			}
+			require.Equal(t, want, got[question], "round %d, question %d", round, question)
+		}
+	}
+}
+
 // The products that are left out are nearly all: else the bound is of no use.
 func TestFewDistancesAreComputed(t *testing.T) {
 	private, questions := clouds(50, 50, panelRows, 20, 2)
@@ -382,7 +428,7 @@ func TestFewDistancesAreComputed(t *testing.T) {
 	for j := range p.rows() {
 		kept.offer(near{distance: squared(g.norms[0], p.norms[j], b.products[j]), at: j})
 	}
-	floor, left := kept.floor(p, g.norms[0]), 0
+	floor, left := kept.floor(g.norms[0], p.largest), 0
 	for j, product := range b.products[:p.rows()] {
 		if product-p.halves[j] < floor {
 			left++

@@ -45,7 +45,8 @@ func (r Rows) check(questions dense.Matrix) error {
 type grouped struct {
 	x      dense.Matrix
 	y      []int
-	norms  []float64
+	norms  []float64 // squared, of rows
+	halves []float32 // half of each, rounded down
 	starts []int
 }
 
@@ -77,6 +78,7 @@ func (r Rows) group() grouped {
 		}
 	}
 	kernel.SquaredNorms(g.norms, g.x.Data, g.x.Stride, g.x.Rows, g.x.Cols)
+	g.halves = halvesOf(g.norms)
 	return g
 }
 

@@ -28,29 +28,39 @@ func NewBernoulli(q float64) Bernoulli {
 	return Bernoulli{first: byte(digit(8)), hi: digit(64), lo: digit(64)}
 }
 
-// Among calls take for each number below n for which the event happens, independently. It
-// draws a word for eight numbers: calls for multiples of eight, and then for the rest, draw
-// what one call for all of them does.
+// Among calls take for each number below n for which the event happens, independently, in the
+// draws of [Bernoulli.Eight].
 func (b Bernoulli) Among(n int, s *Stream, take func(i int)) {
-	if b.always {
-		for i := range n {
-			take(i)
-		}
-		return
-	}
 	for i := 0; i < n; i += 8 {
-		word := s.Uint64()
-		near := b.atMost(word)
-		if n-i < 8 {
-			near &= 1<<(8*(n-i)) - 1
+		for marks := b.Eight(s, n-i); marks != 0; marks &= marks - 1 {
+			take(i + bits.TrailingZeros8(marks))
 		}
-		for ; near != 0; near &= near - 1 {
-			j := bits.TrailingZeros64(near) / 8
-			if byte(word>>(8*j)) < b.first || b.rest(s) {
-				take(i + j)
+	}
+}
+
+// Eight marks those of the next n numbers, of which there are eight if n is more, for which the event
+// happens, independently: the first by the lowest bit. It draws a word for eight numbers, so what
+// is drawn for multiples of eight, and then for the rest, is what is drawn for all of them.
+func (b Bernoulli) Eight(s *Stream, n int) (marks byte) {
+	const ones = 0x0101010101010101
+	const top = ones << 7
+	exist := ^uint64(0)
+	if n < 8 {
+		exist = 1<<(8*n) - 1
+	}
+	taken := exist & top
+	if !b.always {
+		word := s.Uint64()
+		taken &= b.atMost(word)
+		differ := word ^ ones*uint64(b.first)
+		equal := taken &^ (differ&^top + ^uint64(top) | differ)
+		for ; equal != 0; equal &= equal - 1 {
+			if !b.rest(s) {
+				taken &^= equal & -equal
 			}
 		}
 	}
+	return byte(taken >> 7 * 0x0102040810204080 >> 56) // byte i has come to bit 56+i
 }
 
 // rest decides the event if the leading byte was equal.

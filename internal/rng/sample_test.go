@@ -71,3 +71,28 @@ func TestAmongInParts(t *testing.T) {
 		require.Equal(t, whole, parts, q)
 	}
 }
+
+// TestEightMarks compares the marks with one number after the other: its byte decides, or what is
+// drawn for it if that is equal, and every other byte leaves it alone.
+func TestEightMarks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := rapid.OneOf(rapid.Float64Range(0x1p-20, 1), rapid.SampledFrom([]float64{0.5, 1, 0x1p-64, 1.0 / 256, 255.0 / 256})).Draw(t, "q")
+		b, key, n := NewBernoulli(q), SeedKey(rapid.Uint64().Draw(t, "seed")), rapid.IntRange(1, 20).Draw(t, "n")
+		one, eight := key.Stream(), key.Stream()
+		for range 50 {
+			want := byte(0)
+			if b.always {
+				want = byte(1<<min(n, 8) - 1)
+			} else {
+				word := one.Uint64()
+				for i := range min(n, 8) {
+					if u := byte(word >> (8 * i)); u < b.first || u == b.first && b.rest(one) {
+						want |= 1 << i
+					}
+				}
+			}
+			require.Equal(t, want, b.Eight(eight, n))
+		}
+		require.Equal(t, one.Uint64(), eight.Uint64(), "words read")
+	})
+}
