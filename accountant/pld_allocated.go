@@ -12,6 +12,10 @@ const (
 	// than this are accounted as this many, which cost more, since a mean of more terms is less in
 	// the convex order.
 	maxAllocated = 1 << 34
+	// maxAllocatedSquared bounds the square of the noise multiplier times the steps, whose root is
+	// one over the deviation of the loss: a grid as fine would have more points to 0 than an int,
+	// or a float64, tells apart. Less noise is accounted where there is more, which costs more.
+	maxAllocatedSquared = 1 << 72
 	// maxAllocationWork bounds the products that one law may take.
 	maxAllocationWork = 1 << 26
 	// maxRatioPoints bounds the grid of one ratio.
@@ -23,7 +27,7 @@ const (
 type allocation struct {
 	steps   float64
 	sigma   float64
-	clipped bool // there are more steps
+	clipped bool // there are more steps, or there is more noise
 	laws    map[lawKey]*sumLaw
 	splits  map[lawKey]*splitLaw
 	plans   map[int]*mathx.FFT
@@ -35,7 +39,9 @@ type lawKey struct {
 }
 
 func newAllocation(steps, sigma float64) *allocation {
-	return &allocation{math.Min(steps, maxAllocated), sigma, steps > maxAllocated, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw), make(map[int]*mathx.FFT)}
+	counted := math.Min(steps, maxAllocated)
+	noise := math.Min(sigma, math.Sqrt(maxAllocatedSquared/counted))
+	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw), make(map[int]*mathx.FFT)}
 }
 
 // spread returns the standard deviation, roughly, of the loss of the bulk.

@@ -109,6 +109,9 @@ func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted,
 	if err != nil {
 		return nil, err
 	}
+	if t.grid[len(t.grid)-1]-t.grid[0] >= most { // the last cell may reach far beyond the losses
+		return nil, errTooLong
+	}
 	if up {
 		return t.upper(lambda), nil
 	}
@@ -163,6 +166,9 @@ func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64
 			return nil, errTooLong
 		}
 		off, h := s.lattice(h, merge)
+		if _, hi := s.span(); !tellsApart(h, off, hi) {
+			return nil, errTooLong
+		}
 		t = s.cells(off, h, merge, width)
 	case c.outcomes != nil:
 		o := c.outcomes
@@ -182,6 +188,9 @@ func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64
 				h = o.lattice(off, h, lambda, reverse)
 				off = o.anchor(h)
 			}
+		}
+		if !tellsApart(h, off, o.loss[first], o.loss[last]) {
+			return nil, errTooLong
 		}
 		t = o.cells(h, off, first, last, merge, width)
 	default:
@@ -203,12 +212,27 @@ func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64
 		if !(m.loss(zhi)-m.loss(zlo) <= widest) {
 			return nil, errTooLong
 		}
-		t = m.cells(h, m.origin(h, merge), zlo, zhi, merge, width)
+		off := m.origin(h, merge)
+		if !tellsApart(h, off, m.loss(zlo), m.loss(zhi)) {
+			return nil, errTooLong
+		}
+		t = m.cells(h, off, zlo, zhi, merge, width)
 	}
 	if reverse {
 		t = t.mirror()
 	}
 	return t, nil
+}
+
+// tellsApart reports whether neighbours on a grid of step h are some float64 apart at each of
+// the losses.
+func tellsApart(h float64, losses ...float64) bool {
+	for _, l := range losses {
+		if !(math.Abs(l) < 0x1p50*h) {
+			return false
+		}
+	}
+	return true
 }
 
 // turningPoint returns a point near where f turns from false to true, on a side that

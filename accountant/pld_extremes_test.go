@@ -80,3 +80,57 @@ func TestPLDStopsWithItsContext(t *testing.T) {
 	require.NoError(t, err, "a cancelled question leaves nothing behind")
 	assert.Positive(t, b.Upper)
 }
+
+// Losses so small beside others, or beside where their grid begins, that a grid for them has more
+// points than memory or than a float64 tells apart: an interval in order, of a few megabytes, and
+// neither a hang nor a panic.
+func TestPLDOfLossesTooSmallToTellApart(t *testing.T) {
+	t.Parallel()
+	for _, x := range []struct {
+		name   string
+		events []Event
+		delta  float64
+	}{
+		{"sampled, next to no loss", []Event{PoissonSampled{0.01, Gaussian{1e20}}}, 5e-324},
+		{"sampled, no loss in a float64", []Event{PoissonSampled{5e-324, Laplace{1}}}, 5e-324},
+		{"beside a large loss", []Event{sgd(1e-5, 1e9, 100), ExponentialMechanism{3.7}}, 1e-5},
+		{"a bin of a million", []Event{BallsInBins{1e6, 1, Gaussian{1e12}}}, 1e-5},
+		{"a bin of many", []Event{BallsInBins{1 << 53, math.MaxInt64, Gaussian{1e100}}}, 1e-5},
+		{"some steps of many", []Event{RandomAllocation{3, 1e6, Gaussian{1e16}}}, 1e-5},
+		{"odds beyond a float64", []Event{LNMax{Scale: 1e-310}}, 1e-5},
+	} {
+		p := newPLD(t, PLDConfig{MaxMemory: 8 << 20})
+		for _, e := range x.events {
+			require.NoError(t, p.Compose(e, 1), x.name)
+		}
+		b, err := p.EpsilonContext(t.Context(), x.delta)
+		require.NoError(t, err, x.name)
+		require.GreaterOrEqual(t, b.Lower, 0.0, x.name)
+		require.LessOrEqual(t, b.Lower, b.Upper, x.name)
+		if math.IsInf(b.Upper, 1) {
+			continue
+		}
+		d, err := p.DeltaContext(t.Context(), b.Upper)
+		require.NoError(t, err, x.name)
+		require.LessOrEqual(t, d.Lower, x.delta, x.name)
+		require.LessOrEqual(t, d.Lower, d.Upper, x.name)
+	}
+}
+
+// More noise than an allocation is computed for costs no more than that.
+func TestAllocationOfTooMuchNoise(t *testing.T) {
+	t.Parallel()
+	const steps = 1 << 30
+	delta := func(sigma float64) PLDBound { // at epsilon 0
+		p := newPLD(t, PLDConfig{})
+		require.NoError(t, p.Compose(BallsInBins{steps, 1, Gaussian{sigma}}, 1))
+		d, err := p.DeltaContext(t.Context(), 0)
+		require.NoError(t, err)
+		return d
+	}
+	most := math.Sqrt(maxAllocatedSquared / steps)
+	at, beyond := delta(most), delta(1000*most)
+	require.Positive(t, at.Lower)
+	require.Zero(t, beyond.Lower, "the noise that is there costs less")
+	require.InEpsilon(t, at.Upper, beyond.Upper, 1e-3)
+}

@@ -61,8 +61,11 @@ func (s *schedule) add(k pairKey, n int64) error {
 }
 
 // response adds n randomised responses of some log odds, which a lower bound may
-// rest on: rounded down, and left out if they are too many.
+// rest on: rounded down, and left out if they are too many, or odds beyond a float64.
 func (s *schedule) response(logOdds float64, n int64) {
+	if !mathx.IsFinite(logOdds) {
+		return
+	}
 	_ = s.add(pairKey{pairResponse, math.Max(0, logOdds*(1-0x1p-40)), 0, 0}, n)
 }
 
