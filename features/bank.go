@@ -1,6 +1,11 @@
 package features
 
-import "github.com/pate-go/pate/internal/kernel"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pate-go/pate/internal/kernel"
+)
 
 // bank applies the Fourier transforms of the eight filters of one scale to
 // signals in the real basis. What comes out of each are the coefficients of the real
@@ -123,7 +128,7 @@ func makeBank(s spectrum, to, from grid, step int, meeting func(basis) [][]wave)
 }
 
 func makeGroups(s spectrum, angle int, to, from grid, step int, meeting func(basis) [][]wave) *kernel.Groups {
-	all := kernel.NewGroups(step * step)
+	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
 	for k, down := range meeting(basis{s.rows}) {
 		for l, across := range meeting(basis{s.cols}) {
@@ -143,11 +148,25 @@ func makeGroups(s spectrum, angle int, to, from grid, step int, meeting func(bas
 					}
 					out[i] = o
 				}
-				all.Add(places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out))
+				groups = append(groups, group{places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out)})
 			}
 		}
 	}
+	// Of as many inputs one behind the other: processors then guess when a sum ends.
+	slices.SortStableFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(len(a.first.In), len(b.first.In)), cmp.Compare(len(a.second.In), len(b.second.In)))
+	})
+	all := new(kernel.Groups)
+	for _, g := range groups {
+		all.Add(g.out, g.first, g.second)
+	}
 	return all
+}
+
+// group is what is added to [kernel.Groups].
+type group struct {
+	out           [kernel.GroupOutputs]int
+	first, second kernel.GroupInputs
 }
 
 // outcome is a coefficient of a filtered signal.
@@ -157,25 +176,33 @@ type outcome struct {
 	exists   bool
 }
 
+// negligible is a weight as a share of the largest of a filter below which an input is left out:
+// float32 would not notice.
+const negligible = 1e-8
+
 // inputs returns the coefficients of a class that are cosines, or sines, along columns, and
 // their weights in the results.
 func (s spectrum) inputs(angle int, from grid, down, across []wave, class int, sine bool, out [kernel.GroupOutputs]outcome) (in kernel.GroupInputs) {
 	rows, cols := basis{s.rows}, basis{s.cols}
+	least := negligible * float32(slices.Max(s.hat[angle])/float64(s.rows*s.cols))
 	for _, a := range down {
 		for _, b := range across {
 			if b.sine != sine || (a.sine != b.sine) != (class == 1) {
 				continue
 			}
+			weights, needed := make([]float32, len(out)), false
+			for i, o := range out {
+				if o.exists {
+					weights[i] = s.meets(angle, a, b, o)
+					needed = needed || weights[i] > least || -weights[i] > least
+				}
+			}
+			if !needed {
+				continue
+			}
 			i, _ := rows.place(a)
 			j, _ := cols.place(b)
-			in.In = append(in.In, from.point(i, j))
-			for _, o := range out {
-				w := float32(0)
-				if o.exists {
-					w = s.meets(angle, a, b, o)
-				}
-				in.Weights = append(in.Weights, w)
-			}
+			in.In, in.Weights = append(in.In, from.point(i, j)), append(in.Weights, weights...)
 		}
 	}
 	return in

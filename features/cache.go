@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -23,7 +24,7 @@ import (
 // is a hash of the pixels, the extractor's name and what the extractor makes of
 // test images, so other pixels, another extractor, or one that computes
 // differently since - by a new version or on another kind of machine - never find
-// it. Every piece of a file carries its own hash; a damaged or truncated file is
+// it. Every piece of a file carries its own check sums; a damaged or truncated file is
 // reported, computed again and replaced.
 //
 // Features are as private as the images they come from: files have mode 0600
@@ -31,7 +32,7 @@ import (
 // longest is deleted when a new file would make the folder larger than Limit, and what
 // a killed process left half written when it is an hour old. On Unix a folder
 // is not used, and a file in it not read, if it belongs to another user or its
-// mode lets others write: the hashes of a file tell what is damaged, not who
+// mode lets others write: the sums of a file tell what is damaged, not who
 // wrote it.
 type Cache struct {
 	// Dir is the folder; empty is pate/features in [os.UserCacheDir].
@@ -129,8 +130,8 @@ func (c Cache) dir() (string, error) {
 	return dir, nil
 }
 
-// cacheFile is a file of features: pieces of 256 rows, each followed by the hash
-// of the key, the piece's number and its bytes.
+// cacheFile is a file of features: pieces of 256 rows, each followed by two check sums of the
+// key, the piece's number and its bytes.
 type cacheFile struct{ key [sha256.Size]byte }
 
 const pieceRows = 256
@@ -141,16 +142,20 @@ func pieces(rows int) int { return (rows + pieceRows - 1) / pieceRows }
 
 // fileSize returns the size of the file of x.
 func fileSize(x rows) int64 {
-	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sha256.Size
+	return int64(x.count())*int64(x.size()) + int64(pieces(x.count()))*sealSize
 }
 
-func (f cacheFile) seal(piece int, data []byte) [sha256.Size]byte {
-	h := sha256.New()
-	h.Write(binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece)))
-	h.Write(data)
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	return sum
+// sealSize is the number of bytes of the sums of a piece.
+const sealSize = 8
+
+// seal returns the sums of a piece, CRC-32 by Castagnoli's polynomial and by that of IEEE 802.3:
+// what is damaged by chance has both with probability 2^-64.
+func (f cacheFile) seal(piece int, data []byte) (seal [sealSize]byte) {
+	head := binary.LittleEndian.AppendUint64(append([]byte(nil), f.key[:]...), uint64(piece))
+	for i, polynomial := range []*crc32.Table{crc32.MakeTable(crc32.Castagnoli), crc32.IEEETable} {
+		binary.LittleEndian.PutUint32(seal[4*i:], crc32.Update(crc32.Checksum(head, polynomial), polynomial, data))
+	}
+	return seal
 }
 
 func (f cacheFile) write(w io.Writer, x rows) error {
@@ -189,7 +194,7 @@ func (f cacheFile) read(ctx context.Context, path string, x rows, workers int) e
 	errs, buffers := make([]error, max(workers, 1)), make([][]byte, max(workers, 1))
 	parallel.Each(len(errs), pieces, func(w, piece int) {
 		if buffers[w] == nil {
-			buffers[w] = make([]byte, pieceRows*x.size()+sha256.Size)
+			buffers[w] = make([]byte, pieceRows*x.size()+sealSize)
 		}
 		if errs[w] == nil && ctx.Err() == nil {
 			errs[w] = f.readPiece(file, x, piece, buffers[w])
@@ -202,11 +207,11 @@ func (f cacheFile) readPiece(file io.ReaderAt, x rows, piece int, buffer []byte)
 	from := piece * pieceRows
 	to := min(from+pieceRows, x.count())
 	size := (to - from) * x.size()
-	buffer = buffer[:size+sha256.Size]
-	if _, err := file.ReadAt(buffer, int64(from)*int64(x.size())+int64(piece)*sha256.Size); err != nil {
+	buffer = buffer[:size+sealSize]
+	if _, err := file.ReadAt(buffer, int64(from)*int64(x.size())+int64(piece)*sealSize); err != nil {
 		return fmt.Errorf("features: the cache was not read: %w", err)
 	}
-	if f.seal(piece, buffer[:size]) != [sha256.Size]byte(buffer[size:]) {
+	if f.seal(piece, buffer[:size]) != [sealSize]byte(buffer[size:]) {
 		return fmt.Errorf("%w: piece %d", ErrDamaged, piece)
 	}
 	for i := from; i < to; i++ {

@@ -116,7 +116,7 @@ func (x *extraction) key(ctx context.Context, kind string) ([sha256.Size]byte, e
 		return [sha256.Size]byte{}, err
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "pate features 4 %s %d %s %d %d %d %d\n", kind, len(name), name, x.shape.Rows, x.shape.Cols, images.Rows, x.dim)
+	fmt.Fprintf(h, "pate features 5 %s %d %s %d %d %d %d\n", kind, len(name), name, x.shape.Rows, x.shape.Cols, images.Rows, x.dim)
 	h.Write(sealed.Append(nil, x.probe()))
 	for _, sum := range sums {
 		h.Write(sum[:])

@@ -13,9 +13,9 @@ const (
 	angles = 8
 	// periods on either side that a filter is summed over.
 	periods = 2
-	// negligible is an exponent of an envelope, whose peak is 1, that no sum in double precision
+	// farthest is an exponent of an envelope, whose peak is 1, that no sum in double precision
 	// notices.
-	negligible = 80
+	farthest = 80
 	// circle is Kymatio's 2 pi in the norm of a filter.
 	circle = 2 * 3.1415
 )
@@ -39,7 +39,7 @@ func morlet(rows, cols, scale, angle int) []float64 {
 				for ec := -periods; ec <= periods; ec++ {
 					x, y := float64(r+er*rows), float64(c+ec*cols)
 					far := xx*x*x + xy*x*y + yy*y*y
-					if far > negligible {
+					if far > farthest {
 						continue
 					}
 					g := math.Exp(-far)

@@ -2,11 +2,9 @@ package features
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"github.com/pate-go/pate/internal/dense"
@@ -152,16 +150,7 @@ func (p *Packed) Hash(workers int) [sha256.Size]byte {
 
 // append appends a row to b: the exponent, then little-endian integers.
 func (p *Packed) append(b []byte, i int) []byte {
-	row := p.row(i)
-	b = append(slices.Grow(b, 1+2*len(row)), byte(p.exponents[i]))
-	for ; len(row) >= 4; row = row[4:] {
-		four := uint64(uint16(row[0])) | uint64(uint16(row[1]))<<16 | uint64(uint16(row[2]))<<32 | uint64(uint16(row[3]))<<48
-		b = binary.LittleEndian.AppendUint64(b, four)
-	}
-	for _, v := range row {
-		b = binary.LittleEndian.AppendUint16(b, uint16(v))
-	}
-	return b
+	return kernel.AppendInt16(append(b, byte(p.exponents[i])), p.row(i))
 }
 
 // Beside is packed matrices side by side: a row is theirs, one behind the other.

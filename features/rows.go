@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 	"github.com/pate-go/pate/internal/sealed"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -71,13 +72,6 @@ func (p packedRows) take(from int, x blas32.General) int {
 
 func (p packedRows) set(i int, b []byte) {
 	p.exponents[i] = int8(b[0])
-	row, b := p.row(i), b[1:]
-	for ; len(row) >= 4; row, b = row[4:], b[8:] {
-		four := binary.LittleEndian.Uint64(b)
-		row[0], row[1], row[2], row[3] = int16(four), int16(four>>16), int16(four>>32), int16(four>>48)
-	}
-	for j := range row {
-		row[j] = int16(binary.LittleEndian.Uint16(b[2*j:]))
-	}
+	kernel.LoadInt16(p.row(i), b[1:])
 	p.hash.Store(nil)
 }

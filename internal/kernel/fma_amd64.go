@@ -65,7 +65,7 @@ func mirrorStrips32(up *float32, down *float32, upRow int, downRow int, dstStep 
 func mirrorModuli32(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 
 //go:noescape
-func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, k int, groups int)
+func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
 
 //go:noescape
 func butterfly32(sum *float32, difference *float32, a *float32, b *float32, n int)

@@ -5222,7 +5222,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, k int, groups int)
+// func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
 // Requires: AVX, FMA3
 TEXT ·mulGroups32(SB), NOSPLIT, $0-64
 	MOVQ sum+0(FP), AX
@@ -5231,18 +5231,21 @@ TEXT ·mulGroups32(SB), NOSPLIT, $0-64
 	MOVQ weights+24(FP), BX
 	MOVQ src+32(FP), SI
 	MOVQ in+40(FP), DI
-	MOVQ groups+56(FP), R8
+	MOVQ counts+48(FP), R8
+	MOVQ groups+56(FP), R9
 
 group:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+48(FP), R10
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	MOVLQSX (R8), R11
+	TESTQ   R11, R11
+	JE      first_done
 
 first:
-	MOVLQSX      (DI), R9
-	VMOVUPS      (SI)(R9*1), Y8
+	MOVLQSX      (DI), R10
+	VMOVUPS      (SI)(R10*1), Y8
 	VBROADCASTSS (BX), Y9
 	VFMADD231PS  Y8, Y9, Y0
 	VBROADCASTSS 4(BX), Y10
@@ -5253,17 +5256,21 @@ first:
 	VFMADD231PS  Y8, Y12, Y3
 	ADDQ         $0x04, DI
 	ADDQ         $0x10, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          first
-	VXORPS       Y4, Y4, Y4
-	VXORPS       Y5, Y5, Y5
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	MOVQ         k+48(FP), R10
+
+first_done:
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVLQSX 4(R8), R11
+	TESTQ   R11, R11
+	JE      second_done
 
 second:
-	MOVLQSX      (DI), R9
-	VMOVUPS      (SI)(R9*1), Y8
+	MOVLQSX      (DI), R10
+	VMOVUPS      (SI)(R10*1), Y8
 	VBROADCASTSS (BX), Y9
 	VFMADD231PS  Y8, Y9, Y4
 	VBROADCASTSS 4(BX), Y10
@@ -5274,31 +5281,34 @@ second:
 	VFMADD231PS  Y8, Y12, Y7
 	ADDQ         $0x04, DI
 	ADDQ         $0x10, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          second
-	MOVLQSX      (DX), R9
-	VADDPS       Y4, Y0, Y8
-	VSUBPS       Y4, Y0, Y9
-	VMOVUPS      Y8, (AX)(R9*1)
-	VMOVUPS      Y9, (CX)(R9*1)
-	MOVLQSX      4(DX), R9
-	VADDPS       Y5, Y1, Y8
-	VSUBPS       Y5, Y1, Y9
-	VMOVUPS      Y8, (AX)(R9*1)
-	VMOVUPS      Y9, (CX)(R9*1)
-	MOVLQSX      8(DX), R9
-	VADDPS       Y6, Y2, Y8
-	VSUBPS       Y6, Y2, Y9
-	VMOVUPS      Y8, (AX)(R9*1)
-	VMOVUPS      Y9, (CX)(R9*1)
-	MOVLQSX      12(DX), R9
-	VADDPS       Y7, Y3, Y8
-	VSUBPS       Y7, Y3, Y9
-	VMOVUPS      Y8, (AX)(R9*1)
-	VMOVUPS      Y9, (CX)(R9*1)
-	ADDQ         $0x10, DX
-	DECQ         R8
-	JNE          group
+
+second_done:
+	MOVLQSX (DX), R10
+	VADDPS  Y4, Y0, Y8
+	VSUBPS  Y4, Y0, Y9
+	VMOVUPS Y8, (AX)(R10*1)
+	VMOVUPS Y9, (CX)(R10*1)
+	MOVLQSX 4(DX), R10
+	VADDPS  Y5, Y1, Y8
+	VSUBPS  Y5, Y1, Y9
+	VMOVUPS Y8, (AX)(R10*1)
+	VMOVUPS Y9, (CX)(R10*1)
+	MOVLQSX 8(DX), R10
+	VADDPS  Y6, Y2, Y8
+	VSUBPS  Y6, Y2, Y9
+	VMOVUPS Y8, (AX)(R10*1)
+	VMOVUPS Y9, (CX)(R10*1)
+	MOVLQSX 12(DX), R10
+	VADDPS  Y7, Y3, Y8
+	VSUBPS  Y7, Y3, Y9
+	VMOVUPS Y8, (AX)(R10*1)
+	VMOVUPS Y9, (CX)(R10*1)
+	ADDQ    $0x10, DX
+	ADDQ    $0x08, R8
+	DECQ    R9
+	JNE     group
 	VZEROUPPER
 	RET
 

@@ -2,7 +2,10 @@
 
 package kernel
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // The functions here do the part of the work that there is assembly for. Their bits are
 // those of the portable path. They return how many elements they have done. AVX-512 has masks
@@ -179,7 +182,7 @@ func fmaMirrorModuli(m Mirror, dst []float32, sum, difference Strips, src []floa
 }
 
 func fmaGroups(g *Groups, sum, difference, src []float32) {
-	mulGroups32(&sum[0], &difference[0], &g.out[0], &g.weights[0], &src[0], &g.in[0], g.k, len(g.out)/GroupOutputs)
+	mulGroups32(&sum[0], &difference[0], &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0], len(g.out)/GroupOutputs)
 }
 
 func fmaButterfly(sum, difference, a, b []float32) int {

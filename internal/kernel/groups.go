@@ -10,14 +10,11 @@ const GroupOutputs = 4
 // matrix their difference: that of a filter and of its mirror image. Places are indices of the
 // first of eight numbers. The zero value has no groups; many goroutines may multiply by one.
 type Groups struct {
-	k                int
 	in, out          []int32 // places in bytes
+	counts           []int32 // of inputs, of every product
 	weights          []float32
 	srcSize, dstSize int // the least lengths
 }
-
-// NewGroups returns groups of two times at most k inputs.
-func NewGroups(k int) *Groups { return &Groups{k: max(k, 1)} }
 
 // GroupInputs is the inputs of one of the two products of a group: In are their places, and
 // Weights[4j+i] is the weight of input j in result i. There may be none.
@@ -37,17 +34,13 @@ func (g *Groups) Add(out [GroupOutputs]int, first, second GroupInputs) {
 		return int32(bytes * p)
 	}
 	for _, inputs := range []GroupInputs{first, second} {
-		if len(inputs.In) > g.k || len(inputs.Weights) != GroupOutputs*len(inputs.In) {
+		if len(inputs.Weights) != GroupOutputs*len(inputs.In) {
 			panic("kernel: dimension mismatch")
 		}
-		// Inputs that are fewer than others are filled up with zeros.
-		for j := range g.k {
-			p, weights := 0, make([]float32, GroupOutputs)
-			if j < len(inputs.In) {
-				p, weights = inputs.In[j], inputs.Weights[GroupOutputs*j:][:GroupOutputs]
-			}
-			g.in, g.weights = append(g.in, place(p, &g.srcSize)), append(g.weights, weights...)
+		for _, p := range inputs.In {
+			g.in = append(g.in, place(p, &g.srcSize))
 		}
+		g.counts, g.weights = append(g.counts, int32(len(inputs.In))), append(g.weights, inputs.Weights...)
 	}
 	for _, p := range out {
 		g.out = append(g.out, place(p, &g.dstSize))
@@ -71,20 +64,24 @@ func (g *Groups) mul(on path, sum, difference, src []float32) {
 		return
 	}
 	const lanes, bytes = 8, 4
-	for i, place := range g.out {
-		var products [2][lanes]float32
-		group, output := i/GroupOutputs, i%GroupOutputs
+	at := 0
+	for group := range len(g.out) / GroupOutputs {
+		var products [2][GroupOutputs][lanes]float32
 		for half := range products {
-			at := (2*group + half) * g.k
-			for j, from := range g.in[at : at+g.k] {
-				w := g.weights[(at+j)*GroupOutputs+output]
-				for l, v := range src[from/bytes:][:lanes] {
-					products[half][l] += float32(w * v)
+			for range g.counts[2*group+half] {
+				x, weights := src[g.in[at]/bytes:][:lanes], g.weights[at*GroupOutputs:]
+				for i := range products[half] {
+					for l, v := range x {
+						products[half][i][l] += float32(weights[i] * v)
+					}
 				}
+				at++
 			}
 		}
-		for l, v := range products[0] {
-			sum[int(place/bytes)+l], difference[int(place/bytes)+l] = v+products[1][l], v-products[1][l]
+		for i, place := range g.out[group*GroupOutputs:][:GroupOutputs] {
+			for l, v := range products[0][i] {
+				sum[int(place/bytes)+l], difference[int(place/bytes)+l] = v+products[1][i][l], v-products[1][i][l]
+			}
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestGroups(t *testing.T) {
 		var want [2][]float64 // of both products
 		want[0], want[1] = make([]float64, n), make([]float64, n)
 		size := 0.0
-		g := NewGroups(k)
+		g := new(Groups)
 		for group := range groups {
 			var out [GroupOutputs]int
 			for i := range out {
@@ -56,13 +56,12 @@ func TestGroups(t *testing.T) {
 }
 
 func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
-	g := NewGroups(2)
+	g := new(Groups)
 	none, one := GroupInputs{}, GroupInputs{In: []int{5}, Weights: make([]float32, 4)}
-	require.Panics(t, func() { g.Add([4]int{}, none, GroupInputs{In: make([]int, 3), Weights: make([]float32, 12)}) })
 	require.Panics(t, func() { g.Add([4]int{}, GroupInputs{In: []int{0}, Weights: make([]float32, 3)}, none) })
 	require.Panics(t, func() { g.Add([4]int{-1}, one, none) })
 	require.Panics(t, func() { g.Add([4]int{math.MaxInt32}, one, none) })
-	g = NewGroups(2)
+	g = new(Groups)
 	g.Add([4]int{0, 8, 16, 24}, one, none)
 	a, b := make([]float32, 32), make([]float32, 32)
 	g.Mul(a, b, make([]float32, 13))

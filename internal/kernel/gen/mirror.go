@@ -167,20 +167,22 @@ func (mirror) moduliOf(up, down reg.Register) {
 	VMOVUPS(y(15), operand.Mem{Base: down})
 }
 
-// groups writes MulGroups for positive counts. A place is a number of bytes.
+// groups writes Groups.Mul for a positive number of groups. A place is a number of bytes.
 func groups() {
-	function("mulGroups32", "func(sum, difference *float32, out *int32, weights *float32, src *float32, in *int32, k, groups int)")
+	function("mulGroups32", "func(sum, difference *float32, out *int32, weights, src *float32, in, counts *int32, groups int)")
 	const outputs = 4
 	sum, difference, out := parameter("sum"), parameter("difference"), parameter("out")
 	weights, src := parameter("weights"), parameter("src")
-	in, groups := parameter("in"), parameter("groups")
+	in, counts, groups := parameter("in"), parameter("counts"), parameter("groups")
 	place, left := GP64(), GP64()
 	Label("group")
 	for half, label := range []string{"first", "second"} {
 		for i := range outputs {
 			VXORPS(y(outputs*half+i), y(outputs*half+i), y(outputs*half+i))
 		}
-		MOVQ(argument("k"), left)
+		MOVLQSX(operand.Mem{Base: counts, Disp: 4 * half}, left)
+		TESTQ(left, left)
+		JE(operand.LabelRef(label + "_done"))
 		Label(label)
 		MOVLQSX(operand.Mem{Base: in}, place)
 		VMOVUPS(operand.Mem{Base: src, Index: place, Scale: 1}, y(8))
@@ -192,6 +194,7 @@ func groups() {
 		ADDQ(operand.U8(4*outputs), weights)
 		DECQ(left)
 		JNE(operand.LabelRef(label))
+		Label(label + "_done")
 	}
 	for i := range outputs {
 		MOVLQSX(operand.Mem{Base: out, Disp: 4 * i}, place)
@@ -201,6 +204,7 @@ func groups() {
 		VMOVUPS(y(9), operand.Mem{Base: difference, Index: place, Scale: 1})
 	}
 	ADDQ(operand.U8(4*outputs), out)
+	ADDQ(operand.U8(8), counts)
 	DECQ(groups)
 	JNE(operand.LabelRef("group"))
 	finish()
