@@ -21,7 +21,7 @@ type folded struct {
 	n            int
 	inverse      kernel.Quarters // synthesis
 	mirrored     kernel.Quarters // of a signal the other way round
-	cosine, sine matrix          // analysis: of the sums, of differences 1 to n/2 - 1
+	cosine, sine kernel.Halves   // analysis: of the sums, of differences 1 to n/2 - 1
 	average      kernel.Mirror   // low pass of points in front of and behind the centre
 	lowPass      matrix          // the same of points that are not folded: out x n
 }
@@ -89,8 +89,8 @@ func newFolded(n, out, level int) folded {
 		func(i, k int) float64 { return waves[h+1+k].at(i, n) })}
 	f.mirrored = f.inverse
 	f.mirrored.Odd = newMatrix(h/2+1, h-1, func(i, k int) float64 { return -waves[h+1+k].at(i, n) }).v
-	f.cosine = newMatrix(h+1, h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
-	f.sine = newMatrix(h-1, h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
+	f.cosine = newHalves(h+1, func(k, i int) float64 { return share(i) * waves[k].at(i, n) })
+	f.sine = newHalves(h-1, func(k, i int) float64 { return waves[h+1+k].at(i+1, n) })
 	// The points behind the centre, which has one of its own if their number is odd.
 	first := out / 2
 	f.average = newMirror(out-first, h+1, h+1,
@@ -102,6 +102,21 @@ func newFolded(n, out, level int) folded {
 
 func newMirror(m, ke, ko int, even, odd func(i, j int) float64) kernel.Mirror {
 	return kernel.Mirror{Even: newMatrix(m, ke, even).v, Odd: newMatrix(m, ko, odd).v, M: m, KE: ke, KO: ko}
+}
+
+// newHalves returns the product of n inputs and as many results, of which even ones are even
+// about the middle of the inputs, and odd ones odd.
+func newHalves(n int, at func(k, i int) float64) kernel.Halves {
+	last := n - 1
+	rows := func(m, first int) []float32 {
+		return newMatrix(m, last/2+1, func(r, i int) float64 {
+			if 2*i == last { // it meets itself
+				return at(2*r+first, i) / 2
+			}
+			return at(2*r+first, i)
+		}).v
+	}
+	return kernel.Halves{M: n, Last: last, Even: rows((n+1)/2, 0), Odd: rows(n/2, 1)}
 }
 
 // scatteringPlan is what is computed once for a shape.

@@ -118,14 +118,16 @@ func (p *scatteringPlan) averages(s scratch, row, col folded) {
 func (p *scatteringPlan) analyse(s *scatteringMemory) {
 	row, col := p.row.fine, p.col.fine
 	h, w := row.n/2+1, col.n/2+1
-	col.cosine.alongCols(s.foldedCols, 0, s.fine.moduli, 0, row.n)
-	col.sine.alongCols(s.foldedCols, w, s.fine.moduli, w+1, row.n)
+	from, to := s.fine.moduli, s.foldedCols
+	col.cosine.MulStrips(to.data, to.across(0, 1), from.data, from.across(0, 1), row.n)
+	col.sine.MulStrips(to.data, to.across(w, 1), from.data, from.across(w+1, 1), row.n)
 	for i := range h {
 		n := col.n * point
 		kernel.Butterfly(s.foldedRows.at(i, 0)[:n], s.foldedRows.at(h+i, 0)[:n], s.foldedCols.at(i, 0)[:n], s.foldedCols.at((row.n-i)%row.n, 0)[:n])
 	}
-	row.cosine.alongRows(s.moduli, 0, s.foldedRows, 0)
-	row.sine.alongRows(s.moduli, h, s.foldedRows, h+1)
+	from, to = s.foldedRows, s.moduli
+	row.cosine.MulStrips(to.data, to.down(0, 1), from.data, from.down(0, 1), col.n)
+	row.sine.MulStrips(to.data, to.down(h, 1), from.data, from.down(h+1, 1), col.n)
 }
 
 // collectTurn writes two signals as the channels of a pair of angles, of which the first is given.

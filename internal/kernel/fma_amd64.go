@@ -101,6 +101,9 @@ func quarterStrips32(up *float32, down *float32, up2 *float32, down2 *float32, u
 func quarterModuli32(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 
 //go:noescape
+func halves32(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, pairs int, rest int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int)
+
+//go:noescape
 func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32)
 
 //go:noescape

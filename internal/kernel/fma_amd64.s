@@ -7003,6 +7003,255 @@ next:
 	VZEROUPPER
 	RET
 
+// func halves32(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, pairs int, rest int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int)
+// Requires: AVX, FMA3
+TEXT ·halves32(SB), NOSPLIT, $0-104
+	MOVQ dstRow+8(FP), R8
+	MOVQ k+56(FP), R10
+	SHLQ $0x02, R10
+	MOVQ src+64(FP), R12
+	MOVQ last+72(FP), R11
+	MOVQ srcRow+80(FP), R13
+
+strip:
+	MOVQ dst+0(FP), DI
+	MOVQ even+24(FP), DX
+	MOVQ odd+32(FP), CX
+	MOVQ pairs+40(FP), R14
+
+rows:
+	CMPQ   R14, $0x04
+	JE     pairs2
+	CMPQ   R14, $0x03
+	JGE    pairs3
+	CMPQ   R14, $0x02
+	JE     pairs2
+	TESTQ  R14, R14
+	JE     rest
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   DX, AX
+	MOVQ   CX, R9
+	MOVQ   R12, BX
+	MOVQ   R11, SI
+	MOVQ   k+56(FP), R15
+
+loop1:
+	VMOVUPS      (BX), Y12
+	VADDPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VADDPS       32(SI), Y13, Y13
+	VBROADCASTSS (AX), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	ADDQ         $0x04, AX
+	VMOVUPS      (BX), Y12
+	VSUBPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VSUBPS       32(SI), Y13, Y13
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	ADDQ         $0x04, R9
+	ADDQ         R13, BX
+	SUBQ         R13, SI
+	DECQ         R15
+	JNE          loop1
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	SUBQ         $0x01, R14
+	JNE          rows
+	JMP          rest
+
+pairs2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   DX, AX
+	MOVQ   CX, R9
+	MOVQ   R12, BX
+	MOVQ   R11, SI
+	MOVQ   k+56(FP), R15
+
+loop2:
+	VMOVUPS      (BX), Y12
+	VADDPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VADDPS       32(SI), Y13, Y13
+	VBROADCASTSS (AX), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	ADDQ         $0x04, AX
+	VMOVUPS      (BX), Y12
+	VSUBPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VSUBPS       32(SI), Y13, Y13
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R9)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	ADDQ         $0x04, R9
+	ADDQ         R13, BX
+	SUBQ         R13, SI
+	DECQ         R15
+	JNE          loop2
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	SUBQ         $0x02, R14
+	JNE          rows
+	JMP          rest
+
+pairs3:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   DX, AX
+	MOVQ   CX, R9
+	MOVQ   R12, BX
+	MOVQ   R11, SI
+	MOVQ   k+56(FP), R15
+
+loop3:
+	VMOVUPS      (BX), Y12
+	VADDPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VADDPS       32(SI), Y13, Y13
+	VBROADCASTSS (AX), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (AX)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (AX)(R10*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	ADDQ         $0x04, AX
+	VMOVUPS      (BX), Y12
+	VSUBPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VSUBPS       32(SI), Y13, Y13
+	VBROADCASTSS (R9), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R9)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R9)(R10*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         $0x04, R9
+	ADDQ         R13, BX
+	SUBQ         R13, SI
+	DECQ         R15
+	JNE          loop3
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y6, (DI)
+	VMOVUPS      Y7, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y8, (DI)
+	VMOVUPS      Y9, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      Y5, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+	VMOVUPS      Y10, (DI)
+	VMOVUPS      Y11, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, CX
+	SUBQ         $0x03, R14
+	JNE          rows
+
+rest:
+	CMPQ   rest+48(FP), $0x00
+	JE     next
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   DX, AX
+	MOVQ   CX, R9
+	MOVQ   R12, BX
+	MOVQ   R11, SI
+	MOVQ   k+56(FP), R15
+
+loop:
+	VMOVUPS      (BX), Y12
+	VADDPS       (SI), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VADDPS       32(SI), Y13, Y13
+	VBROADCASTSS (AX), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	ADDQ         $0x04, AX
+	ADDQ         R13, BX
+	SUBQ         R13, SI
+	DECQ         R15
+	JNE          loop
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      Y1, 32(DI)
+	ADDQ         R8, DI
+	ADDQ         R10, DX
+
+next:
+	MOVQ dstStep+16(FP), R15
+	ADDQ R15, dst+0(FP)
+	MOVQ srcStep+88(FP), R15
+	ADDQ R15, R12
+	ADDQ R15, R11
+	DECQ strips+96(FP)
+	JNE  strip
+	VZEROUPPER
+	RET
+
 // func polar32(length *float32, turn *float32, right *float32, left *float32, below *float32, above *float32, n int, perRadian float32)
 // Requires: AVX
 TEXT ·polar32(SB), NOSPLIT, $0-60

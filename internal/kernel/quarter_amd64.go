@@ -13,3 +13,8 @@ func fmaQuarterModuli(q Quarters, dst []float32, sum, difference Strips, src []f
 		4*sum.Row, 4*difference.Row, 4*sum.Step, &q.Even[0], first(q.Odd), q.M, q.KE, q.KO,
 		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 }
+
+func fmaHalves(h Halves, dst []float32, to Strips, src []float32, from Strips, strips int) {
+	halves32(&dst[to.At], 4*to.Row, 4*to.Step, &h.Even[0], first(h.Odd), h.M/2, h.M%2, h.Last/2+1,
+		&src[from.At], &src[from.At+h.Last*from.Row], 4*from.Row, 4*from.Step, strips)
+}

@@ -9,3 +9,7 @@ func fmaQuarterStrips(_ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ St
 func fmaQuarterModuli(_ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }
+
+func fmaHalves(_ Halves, _ []float32, _ Strips, _ []float32, _ Strips, _ int) {
+	panic("kernel: unreachable")
+}

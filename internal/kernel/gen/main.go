@@ -12,7 +12,7 @@ func main() {
 		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
 		unpackInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,
-		quarters, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
+		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
 		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
 		rectify512, gate512, addToRows512, maxTaps512, addToTaps512,
 	} {
