@@ -36,12 +36,9 @@ func squaredNorm[T Float](on path, x []T) float64 {
 	return sumOf(&s)
 }
 
-// sumOf adds the lanes in pairs.
+// sumOf adds the lanes in pairs: each to the one half of those left behind it, and again.
 func sumOf(s *[normLanes]float64) float64 {
-	for half := normLanes / 2; half > 0; half /= 2 {
-		for l := range half {
-			s[l] += s[l+half]
-		}
-	}
-	return s[0]
+	a, b, c, d := s[0]+s[8], s[1]+s[9], s[2]+s[10], s[3]+s[11]
+	a, b, c, d = a+(s[4]+s[12]), b+(s[5]+s[13]), c+(s[6]+s[14]), d+(s[7]+s[15])
+	return (a + c) + (b + d)
 }
