@@ -276,7 +276,7 @@ func (o CSVOptions) header(path string, first []string) (bool, error) {
 		return slices.ContainsFunc(o.Expect, func(name string) bool { return slices.Contains(first, name) }), nil
 	}
 	return false, &InputError{File: path, What: "may or may not begin with a header",
-		Why: "it is not guessed from rows, which may be private", Fix: "name the label column with --label, or say --header yes or --header no"}
+		Why: "it is not guessed from rows, which may be private", Fix: "name the label column (--label; --label-column of pate student), or say --header yes or --header no"}
 }
 
 func isNumber(cell string) bool {

@@ -190,12 +190,13 @@ dpsgd predict damaged.model
 # train, publish and dpsgd on two tables
 train blobs.csv --label kind
 train blobs.csv --public none.csv --label kind --out new.npy
-train blobs.csv --public blobs.csv --label kid --out new.npy --quiet
+train blobs.csv --public ./blobs.csv --label kind --out new.npy
+train blobs.csv --public pool.csv --label kid --out new.npy --quiet
 train blobs.csv --public renamed.csv --label kind --class-names a,b,c --out new.npy --quiet
 train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --teachers 1 --out new.npy
 train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --size 1 --out new.npy
 train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --learner tree --out new.npy
-train blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --out blobs.csv
+train blobs.csv --public pool.csv --label kind --unit who --class-names a,b,c --out blobs.csv
 train nounit.csv --public renamed.csv --label kind --unit who --class-names a,b,c --out new.npy --quiet
 publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2
 publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 0 --out new
@@ -205,8 +206,8 @@ publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c
 publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --size 300 --rows-per-unit 0 --out new
 publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --method dpsgd --size 300 --delta 0.01 --out new
 publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --rows-per-unit 4 --out new
-publish blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --epsilon 2 --out labels.csv
-publish dates.parquet --public dates.parquet --label outcome --epsilon 2 --out new
+publish blobs.csv --public pool.csv --label kind --unit who --class-names a,b,c --epsilon 2 --out labels.csv
+publish dates.parquet --public days.parquet --label outcome --epsilon 2 --out new
 dpsgd blobs.csv
 dpsgd blobs.csv --public blobs.csv --data blobs.csv --label kind --epsilon 2
 dpsgd blobs.csv --public blobs.csv --label kind --unit who --class-names a,b,c --rows-per-unit 0 --epsilon 2
@@ -281,6 +282,7 @@ func wrongFiles(t *testing.T) {
 	write("page.html", "<!doctype html>\n<html><body>not found</body></html>\n")
 	write("rows.parquet", "PAR1\x15\x04\x15\x00PAR1")
 	write("dates.parquet", string(dates))
+	write("days.parquet", string(dates))
 	write("renamed.csv", "height,weight\n1,2\n3,5\n2,2\n")
 	write("nounit.csv", "height,weight,who,kind\n1,2,u1,a\n3,5,,b\n")
 	write("ids.txt", "a\nb\n")
@@ -289,6 +291,9 @@ func wrongFiles(t *testing.T) {
 	write("unknown.json", `{"relation":"add_remove","events":[{"type":"gnmx","sigma":40}]}`)
 	write("about.json", `{"data_set":"visits","date":"2026-03-01"}`)
 	write("wrong.json", `{"owner":"me"}`)
+	pool, err := os.ReadFile("blobs.csv")
+	require.NoError(t, err)
+	write("pool.csv", string(pool))
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	label := func(name string, more ...string) {
 		typed(t, shell.ExitDone, append([]string{"label", "votes.csv", "--classes", "3", "--mechanism", "gnmax", "--sigma", "4", "--epsilon", "12", "--force",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -175,9 +177,16 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
+// notWritten are names of forms that labels do not have.
+var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
+
 // config turns the flags into what package label asks for.
 func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Setting) (label.Config, error) {
 	given := cmd.Flags().Changed
+	if form := strings.ToLower(filepath.Ext(f.out)); slices.Contains(notWritten, form) {
+		return label.Config{}, shell.InputError(fmt.Errorf("--out %s: labels are not written as %s", f.out, form),
+			"the name says the form, and anything else would be CSV under a name that is not true", "end it in .csv, .jsonl, .npy or .parquet", "votes")
+	}
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
 	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure}
 	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {

@@ -168,6 +168,9 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 			return shell.UsageError("privacy", fmt.Errorf("--delta %g is not below 1/%d, one over the number of units: it would allow giving one of them away whole", g.Delta, f.size))
 		}
 	}
+	if err := f.CheckApart(private); err != nil {
+		return err
+	}
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return shell.InputError(fmt.Errorf("--out %s is a file", f.out), "it is a folder of several files", "name a folder", "data")
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/durable"
 )
 
 // PairFlags say which private and public rows a command reads, and how.
@@ -72,6 +73,18 @@ func (f *PairFlags) PrivateSource(path string) dataset.Source {
 // PublicSource names the public files.
 func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
+}
+
+// CheckApart refuses one file as both: its rows would be private and public.
+func (f *PairFlags) CheckApart(private string) error {
+	if f.Public == "" {
+		return nil
+	}
+	if same, err := durable.Same(private, f.Public); err != nil || !same {
+		return nil // what cannot be read is refused where it is read
+	}
+	return InputError(fmt.Errorf("%s is given as private and as public", private),
+		"nothing protects public rows: whatever is in them may be known to anybody", "name a file of other rows with --public", "data")
 }
 
 // UnitWord returns what a unit is called.

@@ -15,6 +15,9 @@ func PrivateTask(g *Globals, f *PairFlags, private string, scored bool) (dataset
 	if err != nil {
 		return fail(err)
 	}
+	if err := f.CheckApart(private); err != nil {
+		return fail(err)
+	}
 	schema, pool, err := dataset.ReadPublic(f.PublicSource(), reading)
 	if err != nil {
 		return fail(err)

@@ -102,6 +102,9 @@ func (f *trainFlags) job(g *shell.Globals, given func(string) bool, private stri
 	if err := shell.CheckTeachers(given, f.teachers, f.size); err != nil {
 		return training.Job{}, shell.UsageError("train", err)
 	}
+	if err := f.CheckApart(private); err != nil {
+		return training.Job{}, err
+	}
 	reading, err := f.Reading()
 	if err != nil {
 		return training.Job{}, err
