@@ -90,51 +90,74 @@ type Rougher interface {
 	Rough() Accountant
 }
 
-// roughly returns how the rough accounts of a slow one are started; nil if there are
-// none.
-func roughly(newAccount NewAccount) NewAccount {
+// cheaperAccount is one that a calibration tries before the account asked for.
+type cheaperAccount struct {
+	start     NewAccount
+	tolerance float64 // how well it is worth to be calibrated
+}
+
+// roughTolerance is what a rough account is calibrated to: the next begins a percent or more away.
+const roughTolerance = 1e-3
+
+// cheaper returns accounts to be tried before that of a calibration, each from where the one before
+// has ended: its rough one, and loss distributions without lower ends, which mostly have the same
+// upper end at half of the work or less.
+func cheaper(newAccount NewAccount) []cheaperAccount {
 	account, err := newAccount()
 	if err != nil {
 		return nil // the calibration will say so
 	}
-	slow, ok := account.(Rougher)
-	if !ok || slow.Rough() == nil {
-		return nil
+	var all []cheaperAccount
+	if slow, ok := account.(Rougher); ok && slow.Rough() != nil {
+		all = append(all, cheaperAccount{func() (Accountant, error) {
+			account, err := newAccount()
+			if err != nil {
+				return nil, err
+			}
+			return account.(Rougher).Rough(), nil
+		}, roughTolerance})
 	}
-	return func() (Accountant, error) {
-		account, err := newAccount()
-		if err != nil {
-			return nil, err
-		}
-		return account.(Rougher).Rough(), nil
+	if distributions(account) != nil {
+		all = append(all, cheaperAccount{func() (Accountant, error) {
+			account, err := newAccount()
+			if err != nil {
+				return nil, err
+			}
+			distributions(account).onlyUpper = true
+			return account, nil
+		}, noiseTolerance})
 	}
+	return all
 }
 
-// CalibrateNoise returns the least noise, to 1e-8 relative, for which the event meets
-// the target, with what it achieves: always at most target.Epsilon. Noise is whatever
-// parameter the event takes that costs less as it grows, searched from 1e-6 to 1e15. (A
-// single release of small integer noise may cost a little more with a little more
-// noise; the answer is within the target all the same.) It returns a *NoBracketError if
-// no noise meets the target, or the least does. An error of event ends the search and is
-// returned as it is.
-func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
-	if err := target.validate(); err != nil {
-		return 0, Bound{}, err
+// distributions returns the loss distributions of an account, nil if it has none.
+func distributions(account Accountant) *PLD {
+	switch account := account.(type) {
+	case *PLD:
+		return account
+	case *Tight:
+		return account.pld
 	}
+	return nil
+}
+
+// tried returns the epsilon of the event of a parameter by an account of its own. Events that come
+// again, as those of rounded noise do, are not asked about twice.
+func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target Target, event func(T) (Event, error)) func(T) (Bound, error) {
 	type claim struct {
 		event Event
 		bound Bound
 	}
 	var made []claim
-	try := func(noise float64) (Bound, error) {
+	return func(parameter T) (Bound, error) {
 		if err := ctx.Err(); err != nil {
 			return Bound{}, err
 		}
-		e, err := event(noise)
+		e, err := event(parameter)
 		if err != nil {
 			return Bound{}, err
 		}
-		for _, c := range made { // events whose noise is rounded come again
+		for _, c := range made {
 			if reflect.DeepEqual(c.event, e) {
 				return c.bound, nil
 			}
@@ -145,75 +168,32 @@ func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, e
 		}
 		return b, err
 	}
-	fail := func(noise float64, b Bound) (float64, Bound, error) {
-		return 0, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
-	}
-	hi, first := 1.0, 2.0
-	if rough := roughly(newAccount); rough != nil {
-		if noise, _, err := CalibrateNoise(ctx, rough, target, event); err == nil {
-			hi, first = noise, 1.3
-		}
-	}
-	best, err := try(hi)
-	if err != nil {
+}
+
+// CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of
+// epsilon, for which the event meets the target, with what it achieves: always at most
+// target.Epsilon. Noise is whatever parameter the event takes that costs less as it grows,
+// searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little
+// more with a little more noise; the answer is within the target all the same.) It returns
+// a *NoBracketError if no noise meets the target, or the least does. An error of event ends
+// the search and is returned as it is.
+func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
+	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	lo := hi
-	over := best.Upper // epsilon at lo
-	if best.Upper > target.Epsilon {
-		for factor := first; best.Upper > target.Epsilon; factor = math.Min(factor*factor, 1024) {
-			if hi == maxNoise {
-				return fail(hi, best)
-			}
-			lo, over, hi = hi, best.Upper, math.Min(hi*factor, maxNoise)
-			if best, err = try(hi); err != nil {
-				return 0, Bound{}, err
-			}
-		}
-	} else {
-		for factor := first; ; factor = math.Min(factor*factor, 1024) {
-			if lo == minNoise {
-				return fail(lo, best)
-			}
-			lo = math.Max(lo/factor, minNoise)
-			b, err := try(lo)
-			if err != nil {
-				return 0, Bound{}, err
-			}
-			if over = b.Upper; over > target.Epsilon {
-				break
-			}
-			hi, best = lo, b
+	from := start{parameter: 1}
+	for _, cheap := range cheaper(newAccount) {
+		found, _, err := leastNoise(target, from, cheap.tolerance, tried(ctx, cheap.start, target, event))
+		var none *NoBracketError
+		switch {
+		case err == nil:
+			from = found
+		case errors.As(err, &none): // the next may find one, or says so at once
+			from = start{parameter: none.Last}
 		}
 	}
-	// Invariant: hi was tried and meets the target, with best; lo does not. Log
-	// epsilon is nearly linear in log noise, so this is regula falsi (Illinois)
-	// there, with a halving now and then.
-	above, below := math.Log(over/target.Epsilon), math.Log(best.Upper/target.Epsilon)
-	side := 0
-	for i := 0; hi > lo*(1+noiseTolerance); i++ {
-		mid := math.Sqrt(lo * hi)
-		if x := lo * math.Pow(hi/lo, above/(above-below)); i%4 != 3 && x > lo && x < hi {
-			mid = x
-		}
-		b, err := try(mid)
-		if err != nil {
-			return 0, Bound{}, err
-		}
-		f := math.Log(b.Upper / target.Epsilon)
-		if b.Upper <= target.Epsilon {
-			if hi, best, below = mid, b, f; side < 0 {
-				above /= 2
-			}
-			side = -1
-		} else {
-			if lo, above = mid, f; side > 0 {
-				below /= 2
-			}
-			side = 1
-		}
-	}
-	return hi, best, nil
+	found, best, err := leastNoise(target, from, noiseTolerance, tried(ctx, newAccount, target, event))
+	return found.parameter, best, err
 }
 
 // CalibrateProbability returns the largest sampling probability in (0, 1], to
@@ -249,60 +229,19 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	try := func(count int64) (Bound, error) {
-		if err := ctx.Err(); err != nil {
-			return Bound{}, err
-		}
-		e, err := event(count)
-		if err != nil {
-			return Bound{}, err
-		}
-		return epsilonOfEvent(ctx, newAccount, e, target.Delta)
-	}
-	// Invariant: lo meets the target, with best; hi, once tried, does not.
-	var lo, hi int64 = 0, 1
-	if rough := roughly(newAccount); rough != nil {
-		if n, _, err := CalibrateCount(ctx, rough, target, event); err == nil {
-			hi = n
+	from := start{parameter: 1}
+	for _, cheap := range cheaper(newAccount) {
+		found, _, err := mostCount(target, from, tried(ctx, cheap.start, target, event))
+		var none *NoBracketError
+		switch {
+		case err == nil:
+			from = found
+		case errors.As(err, &none):
+			from = start{parameter: none.Last}
 		}
 	}
-	best, err := try(hi)
-	if err != nil {
-		return 0, Bound{}, err
-	}
-	if best.Upper > target.Epsilon {
-		return 0, Bound{}, &NoBracketError{"count", float64(hi), best.Upper, target}
-	}
-	for near := hi > 1; ; near = false {
-		lo, hi = hi, 2*hi
-		if near {
-			hi = lo + lo/4 + 1
-		}
-		if hi > maxCount {
-			return 0, Bound{}, &NoBracketError{"count", float64(lo), best.Upper, target}
-		}
-		b, err := try(hi)
-		if err != nil {
-			return 0, Bound{}, err
-		}
-		if b.Upper > target.Epsilon {
-			break
-		}
-		best = b
-	}
-	for hi-lo > 1 {
-		mid := lo + (hi-lo)/2
-		b, err := try(mid)
-		if err != nil {
-			return 0, Bound{}, err
-		}
-		if b.Upper <= target.Epsilon {
-			lo, best = mid, b
-		} else {
-			hi = mid
-		}
-	}
-	return lo, best, nil
+	found, best, err := mostCount(target, from, tried(ctx, newAccount, target, event))
+	return int64(found.parameter), best, err
 }
 
 // Affordable returns the largest count for which the event meets the target: 0 if one is too

@@ -40,8 +40,11 @@ type PLD struct {
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
 	upper    bool // Lower is of no interest: 0 where it takes pairs of its own
-	maxPairs int  // different ones that are taken; 0 for any number
-	maxWork  int  // points that one answer may transform or place; 0 for any number
+	// onlyUpper leaves all lower ends at 0, and so no gap is aimed at: the upper end of an epsilon
+	// is that of the first grids.
+	onlyUpper bool
+	maxPairs  int // different ones that are taken; 0 for any number
+	maxWork   int // points that one answer may transform or place; 0 for any number
 }
 
 var _ Accountant = (*PLD)(nil)
@@ -164,4 +167,13 @@ func (p *PLD) DeltaContext(ctx context.Context, epsilon float64) (PLDBound, erro
 	}
 	p.deltas[epsilon] = b
 	return b, nil
+}
+
+// Rough implements Rougher: Rényi divergences alone.
+func (p *PLD) Rough() Accountant {
+	r, err := NewRDP(Config{Relation: p.cfg.Relation})
+	if err != nil {
+		return nil // the relation was asked about before
+	}
+	return r
 }

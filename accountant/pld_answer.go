@@ -42,7 +42,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 		}
 		return b, nil
 	}
-	v, err := p.interval(ctx, above, target{deltaUp: left, deltaLow: least, gap: p.cfg.Gap})
+	v, err := p.interval(ctx, above, target{deltaUp: left, deltaLow: least, gap: p.cfg.Gap, onlyUpper: p.onlyUpper})
 	if err != nil {
 		return PLDBound{}, err
 	}
@@ -50,7 +50,7 @@ func (p *PLD) epsilon(ctx context.Context, delta float64) (PLDBound, error) {
 	b.Lower = b.Floor
 	switch {
 	case below[0] == above:
-	case p.upper:
+	case p.upper, p.onlyUpper:
 		b.Lower = 0
 	default:
 		b.Lower = 0
@@ -141,6 +141,7 @@ type target struct {
 	deltaLow  float64 // delta of the lower end, above 0
 	gap       float64 // wanted width
 	onlyLower bool    // the upper end is of no interest
+	onlyUpper bool    // the lower end is of no interest: 0 will do
 	enough    float64 // an upper end of at most this settles it, however wide; 0 if none does
 }
 
@@ -194,9 +195,13 @@ func gaussianInterval(mu2, deltaUp, deltaLow float64) (epsilonInterval, error) {
 const maxRounds = 8
 
 // firstBudget returns what share of the wanted width the first grids are meant to use up. What
-// they cost is foreseen to a factor of about 1.5 for densities.
+// they cost is foreseen to a tenth or so where the sum is nearly normal and tails and rounding do
+// not count as well, else to a factor of about 1.5.
 func (q *query) firstBudget() float64 {
-	if q.dense() {
+	switch {
+	case q.steep >= 0.5:
+		return 0.8
+	case q.dense():
 		return 0.6
 	}
 	return 0.7
@@ -204,12 +209,16 @@ func (q *query) firstBudget() float64 {
 
 // oneOrder bounds the epsilon of a schedule for one order of the pairs.
 func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target) (epsilonInterval, error) {
-	q := &query{parts: s.components(reverse), reverse: reverse}
+	q := &query{parts: s.components(reverse), reverse: reverse, tilted: to.onlyLower}
 	if law := q.enumerate(); law != nil && math.Min(to.deltaUp, to.deltaLow) > 1e-280 {
 		return enumeratedEpsilon(law, to.deltaUp, to.deltaLow), nil
 	}
 	q.aimDelta(mathx.Log(to.deltaUp), to.gap)
 	c := p.newConvolver(ctx)
+	if !q.tilted && q.steep > 0 && q.foreseen(q.firstBudget()*q.width(to.gap, math.Inf(1))) > float64(c.maxLength)/2 {
+		q.tilted = true // memory decides what grids there are
+		q.aimDelta(mathx.Log(to.deltaUp), to.gap)
+	}
 	for i := range q.parts {
 		if a := q.parts[i].atoms; a != nil {
 			c.work += len(a.logp)
@@ -219,26 +228,33 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 	aim := q.width(to.gap, best.upper)
 	budget := q.firstBudget() * aim
 	if to.enough > 0 { // often a coarse upper bound will do
-		budget *= 8
-		t, err := q.fit(c, &budget, true)
-		if err != nil {
-			return epsilonInterval{}, err
+		budgets := []float64{8 * budget}
+		if far := (to.enough - q.aimed) / 2; q.steep > 0 && far > 8*budget {
+			budgets = []float64{far, 8 * budget}
 		}
-		best.upper, best.points = upperEpsilon(t, to.deltaUp), c.largest
-		if best.upper <= to.enough {
-			best.reached = true
-			return best, nil
+		for _, coarse := range budgets {
+			t, err := q.fit(c, &coarse, true)
+			if err != nil {
+				return epsilonInterval{}, err
+			}
+			best.upper, best.points = math.Min(best.upper, upperEpsilon(t, to.deltaUp)), c.largest
+			if best.upper <= to.enough {
+				best.reached = true
+				return best, nil
+			}
 		}
-		budget = q.firstBudget() * aim
 	}
 	capped := false
 	for round := 0; round < maxRounds; round++ {
 		before := budget
 		var up, low *profile
 		var err error
-		if to.onlyLower {
+		switch {
+		case to.onlyLower:
 			low, err = q.fit(c, &budget, false)
-		} else {
+		case to.onlyUpper:
+			up, err = q.fit(c, &budget, true)
+		default:
 			up, low, err = q.sides(c, &budget)
 		}
 		if err != nil {
@@ -252,12 +268,15 @@ func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target
 		best.points = c.largest
 		width := best.upper - best.lower
 		aim = q.width(to.gap, best.upper)
-		if to.onlyLower || width <= aim || capped {
+		if to.onlyLower || to.onlyUpper || width <= aim || capped {
 			break
 		}
 		shrink := 0.25
 		if !math.IsInf(width, 1) {
 			shrink = math.Min(0.7, math.Max(0.02, 0.8*aim/width))
+			if width > 2*aim && q.steep > 0 { // it was not as foreseen
+				q.tilted, q.steep = true, 0
+			}
 			if width > best.upper/10 { // aim where the answer is
 				q.aim(best.upper, mathx.Log(to.deltaUp), to.gap)
 			}

@@ -15,11 +15,12 @@ const ratioPerStage = 32
 // plan chooses grids. Splitting the mass of a cell of width h between its ends
 // raises the variance of a loss by h^2/6 on average, merging lowers it by
 // h^2/12, so C steps on a grid of step h put upper and lower epsilon apart by
-// (lambda+1) C h^2/8. Blocks of steps need only coarser grids, so a long
+// (lambda+1) C h^2/8, lambda the slope of -log delta there. Blocks of steps need only coarser grids, so a long
 // composition is built in stages: fine grids with narrow windows first
 // (evolving discretisation; Ghazi, Kamath, Kumar, Manurangsi 2022).
 func (q *query) plan(gap float64) (top float64, stages [][]stage) {
-	budget := 8 * gap / (q.lambda + 1)
+	budget := 8 * gap / (math.Max(q.lambda, q.steep) + 1)
+	free := q.steep > 0
 	stages = make([][]stage, len(q.parts))
 	units, blocks := 0, 0.0
 	for i := range q.parts {
@@ -72,14 +73,16 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 		}
 	}
 	top = math.Sqrt(topBudget / blocks)
+	widest := math.Inf(1)
 	if q.spread > 0 && gap < 1 {
 		around := q.spread
 		if q.sparse() {
 			around = math.Max(around, q.aimed/100)
 		}
-		top = math.Min(top, around/4)
+		widest = around / 4
 	}
-	top = q.align(top)
+	top = q.align(math.Min(top, widest))
+	used := blocks * top * top
 	for i := range q.parts {
 		count := float64(q.parts[i].count)
 		steps := make([]float64, len(stages[i]))
@@ -96,11 +99,31 @@ func (q *query) plan(gap float64) (top float64, stages [][]stage) {
 			if math.Mod(ratio, 2) == 0 { // odd, so that no point is halfway
 				ratio++
 			}
+			if less := ratio - 2; free && less > 0 && less*ratio > math.Pow(above/steps[j], 2) {
+				ratio = less
+			}
 			above /= ratio
 			if c := &q.parts[i]; j == 0 && (c.key.kind == pairLaplace || c.key.kind == pairRange) {
 				above = c.key.a / math.Max(1, math.Ceil(c.key.a/above-1e-9))
 			}
 			stages[i][j].h = above
+		}
+		if free {
+			count = float64(q.parts[i].count)
+			for _, s := range stages[i] {
+				used += count * s.h * s.h
+				count /= float64(s.power)
+			}
+		}
+	}
+	if free {
+		// What the rounding of ratios saved or spent is made up for by all grids together.
+		scale := math.Min(math.Sqrt(budget/used), widest/top)
+		top *= scale
+		for i := range stages {
+			for j := range stages[i] {
+				stages[i][j].h *= scale
+			}
 		}
 	}
 	return top, stages

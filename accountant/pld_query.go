@@ -15,6 +15,8 @@ type query struct {
 	lambda   float64
 	logDelta float64
 	aimed    float64 // the epsilon that the tilt is chosen for
+	steep    float64 // about -dlog(delta)/depsilon there, at least the tilt; 0 where that has to do
+	tilted   bool    // steep is to be 0
 	spread   float64 // standard deviation of the tilted sum
 	center   float64 // its mean
 	accuracy float64 // tilted mass that windows may leave outside
@@ -181,16 +183,55 @@ func (q *query) aim(eps, logDelta, gap float64) {
 		}
 		top = hi
 	}
+	if q.steep = 0; q.foreseeable(eps, top) {
+		q.steep = top
+	}
+	best := q.cheapest(top, eps, want, gap)
+	if q.steep > 0 && best < 0.7*top { // heavy tails
+		q.steep = 0
+		best = q.cheapest(top, eps, want, gap)
+	}
+	q.set(best)
+	k, _, _ := q.moments(best)
+	if q.dense() { // windows of several stages share what is wanted
+		want /= 4
+	}
+	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
+}
+
+// foreseeable reports whether the sum is nearly normal where the answer is expected, so that the
+// slope there says what width grids bring: of many steps of Gaussian noise, no loss of which is
+// far above the spread of all, and at no extreme slope.
+func (q *query) foreseeable(eps, slope float64) bool {
+	const leastSteps, mostSlope, mostSpreads = 1000, 100, 5
+	if q.tilted || eps <= 0 || slope <= leastSlope || slope >= mostSlope || !q.dense() || q.steps() < leastSteps {
+		return false
+	}
+	q.set(slope)
+	return !slices.ContainsFunc(q.parts, func(c component) bool {
+		return c.roughLaw.loss[len(c.roughLaw.loss)-1] > mostSpreads*q.spread
+	})
+}
+
+// steps returns how many there are of all parts together.
+func (q *query) steps() float64 {
+	steps := 0.0
+	for i := range q.parts {
+		steps += float64(q.parts[i].count)
+	}
+	return steps
+}
+
+// cheapest returns the tilt up to top that needs the shortest windows, of those that leave the
+// rounding of transforms below what is wanted, or about as low as top does.
+func (q *query) cheapest(top, eps, want, gap float64) float64 {
 	best, cost := top, math.Inf(1)
 	if top > 0 && len(q.parts) <= 4 {
-		steps := 0.0
-		for i := range q.parts {
-			steps += float64(q.parts[i].count)
-		}
+		steps := q.steps()
 		// ratio of errors to delta, and the noise of the transforms in it
 		weigh := func(lambda float64) (ratio, noise float64) {
 			k, _, _ := q.moments(lambda)
-			ratio = k - lambda*eps - logDelta
+			ratio = k - lambda*eps - q.logDelta
 			h := math.Sqrt(8 * gap / (lambda + 1) / steps)
 			noise = ratio + math.Log(2e-14*steps) - 0.5*math.Log(2*h*lambda*(lambda+1)*(2*lambda+1))
 			return ratio, noise
@@ -208,12 +249,7 @@ func (q *query) aim(eps, logDelta, gap float64) {
 			}
 		}
 	}
-	q.set(best)
-	k, _, _ := q.moments(best)
-	if q.dense() { // windows of several stages share what is wanted
-		want /= 4
-	}
-	q.accuracy = math.Min(1e-6, math.Max(1e-15, slope(best)*want*math.Exp(-math.Max(0, k-best*eps-logDelta))))
+	return best
 }
 
 // slope returns by how much, about, a relative error of delta exceeds the error of epsilon
@@ -231,11 +267,7 @@ func (q *query) dense() bool {
 // steps, whose rare losses make up all of it: then neither that mean nor the spread around it says
 // how large the answer is, and grids for them are a hundred times too fine.
 func (q *query) sparse() bool {
-	steps := 0.0
-	for i := range q.parts {
-		steps += float64(q.parts[i].count)
-	}
-	return !q.reverse && steps < 1000 && q.center < q.aimed/10 && q.dense()
+	return !q.reverse && q.steps() < 1000 && q.center < q.aimed/10 && q.dense()
 }
 
 // leastSlope is the least that is cared for: windows for less would be longer than they are

@@ -1,0 +1,211 @@
+package accountant
+
+import (
+	"math"
+	"slices"
+)
+
+// trial is a parameter that was tried: the logarithm of the noise, or of one over the count, so
+// that costs fall as it grows, and by how much the logarithm of its cost exceeds the target's.
+type trial struct{ at, over float64 }
+
+// trials is what a search knows of costs. Log cost is nearly linear in log noise, so a curve
+// through the trials nearest the target soon meets it.
+type trials struct {
+	made  []trial
+	slope float64 // of over by at, known from elsewhere; 0 if it is not
+}
+
+// add keeps what can be drawn a curve through.
+func (t *trials) add(at, cost, target float64) trial {
+	made := trial{at, math.Log(cost / target)}
+	if !math.IsInf(made.over, 0) {
+		t.made = append(t.made, made)
+	}
+	return made
+}
+
+// nearest returns up to n trials, those whose cost is nearest to the aimed one first.
+func (t *trials) nearest(n int, aim float64) []trial {
+	sorted := slices.Clone(t.made)
+	slices.SortStableFunc(sorted, func(a, b trial) int {
+		switch x, y := math.Abs(a.over-aim), math.Abs(b.over-aim); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return sorted[:min(n, len(sorted))]
+}
+
+// falling returns the slope between two trials, 0 if costs do not fall there.
+func falling(a, b trial) float64 {
+	if slope := (b.over - a.over) / (b.at - a.at); slope < 0 && !math.IsInf(slope, 0) {
+		return slope
+	}
+	return 0
+}
+
+// steepness returns the slope near the target, 0 if it is not known.
+func (t *trials) steepness() float64 {
+	if near := t.nearest(2, 0); len(near) == 2 {
+		return falling(near[0], near[1])
+	}
+	return t.slope
+}
+
+// meets returns where the curve through the nearest trials, three at most, has the aimed excess.
+func (t *trials) meets(aim float64) (at float64, ok bool) {
+	near := t.nearest(3, aim)
+	if len(near) == 0 {
+		return 0, false
+	}
+	a := near[0]
+	if len(near) == 1 {
+		return a.at + (aim-a.over)/t.slope, t.slope < 0
+	}
+	b := near[1]
+	if falling(a, b) == 0 {
+		return 0, false
+	}
+	at = a.at + (aim-a.over)/falling(a, b)
+	if len(near) == 2 || falling(a, near[2]) == 0 || falling(b, near[2]) == 0 {
+		return at, true
+	}
+	// at as a quadratic function of over (Newton's form)
+	c := near[2]
+	second := (1/falling(b, c) - 1/falling(a, b)) / (c.over - a.over)
+	return at + second*(aim-a.over)*(aim-b.over), true
+}
+
+// improves reports whether the last trial is at least twice as near the aimed cost as all before.
+func (t *trials) improves(last trial, aim float64) bool {
+	for _, x := range t.made[:max(0, len(t.made)-1)] {
+		if math.Abs(last.over-aim) > math.Abs(x.over-aim)/2 {
+			return false
+		}
+	}
+	return true
+}
+
+// A start is where one search ended, for the next to begin: a parameter and the slope there.
+type start struct{ parameter, slope float64 }
+
+// jumpTolerance is how well a noise is told where the cost jumps past the target, as the upper end
+// of an interval does by a part of its width where its grids change.
+const jumpTolerance = 1e-6
+
+// leastNoise returns the least noise that meets the target, to a relative tolerance, and what
+// it achieves. Invariant: hi was tried and meets the target, with best; lo was, and does not.
+func leastNoise(target Target, from start, tolerance float64, try func(noise float64) (Bound, error)) (start, Bound, error) {
+	t := trials{slope: from.slope}
+	var lo, hi float64 // 0 until there is one
+	var best Bound
+	noise, factor := from.parameter, 2.0
+	if from.slope < 0 {
+		factor = 1.3
+	}
+	halve, step := 0, 0.0
+	for tries := 1; ; tries++ {
+		b, err := try(noise)
+		if err != nil {
+			return start{}, Bound{}, err
+		}
+		last := t.add(math.Log(noise), b.Upper, target.Epsilon)
+		slope := t.steepness()
+		aim := tolerance / 2 * slope
+		if b.Upper <= target.Epsilon {
+			hi, best = noise, b
+			if last.over >= 2*aim && slope < 0 {
+				return start{hi, slope}, best, nil
+			}
+		} else {
+			lo = noise
+		}
+		at, ok := t.meets(aim)
+		switch {
+		case lo == 0 && hi == minNoise, hi == 0 && lo == maxNoise:
+			return start{}, Bound{}, &NoBracketError{"noise", noise, b.Upper, target}
+		case lo == 0 || hi == 0:
+			// The curve may lead far away, so every step is bounded; and it may creep, so from the
+			// third on they grow.
+			far, sign := math.Log(factor), 1.0
+			if hi > 0 {
+				sign = -1
+			}
+			next := sign * (at - last.at)
+			if !ok || !(next > 0) {
+				next = far
+			}
+			if tries > 2 {
+				next = math.Max(next, 4*step)
+			}
+			step = math.Min(next, 3*far)
+			factor = math.Min(factor*factor, 1024)
+			noise = math.Min(math.Max(noise*math.Exp(sign*step), minNoise), maxNoise)
+			continue
+		case hi <= lo*(1+tolerance):
+			return start{hi, slope}, best, nil
+		}
+		switch improves := t.improves(last, aim); {
+		case improves:
+			halve = 0
+		case hi <= lo*(1+jumpTolerance):
+			return start{hi, slope}, best, nil
+		case halve == 0:
+			halve = 2
+		default:
+			halve--
+		}
+		if noise = math.Exp(at); halve > 0 || !ok || !(noise > lo && noise < hi) {
+			noise = math.Sqrt(lo * hi)
+		}
+	}
+}
+
+// mostCount returns the largest count that meets the target, and what it achieves. Invariant: lo
+// meets it, with best, or is 0; hi, once there is one, was tried and does not.
+func mostCount(target Target, from start, try func(count int64) (Bound, error)) (start, Bound, error) {
+	t := trials{slope: from.slope}
+	var lo, hi int64
+	var best Bound
+	count, factor := int64(from.parameter), int64(2)
+	halve := false
+	for tries := 1; ; tries++ {
+		b, err := try(count)
+		if err != nil {
+			return start{}, Bound{}, err
+		}
+		last := t.add(-math.Log(float64(count)), b.Upper, target.Epsilon)
+		if b.Upper <= target.Epsilon {
+			lo, best = count, b
+		} else {
+			hi = count
+		}
+		switch {
+		case hi == 1, lo == maxCount:
+			return start{}, Bound{}, &NoBracketError{"count", float64(count), b.Upper, target}
+		case hi > 0 && hi-lo == 1:
+			return start{float64(lo), t.steepness()}, best, nil
+		}
+		at, ok := t.meets(0)
+		next := math.Floor(math.Exp(-at))
+		switch {
+		case hi == 0:
+			far := math.Min(float64(maxCount), float64(lo)*float64(factor))
+			if !ok || tries >= 4 {
+				next = far
+			}
+			next = math.Min(math.Max(next, float64(lo+1)), math.Min(far*float64(factor), float64(maxCount)))
+			factor = min(factor*factor, 1024)
+		default:
+			if halve = !halve && !t.improves(last, 0); halve || !ok {
+				next = float64(lo + (hi-lo)/2)
+			}
+			next = math.Min(math.Max(next, float64(lo+1)), float64(hi-1))
+		}
+		count = int64(next)
+	}
+}
