@@ -98,7 +98,7 @@ func (l *Ledger) Fits(ctx context.Context, e accountant.Event) (int64, error) {
 	return n, nil
 }
 
-// LeastNoise returns the least noise, to 1e-8 relative, for which the event could be
+// LeastNoise returns the least noise for which the event could be
 // reserved now; see accountant.CalibrateNoise. Nothing is reserved.
 func (l *Ledger) LeastNoise(ctx context.Context, event func(noise float64) (accountant.Event, error)) (float64, error) {
 	l.mu.Lock()
