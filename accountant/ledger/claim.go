@@ -99,10 +99,16 @@ func (b *balance) price(method accountant.Method, more *charge) (line, total flo
 	if line, err = b.onOrders(more); err != nil {
 		return 0, 0, err
 	}
-	switch {
-	case line <= b.cfg.Epsilon && method != accountant.ByPLD:
+	if line <= b.cfg.Epsilon && method != accountant.ByPLD {
 		return line, line, nil
-	case method == accountant.ByRDP && !b.refine:
+	}
+	return b.least(method, line, more)
+}
+
+// least is price where it is asked for the least total, whether or not the line would fit.
+func (b *balance) least(method accountant.Method, onOrders float64, more *charge) (line, total float64, err error) {
+	line = onOrders
+	if method == accountant.ByRDP && !b.refine {
 		return line, line, nil
 	}
 	claim, err := b.claim(method, b.cfg.Delta, more)

@@ -150,7 +150,13 @@ func (t *trial) Compose(e accountant.Event, count int64) error {
 }
 
 func (t *trial) Epsilon(float64) (accountant.Bound, error) {
-	_, epsilon, err := t.balance.price(t.method, t.more)
+	line, err := t.balance.onOrders(t.more)
+	if err != nil {
+		return accountant.Bound{}, err
+	}
+	// Not what a reservation is satisfied with: a calibration would take noise whose cost on
+	// orders just fits for the least there is.
+	_, epsilon, err := t.balance.least(t.method, line, t.more)
 	return accountant.Bound{Upper: epsilon}, err
 }
 
