@@ -171,7 +171,7 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 }
 
 // CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of
-// epsilon, for which the event meets the target, with what it achieves: always at most
+// epsilon (1e-6 where the bound of an account jumps past the target), for which the event meets the target, with what it achieves: always at most
 // target.Epsilon. Noise is whatever parameter the event takes that costs less as it grows,
 // searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little
 // more with a little more noise; the answer is within the target all the same.) It returns
