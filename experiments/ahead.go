@@ -58,10 +58,10 @@ func begin(ctx context.Context, c Config) (a *ahead, stop func()) {
 		<-a.done
 		for _, at := range a.points {
 			for _, plan := range at.plans.neighbours {
-				plan() // an error is for who asks
+				_, _ = plan() // an error is for who asks
 			}
 			for _, setting := range at.plans.settings {
-				setting()
+				_, _ = setting()
 			}
 		}
 	})
