@@ -130,6 +130,22 @@ func cheaper(newAccount NewAccount) []cheaperAccount {
 	return all
 }
 
+// inTurn searches by the cheaper accounts and then by that asked for, whose answer it returns.
+func inTurn(newAccount NewAccount, search func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error)) (start, Bound, error) {
+	from := start{parameter: 1}
+	for _, cheap := range cheaper(newAccount) {
+		found, _, err := search(cheap.start, from, cheap.tolerance)
+		var none *NoBracketError
+		switch {
+		case err == nil:
+			from = found
+		case errors.As(err, &none): // the next may find one, or says so at once
+			from = start{parameter: none.Last}
+		}
+	}
+	return search(newAccount, from, noiseTolerance)
+}
+
 // distributions returns the loss distributions of an account, nil if it has none.
 func distributions(account Accountant) *PLD {
 	switch account := account.(type) {
@@ -171,28 +187,19 @@ func tried[T int64 | float64](ctx context.Context, newAccount NewAccount, target
 }
 
 // CalibrateNoise returns the least noise, to 1e-8 relative or to what that is worth of
-// epsilon (1e-6 where the bound of an account jumps past the target), for which the event meets the target, with what it achieves: always at most
-// target.Epsilon. Noise is whatever parameter the event takes that costs less as it grows,
-// searched from 1e-6 to 1e15. (A single release of small integer noise may cost a little
-// more with a little more noise; the answer is within the target all the same.) It returns
-// a *NoBracketError if no noise meets the target, or the least does. An error of event ends
-// the search and is returned as it is.
+// epsilon (1e-6 where the bound of an account jumps past the target), for which the event
+// meets the target, with what it achieves: always at most target.Epsilon. Noise is whatever
+// parameter the event takes that costs less as it grows, searched from 1e-6 to 1e15. (A
+// single release of small integer noise may cost a little more with a little more noise; the
+// answer is within the target all the same.) It returns a *NoBracketError if no noise meets
+// the target, or the least does. An error of event ends the search and is returned as it is.
 func CalibrateNoise(ctx context.Context, newAccount NewAccount, target Target, event func(noise float64) (Event, error)) (float64, Bound, error) {
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	from := start{parameter: 1}
-	for _, cheap := range cheaper(newAccount) {
-		found, _, err := leastNoise(target, from, cheap.tolerance, tried(ctx, cheap.start, target, event))
-		var none *NoBracketError
-		switch {
-		case err == nil:
-			from = found
-		case errors.As(err, &none): // the next may find one, or says so at once
-			from = start{parameter: none.Last}
-		}
-	}
-	found, best, err := leastNoise(target, from, noiseTolerance, tried(ctx, newAccount, target, event))
+	found, best, err := inTurn(newAccount, func(newAccount NewAccount, from start, tolerance float64) (start, Bound, error) {
+		return leastNoise(target, from, tolerance, tried(ctx, newAccount, target, event))
+	})
 	return found.parameter, best, err
 }
 
@@ -229,18 +236,9 @@ func CalibrateCount(ctx context.Context, newAccount NewAccount, target Target, e
 	if err := target.validate(); err != nil {
 		return 0, Bound{}, err
 	}
-	from := start{parameter: 1}
-	for _, cheap := range cheaper(newAccount) {
-		found, _, err := mostCount(target, from, tried(ctx, cheap.start, target, event))
-		var none *NoBracketError
-		switch {
-		case err == nil:
-			from = found
-		case errors.As(err, &none):
-			from = start{parameter: none.Last}
-		}
-	}
-	found, best, err := mostCount(target, from, tried(ctx, newAccount, target, event))
+	found, best, err := inTurn(newAccount, func(newAccount NewAccount, from start, _ float64) (start, Bound, error) {
+		return mostCount(target, from, tried(ctx, newAccount, target, event))
+	})
 	return int64(found.parameter), best, err
 }
 
