@@ -160,7 +160,7 @@ func affine() {
 // and of squared distances from a centre.
 func sums() {
 	function("sum32", "func(lanes *float64, x *float32, n int)")
-	inLanes(func(int) {})
+	inLanes(func(i int) { VADDPD(y(4+i), y(i), y(i)) })
 }
 
 func squaresAbout() {
@@ -169,11 +169,12 @@ func squaresAbout() {
 	inLanes(func(i int) {
 		VSUBPD(y(8), y(4+i), y(4+i))
 		VMULPD(y(4+i), y(4+i), y(4+i))
+		VADDPD(y(4+i), y(i), y(i))
 	})
 }
 
-// inLanes writes a loop that adds what f makes of registers 4 to 7.
-func inLanes(f func(i int)) {
+// inLanes writes a loop in which add adds register 4+i, or what it makes of it, to lanes i.
+func inLanes(add func(i int)) {
 	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
 	for i := range 4 {
 		VXORPS(y(i), y(i), y(i))
@@ -181,8 +182,7 @@ func inLanes(f func(i int)) {
 	Label("loop")
 	for i := range 4 {
 		VCVTPS2PD(operand.Mem{Base: from, Disp: 16 * i}, y(4+i))
-		f(i)
-		VADDPD(y(4+i), y(i), y(i))
+		add(i)
 	}
 	ADDQ(operand.U8(64), from)
 	SUBQ(operand.U8(16), n)

@@ -54,6 +54,18 @@ func (g mirror) write() {
 	Label("strip")
 	MOVQ(argument("up"), g.up())
 	MOVQ(argument("down"), g.down())
+	g.rows(g.block)
+	MOVQ(argument("dstStep"), g.work())
+	ADDQ(g.work(), argument("up"))
+	ADDQ(g.work(), argument("down"))
+	ADDQ(argument("srcStep"), g.src())
+	DECQ(argument("strips"))
+	JNE(operand.LabelRef("strip"))
+	finish()
+}
+
+// rows writes the loop over the rows of results of a strip, by blocks of one to mirrorRows.
+func (g mirror) rows(block func(rows int)) {
 	MOVQ(argument("even"), g.even())
 	MOVQ(argument("odd"), g.odd())
 	MOVQ(argument("m"), g.left())
@@ -66,17 +78,10 @@ func (g mirror) write() {
 	CMPQ(g.left(), operand.U8(2))
 	JE(operand.LabelRef("rows2"))
 	for rows := 1; rows <= mirrorRows; rows++ {
-		g.block(rows)
+		block(rows)
 	}
 	Label("next")
 	JNE(operand.LabelRef("rows"))
-	MOVQ(argument("dstStep"), g.work())
-	ADDQ(g.work(), argument("up"))
-	ADDQ(g.work(), argument("down"))
-	ADDQ(argument("srcStep"), g.src())
-	DECQ(argument("strips"))
-	JNE(operand.LabelRef("strip"))
-	finish()
 }
 
 // block computes so many rows of results and goes to the next ones. It leaves the flags of

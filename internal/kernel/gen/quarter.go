@@ -47,21 +47,7 @@ func (g quarter) write() {
 		MOVQ(argument(name), g.work())
 		MOVQ(g.work(), ends.Offset(8*i))
 	}
-	MOVQ(argument("even"), g.even())
-	MOVQ(argument("odd"), g.odd())
-	MOVQ(argument("m"), g.left())
-	Label("rows")
-	CMPQ(g.left(), operand.U8(4))
-	JE(operand.LabelRef("rows2"))
-	CMPQ(g.left(), operand.U8(3))
-	JGE(operand.LabelRef("rows3"))
-	CMPQ(g.left(), operand.U8(2))
-	JE(operand.LabelRef("rows2"))
-	for rows := 1; rows <= mirrorRows; rows++ {
-		g.block(rows)
-	}
-	Label("next")
-	JNE(operand.LabelRef("rows"))
+	g.rows(g.block)
 	MOVQ(argument("dstStep"), g.work())
 	for _, name := range []string{"up", "down", "up2", "down2"} {
 		ADDQ(g.work(), argument(name))

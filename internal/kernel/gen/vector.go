@@ -58,22 +58,7 @@ func foldInt64() {
 // Squares are exact in double precision, so fusing changes nothing.
 func squaredNorm() {
 	function("squaredNorm32", "func(lanes *float64, x *float32, n int)")
-	lanes, from, n := parameter("lanes"), parameter("x"), parameter("n")
-	for i := range 4 {
-		VXORPS(y(i), y(i), y(i))
-	}
-	Label("loop")
-	for i := range 4 {
-		VCVTPS2PD(operand.Mem{Base: from, Disp: 16 * i}, y(4+i))
-		VFMADD231PD(y(4+i), y(4+i), y(i))
-	}
-	ADDQ(operand.U8(64), from)
-	SUBQ(operand.U8(16), n)
-	JNE(operand.LabelRef("loop"))
-	for i := range 4 {
-		VMOVUPD(y(i), operand.Mem{Base: lanes, Disp: 32 * i})
-	}
-	finish()
+	inLanes(func(i int) { VFMADD231PD(y(4+i), y(4+i), y(i)) })
 }
 
 // addRows writes AddRows for n a positive multiple of 8 and m positive. The stride lda is
