@@ -72,8 +72,14 @@ type Options struct {
 
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
 // table ([CSV], [Parquet]). Options that are not for what was found are an [*InputError].
+//
+// Of one file of labelled rows most are to be private, and which ones is not known yet: an
+// error about any row says that it is for the owner alone.
 func Open(where string, opt Options) (Data, error) {
 	d, err := open(where, opt)
+	if !opt.CSV.Unlabelled {
+		err = forOwner(err)
+	}
 	d.ranges = opt.Ranges
 	return d, err
 }

@@ -34,6 +34,31 @@ func TestOpenFindsNamesFoldersAndFiles(t *testing.T) {
 	assert.ErrorContains(t, err, "mnist, fashion-mnist, adult, abalone")
 }
 
+// One file is cut in two after it was read, so that any row of it may be a private one.
+func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
+	const head, rows = "age,kind,who\n", "3,a,x\n4,b,y\n"
+	opt := Options{CSV: CSVOptions{Label: "kind", Unit: "who"}}
+	for name, row := range map[string]string{"label": "5,,z\n", "unit": "5,a,\n", "cells": "5,a\n", "quotes": "5,\"a\"b,z\n"} {
+		path := filepath.Join(t.TempDir(), name+".csv")
+		require.NoError(t, os.WriteFile(path, []byte(head+rows+row), 0o600))
+		_, err := Open(path, opt)
+		var input *InputError
+		require.ErrorAs(t, err, &input, name)
+		require.Equal(t, 4, input.Row, name)
+		require.Contains(t, input.Why, ownerNotice, name)
+
+		unlabelled := opt // rows that are asked about train nothing
+		unlabelled.CSV.Label, unlabelled.CSV.Unlabelled = "", true
+		if _, err = Open(path, unlabelled); err != nil {
+			require.NotContains(t, err.Error(), ownerNotice, name)
+		}
+	}
+	opt.CSV.Label = "sort"
+	_, err := Open(filepath.Join("testdata", "visits.csv"), opt)
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), ownerNotice, "a column tells of no row")
+}
+
 func TestNamedSaysHowToGetWhatIsMissing(t *testing.T) {
 	for _, root := range []string{"", t.TempDir()} {
 		t.Setenv("PATE_DATA", root)
