@@ -91,9 +91,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err := c.fits(account); err != nil {
 		return Result{}, err
 	}
-	if n := c.Votes.Teachers(); n > 0 && account.Delta >= 1/float64(n) {
-		return Result{}, &Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of teachers", account.Delta, n),
-			Why: "every teacher holds a record at least; such a delta allows giving one away", Fix: "choose a smaller delta"}
+	if err := c.checkDelta(account.Delta); err != nil {
+		return Result{}, err
 	}
 	if fresh {
 		if err := c.tryFresh(ctx, account); err != nil {
@@ -123,10 +122,40 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return j.release(ctx, found)
 }
 
+// checkDelta refuses a delta that allows giving away the record of one of the teachers.
+func (c Config) checkDelta(delta float64) error {
+	if n := c.Votes.Teachers(); n > 0 && delta >= 1/float64(n) {
+		return &Error{What: fmt.Sprintf("delta %g is not below 1/%d, one over the number of teachers", delta, n),
+			Why: "every teacher holds a record at least; such a delta allows giving one away", Fix: "choose a smaller delta"}
+	}
+	return nil
+}
+
 // maxPool bounds the name of a pool, in bytes.
 const maxPool = 256
 
+// check refuses what no run could have.
 func (c Config) check() error {
+	if err := c.checkPlaces(); err != nil {
+		return err
+	}
+	s, err := c.setting()
+	if err == nil {
+		err = s.check()
+	}
+	switch {
+	case err != nil:
+		return &Error{What: "there is no such mechanism", Err: err}
+	case s.d.Predicts != (c.Predictions != ""):
+		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
+	case s.d.Predicts && c.Votes.Teachers() == 0:
+		return &Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
+	}
+	return nil
+}
+
+// checkPlaces refuses what no mechanism could have.
+func (c Config) checkPlaces() error {
 	switch {
 	case c.Ledger == "":
 		return errors.New("label: Config.Ledger is empty: a release is charged to a file")
@@ -143,16 +172,6 @@ func (c Config) check() error {
 	case c.Seed != nil && FormOf(c.Out) == NPY:
 		return &Error{What: "an array cannot say that its labels come from a seed", Why: "every output of a seeded run says that it must not be released", Fix: "write .csv, .jsonl or .parquet"}
 	}
-	s, err := c.setting()
-	if err != nil {
-		return &Error{What: "there is no such mechanism", Err: err}
-	}
-	switch {
-	case s.d.Predicts != (c.Predictions != ""):
-		return errors.New("label: Config.Predictions is for mechanisms that compare votes with predictions, which need it")
-	case s.d.Predicts && c.Votes.Teachers() == 0:
-		return &Error{What: "the number of teachers is not known", Why: "predictions are turned into their votes", Fix: "state it"}
-	}
 	out, err := filepath.Abs(c.Out)
 	if err != nil {
 		return fmt.Errorf("label: %w", err)
@@ -164,11 +183,10 @@ func (c Config) check() error {
 	if out == book || out == release.IDFile(book) || out == release.HeadFile(book) {
 		return &Error{What: c.Out + " is the ledger", Fix: "write the labels elsewhere"}
 	}
-	if there, err := durable.Exists(filepath.Dir(c.Out)); err != nil || !there {
-		return &Error{What: "there is no folder for " + c.Out, Fix: "make it", Err: err}
-	}
-	if err := s.check(); err != nil {
-		return &Error{What: "there is no such mechanism", Err: err}
+	for _, path := range []string{c.Out, c.Ledger} {
+		if there, err := durable.Exists(filepath.Dir(path)); err != nil || !there {
+			return &Error{What: "there is no folder for " + path, Fix: "make it", Err: err}
+		}
 	}
 	return nil
 }
@@ -195,14 +213,22 @@ func (c Config) identity() (identity, error) {
 	return id, err
 }
 
-// tryFresh checks, before anything is written, what a new ledger would refuse.
-func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
+// checkAbsent refuses a file that a first run did not write.
+func (c Config) checkAbsent() error {
 	there, err := durable.Exists(c.Out)
 	if err != nil {
 		return err
 	}
 	if there {
 		return &Error{What: c.Out + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
+	}
+	return nil
+}
+
+// tryFresh checks, before anything is written, what a new ledger would refuse.
+func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
+	if err := c.checkAbsent(); err != nil {
+		return err
 	}
 	trial, err := release.Trial(account)
 	if err != nil {

@@ -15,15 +15,27 @@ import (
 // for the first query of c's pool, or of a new run with those that get the most right
 // labels out of what is left of the budget. They are planned from p and goal, public
 // numbers alone, of which Queries, Epsilon and Delta are those of c. The plan is nil if it
-// was recorded. Nothing is charged. Where no labels are right often enough, or too few, the
+// was recorded. Nothing is charged, and what [Run] would refuse whatever the mechanism is
+// refused before a plan is made. Where no labels are right often enough, or too few, the
 // error is a *[plan.NoPlanError], which says what would do if the ledger is new: the budget
 // of another is not raised.
 func Plan(ctx context.Context, c Config, p plan.Public, goal plan.Goal) (Config, *plan.Alternative, error) {
+	if err := c.checkPlaces(); err != nil {
+		return c, nil, err
+	}
 	file := c.file()
 	file.Warn = nil // Run will warn
 	account, fresh, err := file.Look()
 	if err != nil {
 		return c, nil, err
+	}
+	if err := c.checkDelta(account.Delta); err != nil {
+		return c, nil, err
+	}
+	if fresh {
+		if err := c.checkAbsent(); err != nil {
+			return c, nil, err
+		}
 	}
 	first, _ := c.Votes.Range()
 	var s aggregate.Setting

@@ -108,7 +108,7 @@ func runPlanTable(cmd *cobra.Command, g *shell.Globals, f planTableFlags, args [
 			return err
 		}
 		opt.Classes = examples[0].Votes.Classes()
-		if err := shell.RightLabels(cmd.Context(), f.labels, opt, examples); err != nil {
+		if err := shell.RightLabels(cmd.Context(), f.labels, opt, examples, f.queries > 0); err != nil {
 			return err
 		}
 	}

@@ -91,7 +91,7 @@ func (f *AgreementFlags) Calibrate(ctx context.Context, g *Globals, of *VotesFla
 	if err != nil {
 		return 0, err
 	}
-	if err := RightLabels(ctx, labels, opt, examples); err != nil {
+	if err := RightLabels(ctx, labels, opt, examples, false); err != nil {
 		return 0, err
 	}
 	if f.Agreement, err = plan.Calibrate(examples); err != nil {

@@ -25,8 +25,9 @@ func Examples(ctx context.Context, source *votes.Source) ([]plan.Example, error)
 
 // RightLabels replaces what counts as right in examples by the labels in a file with one
 // column, written as opt says. A file of labels is one of the votes of one teacher, who
-// is always right.
-func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example) error {
+// is always right. Where more is set the examples are the first rows of a votes file, and the
+// labels may go on.
+func RightLabels(ctx context.Context, path string, opt votes.Options, examples []plan.Example, more bool) error {
 	opt = votes.Options{Classes: opt.Classes, ClassNames: opt.ClassNames, FirstClass: opt.FirstClass}
 	source, err := votes.Open(ctx, []string{oneTeacher(path)}, opt)
 	var bad *votes.Error
@@ -36,8 +37,8 @@ func RightLabels(ctx context.Context, path string, opt votes.Options, examples [
 	if err != nil {
 		return FaultError(err, "votes")
 	}
-	if n := source.Total(); n < len(examples) {
-		return InputError(fmt.Errorf("%s has %d labels, and there are %d queries", path, n, len(examples)), "each query needs its right class", "give one label for each row of votes, in their order", "votes")
+	if n := source.Total(); n < len(examples) || n > len(examples) && !more {
+		return InputError(fmt.Errorf("%s has %d labels, and there are %d queries", path, n, len(examples)), "each query needs its right class, and that of another row says nothing of it", "give one label for each row of votes, in their order", "votes")
 	}
 	for ballot, err := range source.Histograms(ctx) {
 		if err != nil {
