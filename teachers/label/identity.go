@@ -71,6 +71,16 @@ func parseIdentity(name string) (id identity, ok bool, err error) {
 	return id, true, nil
 }
 
+// Describe says in words which labels a run in a ledger released, and "" of a run that is none
+// of labels or that this version cannot read.
+func Describe(run string) string {
+	id, ok, err := parseIdentity(run)
+	if !ok || err != nil {
+		return ""
+	}
+	return fmt.Sprintf("labels of queries %d:%d of %s", id.Queries[0], id.Queries[1], id.Pool)
+}
+
 // strictly reads JSON without unknown fields.
 func strictly(text string, into any) error {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))

@@ -76,6 +76,9 @@ func TestTagOfForm1(t *testing.T) {
 	again, err := id.encode()
 	require.NoError(t, err)
 	require.Equal(t, name, again)
+	require.Equal(t, "labels of queries 0:200000 of pool", Describe(name))
+	require.Empty(t, Describe(strings.Replace(name, "confident", "magic", 1)))
+	require.Empty(t, Describe("pate dpsgd 12"))
 
 	_, _, err = parseIdentity(strings.Replace(name, "confident", "magic", 1))
 	require.ErrorContains(t, err, "magic")

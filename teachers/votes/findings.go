@@ -63,10 +63,10 @@ func (r *Report) balance() Finding {
 	for _, n := range r.ClassVotes {
 		all += n
 	}
-	f := Finding{"balance", LevelOK, "no votes"}
 	if all == 0 {
-		return f
+		return Finding{"balance", LevelNote, "no votes"}
 	}
+	f := Finding{"balance", LevelOK, ""}
 	never := 0
 	shares := make([]float64, len(r.ClassVotes))
 	words := make([]string, len(shares))
@@ -124,6 +124,9 @@ func (r *Report) named(check string, teachers []int, what string) Finding {
 }
 
 func (r *Report) duplicates() Finding {
+	if left := r.Teachers - len(r.Silent) - len(r.Constant); left < 2 {
+		return Finding{"duplicates", LevelNote, fmt.Sprintf("nothing was compared: %d of %d teachers vote for more than one class", left, r.Teachers)}
+	}
 	if len(r.Duplicates) == 0 {
 		return Finding{"duplicates", LevelOK, "no two teachers vote alike everywhere"}
 	}

@@ -155,7 +155,7 @@ func (r *released) words() string {
 		}
 		fmt.Fprintf(&b, "%s %s\n  %s: %s\n", file.Kind, file.Path, result, file.Says)
 		if file.Run != "" {
-			fmt.Fprintf(&b, "  run %s\n", shorten(statement.Plain(file.Run)))
+			fmt.Fprintf(&b, "  run %s\n", runName(file.Run))
 		}
 	}
 	return b.String()

@@ -1,6 +1,7 @@
 package ledgers
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/teachers/label"
 )
 
 func newLedgerShow(g *shell.Globals) *cobra.Command {
@@ -99,7 +101,7 @@ func entryTable(r ledgerReport, entries []ledgerEntry, format table.Format) tabl
 		if e.Committed {
 			committed = "yes"
 		}
-		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, exact), shell.FormatDown(e.Left), shorten(statement.Plain(e.Run))
+		entry, epsilon, left, run := strconv.FormatInt(e.Entry, 10), shell.FormatUp(e.Epsilon, exact), shell.FormatDown(e.Left), runName(e.Run)
 		if exact {
 			left, run = strconv.FormatFloat(e.Left, 'g', -1, 64), e.Run
 		}
@@ -139,16 +141,17 @@ func entryLines(entries []ledgerEntry) table.Table {
 			}
 		}
 		if e.Run != "" {
-			t.Rows = append(t.Rows, []string{"", "  run " + shorten(statement.Plain(e.Run)), "", "", ""})
+			t.Rows = append(t.Rows, []string{"", "  run " + runName(e.Run), "", "", ""})
 		}
 	}
 	return t
 }
 
-// shorten cuts the name of a run for a column, in the middle: runs of one program
-// begin alike.
-func shorten(name string) string {
-	const most = 24
+// runName says which run it was: of labels in words, as their name in the ledger is JSON. It is
+// cut for a column in the middle, since runs of one program begin alike.
+func runName(run string) string {
+	name := statement.Plain(cmp.Or(label.Describe(run), run))
+	const most = mechanismColumns - len("  run ")
 	if r := []rune(name); len(r) > most {
 		return string(r[:most/2]) + "…" + string(r[len(r)-most/2+1:])
 	}
