@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,12 +15,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/features"
-	"github.com/pate-go/pate/teachers/training"
-	"github.com/pate-go/pate/teachers/votes"
 )
 
 // blobs is an easy task: three Gaussian clouds in six dimensions.
@@ -218,38 +213,6 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 	}
 }
 
-func TestDifferences(t *testing.T) {
-	epsilon := 2.0
-	row := func(method string, runs ...float64) Row {
-		r := Row{Method: method, TargetEpsilon: 2, Epsilon: &epsilon, StandardError: 0.001, Runs: runs}
-		for _, a := range runs {
-			r.Accuracy += a / float64(len(runs))
-		}
-		if len(runs) == 1 {
-			r.Runs = nil
-		}
-		return r
-	}
-	other := row("elsewhere", 0.5)
-	other.TargetEpsilon = 4
-	unprotected := row("unprotected", 0.5)
-	unprotected.Epsilon = nil
-	all := differences([]Row{row("a", 0.90, 0.92, 0.94), row("b", 0.80, 0.82, 0.84), other, unprotected})
-	require.Len(t, all, 1)
-	d := all[0]
-	require.Equal(t, "a", d.Better)
-	require.InDelta(t, 0.1, d.Mean, 1e-12)
-	require.InDelta(t, 0.1-1.959964*0.001*math.Sqrt2, d.Low, 1e-9, "pairs differ alike: test rows alone")
-	d = difference(row("a", 0.80, 0.82, 0.84), row("b", 0.90, 0.92, 0.94))
-	require.Equal(t, "b", d.Better)
-	// sd of the pairs is 0.03, and Student's t of two degrees of freedom 4.302653.
-	d = difference(row("a", 0.90, 0.93, 0.96), row("b", 0.90, 0.90, 0.90))
-	require.Empty(t, d.Better)
-	require.InDelta(t, math.Hypot(4.302653*0.03/math.Sqrt(3), 1.959964*0.001*math.Sqrt2), d.High-d.Mean, 1e-6)
-	require.Empty(t, difference(row("a", 0.900), row("b", 0.902)).Better)
-	require.Equal(t, "b", difference(row("a", 0.900), row("b", 0.903)).Better)
-}
-
 // TestDPSGDProtectsTheUnit: its guarantee is for a row, so a unit gives one row.
 func TestDPSGDProtectsTheUnit(t *testing.T) {
 	cfg := config(t, t.TempDir())
@@ -262,20 +225,6 @@ func TestDPSGDProtectsTheUnit(t *testing.T) {
 	require.Equal(t, 600, r.Private, "how many rows a patient has is not told")
 	require.Equal(t, 50, r.Teachers, "by units, not by rows")
 	require.Contains(t, r.Rows[0].Note, "one row per patient")
-}
-
-// TestOtherVotesAreNotFree: a ledger entry stands for one set of answers. When
-// the teachers changed behind its back, the run is refused, not answered anew.
-func TestOtherVotesAreNotFree(t *testing.T) {
-	dir := t.TempDir()
-	cfg := config(t, dir)
-	cfg.Methods = []string{GNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
-	require.NoError(t, os.RemoveAll(filepath.Join(dir, "private", "run-0")))
-	cfg.Learner = training.BernoulliNB
-	_, err = Compare(context.Background(), cfg)
-	require.ErrorContains(t, err, "ledger")
 }
 
 // Labels of one class make a student that says nothing else, and its row says so.
@@ -314,106 +263,6 @@ func recompute(t *testing.T, row Row, delta float64) float64 {
 	return claim.Upper
 }
 
-// timeless drops what may differ between two runs of one key.
-func timeless(r *Result) *Result {
-	r.Seconds = 0
-	for i := range r.Rows {
-		r.Rows[i].Seconds = 0
-	}
-	return r
-}
-
-func TestAnInterruptedRunGoesOnAndRepeatsItself(t *testing.T) {
-	few := func(dir string) Config { // questions to teachers and to neighbours, and training
-		cfg := config(t, dir)
-		cfg.Methods = []string{GNMax, ReverseKNN, DPSGD}
-		return cfg
-	}
-	whole, err := Compare(context.Background(), few(t.TempDir()))
-	require.NoError(t, err)
-
-	dir := t.TempDir()
-	for _, stop := range []struct {
-		stage string
-		at    int
-	}{{"dpsgd: ε 2", 40}, {"teachers", 17}} {
-		ctx, cancel := context.WithCancel(context.Background())
-		cfg := few(dir)
-		cfg.Progress = func(p Progress) {
-			if p.Stage == stop.stage && p.Done == stop.at {
-				cancel()
-			}
-		}
-		_, err := Compare(ctx, cfg)
-		require.ErrorIs(t, err, context.Canceled)
-		noHalfWrittenFiles(t, dir)
-		cancel()
-	}
-	trained, err := filepath.Glob(filepath.Join(dir, "private", "run-0", "teachers", "*"))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(trained), 17)
-	before := modTimes(t, trained)
-	again, err := Compare(context.Background(), few(dir))
-	require.NoError(t, err)
-	require.Equal(t, timeless(whole), timeless(again))
-	require.Equal(t, before, modTimes(t, trained), "a teacher was trained twice")
-}
-
-func modTimes(t *testing.T, paths []string) map[string]int64 {
-	t.Helper()
-	out := map[string]int64{}
-	for _, p := range paths {
-		info, err := os.Stat(p)
-		require.NoError(t, err)
-		out[p] = info.ModTime().UnixNano()
-	}
-	return out
-}
-
-func noHalfWrittenFiles(t *testing.T, dir string) {
-	t.Helper()
-	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		require.NotContains(t, path, ".tmp")
-		return err
-	}))
-}
-
-func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
-	dir := t.TempDir()
-	cfg := config(t, dir)
-	cfg.Methods = []string{ConfidentGNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
-	path := filepath.Join(dir, "ledger", "pate-confident-gnmax-0.jsonl")
-	first, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, 4, strings.Count(string(first), "\n"), "header, charge, seal, commit:\n%s", first)
-	labels, err := os.ReadFile(filepath.Join(dir, "seeded-labels-pate-confident-gnmax-0.csv"))
-	require.NoError(t, err)
-	require.Contains(t, string(labels), `,"b, c"`)
-
-	_, err = Compare(context.Background(), cfg)
-	require.NoError(t, err)
-	second, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(first), string(second))
-}
-
-func TestSecretsAreReadableByTheOwnerAlone(t *testing.T) {
-	dir := t.TempDir()
-	cfg := config(t, dir)
-	cfg.Methods = []string{GNMax}
-	_, err := Compare(context.Background(), cfg)
-	require.NoError(t, err)
-	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "private"), func(path string, d os.DirEntry, err error) error {
-		require.NoError(t, err)
-		info, err := d.Info()
-		require.NoError(t, err)
-		require.Zero(t, info.Mode().Perm()&0o077, path)
-		return nil
-	}))
-}
-
 func TestEveryLearnerWorks(t *testing.T) {
 	for _, learner := range Learners() {
 		t.Run(learner, func(t *testing.T) {
@@ -428,82 +277,4 @@ func TestEveryLearnerWorks(t *testing.T) {
 			require.Greater(t, r.Rows[0].Accuracy, 0.8)
 		})
 	}
-}
-
-func TestCompareRefusesBadConfigs(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(*Config)
-		want   string
-	}{
-		"epsilon 0":    {func(c *Config) { c.Epsilons = []float64{0} }, "epsilon"},
-		"epsilon NaN":  {func(c *Config) { c.Epsilons = []float64{1, math.NaN()} }, "epsilon"},
-		"epsilon inf":  {func(c *Config) { c.Epsilons = []float64{math.Inf(1)} }, "epsilon"},
-		"no epsilon":   {func(c *Config) { c.Epsilons = nil }, "no epsilon"},
-		"twice":        {func(c *Config) { c.Epsilons = []float64{2, 1, 2} }, "twice"},
-		"delta 1/n":    {func(c *Config) { c.Delta = 1.0 / 3000 }, "one over the number"},
-		"delta NaN":    {func(c *Config) { c.Delta = math.NaN() }, "delta"},
-		"no key":       {func(c *Config) { c.Key = aggregate.Key{} }, "Key"},
-		"no folder":    {func(c *Config) { c.Dir = "" }, "Dir"},
-		"seeds":        {func(c *Config) { c.Seeds = -1 }, "seeds"},
-		"teachers":     {func(c *Config) { c.Teachers = 3001 }, "teachers"},
-		"method":       {func(c *Config) { c.Methods = []string{"magic"} }, `"magic"`},
-		"learner":      {func(c *Config) { c.Learner = "magic" }, `"magic"`},
-		"features":     {func(c *Config) { c.Features = "magic" }, `"magic"`},
-		"hog of table": {func(c *Config) { c.Features = features.NameHOG }, "not images"},
-		"no records":   {func(c *Config) { c.Task.Private = dataset.Set{} }, "no private records"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := config(t, t.TempDir())
-			c.change(&cfg)
-			_, err := Compare(context.Background(), cfg)
-			require.ErrorContains(t, err, c.want)
-		})
-	}
-}
-
-// asked is a session that answers nothing.
-type asked struct{}
-
-func (asked) Ask(uint64, aggregate.Histogram) (aggregate.Answer, error) {
-	return aggregate.Answer{}, nil
-}
-func (asked) AskBatch(uint64, []aggregate.Histogram) ([]aggregate.Answer, error) { return nil, nil }
-
-func (asked) Releasable() bool { return false }
-
-// keyed is a mechanism that tells the key of its session.
-type keyed struct{ key *aggregate.Key }
-
-func (m keyed) Event() accountant.Event { return accountant.GNMax{Sigma: 100, Discrete: true} }
-
-func (m keyed) Law(aggregate.Histogram) (aggregate.Law, error) { return aggregate.Law{}, nil }
-
-func (m keyed) Start(_ *ledger.Reservation, key aggregate.Key) (aggregate.Session, error) {
-	*m.key = key
-	return asked{}, nil
-}
-
-// Noise is that of the votes: were it the same for two vote matrices under one key, the
-// difference of two answers would be that of the counts, without noise.
-func TestOtherVotesHaveOtherNoise(t *testing.T) {
-	keyOf := func(vote, seed int, epsilon float64) aggregate.Key {
-		cfg, err := config(t, t.TempDir()).withDefaults()
-		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "ledger"), 0o700))
-		m, err := votes.New(1, 3, 3)
-		require.NoError(t, err)
-		for teacher, label := range []int{0, 1, vote} {
-			m.Set(0, teacher, label)
-		}
-		var key aggregate.Key
-		v := votingPlan{Mechanism: keyed{&key}}
-		at := point{Config: cfg, epsilon: epsilon}
-		_, err = at.release(t.Context(), v, poll{queries: []int{0}, rows: []int{0}, ensemble: &ensemble{votes: m}}, GNMax, seed)
-		require.NoError(t, err)
-		return key
-	}
-	require.Equal(t, keyOf(1, 0, 2), keyOf(1, 0, 2))
-	require.NotEqual(t, keyOf(1, 0, 2), keyOf(2, 0, 2))
-	require.NotEqual(t, keyOf(1, 0, 2), keyOf(1, 1, 2))
-	require.NotEqual(t, keyOf(1, 0, 2), keyOf(1, 0, 4), "two budgets, one mechanism")
 }

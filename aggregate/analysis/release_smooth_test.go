@@ -1,0 +1,128 @@
+package analysis
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSmoothSensitivityOfAReleaseIsSmooth: in a small world, between all
+// neighbours, costs differ by at most the smooth sensitivity of either, and that by
+// at most the factor that is charged; so the divergence of the two laws is at most
+// the charge. Without the discount for distance it is not smooth.
+func TestSmoothSensitivityOfAReleaseIsSmooth(t *testing.T) {
+	most := 0.0
+	for _, m := range []Mechanism{GNMax{Sigma: 0.8}, GNMax{Sigma: 1.5}, GNMax{Sigma: 4}, ConfidentGNMax{Threshold: 5, Sigma1: 3, Sigma2: 1.5}} {
+		s, err := NewSanitizer(SanitizerConfig{Mechanism: m, Queries: 1, Teachers: 7, Classes: 3, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
+		require.NoError(t, err)
+		type law struct{ mean, sd, smooth float64 }
+		laws := map[[3]int]law{}
+		at := func(h [3]int) law {
+			if _, ok := laws[h]; !ok {
+				mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(h[:]), queries: 1}})
+				require.NoError(t, err)
+				laws[h] = law{mean, sd, sd / 5}
+			}
+			return laws[h]
+		}
+		charge, err := releaseCost(s.event(), 3)
+		require.NoError(t, err)
+		ratio, closest := 0.0, 0.0
+		visit := func(h, o [3]int) {
+			p, q := at(h), at(o)
+			require.LessOrEqual(t, math.Abs((p.mean-p.sd)-(q.mean-q.sd)), math.Min(p.smooth, q.smooth), "%v %v", h, o)
+			ratio = math.Max(ratio, p.sd/q.sd)
+			d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
+			require.LessOrEqual(t, d, charge, "%v %v", h, o)
+			closest = math.Max(closest, d/charge)
+		}
+		for a := 0; a <= 7; a++ {
+			for b := 0; a+b <= 7; b++ {
+				for c := 0; a+b+c <= 7; c++ { // the rest abstains
+					h := [3]int{a, b, c}
+					for i := range h {
+						for j := -1; j < 3; j++ { // to j, or to an abstention
+							o := h
+							if o[i]--; o[i] < 0 || i == j {
+								continue
+							}
+							if j >= 0 {
+								o[j]++
+							}
+							visit(h, o)
+							visit(o, h)
+						}
+					}
+				}
+			}
+		}
+		require.LessOrEqual(t, ratio, math.Exp(0.1))
+		t.Logf("%+v: ratio of neighbours e^%.4f, divergence up to %.3f of the charge", m, math.Log(ratio), closest)
+		most = math.Max(most, closest)
+	}
+	require.Greater(t, most, 0.3, "the charge is not far above")
+}
+
+// gaussianDivergence is the divergence of order a of N(m, s^2) from N(n, r^2).
+func gaussianDivergence(m, s, n, r, a float64) float64 {
+	v := a*r*r + (1-a)*s*s
+	if v <= 0 {
+		return math.Inf(1)
+	}
+	return a*(m-n)*(m-n)/(2*v) + math.Log(r/s) + math.Log(r*r/v)/(2*(a-1))
+}
+
+// TestSmoothSensitivityOfTwoQueriesIsSmooth: a teacher moves in both at once.
+func TestSmoothSensitivityOfTwoQueriesIsSmooth(t *testing.T) {
+	const teachers = 5
+	s, err := NewSanitizer(SanitizerConfig{Mechanism: GNMax{Sigma: 0.9}, Queries: 2, Teachers: teachers, Classes: 2, Delta: 1e-5, Order: 3, Beta: 0.1, Sigma: 5, Margin: 1})
+	require.NoError(t, err)
+	charge, err := releaseCost(s.event(), 3)
+	require.NoError(t, err)
+	var all [][2]int
+	for a := 0; a <= teachers; a++ {
+		for b := 0; a+b <= teachers; b++ {
+			all = append(all, [2]int{a, b})
+		}
+	}
+	near := func(p, q [2]int) bool { // one teacher votes otherwise, or abstains
+		a, b := p[0]-q[0], p[1]-q[1]
+		return max(a, -a, b, -b, a+b, -a-b) <= 1
+	}
+	type law struct{ mean, sd float64 }
+	laws := map[[2][2]int]law{}
+	for _, p := range all {
+		for _, q := range all {
+			mean, sd, err := s.noise(context.Background(), []group{{tally: newTally(p[:]), queries: 1}, {tally: newTally(q[:]), queries: 1}})
+			require.NoError(t, err)
+			laws[[2][2]int{p, q}] = law{mean, sd}
+		}
+	}
+	closest := 0.0
+	for x, p := range laws {
+		for y, q := range laws {
+			if near(x[0], y[0]) && near(x[1], y[1]) {
+				d := gaussianDivergence(p.mean, p.sd, q.mean, q.sd, 3)
+				require.LessOrEqual(t, d, charge, "%v %v", x, y)
+				closest = math.Max(closest, d/charge)
+			}
+		}
+	}
+	t.Logf("divergence up to %.3f of the charge", closest)
+	require.Greater(t, closest, 0.1)
+}
+
+// TestLocalSensitivityIsNotSmooth: noise scaled by the local sensitivity alone
+// differs between neighbours by more than is charged.
+func TestLocalSensitivityIsNotSmooth(t *testing.T) {
+	l, err := newLocalCost(1.5, 3, 3)
+	require.NoError(t, err)
+	local := func(counts ...int) float64 {
+		profile := make([]float64, 1)
+		l.cellProfile(profile, newTally(counts), 1)
+		return profile[0]
+	}
+	require.Greater(t, local(11, 1, 0)/local(12, 0, 0), math.Exp(0.1))
+}
