@@ -14,28 +14,39 @@ import (
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //
-// With AVX2, assembly makes eight blocks at a time. Elsewhere the words are the standard
-// library's.
+// With AVX2, assembly makes eight blocks at a time, and with AVX-512 all sixteen. Elsewhere the
+// words are the standard library's.
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread
 	key     [4]uint64
-	counter uint32        // of the next block
-	std     *rand.ChaCha8 // without AVX2
+	counter uint32 // of the next block
+	refills uint32 // modulo 2^32
+	on      path
+	std     *rand.ChaCha8 // without assembly
 }
 
+// path says which instructions are used. A machine that has a path has those before it.
+type path uint8
+
 const (
-	chunkWords = 64 // of eight blocks
-	keyWords   = 4  // of them that are the next key, where they are the last eight
-	keyBlocks  = 16 // of one key
+	portable path = iota
+	avx2
+	avx512
+)
+
+const (
+	chunkWords = 128 // of sixteen blocks
+	keyWords   = 4   // of them that are the next key, where they are the last
+	keyBlocks  = 16  // of one key
 )
 
 // seed starts the generator.
-func (s *source) seed(secret [32]byte) { s.seedBy(hasAVX2, secret) }
+func (s *source) seed(secret [32]byte) { s.seedBy(machine, secret) }
 
-func (s *source) seedBy(avx2 bool, secret [32]byte) {
-	s.at, s.end, s.counter, s.std = 0, 0, 0, nil
-	if !avx2 {
+func (s *source) seedBy(on path, secret [32]byte) {
+	s.at, s.end, s.counter, s.on, s.std = 0, 0, 0, on, nil
+	if on == portable {
 		s.std = rand.NewChaCha8(secret)
 		return
 	}
@@ -53,32 +64,38 @@ func (s *source) Uint64() uint64 {
 	return s.words[(s.at-1)%chunkWords]
 }
 
-// unread returns the words at hand, at least one.
-func (s *source) unread() []uint64 {
+// ahead sees to it that there are unread words at hand.
+func (s *source) ahead() {
 	if s.at == s.end {
 		s.refill()
 	}
-	return s.words[s.at:s.end]
 }
-
-// skip passes over n words at hand.
-func (s *source) skip(n int) { s.at += uint(n) }
 
 // refill makes the next words where all are read.
 func (s *source) refill() {
-	s.at, s.end = 0, chunkWords
-	if s.std != nil {
+	if s.counter == keyBlocks {
+		copy(s.key[:], s.words[s.end:])
+		s.counter = 0
+	}
+	s.refills++
+	s.at = 0
+	switch s.on {
+	case portable:
 		for i := range s.words {
 			s.words[i] = s.std.Uint64()
 		}
+		s.end = chunkWords
 		return
+	case avx2:
+		chacha8(&s.words, &s.key, s.counter)
+		s.end = chunkWords / 2
+		s.counter += keyBlocks / 2
+	case avx512:
+		chacha16(&s.words, &s.key)
+		s.end = chunkWords
+		s.counter = keyBlocks
 	}
 	if s.counter == keyBlocks {
-		copy(s.key[:], s.words[chunkWords-keyWords:])
-		s.counter = 0
-	}
-	chacha8(&s.words, &s.key, s.counter)
-	if s.counter += 8; s.counter == keyBlocks {
 		s.end -= keyWords
 	}
 }

@@ -75,9 +75,12 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 	if d.fine == 0 {
 		return d.sampleNarrow(s)
 	}
-	var one [1]int64
-	d.Fill(one[:], s)
-	return one[0]
+	t := d.cells.table()
+	for {
+		if y, ok := d.decide(s, t, s.Uint64()); ok {
+			return y
+		}
+	}
 }
 
 // Fill draws len(dst) values. They equal the values of len(dst) calls of Sample.
@@ -108,56 +111,136 @@ func (d *DiscreteGaussian) Sample(s *Stream) int64 {
 // plays no part in the law. Otherwise (settle) the next two words extend U and V, and
 // everything is decided as if they had been there from the start.
 func (d *DiscreteGaussian) Fill(dst []int64, s *Stream) {
-	if d.fine == 0 {
-		for i := range dst {
-			dst[i] = d.sampleNarrow(s)
-		}
-		return
+	if d.fine > 0 && len(dst) >= worthTelling {
+		dst = d.fill(machine, dst, s)
 	}
-	t := d.cells.table()
-	for len(dst) > 0 {
-		done := d.quicks(hasAVX2, dst, s.src.unread(), t)
-		s.src.skip(done)
-		if dst = dst[done:]; len(dst) == 0 {
-			return
-		}
-		// The next word, if one is left, needs two more or is refused.
-		w := s.Uint64()
-		m, ok := d.quick(t, w)
-		if !ok {
-			m, ok = d.settle(s, w, s.Uint64(), s.Uint64())
-		}
-		if y, one := signed(m, w&1); ok && one {
-			dst[0] = y
-			dst = dst[1:]
-		}
+	for i := range dst {
+		dst[i] = d.Sample(s)
 	}
 }
 
-// quicks sets the first of dst to the values that the first words tell by themselves, a word
-// each, and returns how many those are. Others of dst may change.
-func (d *DiscreteGaussian) quicks(avx2 bool, dst []int64, words []uint64, t *table) (done int) {
-	words = words[:min(len(words), len(dst))]
-	if n := len(words) &^ 3; avx2 && n > 0 {
-		done = quickFours(&dst[0], &words[0], n, &t.guide[0], uint64(d.fine), d.reach)
-		if done < n {
-			return done
+// worthTelling is how many values are worth it to look at a run of words at once.
+const worthTelling = 16
+
+// fill draws most of dst and returns the rest, fewer than worthTelling.
+func (d *DiscreteGaussian) fill(on path, dst []int64, s *Stream) []int64 {
+	t := d.cells.table()
+	var told told
+whole:
+	for len(dst) >= worthTelling {
+		s.src.ahead()
+		at, refills := s.src.at, s.src.refills
+		first := at &^ (toldWords - 1)
+		to := min(s.src.end, first+toldWords, at+uint(len(dst)))
+		d.tell(on, &told, (*[toldWords]uint64)(s.src.words[first:]), t)
+		for at < to {
+			from := at
+			at = min(at+uint(bits.TrailingZeros64(told.odd>>(at%toldWords))), to)
+			dst = dst[told.copy(on, dst, from%toldWords, at-from):]
+			if at == to {
+				break
+			}
+			if at+4 <= s.src.end {
+				if y, one, none := d.settleFour(t, (*[4]uint64)(s.src.words[at:])); one {
+					dst[0] = y
+					dst = dst[1:]
+					at += 3
+					continue
+				} else if none {
+					at += 4
+					continue
+				}
+			}
+			s.src.at = at
+			y, ok := d.decide(s, t, s.Uint64())
+			if ok {
+				dst[0] = y
+				dst = dst[1:]
+			}
+			if s.src.refills != refills {
+				continue whole
+			}
+			at = s.src.at
 		}
-		dst, words = dst[n:], words[n:]
+		s.src.at = at
 	}
-	dst = dst[:len(words)]
-	fine, reach := d.fine&63, d.reach
-	place := uint64(1)<<fine - 1
-	guide := &t.guide
+	return dst
+}
+
+// settleFour does what decide does with a word that quick refuses, and with the three words behind
+// it, where these decide: nearly always. It reports whether the first three words make one value, y,
+// or all four make none.
+func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
+	const rest = uBits - guideBits
+	w := words[0]
+	slot := uint64(t.guide[w>>(64-guideBits)])
+	quick := slot < open && w<<guideBits >= (2*slot+1)*d.reach
+	u := w>>(64-guideBits)<<rest | words[1]>>(64-rest)
+	x := slot % open
+	x += (u - t.tails[x]) >> 63 // one more if u is below; both are below 2^63
+	least := t.tails[x] + t.slack
+	j := w >> 1 & (1<<(d.fine&63) - 1)
+	known := d.known() & 63
+	v := w<<guideBits>>((64-known)&63)<<((64-known)&63) | words[2]>>known
+	g := d.exponent(x, j)
+	top := g.frac + g.slack
+	m := x<<(d.fine&63) | j
+	y, _ = signed(m, w&1)
+	if quick || u < least || x >= 1<<9 || m == 0 {
+		return 0, false, false
+	}
+	return y, v >= top, v < g.frac && words[3] > top/2 // the second trial fails, as 2 words[3] >= top
+}
+
+// decide returns the value that a word and as many further ones as it takes stand for. It reports
+// false if they are refused.
+func (d *DiscreteGaussian) decide(s *Stream, t *table, w uint64) (y int64, ok bool) {
+	m, ok := d.quick(t, w)
+	if !ok {
+		m, ok = d.settle(s, t, w, s.Uint64(), s.Uint64())
+	}
+	y, one := signed(m, w&1)
+	return y, ok && one
+}
+
+// told is what words tell by themselves, each with its number.
+type told struct {
+	values [toldWords + copied]int64
+	odd    uint64 // the bits of words that need more words, or are refused, or zero
+}
+
+const (
+	toldWords = 64
+	copied    = 32 // values at a time: a fixed number needs no decision
+)
+
+// copy copies n values, and returns n. It may overwrite what lies behind them in dst.
+func (t *told) copy(on path, dst []int64, from, n uint) uint {
+	if on == portable || n > copied || len(dst) < copied {
+		return uint(copy(dst, t.values[from:from+n]))
+	}
+	copy32((*[copied]int64)(dst), (*[copied]int64)(t.values[from:]))
+	return n
+}
+
+// tell sets what there is to say of words.
+func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
+	switch on {
+	case avx512:
+		told.odd = tell512(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
+		return
+	case avx2:
+		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
+		return
+	}
+	told.odd = 0
 	for i, w := range words {
-		x := uint64(guide[w>>(64-guideBits)])
-		m := x<<fine | w>>1&place
-		if x >= open || w<<guideBits < (2*x+1)*reach || m == 0 {
-			return done + i
+		m, ok := d.quick(t, w)
+		told.values[i], _ = signed(m, w&1)
+		if !ok || m == 0 {
+			told.odd |= 1 << i
 		}
-		dst[i] = int64((m ^ -(w & 1)) + w&1)
 	}
-	return done + len(words)
 }
 
 // sampleNarrow draws one value when a cell is one integer.
@@ -188,9 +271,13 @@ func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 
 // settle returns M for the word w, and reports whether it is accepted. The words moreU and
 // moreV continue U and V.
-func (d *DiscreteGaussian) settle(s *Stream, w, moreU, moreV uint64) (m uint64, ok bool) {
+func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
 	const rest = uBits - guideBits
-	x := d.cells.find(s, w>>(64-guideBits)<<rest|moreU>>(64-rest))
+	u := w>>(64-guideBits)<<rest | moreU>>(64-rest)
+	x, ok := t.search(u)
+	if !ok {
+		x = extend(s, d.cells.law, u, uBits)
+	}
 	j := w >> 1 & (1<<d.fine - 1)
 	known := d.known()
 	v := w<<guideBits>>(64-known)<<(64-known) | moreV>>known
@@ -210,7 +297,8 @@ func (d *DiscreteGaussian) accept(s *Stream, x, j, v uint64) bool {
 	if x >= 1<<9 {
 		return bernoulliExpBig(s, exact)
 	}
-	return bernoulliExpFrom(s, v, d.exponent(x, j), exact)
+	g := d.exponent(x, j)
+	return v >= g.frac+g.slack || bernoulliExpFrom(s, v, g, exact)
 }
 
 // exponent encloses g for x < 2^9.

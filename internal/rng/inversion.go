@@ -55,13 +55,18 @@ func (v *inversion) table() *table {
 	return t
 }
 
-// find counts the tails above u. The last one, 0, ends the loop.
+// find returns X, and reports whether the table is sure of it.
 func (t *table) find(u uint64) (x uint64, ok bool) {
-	m := int(t.guide[u>>(uBits-guideBits)])
-	if m < open {
+	if m := t.guide[u>>(uBits-guideBits)]; m < open {
 		return uint64(m), true
 	}
-	m -= open
+	return t.search(u)
+}
+
+// search does what find does, without a decision whether the slot is open. It counts the tails
+// above u. The last one, 0, ends the loop.
+func (t *table) search(u uint64) (x uint64, ok bool) {
+	m := int(t.guide[u>>(uBits-guideBits)] % open)
 	tails := t.tails[m:]
 	for i, e := range tails {
 		if u >= e {

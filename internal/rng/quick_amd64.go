@@ -2,8 +2,16 @@
 
 package rng
 
-// quickFours does for n words, a positive multiple of four, what quicks does. It may write all n
-// values, whether they are told or not. It reads eight bytes from the slots of the guide.
+// tell256 and tell512 set toldWords values to what words tell by themselves. Bit i of odd is set if
+// quick refuses word i, or if it is zero or minus zero.
 //
 //go:noescape
-func quickFours(dst *int64, words *uint64, n int, guide *uint16, fine, reach uint64) (done int)
+func tell256(values *int64, words *[toldWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)
+
+//go:noescape
+func tell512(values *int64, words *[toldWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)
+
+// copy32 is for avx2 and above.
+//
+//go:noescape
+func copy32(dst, src *[copied]int64)

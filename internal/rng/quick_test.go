@@ -182,11 +182,59 @@ func TestSettleAgreesWithBig(t *testing.T) {
 		key := SeedKey(rapid.Uint64().Draw(t, "seed"))
 		a, b := key.Stream(), key.Stream()
 		wantM, want := exactSettle(d, a, w, u, v)
-		gotM, got := d.settle(b, w, u, v)
+		gotM, got := d.settle(b, d.cells.table(), w, u, v)
 		require.Equal(t, wantM, gotM)
 		require.Equal(t, want, got)
 		require.Equal(t, a.Uint64(), b.Uint64(), "words read")
 	})
+}
+
+// TestSettleFourAgreesWithDecide checks that four words which settleFour is sure of make the value
+// that decide makes of them, or none, and that decide reads as many.
+func TestSettleFourAgreesWithDecide(t *testing.T) {
+	const rest = uBits - guideBits
+	for _, sigma := range wideSigmas {
+		d := gaussian(t, sigma)
+		made := d.cells.table()
+		s := SeedKey(24).Stream()
+		values, refusals := 0, 0
+		for range 5000 {
+			s.src.refill()
+			words, more := (*[4]uint64)(s.src.words[:]), s.src.words[8:]
+			slot := more[0] >> (64 - guideBits)
+			cell := made.guide[slot]
+			if cell >= open {
+				words[0] = slot<<(64-guideBits) | words[0]>>guideBits
+				if tail := made.tails[cell-open]; tail>>rest == slot && more[1]%2 == 0 { // U beside it
+					words[1] = (tail+more[2]%9-4)<<(64-rest) | words[1]>>rest
+				}
+			} else if more[1]%4 > 0 { // V below the first that quick takes
+				bound := (2*uint64(cell) + 1) * d.reach
+				v := words[2] % bound >> (64 - d.known()) << (64 - d.known())
+				words[0] = slot<<(64-guideBits) | v>>guideBits | words[0]<<(63-d.fine)>>(63-d.fine)
+			} else { // 0 or a word of ones, or nearly so
+				words[more[2]%4] = more[3]%3 - 1
+			}
+			y, one, none := d.settleFour(made, words)
+			if !one && !none {
+				continue
+			}
+			s.src.at = 1
+			want, ok := d.decide(s, made, words[0])
+			require.NotEqual(t, one, none)
+			require.Equal(t, ok, one)
+			if ok {
+				values++
+				require.Equal(t, want, y)
+				require.EqualValues(t, 3, s.src.at, "words read")
+			} else {
+				refusals++
+				require.EqualValues(t, 4, s.src.at, "words read")
+			}
+		}
+		require.Greater(t, values, 500)
+		require.Greater(t, refusals, 500)
+	}
 }
 
 // TestQuickControl checks that a reach a quarter too short is caught: it accepts what
@@ -269,7 +317,7 @@ func TestPlaceInCellControls(t *testing.T) {
 				w := word(d, s.Uint64())
 				m, ok := d.quick(made, w)
 				if !ok {
-					m, ok = d.settle(s, w, s.Uint64(), s.Uint64())
+					m, ok = d.settle(s, made, w, s.Uint64(), s.Uint64())
 				}
 				if !ok {
 					continue
@@ -298,26 +346,30 @@ func TestPlaceInCellControls(t *testing.T) {
 func TestFillIsRepeatedSample(t *testing.T) {
 	for _, sigma := range []float64{minScale, 40, 300, 1 << 28, maxScale} {
 		d := gaussian(t, sigma)
-		key := SeedKey(23)
-		a, b := key.Stream(), key.Stream()
-		dst := make([]int64, 1000)
-		d.Fill(dst, a)
-		d.Fill(nil, a)
-		for _, y := range dst {
-			require.Equal(t, d.Sample(b), y)
+		for on := portable; on <= machine; on++ {
+			var a, b Stream
+			a.src.seedBy(on, [32]byte{23})
+			b.src.seedBy(portable, [32]byte{23})
+			for _, n := range []int{1000, 0, 1, 200, worthTelling, 4096} {
+				dst := make([]int64, n)
+				d.Fill(dst, &a)
+				for _, y := range dst {
+					require.Equal(t, d.Sample(&b), y)
+				}
+			}
+			require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 		}
-		require.Equal(t, b.Uint64(), a.Uint64(), "words read")
 	}
 }
 
-// TestQuicksAreQuick checks that a run of words stops at the first that quick refuses, or that
-// is minus zero or zero, and that values are those of quick.
-func TestQuicksAreQuick(t *testing.T) {
+// TestTellIsQuick checks that words are odd which quick refuses, or that are minus zero or zero,
+// and that values of others are those of quick.
+func TestTellIsQuick(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := gaussian(t, rapid.SampledFrom(wideSigmas).Draw(t, "sigma"))
 		made := d.cells.table()
 		s := SeedKey(rapid.Uint64().Draw(t, "seed")).Stream()
-		words := make([]uint64, rapid.IntRange(0, 70).Draw(t, "words"))
+		var words [toldWords]uint64
 		for i := range words {
 			words[i] = s.Uint64()
 			switch slot := s.Uint64N(1 << guideBits); {
@@ -329,21 +381,16 @@ func TestQuicksAreQuick(t *testing.T) {
 				words[i] = []uint64{below, from, from - from&1, uint64(1)<<(63-guideBits) | slot&1}[s.Uint64N(4)]
 			}
 		}
-		dst := make([]int64, rapid.IntRange(0, 70).Draw(t, "values"))
-		avx2 := hasAVX2 && rapid.Bool().Draw(t, "assembly")
-		done := d.quicks(avx2, dst, words, made)
-		n := min(len(words), len(dst))
-		require.LessOrEqual(t, done, n)
-		for i, w := range words[:done] {
-			m, ok := d.quick(made, w)
-			require.True(t, ok)
-			y, one := signed(m, w&1)
-			require.True(t, one)
-			require.Equal(t, y, dst[i])
-		}
-		if done < n {
-			m, ok := d.quick(made, words[done])
-			require.True(t, !ok || m == 0)
+		for on := portable; on <= machine; on++ {
+			told := told{odd: s.Uint64()}
+			d.tell(on, &told, &words, made)
+			for i, w := range words {
+				m, ok := d.quick(made, w)
+				require.Equal(t, !ok || m == 0, told.odd>>i&1 == 1, "word %d, path %d", i, on)
+				if y, _ := signed(m, w&1); ok {
+					require.Equal(t, y, told.values[i], "word %d, path %d", i, on)
+				}
+			}
 		}
 	})
 }
