@@ -88,6 +88,14 @@ func brokenLearners() map[string]teachers.Learner {
 			d.X.Data = own
 			return ctx, nil
 		}},
+		"indexes before it looks": broken{after: func(_ teachers.Dataset, good teachers.Classifier) teachers.Classifier {
+			return predictFunc(func(dst []int, x teachers.Matrix) error {
+				if x.Rows > 0 {
+					_ = dst[x.Rows-1]
+				}
+				return good.Predict(dst, x)
+			})
+		}},
 		"fails on an empty share": broken{before: func(ctx context.Context, d *teachers.Dataset, _ *rand.Rand) (context.Context, error) {
 			if d.X.Rows == 0 {
 				return ctx, errors.New("no data")

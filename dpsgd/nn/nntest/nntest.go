@@ -340,5 +340,5 @@ func depth(t require.TestingT, layer nn.Layer, in nn.Shape) {
 		lost[j] = weight*float64(v) - float64(got[j])
 	}
 	const n = (rows/48 + 51) * 0x1p-24
-	require.LessOrEqual(t, norm(lost), n/(1-n)*weight*norm(g), "terms pass through too many additions")
+	require.LessOrEqual(t, norm(lost), n/(1-n)*weight*norm(g), "terms pass through too many additions: AddScaled of nn.Pass says how rows are summed")
 }

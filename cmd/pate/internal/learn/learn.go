@@ -79,7 +79,7 @@ func export(g *shell.Globals, path string) error {
 		return nil
 	}
 	if err == nil && !folder {
-		return shell.UsageError("mechanisms", fmt.Errorf("--export %s: is a file; name a file that ends in .html, or a folder", path))
+		return shell.UsageError("", fmt.Errorf("--export %s: is a file; name a file that ends in .html, or a folder", path))
 	}
 	if err := site.WriteFolder(path); err != nil {
 		return err
@@ -91,7 +91,7 @@ func export(g *shell.Globals, path string) error {
 // serve answers this machine until the context ends.
 func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 	if f.port < 0 || f.port > 65535 {
-		return shell.UsageError("mechanisms", fmt.Errorf("--port %d: from 0 to 65535", f.port))
+		return shell.UsageError("", fmt.Errorf("--port %d: from 0 to 65535", f.port))
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", f.port))
 	if err != nil {
