@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -112,4 +114,26 @@ func TestHelpOpensWithExamplesAndSaysThemOnce(t *testing.T) {
 		require.True(t, strings.HasPrefix(out.String(), "Examples:\n"), out.String())
 		require.Equal(t, 1, strings.Count(out.String(), "Examples:"))
 	}
+}
+
+// A command that waits for its standard input ends when it is interrupted, and leaves nothing.
+func TestWaitingForInputIsInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{
+		{"account", "-"},
+		{"check", "-", "--classes", "3"},
+		{"label", "-", "--classes", "3", "--epsilon", "2", "--ledger", "run.jsonl", "--out", "labels.csv", "--yes"},
+		{"check", "hash-ids", "-", "--salt", "salt.key", "--new-salt", "--silo", "a", "--unit", "id", "--out", "a.json"},
+	} {
+		silent, _ := io.Pipe()
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		var out, errs bytes.Buffer
+		require.Equal(t, shell.ExitInterrupted, run(ctx, args, silent, &out, &errs), "%q: %s", args, &errs)
+		require.Empty(t, out.String(), "%q", args)
+		require.True(t, strings.HasPrefix(errs.String(), "pate: interrupted\n") || strings.Contains(errs.String(), "\npate: interrupted\n"), "%q: %s", args, &errs)
+	}
+	require.NoFileExists(t, "run.jsonl")
+	require.NoFileExists(t, "labels.csv")
+	require.NoFileExists(t, "a.json")
 }

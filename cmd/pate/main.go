@@ -22,17 +22,21 @@ func main() {
 	os.Exit(code)
 }
 
-// Run executes one command line and returns its exit code.
+// run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	g := &shell.Globals{Stdout: stdout, Stderr: stderr}
 	root := newRootCommand(g)
 	root.SetArgs(args)
-	root.SetIn(stdin)
+	in := shell.NewInput(ctx, stdin)
+	root.SetIn(in)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return shell.ExitDone
+	}
+	if in.Cut() {
+		err = ctx.Err()
 	}
 	if !g.Started && !errors.As(err, new(*shell.CommandError)) {
 		err = shell.UsageError("", shell.ArgumentError(cmd, err))

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/mechanisms"
@@ -179,12 +177,15 @@ func (f *labelFlags) confirm(cmd *cobra.Command) error {
 	if f.yes {
 		return nil
 	}
-	in, terminal := cmd.InOrStdin().(*os.File)
-	if !terminal || !term.IsTerminal(int(in.Fd())) {
+	in, ok := cmd.InOrStdin().(*shell.Input)
+	if !ok || !in.Terminal() {
 		return shell.UsageError("mechanisms", errors.New("--yes is needed: the plan above spends budget that cannot be had back; or give its --mechanism"))
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "charge all that is left of the budget for it? [y/N] ")
 	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil { // Ctrl-C or Ctrl-D ends no line
+		fmt.Fprintln(cmd.ErrOrStderr())
+	}
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return shell.UsageError("mechanisms", errors.New("nothing was charged"))
 	}
