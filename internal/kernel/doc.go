@@ -11,8 +11,8 @@
 //   - NaN and infinities go through as IEEE 754 has them.
 //   - Nothing here starts goroutines or keeps state. To share a product among goroutines, give
 //     each some rows, or columns, of dst.
-//   - Nothing allocates but a [Packed] that grows, and [AddATB], which takes a megabyte from a
-//     pool.
+//   - Nothing allocates but a [Packed] that grows. Products that lay out a factor within the
+//     call take memory from a pool: [AddATB] a megabyte, the others 50 kB.
 //
 // # Row exactness
 //

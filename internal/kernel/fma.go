@@ -46,17 +46,17 @@ func flag(b bool) int {
 func first[T Float](x []T) *float32 { return (*float32)(unsafe.Pointer(unsafe.SliceData(x))) }
 
 // fmaTiles does what tile does, in assembly with fused multiplications and additions.
-func fmaTiles[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
-	const tallRows = 25
+func fmaTiles[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
+	most := evenly(m, height(on))
 	if on == avx512 {
-		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, evenly(m, tallRows), k, run, flag(add), n)
+		tiles512(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, 4*apart, m, most, k, run, flag(add), n)
 		return
 	}
 	var edge *int32
 	if n < width[T]() {
 		edge = mask(n)
 	}
-	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, evenly(m, tileRows), k, run, flag(add), edge)
+	tiles32(first(dst), 4*ldd, first(a), 4*rs, 4*cs, first(b), 4*ldb, m, most, k, run, flag(add), edge)
 }
 
 // evenly returns the size of parts of n, as even as they can be, of at most most.

@@ -125,7 +125,7 @@ func sum32(lanes *float64, x *float32, n int)
 func squaresAbout32(lanes *float64, x *float32, n int, centre float64)
 
 //go:noescape
-func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
+func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, apart int, m int, height int, k int, run int, add int, n int)
 
 //go:noescape
 func wide512(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, run int, add int)

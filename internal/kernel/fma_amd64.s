@@ -7526,196 +7526,73 @@ loop:
 	VZEROUPPER
 	RET
 
-// func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, m int, height int, k int, run int, add int, n int)
-// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
-TEXT ·tiles512(SB), NOSPLIT, $0-104
+// func tiles512(c *float32, ldc int, a *float32, rs int, cs int, b *float32, ldb int, apart int, m int, height int, k int, run int, add int, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, CMOV, FMA3, MMX+
+TEXT ·tiles512(SB), NOSPLIT, $0-112
 	MOVQ  c+0(FP), DI
 	MOVQ  rs+24(FP), SI
 	MOVQ  cs+32(FP), R8
 	MOVQ  ldb+48(FP), R9
+	MOVQ  apart+56(FP), R13
 	LEAQ  (SI)(SI*2), DX
-	MOVQ  n+96(FP), R11
+	MOVQ  n+104(FP), R11
+	CMPQ  R11, $0x20
+	JGT   vectors_3
+	CMPQ  R11, $0x10
+	JGT   vectors_2
 	MOVQ  $-1, AX
 	BZHIL R11, AX, AX
 	KMOVW AX, K1
 
-rows:
-	MOVQ    m+56(FP), AX
+vectors_1_rows:
+	MOVQ    m+64(FP), AX
 	TESTQ   AX, AX
-	JE      done
-	MOVQ    height+64(FP), R11
+	JE      vectors_1_done
+	MOVQ    height+72(FP), R11
 	CMPQ    AX, R11
 	CMOVQGT R11, AX
-	SUBQ    AX, m+56(FP)
-	CMPQ    AX, $0x0d
-	JGT     above_13
-	CMPQ    AX, $0x07
-	JGT     above_7
-	CMPQ    AX, $0x04
-	JGT     above_4
+	SUBQ    AX, m+64(FP)
+	CMPQ    AX, $0x05
+	JGT     vectors_1_above_5
+	CMPQ    AX, $0x03
+	JGT     vectors_1_above_3
 	CMPQ    AX, $0x02
-	JGT     above_2
+	JGT     vectors_1_above_2
 	CMPQ    AX, $0x01
-	JGT     above_1
-	JMP     rows_1
+	JGT     vectors_1_above_1
+	JMP     vectors_1_1
 
-above_1:
-	JMP rows_2
+vectors_1_above_1:
+	JMP vectors_1_2
 
-above_2:
-	CMPQ AX, $0x03
-	JGT  above_3
-	JMP  rows_3
+vectors_1_above_2:
+	JMP vectors_1_3
 
-above_3:
-	JMP rows_4
+vectors_1_above_3:
+	CMPQ AX, $0x04
+	JGT  vectors_1_above_4
+	JMP  vectors_1_4
 
-above_4:
+vectors_1_above_4:
+	JMP vectors_1_5
+
+vectors_1_above_5:
+	CMPQ AX, $0x07
+	JGT  vectors_1_above_7
 	CMPQ AX, $0x06
-	JGT  above_6
-	CMPQ AX, $0x05
-	JGT  above_5
-	JMP  rows_5
+	JGT  vectors_1_above_6
+	JMP  vectors_1_6
 
-above_5:
-	JMP rows_6
+vectors_1_above_6:
+	JMP vectors_1_7
 
-above_6:
-	JMP rows_7
-
-above_7:
-	CMPQ AX, $0x0a
-	JGT  above_10
-	CMPQ AX, $0x09
-	JGT  above_9
+vectors_1_above_7:
 	CMPQ AX, $0x08
-	JGT  above_8
-	JMP  rows_8
+	JGT  vectors_1_above_8
+	JMP  vectors_1_8
 
-above_8:
-	JMP rows_9
-
-above_9:
-	JMP rows_10
-
-above_10:
-	CMPQ AX, $0x0c
-	JGT  above_12
-	CMPQ AX, $0x0b
-	JGT  above_11
-	JMP  rows_11
-
-above_11:
-	JMP rows_12
-
-above_12:
-	JMP rows_13
-
-above_13:
-	CMPQ AX, $0x13
-	JGT  above_19
-	CMPQ AX, $0x10
-	JGT  above_16
-	CMPQ AX, $0x0f
-	JGT  above_15
-	CMPQ AX, $0x0e
-	JGT  above_14
-	JMP  rows_14
-
-above_14:
-	JMP rows_15
-
-above_15:
-	JMP rows_16
-
-above_16:
-	CMPQ AX, $0x12
-	JGT  above_18
-	CMPQ AX, $0x11
-	JGT  above_17
-	JMP  rows_17
-
-above_17:
-	JMP rows_18
-
-above_18:
-	JMP rows_19
-
-above_19:
-	CMPQ AX, $0x16
-	JGT  above_22
-	CMPQ AX, $0x15
-	JGT  above_21
-	CMPQ AX, $0x14
-	JGT  above_20
-	JMP  rows_20
-
-above_20:
-	JMP rows_21
-
-above_21:
-	JMP rows_22
-
-above_22:
-	CMPQ AX, $0x18
-	JGT  above_24
-	CMPQ AX, $0x17
-	JGT  above_23
-	JMP  rows_23
-
-above_23:
-	JMP rows_24
-
-above_24:
+vectors_1_above_8:
 	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
 	PREFETCHT0 63(R11)
 	ADDQ       ldc+8(FP), R11
@@ -7745,17 +7622,2829 @@ above_24:
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	LEAQ       (R14)(SI*4), R15
-	ADDQ       SI, R15
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_25_run:
+vectors_1_9_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_9_part
+
+vectors_1_9_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
+	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_9_whole
+	JMP              vectors_1_9_sum
+
+vectors_1_9_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_9_half
+
+vectors_1_9_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
+	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_9_most
+	JMP              vectors_1_9_sum
+
+vectors_1_9_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
+	VFMADD231PS.BCST (R12), Y31, Y5
+	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
+	VFMADD231PS.BCST (R12)(SI*2), Y31, Y7
+	VFMADD231PS.BCST (R12)(DX*1), Y31, Y8
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_9_half
+
+vectors_1_9_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_9_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, K1, Z4
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, K1, Z6
+	VMOVUPS Z6, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, (R11)
+	JMP     vectors_1_9_stored
+
+vectors_1_9_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z7, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, K1, (R11)
+
+vectors_1_9_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_9_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x09, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_8:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_8_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_8_part
+
+vectors_1_8_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_8_whole
+	JMP              vectors_1_8_sum
+
+vectors_1_8_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_8_half
+
+vectors_1_8_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_8_most
+	JMP              vectors_1_8_sum
+
+vectors_1_8_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
+	VFMADD231PS.BCST (R12), Y31, Y5
+	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
+	VFMADD231PS.BCST (R12)(SI*2), Y31, Y7
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_8_half
+
+vectors_1_8_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_8_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, K1, Z4
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, K1, Z6
+	VMOVUPS Z6, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, (R11)
+	JMP     vectors_1_8_stored
+
+vectors_1_8_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z7, K1, (R11)
+
+vectors_1_8_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_8_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x08, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_7:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_7_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_7_part
+
+vectors_1_7_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_7_whole
+	JMP              vectors_1_7_sum
+
+vectors_1_7_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_7_half
+
+vectors_1_7_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_7_most
+	JMP              vectors_1_7_sum
+
+vectors_1_7_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
+	VFMADD231PS.BCST (R12), Y31, Y5
+	VFMADD231PS.BCST (R12)(SI*1), Y31, Y6
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_7_half
+
+vectors_1_7_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_7_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, K1, Z4
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, K1, Z6
+	VMOVUPS Z6, K1, (R11)
+	JMP     vectors_1_7_stored
+
+vectors_1_7_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z5, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, K1, (R11)
+
+vectors_1_7_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_7_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x07, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_6:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_6_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_6_part
+
+vectors_1_6_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_6_whole
+	JMP              vectors_1_6_sum
+
+vectors_1_6_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_6_half
+
+vectors_1_6_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	VFMADD231PS.BCST (R12), Z31, Z5
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_6_most
+	JMP              vectors_1_6_sum
+
+vectors_1_6_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
+	VFMADD231PS.BCST (R12), Y31, Y5
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             R11
+	JNE              vectors_1_6_half
+
+vectors_1_6_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_6_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, K1, Z4
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, (R11)
+	JMP     vectors_1_6_stored
+
+vectors_1_6_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z5, K1, (R11)
+
+vectors_1_6_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_6_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x06, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_5:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_5_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_5_part
+
+vectors_1_5_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_5_whole
+	JMP              vectors_1_5_sum
+
+vectors_1_5_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_5_half
+
+vectors_1_5_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_5_most
+	JMP              vectors_1_5_sum
+
+vectors_1_5_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	VFMADD231PS.BCST (BX)(SI*4), Y31, Y4
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_5_half
+
+vectors_1_5_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_5_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, K1, Z4
+	VMOVUPS Z4, K1, (R11)
+	JMP     vectors_1_5_stored
+
+vectors_1_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, K1, (R11)
+
+vectors_1_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_4:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_4_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_4_part
+
+vectors_1_4_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_4_whole
+	JMP              vectors_1_4_sum
+
+vectors_1_4_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_4_half
+
+vectors_1_4_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_4_most
+	JMP              vectors_1_4_sum
+
+vectors_1_4_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	VFMADD231PS.BCST (BX)(DX*1), Y31, Y3
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_4_half
+
+vectors_1_4_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_4_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, (R11)
+	JMP     vectors_1_4_stored
+
+vectors_1_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, K1, (R11)
+
+vectors_1_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_3:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_3_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_3_part
+
+vectors_1_3_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_3_whole
+	JMP              vectors_1_3_sum
+
+vectors_1_3_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_3_half
+
+vectors_1_3_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_3_most
+	JMP              vectors_1_3_sum
+
+vectors_1_3_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	VFMADD231PS.BCST (BX)(SI*2), Y31, Y2
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_3_half
+
+vectors_1_3_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_3_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, (R11)
+	JMP     vectors_1_3_stored
+
+vectors_1_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, K1, (R11)
+
+vectors_1_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_2:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_2_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_2_part
+
+vectors_1_2_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_2_whole
+	JMP              vectors_1_2_sum
+
+vectors_1_2_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_2_half
+
+vectors_1_2_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_2_most
+	JMP              vectors_1_2_sum
+
+vectors_1_2_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	VFMADD231PS.BCST (BX)(SI*1), Y31, Y1
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_2_half
+
+vectors_1_2_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_2_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, (R11)
+	JMP     vectors_1_2_stored
+
+vectors_1_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z1, K1, (R11)
+
+vectors_1_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_1:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 63(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_1_1_run:
+	VPXORD  Z0, Z0, Z0
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x10
+	JNE     vectors_1_1_part
+
+vectors_1_1_whole:
+	VMOVUPS          (CX), Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_1_whole
+	JMP              vectors_1_1_sum
+
+vectors_1_1_part:
+	CMPQ n+104(FP), $0x08
+	JLE  vectors_1_1_half
+
+vectors_1_1_most:
+	VMOVUPS.Z        (CX), K1, Z31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Z31, Z0
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_1_most
+	JMP              vectors_1_1_sum
+
+vectors_1_1_half:
+	VMOVUPS.Z        (CX), K1, Y31
+	ADDQ             R9, CX
+	VFMADD231PS.BCST (BX), Y31, Y0
+	ADDQ             R8, BX
+	DECQ             R11
+	JNE              vectors_1_1_half
+
+vectors_1_1_sum:
+	TESTQ   AX, AX
+	JE      vectors_1_1_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, K1, Z0
+	VMOVUPS Z0, K1, (R11)
+	JMP     vectors_1_1_stored
+
+vectors_1_1_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, K1, (R11)
+
+vectors_1_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_1_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_1_rows
+
+vectors_1_done:
+	VZEROUPPER
+	RET
+
+vectors_2:
+	SUBQ  $0x10, R11
+	MOVQ  $-1, AX
+	BZHIL R11, AX, AX
+	KMOVW AX, K1
+
+vectors_2_rows:
+	MOVQ    m+64(FP), AX
+	TESTQ   AX, AX
+	JE      vectors_2_done
+	MOVQ    height+72(FP), R11
+	CMPQ    AX, R11
+	CMOVQGT R11, AX
+	SUBQ    AX, m+64(FP)
+	CMPQ    AX, $0x05
+	JGT     vectors_2_above_5
+	CMPQ    AX, $0x03
+	JGT     vectors_2_above_3
+	CMPQ    AX, $0x02
+	JGT     vectors_2_above_2
+	CMPQ    AX, $0x01
+	JGT     vectors_2_above_1
+	JMP     vectors_2_1
+
+vectors_2_above_1:
+	JMP vectors_2_2
+
+vectors_2_above_2:
+	JMP vectors_2_3
+
+vectors_2_above_3:
+	CMPQ AX, $0x04
+	JGT  vectors_2_above_4
+	JMP  vectors_2_4
+
+vectors_2_above_4:
+	JMP vectors_2_5
+
+vectors_2_above_5:
+	CMPQ AX, $0x07
+	JGT  vectors_2_above_7
+	CMPQ AX, $0x06
+	JGT  vectors_2_above_6
+	JMP  vectors_2_6
+
+vectors_2_above_6:
+	JMP vectors_2_7
+
+vectors_2_above_7:
+	CMPQ AX, $0x08
+	JGT  vectors_2_above_8
+	JMP  vectors_2_8
+
+vectors_2_above_8:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_9_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_9_part
+
+vectors_2_9_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Z30, Z28, Z15
+	VBROADCASTSS (R12)(DX*1), Z29
+	VFMADD231PS  Z31, Z29, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_9_whole
+	JMP          vectors_2_9_sum
+
+vectors_2_9_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_9_half
+
+vectors_2_9_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Z30, Z28, Z15
+	VBROADCASTSS (R12)(DX*1), Z29
+	VFMADD231PS  Z31, Z29, Z16
+	VFMADD231PS  Z30, Z29, Z17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_9_most
+	JMP          vectors_2_9_sum
+
+vectors_2_9_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Y30, Y29, Y9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Y30, Y28, Y11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Y30, Y29, Y13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Y30, Y28, Y15
+	VBROADCASTSS (R12)(DX*1), Z29
+	VFMADD231PS  Z31, Z29, Z16
+	VFMADD231PS  Y30, Y29, Y17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_9_half
+
+vectors_2_9_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_9_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, Z8
+	VMOVUPS Z8, (R11)
+	VADDPS  64(R11), Z9, K1, Z9
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z10, Z10
+	VMOVUPS Z10, (R11)
+	VADDPS  64(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, K1, Z13
+	VMOVUPS Z13, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z14, Z14
+	VMOVUPS Z14, (R11)
+	VADDPS  64(R11), Z15, K1, Z15
+	VMOVUPS Z15, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z16, Z16
+	VMOVUPS Z16, (R11)
+	VADDPS  64(R11), Z17, K1, Z17
+	VMOVUPS Z17, K1, 64(R11)
+	JMP     vectors_2_9_stored
+
+vectors_2_9_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z16, (R11)
+	VMOVUPS Z17, K1, 64(R11)
+
+vectors_2_9_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_9_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x09, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_8:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_8_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_8_part
+
+vectors_2_8_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Z30, Z28, Z15
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_8_whole
+	JMP          vectors_2_8_sum
+
+vectors_2_8_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_8_half
+
+vectors_2_8_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Z30, Z28, Z15
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_8_most
+	JMP          vectors_2_8_sum
+
+vectors_2_8_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Y30, Y29, Y9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Y30, Y28, Y11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Y30, Y29, Y13
+	VBROADCASTSS (R12)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z14
+	VFMADD231PS  Y30, Y28, Y15
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_8_half
+
+vectors_2_8_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_8_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, Z8
+	VMOVUPS Z8, (R11)
+	VADDPS  64(R11), Z9, K1, Z9
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z10, Z10
+	VMOVUPS Z10, (R11)
+	VADDPS  64(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, K1, Z13
+	VMOVUPS Z13, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z14, Z14
+	VMOVUPS Z14, (R11)
+	VADDPS  64(R11), Z15, K1, Z15
+	VMOVUPS Z15, K1, 64(R11)
+	JMP     vectors_2_8_stored
+
+vectors_2_8_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, K1, 64(R11)
+
+vectors_2_8_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_8_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x08, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_7:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_7_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_7_part
+
+vectors_2_7_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_7_whole
+	JMP          vectors_2_7_sum
+
+vectors_2_7_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_7_half
+
+vectors_2_7_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Z30, Z29, Z13
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_7_most
+	JMP          vectors_2_7_sum
+
+vectors_2_7_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Y30, Y29, Y9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Y30, Y28, Y11
+	VBROADCASTSS (R12)(SI*1), Z29
+	VFMADD231PS  Z31, Z29, Z12
+	VFMADD231PS  Y30, Y29, Y13
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_7_half
+
+vectors_2_7_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_7_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, Z8
+	VMOVUPS Z8, (R11)
+	VADDPS  64(R11), Z9, K1, Z9
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z10, Z10
+	VMOVUPS Z10, (R11)
+	VADDPS  64(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, K1, Z13
+	VMOVUPS Z13, K1, 64(R11)
+	JMP     vectors_2_7_stored
+
+vectors_2_7_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, K1, 64(R11)
+
+vectors_2_7_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_7_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x07, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_6:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_6_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_6_part
+
+vectors_2_6_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_6_whole
+	JMP          vectors_2_6_sum
+
+vectors_2_6_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_6_half
+
+vectors_2_6_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Z30, Z28, Z11
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_6_most
+	JMP          vectors_2_6_sum
+
+vectors_2_6_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Y30, Y29, Y9
+	VBROADCASTSS (R12), Z28
+	VFMADD231PS  Z31, Z28, Z10
+	VFMADD231PS  Y30, Y28, Y11
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_2_6_half
+
+vectors_2_6_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_6_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, Z8
+	VMOVUPS Z8, (R11)
+	VADDPS  64(R11), Z9, K1, Z9
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z10, Z10
+	VMOVUPS Z10, (R11)
+	VADDPS  64(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 64(R11)
+	JMP     vectors_2_6_stored
+
+vectors_2_6_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, K1, 64(R11)
+
+vectors_2_6_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_6_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x06, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_5:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_5_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_5_part
+
+vectors_2_5_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_5_whole
+	JMP          vectors_2_5_sum
+
+vectors_2_5_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_5_half
+
+vectors_2_5_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Z30, Z29, Z9
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_5_most
+	JMP          vectors_2_5_sum
+
+vectors_2_5_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	VBROADCASTSS (BX)(SI*4), Z29
+	VFMADD231PS  Z31, Z29, Z8
+	VFMADD231PS  Y30, Y29, Y9
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_5_half
+
+vectors_2_5_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_5_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z8, Z8
+	VMOVUPS Z8, (R11)
+	VADDPS  64(R11), Z9, K1, Z9
+	VMOVUPS Z9, K1, 64(R11)
+	JMP     vectors_2_5_stored
+
+vectors_2_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, K1, 64(R11)
+
+vectors_2_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_4:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_4_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_4_part
+
+vectors_2_4_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_4_whole
+	JMP          vectors_2_4_sum
+
+vectors_2_4_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_4_half
+
+vectors_2_4_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_4_most
+	JMP          vectors_2_4_sum
+
+vectors_2_4_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	VBROADCASTSS (BX)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Y30, Y28, Y7
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_4_half
+
+vectors_2_4_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_4_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, K1, Z7
+	VMOVUPS Z7, K1, 64(R11)
+	JMP     vectors_2_4_stored
+
+vectors_2_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, K1, 64(R11)
+
+vectors_2_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_3:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_3_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_3_part
+
+vectors_2_3_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_3_whole
+	JMP          vectors_2_3_sum
+
+vectors_2_3_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_3_half
+
+vectors_2_3_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Z30, Z29, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_3_most
+	JMP          vectors_2_3_sum
+
+vectors_2_3_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	VBROADCASTSS (BX)(SI*2), Z29
+	VFMADD231PS  Z31, Z29, Z4
+	VFMADD231PS  Y30, Y29, Y5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_3_half
+
+vectors_2_3_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_3_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z4, Z4
+	VMOVUPS Z4, (R11)
+	VADDPS  64(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 64(R11)
+	JMP     vectors_2_3_stored
+
+vectors_2_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, K1, 64(R11)
+
+vectors_2_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_2:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_2_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_2_part
+
+vectors_2_2_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_2_whole
+	JMP          vectors_2_2_sum
+
+vectors_2_2_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_2_half
+
+vectors_2_2_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Z30, Z28, Z3
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_2_most
+	JMP          vectors_2_2_sum
+
+vectors_2_2_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	VBROADCASTSS (BX)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z2
+	VFMADD231PS  Y30, Y28, Y3
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_2_half
+
+vectors_2_2_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_2_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VADDPS  (R11), Z2, Z2
+	VMOVUPS Z2, (R11)
+	VADDPS  64(R11), Z3, K1, Z3
+	VMOVUPS Z3, K1, 64(R11)
+	JMP     vectors_2_2_stored
+
+vectors_2_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, K1, 64(R11)
+
+vectors_2_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_1:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 127(R11)
+	MOVQ       a+16(FP), BX
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_2_1_run:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	MOVQ    run+88(FP), R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	CMPQ    n+104(FP), $0x20
+	JNE     vectors_2_1_part
+
+vectors_2_1_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_1_whole
+	JMP          vectors_2_1_sum
+
+vectors_2_1_part:
+	CMPQ n+104(FP), $0x18
+	JLE  vectors_2_1_half
+
+vectors_2_1_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Z30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Z30, Z29, Z1
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_1_most
+	JMP          vectors_2_1_sum
+
+vectors_2_1_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS.Z    (CX)(R13*1), K1, Y30
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z29
+	VFMADD231PS  Z31, Z29, Z0
+	VFMADD231PS  Y30, Y29, Y1
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_2_1_half
+
+vectors_2_1_sum:
+	TESTQ   AX, AX
+	JE      vectors_2_1_store
+	MOVQ    DI, R11
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, K1, Z1
+	VMOVUPS Z1, K1, 64(R11)
+	JMP     vectors_2_1_stored
+
+vectors_2_1_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, K1, 64(R11)
+
+vectors_2_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_2_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_2_rows
+
+vectors_2_done:
+	VZEROUPPER
+	RET
+
+vectors_3:
+	SUBQ  $0x20, R11
+	MOVQ  $-1, AX
+	BZHIL R11, AX, AX
+	KMOVW AX, K1
+
+vectors_3_rows:
+	MOVQ    m+64(FP), AX
+	TESTQ   AX, AX
+	JE      vectors_3_done
+	MOVQ    height+72(FP), R11
+	CMPQ    AX, R11
+	CMOVQGT R11, AX
+	SUBQ    AX, m+64(FP)
+	CMPQ    AX, $0x05
+	JGT     vectors_3_above_5
+	CMPQ    AX, $0x03
+	JGT     vectors_3_above_3
+	CMPQ    AX, $0x02
+	JGT     vectors_3_above_2
+	CMPQ    AX, $0x01
+	JGT     vectors_3_above_1
+	JMP     vectors_3_1
+
+vectors_3_above_1:
+	JMP vectors_3_2
+
+vectors_3_above_2:
+	JMP vectors_3_3
+
+vectors_3_above_3:
+	CMPQ AX, $0x04
+	JGT  vectors_3_above_4
+	JMP  vectors_3_4
+
+vectors_3_above_4:
+	JMP vectors_3_5
+
+vectors_3_above_5:
+	CMPQ AX, $0x07
+	JGT  vectors_3_above_7
+	CMPQ AX, $0x06
+	JGT  vectors_3_above_6
+	JMP  vectors_3_6
+
+vectors_3_above_6:
+	JMP vectors_3_7
+
+vectors_3_above_7:
+	CMPQ AX, $0x08
+	JGT  vectors_3_above_8
+	JMP  vectors_3_8
+
+vectors_3_above_8:
+	MOVQ       DI, R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	ADDQ       ldc+8(FP), R11
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
+	MOVQ       a+16(FP), BX
+	LEAQ       (BX)(SI*4), R12
+	ADDQ       SI, R12
+	MOVQ       b+40(FP), CX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
+
+vectors_3_9_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -7781,287 +10470,324 @@ rows_25_run:
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
 	VPXORD  Z24, Z24, Z24
-	MOVQ    run+80(FP), R11
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_25_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_9_part
 
-rows_25_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	VFMADD231PS.BCST (R15)(DX*1), Z31, Z23
-	VFMADD231PS.BCST (R15)(SI*4), Z31, Z24
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_25_whole
-	JMP              rows_25_sum
+vectors_3_9_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Z29, Z27, Z23
+	VBROADCASTSS (R12)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z24
+	VFMADD231PS  Z30, Z28, Z25
+	VFMADD231PS  Z29, Z28, Z26
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_9_whole
+	JMP          vectors_3_9_sum
 
-rows_25_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	VFMADD231PS.BCST (R15)(DX*1), Z31, Z23
-	VFMADD231PS.BCST (R15)(SI*4), Z31, Z24
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_25_part
+vectors_3_9_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_9_half
 
-rows_25_sum:
-	TESTQ  AX, AX
-	JE     rows_25_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z20, K1, Z20
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z21, K1, Z21
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z22, K1, Z22
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z23, K1, Z23
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z24, K1, Z24
+vectors_3_9_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Z29, Z27, Z23
+	VBROADCASTSS (R12)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z24
+	VFMADD231PS  Z30, Z28, Z25
+	VFMADD231PS  Z29, Z28, Z26
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_9_most
+	JMP          vectors_3_9_sum
 
-rows_25_store:
+vectors_3_9_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Y29, Y28, Y14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Y29, Y27, Y17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Y29, Y28, Y20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Y29, Y27, Y23
+	VBROADCASTSS (R12)(DX*1), Z28
+	VFMADD231PS  Z31, Z28, Z24
+	VFMADD231PS  Z30, Z28, Z25
+	VFMADD231PS  Y29, Y28, Y26
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_9_half
+
+vectors_3_9_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_9_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VADDPS  128(R11), Z14, K1, Z14
+	VMOVUPS Z14, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
+	VADDPS  (R11), Z15, Z15
+	VMOVUPS Z15, (R11)
+	VADDPS  64(R11), Z16, Z16
+	VMOVUPS Z16, 64(R11)
+	VADDPS  128(R11), Z17, K1, Z17
+	VMOVUPS Z17, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
+	VADDPS  (R11), Z18, Z18
+	VMOVUPS Z18, (R11)
+	VADDPS  64(R11), Z19, Z19
+	VMOVUPS Z19, 64(R11)
+	VADDPS  128(R11), Z20, K1, Z20
+	VMOVUPS Z20, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
+	VADDPS  (R11), Z21, Z21
+	VMOVUPS Z21, (R11)
+	VADDPS  64(R11), Z22, Z22
+	VMOVUPS Z22, 64(R11)
+	VADDPS  128(R11), Z23, K1, Z23
+	VMOVUPS Z23, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z20, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z21, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z22, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z23, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z24, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_25_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x19, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z24, Z24
+	VMOVUPS Z24, (R11)
+	VADDPS  64(R11), Z25, Z25
+	VMOVUPS Z25, 64(R11)
+	VADDPS  128(R11), Z26, K1, Z26
+	VMOVUPS Z26, K1, 128(R11)
+	JMP     vectors_3_9_stored
 
-rows_24:
+vectors_3_9_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z24, (R11)
+	VMOVUPS Z25, 64(R11)
+	VMOVUPS Z26, K1, 128(R11)
+
+vectors_3_9_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_9_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x09, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_8:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	LEAQ       (R14)(SI*4), R15
-	ADDQ       SI, R15
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_24_run:
+vectors_3_8_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8086,278 +10812,294 @@ rows_24_run:
 	VPXORD  Z21, Z21, Z21
 	VPXORD  Z22, Z22, Z22
 	VPXORD  Z23, Z23, Z23
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_24_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_8_part
 
-rows_24_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	VFMADD231PS.BCST (R15)(DX*1), Z31, Z23
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_24_whole
-	JMP              rows_24_sum
+vectors_3_8_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Z29, Z27, Z23
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_8_whole
+	JMP          vectors_3_8_sum
 
-rows_24_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	VFMADD231PS.BCST (R15)(DX*1), Z31, Z23
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_24_part
+vectors_3_8_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_8_half
 
-rows_24_sum:
-	TESTQ  AX, AX
-	JE     rows_24_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z20, K1, Z20
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z21, K1, Z21
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z22, K1, Z22
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z23, K1, Z23
+vectors_3_8_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Z29, Z27, Z23
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_8_most
+	JMP          vectors_3_8_sum
 
-rows_24_store:
+vectors_3_8_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Y29, Y28, Y14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Y29, Y27, Y17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Y29, Y28, Y20
+	VBROADCASTSS (R12)(SI*2), Z27
+	VFMADD231PS  Z31, Z27, Z21
+	VFMADD231PS  Z30, Z27, Z22
+	VFMADD231PS  Y29, Y27, Y23
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_8_half
+
+vectors_3_8_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_8_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VADDPS  128(R11), Z14, K1, Z14
+	VMOVUPS Z14, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
+	VADDPS  (R11), Z15, Z15
+	VMOVUPS Z15, (R11)
+	VADDPS  64(R11), Z16, Z16
+	VMOVUPS Z16, 64(R11)
+	VADDPS  128(R11), Z17, K1, Z17
+	VMOVUPS Z17, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
+	VADDPS  (R11), Z18, Z18
+	VMOVUPS Z18, (R11)
+	VADDPS  64(R11), Z19, Z19
+	VMOVUPS Z19, 64(R11)
+	VADDPS  128(R11), Z20, K1, Z20
+	VMOVUPS Z20, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z20, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z21, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z22, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z23, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_24_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x18, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z21, Z21
+	VMOVUPS Z21, (R11)
+	VADDPS  64(R11), Z22, Z22
+	VMOVUPS Z22, 64(R11)
+	VADDPS  128(R11), Z23, K1, Z23
+	VMOVUPS Z23, K1, 128(R11)
+	JMP     vectors_3_8_stored
 
-rows_23:
+vectors_3_8_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, K1, 128(R11)
+
+vectors_3_8_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_8_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x08, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_7:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	LEAQ       (R14)(SI*4), R15
-	ADDQ       SI, R15
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_23_run:
+vectors_3_7_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8379,271 +11121,266 @@ rows_23_run:
 	VPXORD  Z18, Z18, Z18
 	VPXORD  Z19, Z19, Z19
 	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
-	VPXORD  Z22, Z22, Z22
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_23_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_7_part
 
-rows_23_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_23_whole
-	JMP              rows_23_sum
+vectors_3_7_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_7_whole
+	JMP          vectors_3_7_sum
 
-rows_23_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	VFMADD231PS.BCST (R15)(SI*2), Z31, Z22
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_23_part
+vectors_3_7_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_7_half
 
-rows_23_sum:
-	TESTQ  AX, AX
-	JE     rows_23_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z20, K1, Z20
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z21, K1, Z21
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z22, K1, Z22
+vectors_3_7_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Z29, Z28, Z20
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_7_most
+	JMP          vectors_3_7_sum
 
-rows_23_store:
+vectors_3_7_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Y29, Y28, Y14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Y29, Y27, Y17
+	VBROADCASTSS (R12)(SI*1), Z28
+	VFMADD231PS  Z31, Z28, Z18
+	VFMADD231PS  Z30, Z28, Z19
+	VFMADD231PS  Y29, Y28, Y20
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_7_half
+
+vectors_3_7_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_7_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VADDPS  128(R11), Z14, K1, Z14
+	VMOVUPS Z14, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
+	VADDPS  (R11), Z15, Z15
+	VMOVUPS Z15, (R11)
+	VADDPS  64(R11), Z16, Z16
+	VMOVUPS Z16, 64(R11)
+	VADDPS  128(R11), Z17, K1, Z17
+	VMOVUPS Z17, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z20, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z21, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z22, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_23_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x17, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z18, Z18
+	VMOVUPS Z18, (R11)
+	VADDPS  64(R11), Z19, Z19
+	VMOVUPS Z19, 64(R11)
+	VADDPS  128(R11), Z20, K1, Z20
+	VMOVUPS Z20, K1, 128(R11)
+	JMP     vectors_3_7_stored
 
-rows_22:
+vectors_3_7_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, K1, 128(R11)
+
+vectors_3_7_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_7_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x07, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_6:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
 	LEAQ       (BX)(SI*4), R12
 	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	LEAQ       (R14)(SI*4), R15
-	ADDQ       SI, R15
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_22_run:
+vectors_3_6_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8662,264 +11399,236 @@ rows_22_run:
 	VPXORD  Z15, Z15, Z15
 	VPXORD  Z16, Z16, Z16
 	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	VPXORD  Z21, Z21, Z21
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_22_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_6_part
 
-rows_22_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_22_whole
-	JMP              rows_22_sum
+vectors_3_6_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_6_whole
+	JMP          vectors_3_6_sum
 
-rows_22_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	VFMADD231PS.BCST (R15)(SI*1), Z31, Z21
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_22_part
+vectors_3_6_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_6_half
 
-rows_22_sum:
-	TESTQ  AX, AX
-	JE     rows_22_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z20, K1, Z20
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z21, K1, Z21
+vectors_3_6_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Z29, Z27, Z17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_6_most
+	JMP          vectors_3_6_sum
 
-rows_22_store:
+vectors_3_6_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Y29, Y28, Y14
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z31, Z27, Z15
+	VFMADD231PS  Z30, Z27, Z16
+	VFMADD231PS  Y29, Y27, Y17
+	ADDQ         R8, BX
+	ADDQ         R8, R12
+	DECQ         R11
+	JNE          vectors_3_6_half
+
+vectors_3_6_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_6_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VADDPS  128(R11), Z14, K1, Z14
+	VMOVUPS Z14, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z20, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z21, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_22_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x16, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z15, Z15
+	VMOVUPS Z15, (R11)
+	VADDPS  64(R11), Z16, Z16
+	VMOVUPS Z16, 64(R11)
+	VADDPS  128(R11), Z17, K1, Z17
+	VMOVUPS Z17, K1, 128(R11)
+	JMP     vectors_3_6_stored
 
-rows_21:
+vectors_3_6_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, K1, 128(R11)
+
+vectors_3_6_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_6_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x06, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_5:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	LEAQ       (R14)(SI*4), R15
-	ADDQ       SI, R15
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_21_run:
+vectors_3_5_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -8935,255 +11644,205 @@ rows_21_run:
 	VPXORD  Z12, Z12, Z12
 	VPXORD  Z13, Z13, Z13
 	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	VPXORD  Z20, Z20, Z20
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_21_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_5_part
 
-rows_21_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_21_whole
-	JMP              rows_21_sum
+vectors_3_5_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_5_whole
+	JMP          vectors_3_5_sum
 
-rows_21_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	VFMADD231PS.BCST (R15), Z31, Z20
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	ADDQ             R8, R15
-	DECQ             R11
-	JNE              rows_21_part
+vectors_3_5_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_5_half
 
-rows_21_sum:
-	TESTQ  AX, AX
-	JE     rows_21_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z20, K1, Z20
+vectors_3_5_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Z29, Z28, Z14
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_5_most
+	JMP          vectors_3_5_sum
 
-rows_21_store:
+vectors_3_5_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	VBROADCASTSS (BX)(SI*4), Z28
+	VFMADD231PS  Z31, Z28, Z12
+	VFMADD231PS  Z30, Z28, Z13
+	VFMADD231PS  Y29, Y28, Y14
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_5_half
+
+vectors_3_5_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_5_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z20, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_21_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x15, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z12, Z12
+	VMOVUPS Z12, (R11)
+	VADDPS  64(R11), Z13, Z13
+	VMOVUPS Z13, 64(R11)
+	VADDPS  128(R11), Z14, K1, Z14
+	VMOVUPS Z14, K1, 128(R11)
+	JMP     vectors_3_5_stored
 
-rows_20:
+vectors_3_5_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, K1, 128(R11)
+
+vectors_3_5_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_5_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x05, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_4:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_20_run:
+vectors_3_4_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -9196,246 +11855,177 @@ rows_20_run:
 	VPXORD  Z9, Z9, Z9
 	VPXORD  Z10, Z10, Z10
 	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	VPXORD  Z19, Z19, Z19
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_20_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_4_part
 
-rows_20_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_20_whole
-	JMP              rows_20_sum
+vectors_3_4_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_4_whole
+	JMP          vectors_3_4_sum
 
-rows_20_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	VFMADD231PS.BCST (R14)(SI*4), Z31, Z19
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_20_part
+vectors_3_4_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_4_half
 
-rows_20_sum:
-	TESTQ  AX, AX
-	JE     rows_20_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z19, K1, Z19
+vectors_3_4_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Z29, Z27, Z11
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_4_most
+	JMP          vectors_3_4_sum
 
-rows_20_store:
+vectors_3_4_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	VBROADCASTSS (BX)(DX*1), Z27
+	VFMADD231PS  Z31, Z27, Z9
+	VFMADD231PS  Z30, Z27, Z10
+	VFMADD231PS  Y29, Y27, Y11
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_4_half
+
+vectors_3_4_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_4_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z19, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_20_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x14, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z9, Z9
+	VMOVUPS Z9, (R11)
+	VADDPS  64(R11), Z10, Z10
+	VMOVUPS Z10, 64(R11)
+	VADDPS  128(R11), Z11, K1, Z11
+	VMOVUPS Z11, K1, 128(R11)
+	JMP     vectors_3_4_stored
 
-rows_19:
+vectors_3_4_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, K1, 128(R11)
+
+vectors_3_4_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_4_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x04, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_3:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_19_run:
+vectors_3_3_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
@@ -9445,2753 +12035,354 @@ rows_19_run:
 	VPXORD  Z6, Z6, Z6
 	VPXORD  Z7, Z7, Z7
 	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	VPXORD  Z18, Z18, Z18
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_19_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_3_part
 
-rows_19_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_19_whole
-	JMP              rows_19_sum
+vectors_3_3_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_3_whole
+	JMP          vectors_3_3_sum
 
-rows_19_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	VFMADD231PS.BCST (R14)(DX*1), Z31, Z18
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_19_part
+vectors_3_3_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_3_half
 
-rows_19_sum:
-	TESTQ  AX, AX
-	JE     rows_19_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z18, K1, Z18
+vectors_3_3_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Z29, Z28, Z8
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_3_most
+	JMP          vectors_3_3_sum
 
-rows_19_store:
+vectors_3_3_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	VBROADCASTSS (BX)(SI*2), Z28
+	VFMADD231PS  Z31, Z28, Z6
+	VFMADD231PS  Z30, Z28, Z7
+	VFMADD231PS  Y29, Y28, Y8
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_3_half
+
+vectors_3_3_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_3_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z18, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_19_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x13, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z6, Z6
+	VMOVUPS Z6, (R11)
+	VADDPS  64(R11), Z7, Z7
+	VMOVUPS Z7, 64(R11)
+	VADDPS  128(R11), Z8, K1, Z8
+	VMOVUPS Z8, K1, 128(R11)
+	JMP     vectors_3_3_stored
 
-rows_18:
+vectors_3_3_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, K1, 128(R11)
+
+vectors_3_3_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_3_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x03, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_2:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	ADDQ       ldc+8(FP), R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_18_run:
+vectors_3_2_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
 	VPXORD  Z3, Z3, Z3
 	VPXORD  Z4, Z4, Z4
 	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	VPXORD  Z17, Z17, Z17
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_18_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_2_part
 
-rows_18_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_18_whole
-	JMP              rows_18_sum
+vectors_3_2_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_2_whole
+	JMP          vectors_3_2_sum
 
-rows_18_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	VFMADD231PS.BCST (R14)(SI*2), Z31, Z17
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_18_part
+vectors_3_2_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_2_half
 
-rows_18_sum:
-	TESTQ  AX, AX
-	JE     rows_18_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z17, K1, Z17
+vectors_3_2_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Z29, Z27, Z5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_2_most
+	JMP          vectors_3_2_sum
 
-rows_18_store:
+vectors_3_2_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	VBROADCASTSS (BX)(SI*1), Z27
+	VFMADD231PS  Z31, Z27, Z3
+	VFMADD231PS  Z30, Z27, Z4
+	VFMADD231PS  Y29, Y27, Y5
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_2_half
+
+vectors_3_2_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_2_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
 	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z17, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_18_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x12, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z3, Z3
+	VMOVUPS Z3, (R11)
+	VADDPS  64(R11), Z4, Z4
+	VMOVUPS Z4, 64(R11)
+	VADDPS  128(R11), Z5, K1, Z5
+	VMOVUPS Z5, K1, 128(R11)
+	JMP     vectors_3_2_stored
 
-rows_17:
+vectors_3_2_store:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+	ADDQ    ldc+8(FP), R11
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, K1, 128(R11)
+
+vectors_3_2_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_2_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x02, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_1:
 	MOVQ       DI, R11
 	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
+	PREFETCHT0 64(R11)
+	PREFETCHT0 128(R11)
+	PREFETCHT0 191(R11)
 	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
 	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
+	MOVQ       k+80(FP), R10
+	MOVQ       add+96(FP), AX
 
-rows_17_run:
+vectors_3_1_run:
 	VPXORD  Z0, Z0, Z0
 	VPXORD  Z1, Z1, Z1
 	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	VPXORD  Z16, Z16, Z16
-	MOVQ    run+80(FP), R11
+	MOVQ    run+88(FP), R11
 	CMPQ    R10, R11
 	CMOVQLT R10, R11
 	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_17_part
+	CMPQ    n+104(FP), $0x30
+	JNE     vectors_3_1_part
 
-rows_17_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_17_whole
-	JMP              rows_17_sum
+vectors_3_1_whole:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS      (CX)(R13*2), Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_1_whole
+	JMP          vectors_3_1_sum
 
-rows_17_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	VFMADD231PS.BCST (R14)(SI*1), Z31, Z16
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_17_part
+vectors_3_1_part:
+	CMPQ n+104(FP), $0x28
+	JLE  vectors_3_1_half
 
-rows_17_sum:
-	TESTQ  AX, AX
-	JE     rows_17_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z16, K1, Z16
+vectors_3_1_most:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Z29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Z29, Z28, Z2
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_1_most
+	JMP          vectors_3_1_sum
 
-rows_17_store:
+vectors_3_1_half:
+	VMOVUPS      (CX), Z31
+	VMOVUPS      (CX)(R13*1), Z30
+	VMOVUPS.Z    (CX)(R13*2), K1, Y29
+	ADDQ         R9, CX
+	VBROADCASTSS (BX), Z28
+	VFMADD231PS  Z31, Z28, Z0
+	VFMADD231PS  Z30, Z28, Z1
+	VFMADD231PS  Y29, Y28, Y2
+	ADDQ         R8, BX
+	DECQ         R11
+	JNE          vectors_3_1_half
+
+vectors_3_1_sum:
+	TESTQ   AX, AX
+	JE      vectors_3_1_store
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z16, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_17_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x11, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
+	VADDPS  (R11), Z0, Z0
+	VMOVUPS Z0, (R11)
+	VADDPS  64(R11), Z1, Z1
+	VMOVUPS Z1, 64(R11)
+	VADDPS  128(R11), Z2, K1, Z2
+	VMOVUPS Z2, K1, 128(R11)
+	JMP     vectors_3_1_stored
 
-rows_16:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	LEAQ       (R13)(SI*4), R14
-	ADDQ       SI, R14
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_16_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	VPXORD  Z15, Z15, Z15
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_16_part
-
-rows_16_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_16_whole
-	JMP              rows_16_sum
-
-rows_16_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	VFMADD231PS.BCST (R14), Z31, Z15
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	ADDQ             R8, R14
-	DECQ             R11
-	JNE              rows_16_part
-
-rows_16_sum:
-	TESTQ  AX, AX
-	JE     rows_16_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z15, K1, Z15
-
-rows_16_store:
+vectors_3_1_store:
 	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z15, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_16_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x10, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_15:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_15_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	VPXORD  Z14, Z14, Z14
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_15_part
-
-rows_15_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_15_whole
-	JMP              rows_15_sum
-
-rows_15_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	VFMADD231PS.BCST (R13)(SI*4), Z31, Z14
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_15_part
-
-rows_15_sum:
-	TESTQ  AX, AX
-	JE     rows_15_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z14, K1, Z14
-
-rows_15_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z14, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_15_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0f, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_14:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_14_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	VPXORD  Z13, Z13, Z13
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_14_part
-
-rows_14_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_14_whole
-	JMP              rows_14_sum
-
-rows_14_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	VFMADD231PS.BCST (R13)(DX*1), Z31, Z13
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_14_part
-
-rows_14_sum:
-	TESTQ  AX, AX
-	JE     rows_14_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z13, K1, Z13
-
-rows_14_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z13, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_14_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0e, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_13:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_13_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	VPXORD  Z12, Z12, Z12
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_13_part
-
-rows_13_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_13_whole
-	JMP              rows_13_sum
-
-rows_13_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	VFMADD231PS.BCST (R13)(SI*2), Z31, Z12
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_13_part
-
-rows_13_sum:
-	TESTQ  AX, AX
-	JE     rows_13_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z12, K1, Z12
-
-rows_13_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z12, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_13_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0d, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_12:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_12_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	VPXORD  Z11, Z11, Z11
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_12_part
-
-rows_12_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_12_whole
-	JMP              rows_12_sum
-
-rows_12_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	VFMADD231PS.BCST (R13)(SI*1), Z31, Z11
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_12_part
-
-rows_12_sum:
-	TESTQ  AX, AX
-	JE     rows_12_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z11, K1, Z11
-
-rows_12_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z11, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_12_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0c, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_11:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	LEAQ       (R12)(SI*4), R13
-	ADDQ       SI, R13
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_11_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	VPXORD  Z10, Z10, Z10
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_11_part
-
-rows_11_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_11_whole
-	JMP              rows_11_sum
-
-rows_11_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	VFMADD231PS.BCST (R13), Z31, Z10
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	ADDQ             R8, R13
-	DECQ             R11
-	JNE              rows_11_part
-
-rows_11_sum:
-	TESTQ  AX, AX
-	JE     rows_11_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z10, K1, Z10
-
-rows_11_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z10, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_11_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0b, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_10:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_10_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	VPXORD  Z9, Z9, Z9
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_10_part
-
-rows_10_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_10_whole
-	JMP              rows_10_sum
-
-rows_10_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	VFMADD231PS.BCST (R12)(SI*4), Z31, Z9
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_10_part
-
-rows_10_sum:
-	TESTQ  AX, AX
-	JE     rows_10_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z9, K1, Z9
-
-rows_10_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z9, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_10_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x0a, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_9:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_9_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	VPXORD  Z8, Z8, Z8
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_9_part
-
-rows_9_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_9_whole
-	JMP              rows_9_sum
-
-rows_9_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	VFMADD231PS.BCST (R12)(DX*1), Z31, Z8
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_9_part
-
-rows_9_sum:
-	TESTQ  AX, AX
-	JE     rows_9_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z8, K1, Z8
-
-rows_9_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z8, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_9_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x09, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_8:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_8_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	VPXORD  Z7, Z7, Z7
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_8_part
-
-rows_8_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_8_whole
-	JMP              rows_8_sum
-
-rows_8_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	VFMADD231PS.BCST (R12)(SI*2), Z31, Z7
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_8_part
-
-rows_8_sum:
-	TESTQ  AX, AX
-	JE     rows_8_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z7, K1, Z7
-
-rows_8_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z7, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_8_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x08, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_7:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_7_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	VPXORD  Z6, Z6, Z6
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_7_part
-
-rows_7_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_7_whole
-	JMP              rows_7_sum
-
-rows_7_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	VFMADD231PS.BCST (R12)(SI*1), Z31, Z6
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_7_part
-
-rows_7_sum:
-	TESTQ  AX, AX
-	JE     rows_7_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z6, K1, Z6
-
-rows_7_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z6, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_7_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x07, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_6:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	LEAQ       (BX)(SI*4), R12
-	ADDQ       SI, R12
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_6_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	VPXORD  Z5, Z5, Z5
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_6_part
-
-rows_6_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_6_whole
-	JMP              rows_6_sum
-
-rows_6_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	VFMADD231PS.BCST (R12), Z31, Z5
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             R11
-	JNE              rows_6_part
-
-rows_6_sum:
-	TESTQ  AX, AX
-	JE     rows_6_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z5, K1, Z5
-
-rows_6_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z5, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_6_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x06, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_5:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_5_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	VPXORD  Z4, Z4, Z4
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_5_part
-
-rows_5_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_5_whole
-	JMP              rows_5_sum
-
-rows_5_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	VFMADD231PS.BCST (BX)(SI*4), Z31, Z4
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_5_part
-
-rows_5_sum:
-	TESTQ  AX, AX
-	JE     rows_5_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z4, K1, Z4
-
-rows_5_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z4, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_5_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x05, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_4:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_4_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	VPXORD  Z3, Z3, Z3
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_4_part
-
-rows_4_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_4_whole
-	JMP              rows_4_sum
-
-rows_4_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	VFMADD231PS.BCST (BX)(DX*1), Z31, Z3
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_4_part
-
-rows_4_sum:
-	TESTQ  AX, AX
-	JE     rows_4_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z3, K1, Z3
-
-rows_4_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z3, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_4_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x04, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_3:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_3_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	VPXORD  Z2, Z2, Z2
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_3_part
-
-rows_3_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_3_whole
-	JMP              rows_3_sum
-
-rows_3_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	VFMADD231PS.BCST (BX)(SI*2), Z31, Z2
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_3_part
-
-rows_3_sum:
-	TESTQ  AX, AX
-	JE     rows_3_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z2, K1, Z2
-
-rows_3_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z2, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_3_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x03, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_2:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	ADDQ       ldc+8(FP), R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_2_run:
-	VPXORD  Z0, Z0, Z0
-	VPXORD  Z1, Z1, Z1
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_2_part
-
-rows_2_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_2_whole
-	JMP              rows_2_sum
-
-rows_2_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	VFMADD231PS.BCST (BX)(SI*1), Z31, Z1
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_2_part
-
-rows_2_sum:
-	TESTQ  AX, AX
-	JE     rows_2_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-	ADDQ   ldc+8(FP), R11
-	VADDPS (R11), Z1, K1, Z1
-
-rows_2_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	ADDQ    ldc+8(FP), R11
-	VMOVUPS Z1, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_2_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x02, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-rows_1:
-	MOVQ       DI, R11
-	PREFETCHT0 (R11)
-	PREFETCHT0 63(R11)
-	MOVQ       a+16(FP), BX
-	MOVQ       b+40(FP), CX
-	MOVQ       k+72(FP), R10
-	MOVQ       add+88(FP), AX
-
-rows_1_run:
-	VPXORD  Z0, Z0, Z0
-	MOVQ    run+80(FP), R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	CMPQ    n+96(FP), $0x10
-	JNE     rows_1_part
-
-rows_1_whole:
-	VMOVUPS          (CX), Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_1_whole
-	JMP              rows_1_sum
-
-rows_1_part:
-	VMOVUPS.Z        (CX), K1, Z31
-	ADDQ             R9, CX
-	VFMADD231PS.BCST (BX), Z31, Z0
-	ADDQ             R8, BX
-	DECQ             R11
-	JNE              rows_1_part
-
-rows_1_sum:
-	TESTQ  AX, AX
-	JE     rows_1_store
-	MOVQ   DI, R11
-	VADDPS (R11), Z0, K1, Z0
-
-rows_1_store:
-	MOVQ    DI, R11
-	VMOVUPS Z0, K1, (R11)
-	MOVQ    $0x00000001, AX
-	TESTQ   R10, R10
-	JNE     rows_1_run
-	MOVQ    R11, DI
-	ADDQ    ldc+8(FP), DI
-	IMUL3Q  $0x01, SI, AX
-	ADDQ    AX, a+16(FP)
-	JMP     rows
-
-done:
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, K1, 128(R11)
+
+vectors_3_1_stored:
+	MOVQ   $0x00000001, AX
+	TESTQ  R10, R10
+	JNE    vectors_3_1_run
+	MOVQ   R11, DI
+	ADDQ   ldc+8(FP), DI
+	IMUL3Q $0x01, SI, AX
+	ADDQ   AX, a+16(FP)
+	JMP    vectors_3_rows
+
+vectors_3_done:
 	VZEROUPPER
 	RET
 

@@ -5,7 +5,7 @@ package kernel
 // machine is the path of a machine without assembly.
 const machine = portable
 
-func fmaTiles[T Float](_ path, _ []T, _ int, _ []T, _, _ int, _ []T, _ int, _, _, _, _ int, _ bool) {
+func fmaTiles[T Float](_ path, _ []T, _ int, _ []T, _, _ int, _ []T, _, _ int, _, _, _, _ int, _ bool) {
 	panic("kernel: unreachable")
 }
 

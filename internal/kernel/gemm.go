@@ -4,15 +4,17 @@ import "unsafe"
 
 const (
 	// tileRows is the greatest height of a register tile: two vectors of six rows take
-	// twelve registers. A tile of AVX-512 has one vector of as many columns, and more rows.
+	// twelve registers.
 	tileRows = 6
 	// tileBytes is the width of a register tile, two vectors: 16 float32 or 8 float64.
 	tileBytes = 64
+	// broadRows is the greatest height of a tile of AVX-512, of up to broadest such widths.
+	broadRows = 9
+	broadest  = 3
 	// mulRun is the number of products of a row with a column that are summed in one chain.
 	// The chains are summed after that. A panel of that height and of the width of a tile
 	// takes half of the first-level cache.
-	mulRun   = 256
-	smallRun = 64
+	mulRun = 256
 	// addRun is the length of a chain in sums over rows.
 	addRun = 48
 	// addDepth is a number of whole chains, for sums that are taken in parts.
@@ -30,10 +32,34 @@ const (
 	// packFrom is the number of rows from which it pays to copy a panel of the right factor
 	// to where its rows follow each other.
 	packFrom = 64
+	// placeTo is the number of rows up to which AddATB reads both factors where they lie, in
+	// tiles of AVX-512: three panels at a time read few lines more than once.
+	placeTo = 256
 )
 
-// width returns the number of columns of a tile.
+// width returns the number of columns of a panel, and of a tile but with AVX-512.
 func width[T Float]() int { return tileBytes / int(unsafe.Sizeof(T(0))) }
+
+// abreast returns how many of n columns are computed at a time, in one panel or in broadest.
+// A panel by itself is slow beside these, so the last four are two and two.
+func abreast[T Float](on path, n int) int {
+	w := width[T]()
+	switch {
+	case on < avx512:
+		return min(w, n)
+	case n > broadest*w && n <= (broadest+1)*w:
+		return (broadest + 1) / 2 * w
+	}
+	return min(broadest*w, n)
+}
+
+// height returns the greatest height of a tile.
+func height(on path) int {
+	if on == avx512 {
+		return broadRows
+	}
+	return tileRows
+}
 
 // MulBT sets dst, m by n, to the product of a, m by k, and the transpose of b,
 // n by k.
@@ -79,21 +105,18 @@ func dotProducts[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb 
 
 // mulTransposed computes MulBT from panels of b, which it lays out as MulAB has them.
 func mulTransposed[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	var panel []T
-	if k <= smallRun {
-		var buffer smallPanelBuffer
-		panel = panelIn[T](buffer[:])
-	} else {
-		var buffer panelBuffer
-		panel = panelIn[T](buffer[:])
-	}
-	w := width[T]()
-	for j := 0; j < n; j += w {
-		cols := min(w, n-j)
+	shared := panelBuffers.Get().(*panelBuffer)
+	defer panelBuffers.Put(shared)
+	panels, w := panelIn[T](shared[:]), width[T]()
+	for j, cols := 0, 0; j < n; j += cols {
+		cols = abreast[T](on, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			transpose(on, panel, b[j*ldb+p:], ldb, cols, depth)
-			columns(on, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
+			apart := (depth | 1) * w
+			for c := 0; c < cols; c += w {
+				transpose(on, panels[c/w*apart:], b[(j+c)*ldb+p:], ldb, min(w, cols-c), depth)
+			}
+			columns(on, dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
@@ -116,11 +139,15 @@ func addATB[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, 
 	check(dst, ldd, m, n)
 	check(a, lda, k, m)
 	check(b, ldb, k, n)
+	most, inPlace := addRun, m < packFrom // rows of b that the caches and their page tables hold
+	if on == avx512 && !crowded[T](ldb) {
+		most, inPlace = addDepth, m <= placeTo
+	}
 	switch {
 	case m == 0 || n == 0 || k == 0:
-	case m < packFrom:
-		for p := 0; p < k; p += addRun { // a block of b that the caches and their page tables hold
-			product(on, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(addRun, k-p), addRun, true)
+	case inPlace:
+		for p := 0; p < k; p += most {
+			product(on, dst, ldd, a[p*lda:], 1, lda, b[p*ldb:], ldb, m, n, min(most, k-p), addRun, true)
 		}
 	default:
 		addTurned(on, dst, ldd, a, lda, b, ldb, m, n, k)
@@ -134,8 +161,9 @@ func product[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb i
 	if on > portable && m == 1 {
 		j = fmaRow(on, dst, a, cs, b, ldb, n, k, run, add)
 	}
-	for ; j < n; j += w {
-		columns(on, dst[j:], ldd, a, rs, cs, b[j:], ldb, m, min(w, n-j), k, run, add)
+	for cols := 0; j < n; j += cols {
+		cols = abreast[T](on, n-j)
+		columns(on, dst[j:], ldd, a, rs, cs, b[j:], ldb, w, m, cols, k, run, add)
 	}
 }
 
@@ -154,15 +182,16 @@ func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb in
 		depth := min(most, k-p)
 		// Odd numbers of the cache's lines, so that rows, and panels, share its sets evenly.
 		stride, apart := (depth+w-1)/w*w|w, (depth|1)*w
-		tall, wide := len(left)/stride/tileRows*tileRows, len(panels)/apart*w
+		tall, wide := len(left)/stride/height(on)*height(on), len(panels)/apart*w
 		for from := 0; from < n; from += wide {
 			to := min(from+wide, n)
 			gather(on, panels, apart, b[p*ldb+from:], ldb, to-from, depth)
 			for i := 0; i < m; i += tall {
 				rows := min(tall, m-i)
 				turn(on, left, stride, a[p*lda+i:], lda, depth, rows)
-				for j := from; j < to; j += w {
-					columns(on, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, rows, min(w, to-j), depth, addRun, true)
+				for j, cols := from, 0; j < to; j += cols {
+					cols = abreast[T](on, to-j)
+					columns(on, dst[i*ldd+j:], ldd, left, stride, 1, panels[(j-from)/w*apart:], w, apart, rows, cols, depth, addRun, true)
 				}
 			}
 		}
@@ -171,29 +200,32 @@ func addTurned[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb in
 
 // packedProduct computes MulAB from copies of panels of b.
 func packedProduct[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int) {
-	var panel []T
-	if k <= smallRun {
-		var buffer smallPanelBuffer
-		panel = panelIn[T](buffer[:])
-	} else {
-		var buffer panelBuffer
-		panel = panelIn[T](buffer[:])
-	}
-	w := width[T]()
-	for j := 0; j < n; j += w {
-		cols := min(w, n-j)
+	shared := panelBuffers.Get().(*panelBuffer)
+	defer panelBuffers.Put(shared)
+	panels, w := panelIn[T](shared[:]), width[T]()
+	for j, cols := 0, 0; j < n; j += cols {
+		cols = abreast[T](on, n-j)
 		for p := 0; p < k; p += mulRun {
 			depth := min(mulRun, k-p)
-			gather(on, panel, 0, b[p*ldb+j:], ldb, cols, depth)
-			columns(on, dst[j:], ldd, a[p:], lda, 1, panel, w, m, cols, depth, mulRun, p > 0)
+			apart := (depth | 1) * w
+			gather(on, panels, apart, b[p*ldb+j:], ldb, cols, depth)
+			columns(on, dst[j:], ldd, a[p:], lda, 1, panels, w, apart, m, cols, depth, mulRun, p > 0)
 		}
 	}
 }
 
-// columns computes the columns of a tile.
-func columns[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb int, m, n, k, run int, add bool) {
+// crowded reports whether rows with a stride share a few sets of a first-level cache, which
+// repeat every 4,096 bytes.
+func crowded[T Float](stride int) bool {
+	const period, line = 4096, 64
+	past := stride * int(unsafe.Sizeof(T(0))) % period
+	return min(past, period-past) < line
+}
+
+// columns computes the columns that are abreast. Panels of b lie apart elements apart.
+func columns[T Float](on path, dst []T, ldd int, a []T, rs, cs int, b []T, ldb, apart int, m, n, k, run int, add bool) {
 	if on > portable {
-		fmaTiles(on, dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)
+		fmaTiles(on, dst, ldd, a, rs, cs, b, ldb, apart, m, n, k, run, add)
 		return
 	}
 	tile(dst, ldd, a, rs, cs, b, ldb, m, n, k, run, add)

@@ -79,11 +79,12 @@ func (p *Packed[T]) Mul(dst []T, ldd int, a []T, lda, m int) {
 		return
 	}
 	w := width[T]()
-	for j := 0; j < p.n; j += w {
-		panel := p.data[j*p.k:]
+	for j, cols := 0, 0; j < p.n; j += cols {
+		cols = abreast[T](p.on, p.n-j)
+		panels := p.data[j*p.k:]
 		for from := 0; from < p.k; from += mulRun {
-			columns(p.on, dst[j:], ldd, a[from:], lda, 1, panel[from*w:], w,
-				m, min(w, p.n-j), min(mulRun, p.k-from), mulRun, from > 0)
+			columns(p.on, dst[j:], ldd, a[from:], lda, 1, panels[from*w:], w, p.k*w,
+				m, cols, min(mulRun, p.k-from), mulRun, from > 0)
 		}
 	}
 }

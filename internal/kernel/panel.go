@@ -5,13 +5,10 @@ import (
 	"unsafe"
 )
 
-// A panel lies on the stack. Small products have a buffer of their own, so that they do not
-// clear the memory of large ones. Each buffer has room for its rows, of a tile's width,
-// from an aligned address.
-type (
-	panelBuffer      [(mulRun + 1) * tileBytes / 8]uint64
-	smallPanelBuffer [(smallRun + 1) * tileBytes / 8]uint64
-)
+// panelBuffer has room for panels that are used abreast, from an aligned address.
+type panelBuffer [(broadest*(mulRun+1) + 1) * tileBytes / 8]uint64
+
+var panelBuffers = sync.Pool{New: func() any { return new(panelBuffer) }}
 
 // turnedBuffer has room for rows of a transposed factor, a quarter of a second-level cache,
 // and for panels of the other factor.

@@ -68,8 +68,11 @@ func TestFusedPathsAgree(t *testing.T) {
 				compare(t, rnd, 1+rnd.IntN(30), n, k, nil)
 			}
 		}
+		for n := 18; n <= 150; n++ { // tiles of one to three vectors, the last in part
+			compare(t, rnd, 1+rnd.IntN(30), n, 1+rnd.IntN(70), nil)
+		}
 	})
-	for _, s := range [][3]int{{64, 10, 785}, {10, 785, 64}, {25, 16, 64}, {31, 33, 700}, {61, 70, 300}, {9, 10, 1500}, {130, 20, 270}, {1, 130, 70}, {1, 64, 300}, {1, 400, 40}} {
+	for _, s := range [][3]int{{64, 10, 785}, {10, 785, 64}, {25, 16, 64}, {31, 33, 700}, {61, 70, 300}, {9, 10, 1500}, {130, 20, 270}, {1, 130, 70}, {1, 64, 300}, {1, 400, 40}, {70, 1024, 60}, {260, 50, 250}} {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { compare(t, rand.New(rand.NewPCG(14, 3)), s[0], s[1], s[2], nil) })
 	}
 	t.Run("any", func(t *testing.T) {

@@ -25,6 +25,9 @@ func z(n int) reg.VecPhysical {
 	}[n]
 }
 
+// y256 returns the lower half of a vector register of AVX-512.
+func y256(n int) reg.VecPhysical { return z(n).AsY().(reg.VecPhysical) }
+
 // lanes sets the mask to the first n lanes, n at most 16. It overwrites RAX.
 func lanes(n, mask reg.Register) {
 	ones := reg.RAX

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// tiles512 writes the function that does what tiles32 does with AVX-512, in the same order
+// for each element: n columns of a product, at most three vectors of them, from register tiles
+// of at most nine rows. The vectors of a row of b are apart bytes apart.
+//
+// A tile of 9 x 3 vectors takes 27 registers, and reads 12 numbers and vectors for 27
+// products. Two loads a cycle keep up with two products a cycle, and the rows are few enough
+// for the sets of a first-level cache of eight ways if all of them fall into one: rows that lie
+// a multiple of 4,096 bytes apart.
+func tiles512() {
+	function("tiles512", "func(c *float32, ldc int, a *float32, rs, cs int, b *float32, ldb, apart int, m, height, k, run int, add int, n int)")
+	var g broad
+	Load(Param("c"), g.c())
+	Load(Param("rs"), g.rs())
+	Load(Param("cs"), g.cs())
+	Load(Param("ldb"), g.ldb())
+	Load(Param("apart"), g.apart())
+	LEAQ(operand.Mem{Base: g.rs(), Index: g.rs(), Scale: 2}, g.rs3())
+	Load(Param("n"), g.count())
+	for vectors := broadest; vectors > 1; vectors-- {
+		CMPQ(g.count(), operand.U8(16*(vectors-1)))
+		JGT(operand.LabelRef(broad{vectors}.name("")))
+	}
+	for vectors := 1; vectors <= broadest; vectors++ {
+		broad{vectors}.blocks()
+	}
+}
+
+// broad describes tiles by the number of vectors of a row.
+type broad struct{ vectors int }
+
+const (
+	broadest  = 3
+	broadRows = 9
+	// group is the number of rows that are found from one address: 0, 1, 2, 3 and 4 strides away.
+	group = 5
+)
+
+func (broad) c() reg.Register     { return reg.RDI }
+func (broad) rs() reg.Register    { return reg.RSI }
+func (broad) rs3() reg.Register   { return reg.RDX } // three strides
+func (broad) cs() reg.Register    { return reg.R8 }
+func (broad) ldb() reg.Register   { return reg.R9 }
+func (broad) bw() reg.Register    { return reg.RCX } // moves along b
+func (broad) apart() reg.Register { return reg.R13 }
+func (broad) left() reg.Register  { return reg.R10 } // of k
+func (broad) count() reg.Register { return reg.R11 }
+func (broad) work() reg.Register  { return reg.RAX }
+func (broad) mask() reg.Register  { return reg.K1 } // of the last vector
+
+// aw returns the address of the first row of a group, which moves along a.
+func (broad) aw(i int) reg.Register { return []reg.Register{reg.RBX, reg.R12}[i] }
+
+// acc returns the number of the register of a sum, of a row and a vector of columns.
+func (g broad) acc(row, vector int) int { return g.vectors*row + vector }
+
+// row returns the memory of the next element of row i.
+func (g broad) row(i int) operand.Mem {
+	m := operand.Mem{Base: g.aw(i / group)}
+	switch i % group {
+	case 1, 2, 4:
+		m.Index, m.Scale = g.rs(), uint8(i%group)
+	case 3:
+		m.Index, m.Scale = g.rs3(), 1
+	}
+	return m
+}
+
+// right returns the memory of a vector of the next row of b.
+func (g broad) right(vector int) operand.Mem {
+	m := operand.Mem{Base: g.bw()}
+	if vector > 0 {
+		m.Index, m.Scale = g.apart(), uint8(vector)
+	}
+	return m
+}
+
+// last reports whether a vector is the one with the mask.
+func (g broad) last(vector int) bool { return vector == g.vectors-1 }
+
+func (g broad) name(part string) string { return fmt.Sprintf("vectors_%d%s", g.vectors, part) }
+
+// blocks writes the loop down the rows. The register count holds n.
+func (g broad) blocks() {
+	Label(g.name(""))
+	if g.vectors > 1 {
+		SUBQ(operand.U8(16*(g.vectors-1)), g.count())
+	}
+	lanes(g.count(), g.mask())
+	Label(g.name("_rows"))
+	MOVQ(argument("m"), g.work())
+	TESTQ(g.work(), g.work())
+	JE(operand.LabelRef(g.name("_done")))
+	MOVQ(argument("height"), g.count())
+	CMPQ(g.work(), g.count())
+	CMOVQGT(g.count(), g.work())
+	SUBQ(g.work(), argument("m"))
+	g.choose(1, broadRows)
+	for rows := broadRows; rows >= 1; rows-- {
+		g.block(rows)
+		JMP(operand.LabelRef(g.name("_rows")))
+	}
+	Label(g.name("_done"))
+	finish()
+}
+
+// choose jumps to the block of as many rows as the register work says.
+func (g broad) choose(low, high int) {
+	if low == high {
+		JMP(operand.LabelRef(g.name(fmt.Sprintf("_%d", low))))
+		return
+	}
+	middle := (low + high) / 2
+	above := g.name(fmt.Sprintf("_above_%d", middle))
+	CMPQ(g.work(), operand.U8(middle))
+	JGT(operand.LabelRef(above))
+	g.choose(low, middle)
+	Label(above)
+	g.choose(middle+1, high)
+}
+
+// block computes a tile.
+func (g broad) block(rows int) {
+	name := func(part string) string { return g.name(fmt.Sprintf("_%d%s", rows, part)) }
+	groups := (rows + group - 1) / group
+	Label(name(""))
+	// The sums meet the tile's place in memory only after the first run.
+	g.rows(rows, func(i, v int, c operand.Mem) {
+		PREFETCHT0(c)
+		if g.last(v) {
+			c.Disp += 63
+			PREFETCHT0(c)
+		}
+	})
+	MOVQ(argument("a"), g.aw(0))
+	for i := 1; i < groups; i++ {
+		LEAQ(operand.Mem{Base: g.aw(i - 1), Index: g.rs(), Scale: 4}, g.aw(i))
+		ADDQ(g.rs(), g.aw(i))
+	}
+	MOVQ(argument("b"), g.bw())
+	MOVQ(argument("k"), g.left())
+	MOVQ(argument("add"), g.work())
+	Label(name("_run"))
+	for i := range rows {
+		for v := range g.vectors {
+			sum := z(g.acc(i, v))
+			VPXORD(sum, sum, sum)
+		}
+	}
+	MOVQ(argument("run"), g.count())
+	CMPQ(g.left(), g.count())
+	CMOVQLT(g.left(), g.count())
+	SUBQ(g.count(), g.left())
+	CMPQ(argument("n"), operand.U8(16*g.vectors))
+	JNE(operand.LabelRef(name("_part")))
+	g.steps(rows, name("_whole"), z, func(b operand.Mem, v reg.VecPhysical) { VMOVUPS(b, v) })
+	JMP(operand.LabelRef(name("_sum")))
+	// Of the last vector there are some columns.
+	load := func(b operand.Mem, v reg.VecPhysical) { VMOVUPS_Z(b, g.mask(), v) }
+	Label(name("_part"))
+	CMPQ(argument("n"), operand.U8(16*g.vectors-8))
+	JLE(operand.LabelRef(name("_half")))
+	g.steps(rows, name("_most"), z, load)
+	JMP(operand.LabelRef(name("_sum")))
+	g.steps(rows, name("_half"), y256, load)
+	Label(name("_sum"))
+	TESTQ(g.work(), g.work())
+	JE(operand.LabelRef(name("_store")))
+	g.rows(rows, func(i, v int, c operand.Mem) {
+		if sum := z(g.acc(i, v)); g.last(v) {
+			VADDPS(c, sum, g.mask(), sum)
+		} else {
+			VADDPS(c, sum, sum)
+		}
+		g.store(i, v, c)
+	})
+	JMP(operand.LabelRef(name("_stored")))
+	Label(name("_store"))
+	g.rows(rows, g.store)
+	Label(name("_stored"))
+	MOVQ(operand.U32(1), g.work())
+	TESTQ(g.left(), g.left())
+	JNE(operand.LabelRef(name("_run")))
+	MOVQ(g.count(), g.c()) // the last row
+	ADDQ(argument("ldc"), g.c())
+	IMUL3Q(operand.U8(rows), g.rs(), g.work())
+	ADDQ(g.work(), argument("a"))
+}
+
+// store writes a sum to its place.
+func (g broad) store(row, vector int, c operand.Mem) {
+	if g.last(vector) {
+		VMOVUPS(z(g.acc(row, vector)), g.mask(), c)
+		return
+	}
+	VMOVUPS(z(g.acc(row, vector)), c)
+}
+
+// steps writes the loop over a run: it adds the products of an element of each row with a row
+// of b. The last vector of the row is loaded by a function, and multiplied in registers of a
+// width.
+func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical, load func(b operand.Mem, v reg.VecPhysical)) {
+	in := func(vector, register int) reg.VecPhysical {
+		if g.last(vector) {
+			return width(register)
+		}
+		return z(register)
+	}
+	b := func(vector int) int { return 31 - vector } // of 32 registers 27 are sums at most
+	Label(label)
+	for v := range g.vectors {
+		if g.last(v) {
+			load(g.right(v), in(v, b(v)))
+		} else {
+			VMOVUPS(g.right(v), z(b(v)))
+		}
+	}
+	ADDQ(g.ldb(), g.bw())
+	for i := range rows {
+		if g.vectors == 1 {
+			VFMADD231PS_BCST(g.row(i), in(0, b(0)), in(0, g.acc(i, 0)))
+			continue
+		}
+		a := 31 - g.vectors - i%2
+		VBROADCASTSS(g.row(i), z(a))
+		for v := range g.vectors {
+			VFMADD231PS(in(v, b(v)), in(v, a), in(v, g.acc(i, v)))
+		}
+	}
+	for i := range (rows + group - 1) / group {
+		ADDQ(g.cs(), g.aw(i))
+	}
+	DECQ(g.count())
+	JNE(operand.LabelRef(label))
+}
+
+// rows calls f for all vectors of the tile in memory.
+func (g broad) rows(rows int, f func(i, v int, c operand.Mem)) {
+	MOVQ(g.c(), g.count())
+	for i := range rows {
+		for v := range g.vectors {
+			f(i, v, operand.Mem{Base: g.count(), Disp: 64 * v})
+		}
+		if i+1 < rows {
+			ADDQ(argument("ldc"), g.count())
+		}
+	}
+}
