@@ -213,8 +213,9 @@ func (c Config) identity() (identity, error) {
 	return id, err
 }
 
-// checkAbsent refuses a file that a first run did not write.
-func (c Config) checkAbsent() error {
+// checkNew refuses, for a new ledger, a file that no run under it wrote, and places that
+// cannot be written.
+func (c Config) checkNew() error {
 	there, err := durable.Exists(c.Out)
 	if err != nil {
 		return err
@@ -222,12 +223,17 @@ func (c Config) checkAbsent() error {
 	if there {
 		return &Error{What: c.Out + " is there already", Why: "it was not written by this run, and is not overwritten", Fix: "move it away, or write the labels elsewhere"}
 	}
+	for _, path := range []string{c.Out, c.Ledger} {
+		if err := durable.Writable(path); err != nil {
+			return &Error{What: path + " cannot be written", Why: "nothing was written or charged", Fix: "name another file", Err: err}
+		}
+	}
 	return nil
 }
 
 // tryFresh checks, before anything is written, what a new ledger would refuse.
 func (c Config) tryFresh(ctx context.Context, account ledger.Config) error {
-	if err := c.checkAbsent(); err != nil {
+	if err := c.checkNew(); err != nil {
 		return err
 	}
 	trial, err := release.Trial(account)

@@ -33,7 +33,7 @@ func Plan(ctx context.Context, c Config, p plan.Public, goal plan.Goal) (Config,
 		return c, nil, err
 	}
 	if fresh {
-		if err := c.checkAbsent(); err != nil {
+		if err := c.checkNew(); err != nil {
 			return c, nil, err
 		}
 	}

@@ -293,7 +293,11 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 func labelError(err error, s aggregate.Setting) error {
 	var refused *label.Error
 	if errors.As(err, &refused) {
-		return shell.FaultError(err, "mechanisms")
+		topic := "label"
+		if refused.Check { // a ledger or what it released is not what it was
+			topic = "ledger"
+		}
+		return shell.FaultError(err, topic)
 	}
 	var over *label.BudgetError
 	if errors.As(err, &over) {

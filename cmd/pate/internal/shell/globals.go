@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,9 @@ type Globals struct {
 	Delta   float64
 	Quiet   bool
 	Started bool // flags and arguments were understood; a later error is not a usage error
+
+	warning sync.Mutex
+	warned  []string
 }
 
 // without is the annotation of a command that names flags of Globals it does not use.
@@ -81,8 +85,15 @@ func (g *Globals) Logf(format string, args ...any) {
 	}
 }
 
-// Warn says, also with --quiet, what may be unsafe.
-func (g *Globals) Warn(text string) { fmt.Fprintf(g.Stderr, "pate: warning: %s\n", text) }
+// Warn says, also with --quiet, what may be unsafe. What a command warns of twice is said once.
+func (g *Globals) Warn(text string) {
+	g.warning.Lock()
+	defer g.warning.Unlock()
+	if !slices.Contains(g.warned, text) {
+		g.warned = append(g.warned, text)
+		fmt.Fprintf(g.Stderr, "pate: warning: %s\n", text)
+	}
+}
 
 // WarnBudget warns, also with --quiet, of a claim that protects next to nothing. Every
 // command that states a claim calls it; JSON has the text too, of statement.Warning.
