@@ -48,7 +48,7 @@ func BenchmarkMulBT(b *testing.B) {
 
 // BenchmarkMulAB measures the shapes of errors passed down.
 func BenchmarkMulAB(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {64, 784, 128}, {25, 16, 64}} {
+	for _, s := range [][3]int{{512, 512, 512}, {64, 784, 10}, {256, 1000, 10}, {64, 784, 128}, {25, 16, 64}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
 			func(on path, dst, x, y []float32) { mulAB(on, dst, n, x, k, y, n, m, n, k) },
@@ -60,7 +60,7 @@ func BenchmarkMulAB(b *testing.B) {
 
 // BenchmarkPacked measures the shapes of layers, and of convolutions of an example.
 func BenchmarkPacked(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {64, 128, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}} {
+	for _, s := range [][3]int{{512, 512, 512}, {512, 512, 1024}, {64, 128, 784}, {256, 1000, 784}, {25, 16, 64}, {196, 16, 64}, {25, 32, 256}} {
 		m, n, k := s[0], s[1], s[2]
 		var packed Packed[float32]
 		benchmarkProduct(b, m, n, k,
@@ -78,7 +78,7 @@ func BenchmarkPacked(b *testing.B) {
 
 // BenchmarkAddATB measures the shapes of gradients.
 func BenchmarkAddATB(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
+	for _, s := range [][3]int{{512, 512, 512}, {10, 784, 32}, {10, 784, 64}, {10, 784, 256}, {10, 1000, 256}, {10, 3969, 64}, {10, 6273, 256}, {128, 784, 64}, {128, 784, 256}, {1000, 784, 256}, {16, 64, 196}, {32, 256, 25}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
 			func(on path, dst, x, y []float32) { addATB(on, dst, n, x, m, y, n, m, n, k) },
