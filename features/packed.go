@@ -30,7 +30,9 @@ type Packed struct {
 
 // NewPacked returns a matrix of zeros.
 func NewPacked(rows, cols int) *Packed {
-	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
+	p := &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
+	kernel.LargePages(p.data) // batches are rows from all over
+	return p
 }
 
 // Dims returns the numbers of rows and columns.
@@ -41,8 +43,12 @@ func (p *Packed) row(i int) []int16 { return p.data[i*p.cols : (i+1)*p.cols] }
 
 // Unpack sets dst, as long as a row, to row i.
 func (p *Packed) Unpack(dst []float32, i int) {
-	kernel.UnpackInt16(dst, p.row(i), float32(math.Ldexp(1, int(p.exponents[i]))))
+	const bias, fraction = 127, 23 // of float32: exponents are those of normal numbers
+	kernel.UnpackInt16(dst, p.row(i), math.Float32frombits(uint32(int(p.exponents[i])+bias)<<fraction))
 }
+
+// Fetch asks memory for columns from <= j < to of row i, which will be unpacked soon.
+func (p *Packed) Fetch(i, from, to int) { kernel.Fetch(p.row(i)[from:to]) }
 
 var errNotFinite = errors.New("features: a row to be packed is not finite, or would not be when rounded")
 
@@ -169,6 +175,16 @@ func (b Beside) Unpack(dst []float32, i int) {
 	for _, p := range b {
 		p.Unpack(dst[:p.cols:p.cols], i)
 		dst = dst[p.cols:]
+	}
+}
+
+// Fetch asks memory for columns from <= j < to of row i, which will be unpacked soon.
+func (b Beside) Fetch(i, from, to int) {
+	for _, p := range b {
+		if from < p.cols && to > 0 {
+			p.Fetch(i, max(from, 0), min(to, p.cols))
+		}
+		from, to = from-p.cols, to-p.cols
 	}
 }
 

@@ -193,3 +193,16 @@ func TestHashOfFeatures(t *testing.T) {
 	require.NoError(t, p.Pack(0, row))
 	require.NotEqual(t, was, p.Hash(1))
 }
+
+// Any columns may be asked for: a part is asked for those of its own.
+func TestFetchOfPartsSideBySide(t *testing.T) {
+	b := Beside{NewPacked(2, 3), NewPacked(2, 1), NewPacked(2, 40)}
+	_, cols := b.Dims()
+	for from := range cols + 1 {
+		for to := from; to <= cols; to++ {
+			b.Fetch(1, from, to)
+		}
+	}
+	require.Panics(t, func() { b[2].Fetch(1, 0, 41) })
+	require.Panics(t, func() { b.Fetch(2, 0, 1) })
+}

@@ -20,6 +20,12 @@ func foldInt64(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
 func addInts64(scaled *float64, total *int64, noise *int64, n int, scale float64)
 
 //go:noescape
+func foldFloats32(dst *float64, src *float32, n int)
+
+//go:noescape
+func addFloats64(dst *float64, src *float64, n int)
+
+//go:noescape
 func descend32(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
 
 //go:noescape
@@ -72,6 +78,9 @@ func butterfly32(sum *float32, difference *float32, a *float32, b *float32, n in
 
 //go:noescape
 func unpack16(dst *float32, src *int16, n int, unit float32)
+
+//go:noescape
+func fetch16(x *int16, n int)
 
 //go:noescape
 func pack16(dst *int16, src *float32, n int, perUnit float32)

@@ -4183,6 +4183,50 @@ GLOBL double1<>(SB), RODATA|NOPTR, $8
 DATA double2<>+0(SB)/8, $0x4530000080100000
 GLOBL double2<>(SB), RODATA|NOPTR, $8
 
+// func foldFloats32(dst *float64, src *float32, n int)
+// Requires: AVX
+TEXT ·foldFloats32(SB), NOSPLIT, $0-24
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPS Y2, Y2, Y2
+
+loop:
+	VCVTPS2PD (CX), Y0
+	VCVTPS2PD 16(CX), Y1
+	VADDPD    (AX), Y0, Y0
+	VADDPD    32(AX), Y1, Y1
+	VMOVUPD   Y0, (AX)
+	VMOVUPD   Y1, 32(AX)
+	VMOVUPS   Y2, (CX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, CX
+	SUBQ      $0x08, DX
+	JNE       loop
+	VZEROUPPER
+	RET
+
+// func addFloats64(dst *float64, src *float64, n int)
+// Requires: AVX
+TEXT ·addFloats64(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop:
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VADDPD  (CX), Y0, Y0
+	VADDPD  32(CX), Y1, Y1
+	VMOVUPD Y0, (AX)
+	VMOVUPD Y1, 32(AX)
+	ADDQ    $0x40, AX
+	ADDQ    $0x40, CX
+	SUBQ    $0x08, DX
+	JNE     loop
+	VZEROUPPER
+	RET
+
 // func descend32(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
 // Requires: AVX
 TEXT ·descend32(SB), NOSPLIT, $0-44
@@ -5359,6 +5403,19 @@ loop:
 	SUBQ      $0x10, DX
 	JNE       loop
 	VZEROUPPER
+	RET
+
+// func fetch16(x *int16, n int)
+// Requires: MMX+
+TEXT ·fetch16(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), AX
+	MOVQ n+8(FP), CX
+
+loop:
+	PREFETCHT1 (AX)
+	ADDQ       $0x40, AX
+	SUBQ       $0x20, CX
+	JGT        loop
 	RET
 
 // func pack16(dst *int16, src *float32, n int, perUnit float32)

@@ -31,6 +31,10 @@ func fmaFold(_ path, _ *[normLanes]float64, _ []int64, _ []float32, _ float64) i
 
 func fmaAddInts(_ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
 
+func fmaFoldFloats(_ []float64, _ []float32) int { panic("kernel: unreachable") }
+
+func fmaAddFloats(_, _ []float64) int { panic("kernel: unreachable") }
+
 func fmaDescend[T Float](_ []T, _ []float64, _, _ float64) (int, bool) {
 	panic("kernel: unreachable")
 }
@@ -66,6 +70,8 @@ func fmaGroups(_ *Groups, _, _, _ []float32) { panic("kernel: unreachable") }
 func fmaButterfly(_, _, _, _ []float32) int { panic("kernel: unreachable") }
 
 func fmaUnpackInt16(_ []float32, _ []int16, _ float32) int { panic("kernel: unreachable") }
+
+func fmaFetch(_ []int16) { panic("kernel: unreachable") }
 
 func fmaPackInt16(_ []int16, _ []float32, _ float32) int { panic("kernel: unreachable") }
 

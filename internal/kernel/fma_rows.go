@@ -79,6 +79,22 @@ func fmaAddInts(scaled []float64, total, noise []int64, scale float64) int {
 	return done
 }
 
+func fmaFoldFloats(dst []float64, src []float32) int {
+	done := len(dst) &^ 7
+	if done > 0 {
+		foldFloats32(&dst[0], &src[0], done)
+	}
+	return done
+}
+
+func fmaAddFloats(dst, src []float64) int {
+	done := len(dst) &^ 7
+	if done > 0 {
+		addFloats64(&dst[0], &src[0], done)
+	}
+	return done
+}
+
 func fmaDescend[T Float](parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
 	done = len(parameters) &^ 3
 	return done, done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
@@ -200,6 +216,8 @@ func fmaUnpackInt16(dst []float32, src []int16, unit float32) int {
 	}
 	return done
 }
+
+func fmaFetch(x []int16) { fetch16(&x[0], len(x)) }
 
 func fmaPackInt16(dst []int16, src []float32, perUnit float32) int {
 	done := len(dst) &^ 15

@@ -20,6 +20,13 @@ func unpackInt16(on path, dst []float32, src []int16, unit float32) {
 	}
 }
 
+// Fetch asks memory for x, which will be unpacked soon, and does not wait for it.
+func Fetch(x []int16) {
+	if machine > portable && len(x) > 0 {
+		fmaFetch(x)
+	}
+}
+
 // PackInt16 sets dst to src times perUnit, rounded to the nearest integer, to the even one of two.
 // Products, which are rounded themselves, must be within the integers. Both have one length.
 func PackInt16(dst []int16, src []float32, perUnit float32) {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,21 @@ func TestInt16(t *testing.T) {
 	})
 	require.Panics(t, func() { UnpackInt16(make([]float32, 1), nil, 1) })
 	require.Panics(t, func() { PackInt16(make([]int16, 1), nil, 1) })
+}
+
+// Asking for memory changes nothing, and reads nothing behind the end.
+func TestFetch(t *testing.T) {
+	x := make([]int16, 1000)
+	for i := range x {
+		x[i] = int16(i)
+	}
+	was := slices.Clone(x)
+	for n := range x {
+		Fetch(x[:n])
+		Fetch(x[n:])
+	}
+	require.Equal(t, was, x)
+	Fetch(nil)
 }
 
 func TestLargest(t *testing.T) {

@@ -65,6 +65,8 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 				doubles := unsafe.Slice((*float64)(unsafe.Pointer(&to[0])), n)
 				descend(on, src, doubles, 0, 0)
 				addInts(on, doubles, to, to, 1)
+				foldFloats(on, doubles, src)
+				addFloats(on, doubles, doubles)
 				moduli(on, any(at(0, 1, n).data).([]float32), re, src)
 				b := any(a).([]float32) // m by n
 				gaussian(on, src, 1, re, 1)

@@ -27,6 +27,19 @@ func unpackInt16() {
 	finish()
 }
 
+// fetchInt16 writes Fetch for n positive. Rows are asked for to the second-level cache: the first
+// holds what is at work.
+func fetchInt16() {
+	function("fetch16", "func(x *int16, n int)")
+	x, n := parameter("x"), parameter("n")
+	Label("loop")
+	PREFETCHT1(operand.Mem{Base: x})
+	ADDQ(operand.U8(64), x)
+	SUBQ(operand.U8(32), n)
+	JGT(operand.LabelRef("loop"))
+	RET()
+}
+
 // packInt16 writes PackInt16 for n a positive multiple of 16. The conversion rounds to even.
 func packInt16() {
 	function("pack16", "func(dst *int16, src *float32, n int, perUnit float32)")

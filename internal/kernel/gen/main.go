@@ -8,9 +8,9 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, write := range []func(){
-		tiles, wide, dots, foldInt64, addInts, descend, copyRow, squaredNorm, moduli, addRows, scale, transpose, spread,
+		tiles, wide, dots, foldInt64, addInts, foldFloats, addFloats, descend, copyRow, squaredNorm, moduli, addRows, scale, transpose, spread,
 		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
-		unpackInt16, packInt16, largest,
+		unpackInt16, fetchInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
 		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
