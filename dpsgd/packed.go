@@ -26,6 +26,24 @@ type Packed interface {
 	Hash(workers int) [sha256.Size]byte
 }
 
+// Fetcher is a [Packed] that can ask memory for rows ahead of their use. The rows of a batch lie
+// far apart, and waiting for them takes about as long as what is computed from them.
+type Fetcher interface {
+	Packed
+	// Fetch says that columns from <= j < to of row i will be unpacked soon. It returns at once.
+	Fetch(i, from, to int)
+}
+
+// PackedWorker is a [Worker] that unpacks rows of [Data.Packed] itself, some at a time, so that
+// caches hold them while it computes. Other workers are given rows that were unpacked before.
+type PackedWorker interface {
+	Worker
+	// Expect is called before AddClipped. It says for which rows the call after that is likely
+	// to be, or at least with which it begins. A worker may ask memory for these rows. It
+	// changes nothing in what is added.
+	Expect(rows []int)
+}
+
 // Dims returns the numbers of rows and columns, of X or of what is packed.
 func (d Data) Dims() (rows, cols int) {
 	if d.Packed != nil {
@@ -81,7 +99,13 @@ func (m unpackedModel) Fingerprint() []byte {
 func (m unpackedModel) Groups() []int { return groupsOf(m.Model) }
 
 // Worker implements [Model].
-func (m unpackedModel) Worker() Worker { return &unpackingWorker{inner: m.Model.Worker()} }
+func (m unpackedModel) Worker() Worker {
+	inner := m.Model.Worker()
+	if _, ok := inner.(PackedWorker); ok {
+		return inner
+	}
+	return &unpackingWorker{inner: inner}
+}
 
 type unpackingWorker struct {
 	inner Worker

@@ -116,3 +116,59 @@ func TestPackedDataIsChecked(t *testing.T) {
 	_, err = MeasureDistances(model, packed, []int{0}, FlatClip(1), Batches)
 	require.ErrorContains(t, err, "row 1 has a value that is not finite")
 }
+
+// expecting is a packed worker that keeps what it was told and given.
+type expecting struct {
+	Worker
+	expected, given *[][]int
+}
+
+func (w expecting) Expect(rows []int) { *w.expected = append(*w.expected, rows) }
+
+func (w expecting) AddClipped(sum []float32, data Data, rows []int, clip Clip) Tally {
+	*w.given = append(*w.given, rows)
+	return Tally{}
+}
+
+// expectingModel is a model whose workers are such.
+type expectingModel struct {
+	Model
+	expected, given [][]int
+}
+
+func (m *expectingModel) Worker() Worker {
+	return expecting{m.Model.Worker(), &m.expected, &m.given}
+}
+
+// One worker is told with which rows its next call begins, but for the last call of a step, and
+// that is all: it unpacks rows itself, and one that cannot is told nothing.
+func TestWorkersKnowWhatTheyGetNext(t *testing.T) {
+	plain, packed := packedSoftmax(3000, 7)
+	softmax, err := NewSoftmax(7, 3)
+	require.NoError(t, err)
+	cfg := Config{SamplingProbability: 0.9, NoiseMultiplier: 1, ClipNorm: 1, Steps: 1, LearningRate: 1, Workers: 1}
+	without := cfg
+	without.NonPrivate, without.NoiseMultiplier = true, 0
+	for _, cfg := range []Config{cfg, without} {
+		m := &expectingModel{Model: softmax}
+		tr, err := newTrainer(forRecords(m, packed), packed, cfg)
+		require.NoError(t, err)
+		tr.release.key = SeedKey(1)
+		_, err = tr.step(context.Background())
+		require.NoError(t, err)
+		require.Len(t, m.given, len(m.expected))
+		require.Greater(t, len(m.given), 40)
+		for i, rows := range m.given[1:] {
+			require.Equal(t, rows, m.expected[i][:len(rows)], "call %d of %d", i, len(m.given))
+		}
+		require.Empty(t, m.expected[len(m.given)-1])
+
+		m = &expectingModel{Model: softmax}
+		tr, err = newTrainer(forRecords(m, plain), plain, cfg)
+		require.NoError(t, err)
+		tr.release.key = SeedKey(1)
+		_, err = tr.step(context.Background())
+		require.NoError(t, err)
+		require.Empty(t, m.expected)
+	}
+}

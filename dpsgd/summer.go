@@ -40,10 +40,11 @@ type summer struct {
 // summingWorker is the working memory of a goroutine.
 type summingWorker struct {
 	Worker
-	sum  []float32
-	ints []int64 // nil without a grid
-	busy bool    // started in this step
-	full bool    // ints holds something of this step
+	packed PackedWorker // nil if it is none, or rows are not packed
+	sum    []float32
+	ints   []int64 // nil without a grid
+	busy   bool    // started in this step
+	full   bool    // ints holds something of this step
 }
 
 // lanesFor returns the number of lanes. It keeps their memory to about 32 MB.
@@ -66,6 +67,9 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	}
 	for range workers {
 		w := &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)}
+		if p, ok := w.Worker.(PackedWorker); ok && data.Packed != nil {
+			w.packed = p
+		}
 		if integers > 0 {
 			w.ints = make([]int64, integers)
 		}
@@ -93,7 +97,7 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 		}
 		if s.floats == nil {
 			if ctx.Err() == nil {
-				s.tallies[i] = w.addBlock(s, batch.block(i), clip, func(rows int) {
+				s.tallies[i] = w.addBlock(s, batch, i, clip, func(rows int) {
 					square := w.fold(perUnit)
 					if most := float64(rows) * clip.Norm() * (1 + 0x1p-19); !s.blind && !(square <= most*most) {
 						s.broken.Store(true)
@@ -102,9 +106,15 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 			}
 			return
 		}
-		clear(s.floats[i])
+		fresh := true
 		for b := i; b < batch.blocks && ctx.Err() == nil; b += len(s.floats) {
-			s.tallies[b] = w.addBlock(s, batch.block(b), clip, func(int) { foldFloats(s.floats[i], w.sum) })
+			s.tallies[b] = w.addBlock(s, batch, b, clip, func(int) {
+				foldFloats(s.floats[i], w.sum, fresh)
+				fresh = false
+			})
+		}
+		if fresh {
+			clear(s.floats[i])
 		}
 	})
 	var total Tally
@@ -117,15 +127,38 @@ func (s *summer) add(ctx context.Context, batch *batcher, clip Clip, perUnit flo
 	return total, ctx.Err()
 }
 
+// after returns the rows of the block that a goroutine is likely to take after block b. While it
+// is at work each of the others takes one.
+func (s *summer) after(batch *batcher, b int) []int {
+	next, end := b+len(s.workers), batch.blocks
+	if lanes := len(s.floats); lanes > 0 {
+		if next = b + lanes; next >= batch.blocks { // no more in this lane
+			next, end = b%lanes+len(s.workers), min(lanes, batch.blocks)
+		}
+	}
+	if next >= end {
+		return nil
+	}
+	return batch.block(next)
+}
+
 // addBlock sums a block piece by piece. It sums a piece in single precision in w.sum. Then
 // fold takes over w.sum, the sum of the given number of records, and clears it.
-func (w *summingWorker) addBlock(s *summer, rows []int, clip Clip, fold func(rows int)) (tally Tally) {
+func (w *summingWorker) addBlock(s *summer, batch *batcher, block int, clip Clip, fold func(rows int)) (tally Tally) {
 	size := s.group.rows
+	rows := batch.block(block)
 	if len(rows) > s.group.limit {
 		size = 1
 	}
 	for len(rows) > 0 {
 		n := min(size, len(rows))
+		if w.packed != nil {
+			expected := rows[n:]
+			if len(expected) == 0 {
+				expected = s.after(batch, block)
+			}
+			w.packed.Expect(expected)
+		}
 		tally.add(w.AddClipped(w.sum, s.data, rows[:n], clip))
 		rows = rows[n:]
 		fold(n)
@@ -176,11 +209,15 @@ func (s *summer) total() []int64 {
 	return all
 }
 
-func foldFloats(dst []float64, sum []float32) {
-	dst = dst[:len(sum)]
-	for j, v := range sum {
-		dst[j] += float64(v)
-		sum[j] = 0
+// foldFloats adds the sum of a piece to a lane, and clears it. What an earlier step left in the
+// lane, if it is fresh, is cleared on the way.
+func foldFloats(lane []float64, sum []float32, fresh bool) {
+	for low := 0; low < len(sum); low += spanLength {
+		high := min(low+spanLength, len(sum))
+		if fresh {
+			clear(lane[low:high])
+		}
+		kernel.FoldFloat64(lane[low:high], sum[low:high])
 	}
 }
 
@@ -188,8 +225,6 @@ func foldFloats(dst []float64, sum []float32) {
 func (s *summer) readFloats(dst []float64, low int) {
 	clear(dst)
 	for _, lane := range s.floats {
-		for j, v := range lane[low : low+len(dst)] {
-			dst[j] += v
-		}
+		kernel.AddFloat64(dst, lane[low:low+len(dst)])
 	}
 }

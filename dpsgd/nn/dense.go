@@ -60,6 +60,7 @@ type densePass[T Float] struct {
 	x, dy   []T              // of the rows at work
 	scaled  []T              // rows of dy
 	xx, gg  []float64
+	ahead   *ahead // nil where x is not of rows of the data
 }
 
 // skinny is the number of outputs up to which a product needs no packing.
@@ -129,7 +130,7 @@ func (p *densePass[T]) AddScaled(sum []T, rows int, scales [][]T) {
 		g = p.scaled
 		scaleRows(g, p.dy, p.out, rows, scales[0])
 	}
-	kernel.AddATB(w, p.in, g, p.out, p.x, p.in, p.out, p.in, rows)
+	addATB(p.ahead, w, g, p.x, p.out, p.in, rows)
 	if scales != nil && &scales[0][0] != &scales[1][0] {
 		scaleRows(g, p.dy, p.out, rows, scales[1])
 	}

@@ -126,14 +126,24 @@ func (w *modelWorker) AddClipped(sum []float32, data dpsgd.Data, rows []int, cli
 	return w.worker.AddClipped(sum, batchOf(data), rows, clip)
 }
 
+// Expect implements [dpsgd.PackedWorker].
+func (w *modelWorker) Expect(rows []int) { w.worker.next = rows }
+
 // AppendNorms implements [dpsgd.Normer].
 func (w *modelWorker) AppendNorms(dst []float64, data dpsgd.Data, rows []int, clip dpsgd.Clip) []float64 {
 	return w.worker.AppendNorms(dst, batchOf(data), rows, clip)
 }
 
 func batchOf(data dpsgd.Data) Batch[float32] {
-	return Batch[float32]{
+	b := Batch[float32]{
 		X: data.X.Data, Stride: data.X.Stride, Y: data.Y,
 		Targets: data.Targets.Data, TargetStride: data.Targets.Stride,
 	}
+	if data.Packed != nil {
+		b.Unpack = data.Packed.Unpack
+		if p, ok := data.Packed.(dpsgd.Fetcher); ok {
+			b.Fetch = p.Fetch
+		}
+	}
+	return b
 }

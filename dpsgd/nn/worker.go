@@ -15,6 +15,8 @@ const maxRows = dpsgd.MaxRows
 type Batch[T Float] struct {
 	X            []T // row i starts at i*Stride
 	Stride       int
+	Unpack       func(dst []T, i int)  // in place of X, if not nil: sets dst to row i
+	Fetch        func(i, from, to int) // if not nil, says that columns of row i are unpacked soon
 	Y            []int
 	Targets      []T // none, or row i at i*TargetStride
 	TargetStride int
@@ -34,6 +36,8 @@ type Worker[T Float] struct {
 	layers  grouping[T] // those of every layer together
 	kept    []int       // rows at work
 	rows    int         // at most, at a time
+	next    []int       // what the call of AddClipped after the next is likely to begin with
+	ahead   ahead
 }
 
 // NewWorker returns the working memory of one goroutine.
@@ -70,6 +74,10 @@ func newWorker[T Float](a *Architecture, rows int) *Worker[T] {
 	}
 	for range a.tensors {
 		w.squares = append(w.squares, make([]float64, rows))
+	}
+	w.ahead.cols = a.Input().Size()
+	if first, ok := w.passes[0].(*densePass[T]); ok {
+		first.ahead = &w.ahead
 	}
 	w.whole = newGrouping[T]([]int{len(a.tensors)}, rows)
 	var ends []int
@@ -133,11 +141,18 @@ func (w *Worker[T]) AddClipped(sum []T, batch Batch[T], rows []int, clip dpsgd.C
 		panic(fmt.Sprintf("nn: %d clip norms for %d layers", n, len(w.layers.ends)))
 	}
 	var tally dpsgd.Tally
+	w.ahead.fetch = batch.Fetch
 	for len(rows) > 0 {
 		n := min(w.rows, len(rows))
+		next := rows[n:]
+		if len(next) == 0 {
+			next = w.next
+		}
+		w.ahead.expect(next[:min(w.rows, len(next))])
 		w.addGroup(sum, batch, rows[:n], clip, &tally)
 		rows = rows[n:]
 	}
+	w.next = nil
 	return tally
 }
 
@@ -235,16 +250,23 @@ func (w *Worker[T]) forward(batch Batch[T], rows []int) {
 }
 
 // gather sets input. Rows that follow each other in memory are not copied, unless a later
-// layer works in the memory of the input.
+// layer works in the memory of the input. Packed rows are unpacked here, a group at a time, which
+// the caches hold.
 func (w *Worker[T]) gather(batch Batch[T], rows []int) {
 	size := w.arch.Input().Size()
 	w.input = w.values[0]
-	together := batch.Stride == size && len(rows) > 0 && &w.values[1][0] != &w.values[0][0]
+	together := batch.Unpack == nil && batch.Stride == size && len(rows) > 0 && &w.values[1][0] != &w.values[0][0]
 	for i, r := range rows {
 		together = together && r == rows[0]+i
 	}
 	if together {
 		w.input = batch.X[rows[0]*size : (rows[0]+len(rows))*size]
+		return
+	}
+	if batch.Unpack != nil {
+		for i, r := range rows {
+			batch.Unpack(w.input[i*size:(i+1)*size], r)
+		}
 		return
 	}
 	row := func(i int) []T { return batch.X[rows[i]*batch.Stride:][:size] }
