@@ -171,7 +171,7 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 			defer bar.Clear()
 			cfg.Key, cfg.Dir, cfg.Curves = folder.Key, folder.Path, keep
 			cfg.Progress = func(p experiments.Progress) { bar.Update(p.Stage, p.Done, p.Total) }
-			shell.SpareMemory(cfg.Task)
+			defer shell.SpareMemory(cfg.Task)()
 			result, err = experiments.Compare(ctx, cfg)
 			return err
 		},

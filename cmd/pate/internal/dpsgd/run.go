@@ -51,7 +51,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 				}
 				bar.Update(p.Stage, p.Done, p.Total)
 			}
-			shell.SpareMemory(cfg.Task)
+			defer shell.SpareMemory(cfg.Task)()
 			result, err = recipe.Run(ctx, cfg)
 			return err
 		},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -138,7 +137,7 @@ func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments
 	} else {
 		cfg.Key, cfg.Dir, cfg.Format = folder.Key, folder.Path, formatFor(cfg)
 		cfg.Progress = func(p recipe.Progress) { j.bar.Update(p.Stage, p.Done, p.Total) }
-		debug.SetGCPercent(5) // features of images are gigabytes in one piece, and beside them little is made
+		defer shell.CollectAt(5)() // features of images are gigabytes in one piece, and beside them little is made
 		result, err := recipe.Run(ctx, cfg)
 		if err != nil {
 			return nil, err

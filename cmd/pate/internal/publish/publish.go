@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -186,7 +185,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 }
 
 func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
-	debug.SetGCPercent(30) // most of the memory is one matrix, of which a third is enough to spare
+	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
 	if err := f.check(g, cmd.Flags().Changed, private); err != nil {
 		return err
 	}

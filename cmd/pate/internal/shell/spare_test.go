@@ -23,3 +23,12 @@ func TestSpareMemory(t *testing.T) {
 	require.Equal(t, 100, percent(dataset.Task{Image: images, Private: many}), "few images")
 	require.Equal(t, 100, percent(dataset.Task{Private: many, Test: many}), "a table")
 }
+
+func TestCollectAtIsUndone(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(before)
+	restore := CollectAt(30)
+	require.Equal(t, 30, debug.SetGCPercent(40))
+	restore()
+	require.Equal(t, 77, debug.SetGCPercent(77))
+}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -146,7 +145,7 @@ func (f *trainFlags) command(private string) string {
 }
 
 func (f *trainFlags) run(ctx context.Context, g *shell.Globals, changed func(string) bool, private string) error {
-	debug.SetGCPercent(30) // most of the memory is one matrix, of which a third is enough to spare
+	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
 	j, err := f.job(g, changed, private)
 	if err != nil {
 		return err
