@@ -75,9 +75,7 @@ func argmaxChance(noise rng.Masses, stride int64) chance {
 		sum := 0.0
 		for end := own + noise.Reach; from <= end; from += int64(len(block)) * stride {
 			products := block[:min((end-from)/stride+1, int64(len(block)))]
-			for i := range products {
-				products[i] = noise.At(from + int64(i)*stride - own)
-			}
+			noise.FillAt(products, from-own, stride)
 			for j, n := range counts {
 				switch {
 				case j < label:

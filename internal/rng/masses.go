@@ -24,6 +24,14 @@ func NewMasses(logProb func(int64) float64, reach int64) Masses {
 // At returns P[Z = m] for m in [-Reach, Reach].
 func (t Masses) At(m int64) float64 { return t.mass[m+t.Reach] }
 
+// FillAt sets the i-th product to P[Z = m + i stride], all of them in [-Reach, Reach].
+func (t Masses) FillAt(products []float64, m, stride int64) {
+	mass := t.mass[m+t.Reach:]
+	for i := range products {
+		products[i] = mass[int64(i)*stride]
+	}
+}
+
 // AtMost returns P[Z <= m].
 func (t Masses) AtMost(m int64) float64 {
 	switch {
@@ -37,16 +45,25 @@ func (t Masses) AtMost(m int64) float64 {
 
 // TimesAtMost multiplies the i-th product by P[Z <= m + i stride], stride > 0.
 func (t Masses) TimesAtMost(products []float64, m, stride int64) {
-	for i := range products {
-		switch {
-		case m < -t.Reach:
-			products[i] = 0
-		case m >= t.Reach:
-			return // the rest is multiplied by 1
-		default:
-			products[i] *= t.below[m+t.Reach]
+	// before is how many of the numbers from m on are below a limit.
+	before := func(limit int64) int64 {
+		return min(max(0, (limit-m+stride-1)/stride), int64(len(products)))
+	}
+	none, some := before(-t.Reach), before(t.Reach) // beyond which all are multiplied by 1
+	clear(products[:none])
+	if products = products[none:some]; len(products) == 0 {
+		return
+	}
+	below := t.below[m+none*stride+t.Reach:]
+	if stride == 1 {
+		below = below[:len(products)]
+		for i := range products {
+			products[i] *= below[i]
 		}
-		m += stride
+		return
+	}
+	for i := range products {
+		products[i] *= below[int64(i)*stride]
 	}
 }
 

@@ -1,6 +1,7 @@
 package rng
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +20,21 @@ func TestTimesAtMost(t *testing.T) {
 			}
 			masses.TimesAtMost(products, from, stride)
 			require.Equal(t, want, products, "from %d by %d", from, stride)
+		}
+	}
+}
+
+func TestFillAt(t *testing.T) {
+	noise, err := NewDiscreteGaussian(3)
+	require.NoError(t, err)
+	masses := NewMasses(noise.LogProb, 20)
+	for _, stride := range []int64{1, 3} {
+		for from := int64(-20); from <= 20; from++ {
+			products := make([]float64, (20-from)/stride+1)
+			masses.FillAt(products, from, stride)
+			for i, p := range products {
+				require.Equal(t, math.Exp(noise.LogProb(from+int64(i)*stride)), p, "from %d by %d", from, stride)
+			}
 		}
 	}
 }
