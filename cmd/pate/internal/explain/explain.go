@@ -12,8 +12,9 @@ import (
 )
 
 func New(g *shell.Globals) *cobra.Command {
+	mechanisms := lesson.Mechanisms()
 	var names []string
-	for _, m := range lesson.Mechanisms() {
+	for _, m := range mechanisms {
 		names = append(names, m.Name)
 	}
 	cmd := &cobra.Command{
@@ -35,7 +36,7 @@ notes; a course of nine short pages is in docs/lecture.`,
 			return shell.UsageError("mechanisms", fmt.Errorf("explain what? one of %s", strings.Join(names, ", ")))
 		},
 	}
-	for _, m := range lesson.Mechanisms() {
+	for _, m := range mechanisms {
 		cmd.AddCommand(newExplainOf(g, m))
 	}
 	return cmd
