@@ -171,3 +171,15 @@ func maxTaps512(best *float32, winner *uint8, x *float32, taps *int, count int, 
 
 //go:noescape
 func addToTaps512(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)
+
+//go:noescape
+func mirrorStrips512(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
+
+//go:noescape
+func quarterStrips512(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
+
+//go:noescape
+func quarterModuli512(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
+
+//go:noescape
+func halves512(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, m int, height int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int)

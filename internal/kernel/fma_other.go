@@ -57,7 +57,7 @@ func fmaAddToTaps[T Float](_ path, _ []T, _ []uint8, _ []T, _ []int) int {
 	panic("kernel: unreachable")
 }
 
-func fmaMirrorStrips(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+func fmaMirrorStrips(_ path, _ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }
 

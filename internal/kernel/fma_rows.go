@@ -187,7 +187,12 @@ func fmaAddToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int
 	return done
 }
 
-func fmaMirrorStrips(m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+func fmaMirrorStrips(on path, m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
+	if on == avx512 {
+		mirrorStrips512(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, evenly(m.M, stripRows), m.KE, m.KO,
+			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
+		return
+	}
 	mirrorStrips32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, m.KE, m.KO,
 		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 }

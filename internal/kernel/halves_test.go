@@ -12,7 +12,7 @@ import (
 func TestHalves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 11))
-		h := Halves{M: rapid.IntRange(1, 15).Draw(t, "m"), Last: rapid.IntRange(0, 9).Draw(t, "last")}
+		h := Halves{M: rapid.IntRange(1, 27).Draw(t, "m"), Last: rapid.IntRange(0, 9).Draw(t, "last")}
 		strips, gap := rapid.IntRange(1, 3).Draw(t, "strips"), rapid.IntRange(0, 3).Draw(t, "gap")
 		k, row := h.Last/2+1, strip+gap
 		normal := func(n int) []float32 {

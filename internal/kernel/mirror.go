@@ -49,7 +49,7 @@ func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []
 	}
 	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip)
 	if on > portable {
-		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
+		fmaMirrorStrips(on, m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {

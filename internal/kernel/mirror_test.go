@@ -23,7 +23,7 @@ type mirrorCase struct {
 func newMirrorCase(t *rapid.T) mirrorCase {
 	rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 8))
 	c := mirrorCase{strips: rapid.IntRange(1, 4).Draw(t, "strips")}
-	c.m = Mirror{M: rapid.IntRange(1, 8).Draw(t, "m"), KE: rapid.IntRange(1, 9).Draw(t, "ke"), KO: rapid.IntRange(0, 9).Draw(t, "ko")}
+	c.m = Mirror{M: rapid.IntRange(1, 15).Draw(t, "m"), KE: rapid.IntRange(1, 9).Draw(t, "ke"), KO: rapid.IntRange(0, 9).Draw(t, "ko")}
 	c.m.Even, c.m.Odd = newMatrix[float32](rnd, c.m.M, c.m.KE).data[:c.m.M*c.m.KE], make([]float32, c.m.M*c.m.KO)
 	for i := range c.m.Odd {
 		c.m.Odd[i] = float32(rnd.NormFloat64())
@@ -137,6 +137,38 @@ func TestQuarters(t *testing.T) {
 		c = newMirrorCase(t)
 		c.quarters().moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
 		c.checkModuli(t)
+	})
+}
+
+// AVX2 and AVX-512 have the same bits, whatever the numbers are.
+func TestFusedStripsAgree(t *testing.T) {
+	if machine < avx512 {
+		t.Skip("no AVX-512 here; .ci/avx512 emulates it")
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := newMirrorCase(t)
+		for _, v := range rapid.SliceOfN(hostile[float32](), 0, 4).Draw(t, "odd") {
+			c.src[rapid.IntRange(0, len(c.src)-1).Draw(t, "at")] = v
+		}
+		q, h := c.quarters(), Halves{M: c.m.M, Last: c.m.KE + c.m.KO - 1}
+		rnd, k := rand.New(rand.NewPCG(12, uint64(h.M))), h.Last/2+1
+		h.Even, h.Odd = normal[float32](rnd, (h.M+1)/2*k), normal[float32](rnd, h.M/2*k)
+		for name, run := range map[string]func(on path, dst []float32){
+			"mirror": func(on path, dst []float32) {
+				c.m.mulStrips(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+			},
+			"quarters": func(on path, dst []float32) {
+				q.mulStrips(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
+			},
+			"quarters' moduli": func(on path, dst []float32) { q.moduli(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips) },
+			"halves":           func(on path, dst []float32) { h.mulStrips(on, dst, c.sum, c.src, c.even, c.strips) },
+		} {
+			narrow, wide := slices.Clone(c.dst), slices.Clone(c.dst)
+			run(avx2, narrow)
+			run(avx512, wide)
+			require.NotZero(t, written(narrow), name)
+			sameBits(t, narrow, wide)
+		}
 	})
 }
 

@@ -79,3 +79,24 @@ func testNothingIsReadBehindTheEnd[T Float](t *testing.T) {
 		}
 	}
 }
+
+// The last coefficient, the last number and the last result of strips may be the last of a page.
+func TestStripsStayWithinTheirSlices(t *testing.T) {
+	even, odd, src, dst := page[float32](t), page[float32](t), page[float32](t), page[float32](t)
+	last := func(x []float32, n int) []float32 { return x[len(x)-n:] }
+	for m := 1; m <= 14; m++ {
+		for k := 1; k <= 9; k++ {
+			mirror := Mirror{Even: last(even, m*k), Odd: last(odd, m*k), M: m, KE: k, KO: k}
+			quarters := Quarters{Mirror: mirror, Last: 2*m - 1}
+			halves := Halves{Even: last(even, m*k), Odd: last(odd, m*k), M: 2 * m, Last: 2*k - 1}
+			at := func(row int) Strips { return Strips{At: row * strip, Row: strip, Step: strip} }
+			for _, on := range paths[float32]() {
+				from := last(src, 2*k*strip)
+				mirror.mulStrips(on, last(dst, 2*m*strip), at(0), at(m), from, at(0), at(k), 1)
+				quarters.mulStrips(on, last(dst, 4*m*strip), at(0), at(2*m), from, at(0), at(k), 1)
+				quarters.moduli(on, last(dst, 4*m*strip-strip/2), at(0), at(2*m), from, at(0), at(k), 1)
+				halves.mulStrips(on, last(dst, 2*m*strip), at(0), from, at(0), 1)
+			}
+		}
+	}
+}

@@ -28,7 +28,7 @@ func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src 
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip)
 	if on > portable {
-		fmaQuarterStrips(q, dst, sum, difference, src, even, odd, strips)
+		fmaQuarterStrips(on, q, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
@@ -48,7 +48,7 @@ func (q Quarters) moduli(on path, dst []float32, sum, difference Strips, src []f
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip/2)
 	if on > portable {
-		fmaQuarterModuli(q, dst, sum, difference, src, even, odd, strips)
+		fmaQuarterModuli(on, q, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
