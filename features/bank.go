@@ -31,7 +31,8 @@ import (
 // the signal filtered at -theta.
 //
 // A bank has one such pair of filters for each pair of angles, but two for the last pair, whose
-// filters are their own mirror images.
+// filters are their own mirror images. Of those the sum alone is wanted: the inputs of sines are
+// negated, so that it is the difference, which stays where both go to one place.
 type bank [len(turns)][]*kernel.Groups
 
 // turns lists the angles in pairs, theta and -theta but for the last.
@@ -119,15 +120,19 @@ func (b basis) folds() [][]wave {
 func makeBank(s spectrum, to, from grid, step int, meeting func(basis) [][]wave) bank {
 	var all bank
 	for i, turn := range turns {
-		all[i] = append(all[i], makeGroups(s, turn[0], to, from, step, meeting))
+		angles := turn[:1]
 		if i == len(turns)-1 {
-			all[i] = append(all[i], makeGroups(s, turn[1], to, from, step, meeting))
+			angles = turn[:]
+		}
+		for _, angle := range angles {
+			all[i] = append(all[i], makeGroups(s, angle, len(angles) > 1, to, from, step, meeting))
 		}
 	}
 	return all
 }
 
-func makeGroups(s spectrum, angle int, to, from grid, step int, meeting func(basis) [][]wave) *kernel.Groups {
+// makeGroups makes a filter, which is its own mirror image or is not.
+func makeGroups(s spectrum, angle int, itself bool, to, from grid, step int, meeting func(basis) [][]wave) *kernel.Groups {
 	var groups []group
 	rows, cols := basis{s.rows / step}, basis{s.cols / step}
 	for k, down := range meeting(basis{s.rows}) {
@@ -148,7 +153,13 @@ func makeGroups(s spectrum, angle int, to, from grid, step int, meeting func(bas
 					}
 					out[i] = o
 				}
-				groups = append(groups, group{places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out)})
+				g := group{places, s.inputs(angle, from, down, across, class, false, out), s.inputs(angle, from, down, across, class, true, out)}
+				for i := range g.second.Weights {
+					if itself {
+						g.second.Weights[i] *= -1
+					}
+				}
+				groups = append(groups, g)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // second).
 //
 // All discrete Fourier transforms are products with small dense matrices, in a
-// real basis and folded about the centre of the image; eight images lie side by
+// real basis and folded about the centre of the image; groups of eight images lie side by
 // side in the columns of the other factor. That takes more operations than a
 // fast Fourier transform and less time, since the products run at the speed of
 // the machine's vector units.
@@ -83,7 +83,8 @@ func (s *Scattering) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 		m = newScatteringMemory(s.plan())
 	}
 	defer s.pool.Put(m)
-	for from := 0; from < x.Rows; from += lanes {
-		s.plan().run(m, dense.Rows(dst, from, min(from+lanes, x.Rows)), dense.Rows(x, from, min(from+lanes, x.Rows)))
+	for from := 0; from < x.Rows; from += together {
+		to := min(from+together, x.Rows)
+		s.plan().run(m, dense.Rows(dst, from, to), dense.Rows(x, from, to))
 	}
 }

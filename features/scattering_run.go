@@ -1,14 +1,18 @@
 package features
 
 import (
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/kernel"
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
+// together is the number of images that are loaded together: two signals of a point.
+const together = 2 * lanes
+
 // scatteringMemory is the working memory of one goroutine.
 type scatteringMemory struct {
-	image, imageRows       grid // the pixels, and transformed along rows
-	spectrum               grid // of the image
+	image, imageRows       grid // the pixels of all images, and transformed along rows
+	spectrum               grid // of the images
 	order0                 grid
 	fine, coarse           scratch
 	moduli                 grid // spectrum of two fine moduli
@@ -18,18 +22,20 @@ type scatteringMemory struct {
 
 // scratch is the memory of filtered signals on their way to moduli and averages.
 type scratch struct {
-	band    [3]grid // filtered spectra: complex signals, and what nobody reads
-	half    grid    // brought back along rows
-	moduli  grid    // of two signals: sums of points on either side of the centre column, and differences
-	average grid    // of moduli, along columns
-	out     grid    // and along rows
+	band    []grid // filtered spectra: complex signals, at both angles of a first signal and of a second
+	apart   int    // how far the second signal lies behind the first there
+	half    grid   // brought back along rows
+	moduli  grid   // of two signals: sums of points on either side of the centre column, and differences
+	average grid   // of moduli, along columns
+	out     grid   // and along rows
 }
 
 // newScratch makes room for signals of so many points. The rows of half in front of the centre
 // row come from the end; the centre row, which is its own mirror image, is there twice.
 func newScratch(rows, cols, outRows, outCols int) scratch {
+	band, apart := newGrids(4, rows, cols)
 	return scratch{
-		band: [3]grid{newGrid(rows, cols), newGrid(rows, cols), newGrid(rows, cols)},
+		band: band, apart: 2 * apart,
 		half: newGrid(rows+1, cols), moduli: newGrid(rows, 2*(cols/2+1)),
 		average: newGrid(rows, outCols), out: newGrid(outRows, outCols),
 	}
@@ -41,64 +47,99 @@ func newScatteringMemory(p *scatteringPlan) *scatteringMemory {
 		image: newGrid(r.in, c.in), imageRows: newGrid(r.n, c.in), spectrum: newGrid(r.n, c.n), order0: newGrid(r.out, c.out),
 		fine: newScratch(r.n, c.n, r.out, c.out), coarse: newScratch(r.half, c.half, r.out, c.out),
 		foldedCols: newGrid(r.n, c.n), foldedRows: newGrid(2*(r.half+1), c.n), moduli: newGrid(r.n, c.n),
-		pixels: make([]float32, r.in*c.in*lanes),
+		pixels: make([]float32, r.in*c.in*together),
 	}
 }
 
-// run computes the features of at most lanes images.
+// run computes the features of at most together images.
 func (p *scatteringPlan) run(s *scatteringMemory, dst, x blas32.General) {
 	p.load(s.image, s.pixels, x)
 	p.row.average.alongRows(s.imageRows, 0, s.image, 0)
 	p.col.average.alongCols(s.order0, 0, s.imageRows, 0, p.outRows)
-	p.collect(dst, 0, s.order0, 0)
 	p.row.analyse.alongRows(s.imageRows, 0, s.image, 0)
 	p.col.analyse.alongCols(s.spectrum, 0, s.imageRows, 0, p.row.n)
 
+	var signals []signal // of as many images each as there are in lanes
+	for from := 0; from < x.Rows; from += lanes {
+		some := signal{dense.Rows(dst, from, min(from+lanes, x.Rows)), 1 + angles}
+		p.collect(some.dst, 0, s.order0, from)
+		signals = append(signals, some)
+	}
+	p.coarseAverages(signals, s.coarse, s.spectrum.data)
 	for turn, pair := range turns {
-		p.moduli(s.fine, p.fine, turn, p.row.fine, p.col.fine, s.spectrum.data)
-		p.averages(s.fine, p.row.fine, p.col.fine)
-		p.collectTurn(dst, 1, turn, s.fine.out)
-		p.coarseAverages(dst, 1+angles, s.coarse, turn, s.spectrum.data)
-		p.analyse(s)
-		for side, angle := range pair {
-			for again := range turns {
-				p.coarseAverages(dst, 1+2*angles+angle*angles, s.coarse, again, s.moduli.data[side*lanes:])
+		p.filter(s.fine, p.fine[turn], s.spectrum.data, len(signals))
+		for i, some := range signals {
+			p.moduli(s.fine, i, len(p.fine[turn]) == 1, p.row.fine, p.col.fine)
+			p.averages(s.fine, p.row.fine, p.col.fine)
+			p.collectTurn(some.dst, 1, turn, s.fine.out)
+			p.analyse(s)
+			var filtered [sides]signal
+			for side, angle := range pair {
+				filtered[side] = signal{some.dst, 1 + 2*angles + angle*angles}
 			}
+			p.coarseAverages(filtered[:], s.coarse, s.moduli.data)
 		}
 	}
 }
 
-// load sets the first lanes of every point to the pixels of an image each.
+// signal is a signal of images with these features, of which those at the coarse scale begin with
+// a channel.
+type signal struct {
+	dst     blas32.General
+	channel int
+}
+
+// sides is the number of signals that a filter makes of one: at both angles of a turn.
+const sides = 2
+
+// load sets every lane of every point to the pixels of an image.
 func (p *scatteringPlan) load(image grid, pixels []float32, x blas32.General) {
-	if x.Rows < lanes {
+	if x.Rows < together {
 		clear(pixels)
 	}
-	kernel.Transpose(pixels, lanes, x.Data, x.Stride, x.Rows, x.Cols)
-	for i := range len(pixels) / lanes {
-		copy(image.at(i/image.cols, i%image.cols)[:lanes], pixels[i*lanes:])
+	kernel.Transpose(pixels, together, x.Data, x.Stride, x.Rows, x.Cols)
+	for i := range len(pixels) / together {
+		copy(image.at(i/image.cols, i%image.cols)[:together], pixels[i*together:])
 	}
 }
 
-// coarseAverages collects the averages of the coarse moduli of a signal, of a pair of angles.
-func (p *scatteringPlan) coarseAverages(dst blas32.General, channel int, s scratch, turn int, spectrum []float32) {
-	p.moduli(s, p.coarse, turn, p.row.coarse, p.col.coarse, spectrum)
-	p.averages(s, p.row.coarse, p.col.coarse)
-	p.collectTurn(dst, channel, turn, s.out)
+// coarseAverages collects the averages of the coarse moduli of one or two signals.
+func (p *scatteringPlan) coarseAverages(signals []signal, s scratch, spectrum []float32) {
+	for turn, filters := range p.coarse {
+		p.filter(s, filters, spectrum, len(signals))
+		for i, one := range signals {
+			p.moduli(s, i, len(filters) == 1, p.row.coarse, p.col.coarse)
+			p.averages(s, p.row.coarse, p.col.coarse)
+			p.collectTurn(one.dst, one.channel, turn, s.out)
+		}
+	}
 }
 
-// moduli filters a signal at a pair of angles and leaves the moduli, folded along columns.
-func (p *scatteringPlan) moduli(s scratch, b bank, turn int, row, col folded, spectrum []float32) {
-	inverse := [2]kernel.Quarters{col.inverse, col.inverse}
-	if filters := b[turn]; len(filters) == 1 {
-		filters[0].Mul(s.band[0].data, s.band[1].data, spectrum)
+// filter filters one signal, or two side by side, at a pair of angles.
+func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []float32, signals int) {
+	for i, f := range filters {
+		sum, difference := s.band[i].data, s.band[1].data
+		if len(filters) > 1 {
+			difference = sum
+		}
+		if signals == 1 {
+			f.Mul(sum, difference, spectrum)
+		} else {
+			f.MulTwo(sum, difference, spectrum, s.apart)
+		}
+	}
+}
+
+// moduli makes moduli, folded along columns, of a signal that was filtered. The filters are mirror
+// images of each other or are not.
+func (p *scatteringPlan) moduli(s scratch, signal int, mirrored bool, row, col folded) {
+	inverse := [sides]kernel.Quarters{col.inverse, col.inverse}
+	if mirrored {
 		inverse[1] = col.mirrored
-	} else {
-		filters[0].Mul(s.band[0].data, s.band[2].data, spectrum)
-		filters[1].Mul(s.band[1].data, s.band[2].data, spectrum)
 	}
 	h, w := row.n/2+1, col.n/2+1
-	for side := range 2 {
-		band := s.band[side]
+	for side := range sides {
+		band := s.band[sides*signal+side]
 		row.inverse.MulStrips(s.half.data, s.half.down(0, 1), s.half.down(row.n, -1), band.data, band.down(0, 1), band.down(h, 1), col.n)
 		sums, differences := s.moduli.across(0, 1), s.moduli.across(w, 1)
 		sums.At, differences.At = sums.At+side*lanes, differences.At+side*lanes

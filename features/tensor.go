@@ -24,6 +24,18 @@ func newGrid(rows, cols int) grid {
 	return g
 }
 
+// newGrids returns grids that lie one behind the other in memory, in which apart is how far.
+func newGrids(n, rows, cols int) (all []grid, apart int) {
+	g := newGrid(rows, cols)
+	apart = len(g.data)
+	data := make([]float32, n*apart)
+	for i := range n {
+		g.data = data[i*apart:]
+		all = append(all, g)
+	}
+	return all, apart
+}
+
 // point returns the place of a point.
 func (g grid) point(row, col int) int { return row*g.row + col*point }
 

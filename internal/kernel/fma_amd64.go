@@ -183,3 +183,6 @@ func quarterModuli512(up *float32, down *float32, up2 *float32, down2 *float32, 
 
 //go:noescape
 func halves512(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, m int, height int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int)
+
+//go:noescape
+func mulGroups512(sum *float32, difference *float32, apart int, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)

@@ -20020,3 +20020,105 @@ next:
 	JNE  strip
 	VZEROUPPER
 	RET
+
+// func mulGroups512(sum *float32, difference *float32, apart int, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·mulGroups512(SB), NOSPLIT, $0-72
+	MOVQ sum+0(FP), AX
+	MOVQ difference+8(FP), CX
+	MOVQ apart+16(FP), DX
+	MOVQ out+24(FP), BX
+	MOVQ weights+32(FP), SI
+	MOVQ src+40(FP), DI
+	MOVQ in+48(FP), R8
+	MOVQ counts+56(FP), R9
+
+group:
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	MOVLQSX (R9), R11
+	TESTQ   R11, R11
+	JE      first_done
+
+first:
+	MOVLQSX          (R8), R10
+	VMOVUPS          (DI)(R10*1), Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST 4(SI), Z8, Z1
+	VFMADD231PS.BCST 8(SI), Z8, Z2
+	VFMADD231PS.BCST 12(SI), Z8, Z3
+	ADDQ             $0x04, R8
+	ADDQ             $0x10, SI
+	DECQ             R11
+	JNE              first
+
+first_done:
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	MOVLQSX 4(R9), R11
+	TESTQ   R11, R11
+	JE      second_done
+
+second:
+	MOVLQSX          (R8), R10
+	VMOVUPS          (DI)(R10*1), Z8
+	VFMADD231PS.BCST (SI), Z8, Z4
+	VFMADD231PS.BCST 4(SI), Z8, Z5
+	VFMADD231PS.BCST 8(SI), Z8, Z6
+	VFMADD231PS.BCST 12(SI), Z8, Z7
+	ADDQ             $0x04, R8
+	ADDQ             $0x10, SI
+	DECQ             R11
+	JNE              second
+
+second_done:
+	MOVLQSX       (BX), R10
+	VADDPS        Z4, Z0, Z8
+	VSUBPS        Z4, Z0, Z9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	ADDQ          DX, R10
+	VEXTRACTF32X8 $0x01, Z8, Y8
+	VEXTRACTF32X8 $0x01, Z9, Y9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	MOVLQSX       4(BX), R10
+	VADDPS        Z5, Z1, Z8
+	VSUBPS        Z5, Z1, Z9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	ADDQ          DX, R10
+	VEXTRACTF32X8 $0x01, Z8, Y8
+	VEXTRACTF32X8 $0x01, Z9, Y9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	MOVLQSX       8(BX), R10
+	VADDPS        Z6, Z2, Z8
+	VSUBPS        Z6, Z2, Z9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	ADDQ          DX, R10
+	VEXTRACTF32X8 $0x01, Z8, Y8
+	VEXTRACTF32X8 $0x01, Z9, Y9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	MOVLQSX       12(BX), R10
+	VADDPS        Z7, Z3, Z8
+	VSUBPS        Z7, Z3, Z9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	ADDQ          DX, R10
+	VEXTRACTF32X8 $0x01, Z8, Y8
+	VEXTRACTF32X8 $0x01, Z9, Y9
+	VMOVUPS       Y8, (AX)(R10*1)
+	VMOVUPS       Y9, (CX)(R10*1)
+	ADDQ          $0x10, BX
+	ADDQ          $0x08, R9
+	DECQ          groups+64(FP)
+	JNE           group
+	VZEROUPPER
+	RET

@@ -67,6 +67,8 @@ func fmaMirrorModuli(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strip
 
 func fmaGroups(_ *Groups, _, _, _ []float32) { panic("kernel: unreachable") }
 
+func fmaGroupsOfTwo(_ *Groups, _, _, _ []float32, _ int) { panic("kernel: unreachable") }
+
 func fmaButterfly(_, _, _, _ []float32) int { panic("kernel: unreachable") }
 
 func fmaUnpackInt16(_ []float32, _ []int16, _ float32) int { panic("kernel: unreachable") }

@@ -206,6 +206,10 @@ func fmaGroups(g *Groups, sum, difference, src []float32) {
 	mulGroups32(&sum[0], &difference[0], &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0], len(g.out)/GroupOutputs)
 }
 
+func fmaGroupsOfTwo(g *Groups, sum, difference, src []float32, apart int) {
+	mulGroups512(&sum[0], &difference[0], 4*apart, &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0], len(g.out)/GroupOutputs)
+}
+
 func fmaButterfly(sum, difference, a, b []float32) int {
 	done := len(sum) &^ 7
 	if done > 0 {

@@ -195,3 +195,55 @@ func (g strips) storeRow(e, o reg.VecPhysical, up, down reg.Register) {
 	VMOVUPS(sum.AsY(), operand.Mem{Base: up})
 	VMOVUPS(difference.AsY(), operand.Mem{Base: down})
 }
+
+// groups512 writes Groups.MulTwo for a positive number of groups, in the order of groups. Apart
+// is a number of bytes.
+func groups512() {
+	function("mulGroups512", "func(sum, difference *float32, apart int, out *int32, weights, src *float32, in, counts *int32, groups int)")
+	const outputs = 4
+	sum, difference, apart, out := parameter("sum"), parameter("difference"), parameter("apart"), parameter("out")
+	weights, src := parameter("weights"), parameter("src")
+	in, counts := parameter("in"), parameter("counts")
+	place, left := GP64(), GP64()
+	Label("group")
+	for half, label := range []string{"first", "second"} {
+		for i := range outputs {
+			VPXORD(z(outputs*half+i), z(outputs*half+i), z(outputs*half+i))
+		}
+		MOVLQSX(operand.Mem{Base: counts, Disp: 4 * half}, left)
+		TESTQ(left, left)
+		JE(operand.LabelRef(label + "_done"))
+		Label(label)
+		MOVLQSX(operand.Mem{Base: in}, place)
+		VMOVUPS(operand.Mem{Base: src, Index: place, Scale: 1}, z(8))
+		for i := range outputs {
+			VFMADD231PS_BCST(operand.Mem{Base: weights, Disp: 4 * i}, z(8), z(outputs*half+i))
+		}
+		ADDQ(operand.U8(4), in)
+		ADDQ(operand.U8(4*outputs), weights)
+		DECQ(left)
+		JNE(operand.LabelRef(label))
+		Label(label + "_done")
+	}
+	for i := range outputs {
+		MOVLQSX(operand.Mem{Base: out, Disp: 4 * i}, place)
+		VADDPS(z(outputs+i), z(i), z(8))
+		VSUBPS(z(outputs+i), z(i), z(9))
+		store := func(at reg.Register) {
+			for k, to := range []reg.Register{sum, difference} {
+				VMOVUPS(y(8+k), operand.Mem{Base: to, Index: at, Scale: 1})
+			}
+		}
+		store(place)
+		ADDQ(apart, place)
+		for k := range 2 {
+			VEXTRACTF32X8(operand.U8(1), z(8+k), y(8+k))
+		}
+		store(place)
+	}
+	ADDQ(operand.U8(4*outputs), out)
+	ADDQ(operand.U8(8), counts)
+	DECQ(argument("groups"))
+	JNE(operand.LabelRef("group"))
+	finish()
+}
