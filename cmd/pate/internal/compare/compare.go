@@ -128,7 +128,7 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 		Features: f.features, Teachers: f.teachers, Unit: f.unitName(), Marginals: f.pool == experiments.PoolMarginals, Bayes: bayes,
 	}
 	if !f.noCache {
-		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
+		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	if err := cfg.Validate(); err != nil {
 		return shell.UsageError("", err)

@@ -15,7 +15,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -238,7 +237,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	cfg := recipe.Config{Task: task, Delta: g.Delta, Seeds: f.seeds, Unit: f.unitWord(), RowsPerUnit: f.own.rows, Records: f.own.size, Rows: schema, Workers: f.workers, Bayes: bayes}
 	shape := cfg.Shape()
 	if !f.noCache {
-		cfg.Cache = &features.Cache{Warn: func(err error) { g.Logf("%v", err) }}
+		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	fresh, budget := false, 0.0
 	if f.ledger != "" {

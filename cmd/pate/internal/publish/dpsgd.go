@@ -16,7 +16,6 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/student/published"
 )
@@ -44,7 +43,7 @@ func (j *job) publishModel(ctx context.Context, private string) (*report, error)
 		return nil, err
 	}
 	cfg := recipe.Config{Task: task, Delta: j.g.Delta, Unit: j.flags.UnitWord(), RowsPerUnit: j.flags.rows, Records: j.flags.size, Rows: schema,
-		Cache: &features.Cache{Warn: func(err error) { j.say(err.Error()) }}}
+		Cache: shell.FeatureCache(j.say)}
 	plan := recipe.Plan{Recipe: recipe.Default(cfg.Shape(), "", "", j.flags.epsilon)}
 	cfg.Plans = []recipe.Plan{plan}
 	fresh := false

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/dpsgd/tuned"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/durable"
 )
 
@@ -72,8 +70,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		return explain(printPlan(cmd.Context(), g, cfg, runs))
 	}
 	if !f.noCache {
-		var once sync.Once // a line for each run would tell how many there were
-		cfg.Cache = &features.Cache{Warn: func(err error) { once.Do(func() { g.Logf("%v", err) }) }}
+		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	if f.ledger != "" {
 		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
