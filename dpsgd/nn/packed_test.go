@@ -107,3 +107,19 @@ func TestRowsAreAskedForAhead(t *testing.T) {
 		require.Zero(t, a.count[r*cols])
 	}
 }
+
+// Distances of packed rows are those of the rows themselves.
+func TestDistancesOfPackedRows(t *testing.T) {
+	m, err := NewSoftmax(300, 10)
+	require.NoError(t, err)
+	plain, packed, _ := packedRows(100, 300)
+	plain.X.Data[5*300+1] = 0
+	rows := permutation(100)
+	for _, between := range []dpsgd.Between{dpsgd.Batches, dpsgd.Records} {
+		want, err := dpsgd.MeasureDistances(m, plain, rows, dpsgd.FlatClip(0.1), between)
+		require.NoError(t, err)
+		got, err := dpsgd.MeasureDistances(m, packed, rows, dpsgd.FlatClip(0.1), between)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
