@@ -81,69 +81,6 @@ func below(x float64) float32 {
 	return f
 }
 
-// near is a place, how far it is and the class of the row that is so near.
-type near struct {
-	distance float32
-	label    int32
-	at       int
-}
-
-// nearest keeps the first k of what is offered in ascending order of at: a heap with the
-// last of them on top.
-type nearest struct {
-	k    int
-	kept []near
-}
-
-func (n *nearest) reset(k int) { n.k, n.kept = k, n.kept[:0] }
-
-// beyond reports whether nothing is kept of a distance. A place as far as the last one kept
-// comes after it, as places are offered in order.
-func (n *nearest) beyond(distance float32) bool {
-	return len(n.kept) == n.k && !(distance < n.kept[0].distance)
-}
-
-// after reports whether a comes later than b in the order of distances, and of places where
-// these are equal.
-func after(a, b near) bool {
-	return a.distance > b.distance || a.distance == b.distance && a.at > b.at
-}
-
-// offer keeps a place if it is among the first k so far.
-func (n *nearest) offer(place near) {
-	h := n.kept
-	if len(h) < n.k {
-		h = append(h, place)
-		n.kept = h
-		for i := len(h) - 1; i > 0; {
-			up := (i - 1) / 2
-			if !after(h[i], h[up]) {
-				break
-			}
-			h[i], h[up] = h[up], h[i]
-			i = up
-		}
-		return
-	}
-	if n.beyond(place.distance) {
-		return
-	}
-	h[0] = place
-	for i := 0; ; {
-		last := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(h); c++ {
-			if after(h[c], h[last]) {
-				last = c
-			}
-		}
-		if last == i {
-			return
-		}
-		h[i], h[last] = h[last], h[i]
-		i = last
-	}
-}
-
 // offerRow offers the questions of a panel to a unit of one row, with the row's products with
 // them. It computes a distance only where the product leaves a chance that it is kept.
 func (n *nearest) offerRow(p *panel, products []float32, norm float64, label int32) {
@@ -183,8 +120,8 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 }
 
 // floor returns a bound of the products of a row with others, of which the largest squared norm is
-// given: where the product less half of the other's is smaller, the distance is at least that of
-// the last place kept. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
+// given: where the product less half of the other's is smaller, the distance is at least the one
+// from which on places are beyond. It is -Inf or NaN, and nothing is smaller, where nothing can be said.
 //
 // Let D be that distance, N the row's norm, T that of the other and P the product. If
 // the rounded P - halves is below the bound, then so is the exact one, as rounding keeps
@@ -192,10 +129,10 @@ func chances(products, halves []float32, floor *float32) func(yield func(j int) 
 // exceeds the rounding errors of this bound and of N + T in squared. The other roundings in
 // squared keep order, and D is a float32. So squared is D or more.
 func (n *nearest) floor(norm, largest float64) float32 {
-	if len(n.kept) < n.k {
+	if !n.full {
 		return float32(math.Inf(-1))
 	}
-	last := float64(n.kept[0].distance)
+	last := float64(n.last)
 	return below((norm-last)/2 - 0x1p-40*(norm+largest+math.Abs(last)))
 }
 

@@ -138,7 +138,7 @@ func (m *KNearest) each(ctx context.Context, key rng.Key, private Rows, question
 		votes := make([]int, private.Classes)
 		for q, kept := range places {
 			clear(votes)
-			for _, n := range kept.kept {
+			for _, n := range kept.first() {
 				votes[n.label]++
 			}
 			use(first+q, votes)

@@ -1,6 +1,7 @@
 package neighbours
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -23,28 +24,48 @@ func TestHugeRowsAreFar(t *testing.T) {
 	require.Equal(t, neighbourVotes(t, m, less, questions), neighbourVotes(t, m, private, questions))
 }
 
-// Of places that are equally far the earlier ones are kept, in whatever order nearer ones
-// come.
-func TestEqualDistances(t *testing.T) {
-	for _, distances := range [][]float32{{1, 1, 1, 0}, {1, 0, 1, 1}, {0, 1, 1, 1}, {1, 1, 0, 1}} {
-		kept := nearest{k: 3}
-		var want []int
-		for at, d := range distances {
-			kept.offer(near{distance: d, at: at})
-			if d == 0 {
-				want = append(want, at)
+// firstOf returns the first k of places, or all where they are fewer.
+func firstOf(k int, places []near) []near {
+	slices.SortFunc(places, func(a, b near) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.at, b.at))
+	})
+	return places[:min(k, len(places))]
+}
+
+// What is kept is the first k in the order of distances, of equal ones the earlier, in whatever
+// order distances come and how ever many are equal.
+func TestNearest(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	inf := float32(math.Inf(1))
+	orders := map[string]func(i, n int) float32{
+		"random":         func(int, int) float32 { return rnd.Float32() },
+		"ties":           func(int, int) float32 { return float32(rnd.IntN(3)) },
+		"equal":          func(int, int) float32 { return 1 },
+		"ascending":      func(i, _ int) float32 { return float32(i) },
+		"descending":     func(i, n int) float32 { return float32(n - i) },
+		"there and back": func(i, n int) float32 { return float32(min(i, n-i)) },
+		"infinite":       func(int, int) float32 { return []float32{inf, inf, 1, -1e-30}[rnd.IntN(4)] },
+	}
+	var kept nearest // with the memory of the one before
+	for name, order := range orders {
+		for range 100 {
+			k, n := 1+rnd.IntN(20), rnd.IntN(200)
+			kept.reset(k)
+			var all []near
+			for i := range n {
+				place := near{order(i, n), int32(i % 7), 10 + i}
+				if kept.beyond(place.distance) {
+					require.NotContains(t, firstOf(k, append(slices.Clone(all), place)), place, name)
+				}
+				kept.offer(place)
+				all = append(all, place)
+			}
+			require.ElementsMatch(t, firstOf(k, all), kept.first(), "%s: %d of %d", name, k, n)
+			require.Equal(t, n >= k, kept.full)
+			if n >= k {
+				require.Equal(t, firstOf(k, all)[k-1].distance, kept.last)
 			}
 		}
-		for at, d := range distances {
-			if d == 1 && len(want) < 3 {
-				want = append(want, at)
-			}
-		}
-		var got []int
-		for _, n := range kept.kept {
-			got = append(got, n.at)
-		}
-		require.ElementsMatch(t, want, got, distances)
 	}
 }
 
@@ -84,14 +105,14 @@ func TestNoNearQuestionIsLeftOut(t *testing.T) {
 			want := make([]int64, questions.Rows*private.Classes)
 			b := newBlock(panelRows)
 			for i := range rows {
-				kept := nearest{k: votes}
+				var kept []near
 				for _, p := range newPanels(questions) {
 					b.measure(p, g, i, i+1)
 					for q, d := range b.distance[:p.rows()] {
-						kept.offer(near{distance: d, at: p.first + q})
+						kept = append(kept, near{distance: d, at: p.first + q})
 					}
 				}
-				for _, n := range kept.kept {
+				for _, n := range firstOf(votes, kept) {
 					want[n.at*private.Classes]++
 				}
 			}
@@ -130,7 +151,7 @@ func TestNoNearRowIsLeftOut(t *testing.T) {
 		got := make([][]int, questions.Rows)
 		require.NoError(t, m.each(t.Context(), key, private, questions, func(question int, votes []int) { got[question] = slices.Clone(votes) }))
 		for question := range questions.Rows {
-			kept := nearest{k: votes}
+			var kept []near
 			var sample []int
 			m.sample.Among(g.units(), key.Derive("sample", uint64(question)).Stream(), func(u int) { sample = append(sample, u) })
 			// As wide a panel as theirs, so that products are the same.
@@ -139,10 +160,10 @@ func TestNoNearRowIsLeftOut(t *testing.T) {
 			b := newBlock(p.rows())
 			for _, u := range sample {
 				b.measure(p, g, u, u+1)
-				kept.offer(near{b.distance[question-first], b.label[question-first], u})
+				kept = append(kept, near{b.distance[question-first], b.label[question-first], u})
 			}
 			want := make([]int, classes)
-			for _, n := range kept.kept {
+			for _, n := range firstOf(votes, kept) {
 				want[n.label]++
 			}
 			require.Equal(t, want, got[question], "round %d, question %d", round, question)
@@ -159,6 +180,7 @@ func TestFewDistancesAreComputed(t *testing.T) {
 	for j := range p.rows() {
 		kept.offer(near{distance: squared(g.norms[0], p.norms[j], b.products[j]), at: j})
 	}
+	kept.first()
 	floor, left := kept.floor(g.norms[0], p.largest), 0
 	for j, product := range b.products[:p.rows()] {
 		if product-p.halves[j] < floor {

@@ -159,7 +159,7 @@ func (b *ballot) vote(g grouped, panels []*panel, votes, from, to int) {
 		}
 	}
 	for _, kept := range places {
-		for _, n := range kept.kept {
+		for _, n := range kept.first() {
 			b.counts[n.at*b.classes+int(n.label)]++
 		}
 	}

@@ -53,17 +53,17 @@ func (l line) laws(t require.TestingT, k, classes int, q, sigma float64) (chance
 	seen := map[string][]float64{}
 	for sample := range 1 << g.units() {
 		p := 1.0
-		kept := nearest{k: k}
+		var kept []near
 		for u := range g.units() {
 			if sample>>u&1 == 1 {
 				p *= q
-				kept.offer(near{b.distance[u], b.label[u], u})
+				kept = append(kept, near{b.distance[u], b.label[u], u})
 			} else {
 				p *= 1 - q
 			}
 		}
 		votes := make([]int, classes)
-		for _, n := range kept.kept {
+		for _, n := range firstOf(k, kept) {
 			votes[n.label]++
 		}
 		name := fmt.Sprint(votes)
