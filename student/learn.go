@@ -70,6 +70,15 @@ func (l *Learner) Project(ctx context.Context, x Matrix) (Matrix, error) {
 	return l.pool.projection.apply(ctx, x)
 }
 
+// ProjectPool returns what Project does of the rows of the pool, whose projections are known if
+// labels are spread over all of them. It is not to be changed.
+func (l *Learner) ProjectPool(ctx context.Context) (Matrix, error) {
+	if len(l.rows) == l.x.Rows {
+		return l.pool.z, nil
+	}
+	return l.Project(ctx, l.x)
+}
+
 // Select returns m different rows to ask about, as [Pool.Select] does, of those that labels
 // are spread over.
 func (l *Learner) Select(ctx context.Context, m int, rnd *rand.Rand) ([]int, error) {

@@ -73,6 +73,14 @@ func TestProjectionOfARowIsItsOwn(t *testing.T) {
 	x, _ := clouds(300, 40, 3, 1)
 	l, err := NewLearner(t.Context(), x, LearnerConfig{Images: true}, rand.New(rand.NewPCG(2, 1)))
 	require.NoError(t, err)
+	all, err := l.Project(t.Context(), x)
+	require.NoError(t, err)
+	for range 2 { // known, and then not, as where labels are spread over a part
+		pool, err := l.ProjectPool(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, all, pool)
+		l.rows = l.rows[:200]
+	}
 	rows, _ := clouds(700, 40, 3, 3)
 	whole, err := l.Project(t.Context(), rows)
 	require.NoError(t, err)
