@@ -141,8 +141,30 @@ func inOrder(rows []Row, targets []float64) []Row {
 	return out
 }
 
-// compareOnce runs every method with a student once, at every target.
+// compareOnce runs every method with a student once, at every target: those of neighbours
+// beside those of teachers.
 func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+	var near, polled []Row
+	var diagnostics *Diagnostics
+	var works []func(context.Context) error
+	if c.wants(neighbourMethods()...) {
+		works = append(works, func(ctx context.Context) (err error) {
+			near, err = compareNeighbours(ctx, c, p, seed)
+			return err
+		})
+	}
+	if c.wants(ensembleMethods()...) {
+		works = append(works, func(ctx context.Context) (err error) {
+			polled, diagnostics, err = compareTeachers(ctx, c, p, seed)
+			return err
+		})
+	}
+	err := beside(ctx, c.Workers, p.clock, works...)
+	return append(near, polled...), diagnostics, err
+}
+
+// compareNeighbours runs the methods that label without teachers.
+func compareNeighbours(ctx context.Context, c Config, p prepared, seed int) ([]Row, error) {
 	var rows []Row
 	for _, at := range p.points {
 		for _, m := range neighbourMethods() {
@@ -151,14 +173,17 @@ func compareOnce(ctx context.Context, c Config, p prepared, seed int) ([]Row, *D
 			}
 			row, err := runNeighbours(ctx, at, p, m, seed)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			rows = append(rows, row)
 		}
 	}
-	if !c.wants(ensembleMethods()...) {
-		return rows, nil, nil
-	}
+	return rows, nil
+}
+
+// compareTeachers runs the methods that need teachers.
+func compareTeachers(ctx context.Context, c Config, p prepared, seed int) ([]Row, *Diagnostics, error) {
+	var rows []Row
 	e, err := runPolls(ctx, c, p, seed)
 	if err != nil {
 		return nil, nil, err

@@ -102,7 +102,9 @@ type Config struct {
 	// on where it stopped. It must exist.
 	Dir string
 
-	Workers  int // default GOMAXPROCS
+	Workers int // default GOMAXPROCS
+	// Progress is called from one goroutine at a time. Stages of works that run beside each
+	// other take turns.
 	Progress func(Progress)
 
 	// Cache keeps features of DP-SGD that are expensive; nil computes them for each model.
@@ -183,7 +185,9 @@ func (c Config) complete() (Config, error) {
 	if c.Unit == "" {
 		c.Unit = "record"
 	}
-	if c.Progress == nil {
+	if c.Progress != nil {
+		c.Progress = inTurn(c.Progress)
+	} else {
 		c.Progress = func(Progress) {}
 	}
 	if len(c.Methods) == 0 {

@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -38,7 +39,9 @@ const MarginalsShare = 0.1
 type drawn struct {
 	epsilon float64
 	several bool // targets
-	books   map[string]paidBook
+
+	mu    sync.Mutex // guards books
+	books map[string]paidBook
 }
 
 // paidBook is a ledger that is held open, and what was reserved on it for releases to come: nil
@@ -53,6 +56,8 @@ func (d *drawn) take(method string) (book paidBook, found bool) {
 	if d == nil {
 		return book, false
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	book, found = d.books[method]
 	delete(d.books, method)
 	return book, found

@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
-	"time"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -181,7 +180,7 @@ func nearestNote(votes int) string {
 // runNeighbours releases labels by private rows near the questions and trains a student on
 // them.
 func runNeighbours(ctx context.Context, c point, p prepared, method string, seed int) (Row, error) {
-	start := time.Now()
+	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
 	plan, err := c.neighbourPlan(ctx, method)
 	if err != nil {
@@ -210,7 +209,7 @@ func runNeighbours(ctx context.Context, c point, p prepared, method string, seed
 	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
 		return row, err
 	}
-	row.Seconds = time.Since(start).Seconds()
+	row.Seconds = p.clock.since(start)
 	return row, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
@@ -42,7 +41,7 @@ type poll struct {
 // runPolls trains the teachers of one run and lets them vote. The votes are on disk before
 // anything is asked.
 func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, error) {
-	start := time.Now()
+	start := p.clock.now()
 	key := c.Key.Derive("ensemble", uint64(seed))
 	e := &ensemble{polls: make([]poll, len(p.points))}
 	var pool []int // rows asked at any target
@@ -84,7 +83,7 @@ func runPolls(ctx context.Context, c Config, p prepared, seed int) (*ensemble, e
 	if err := e.votes.Save(filepath.Join(dir, "votes.npy")); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
-	e.asked, e.seconds = len(pool), time.Since(start).Seconds()
+	e.asked, e.seconds = len(pool), p.clock.since(start)
 	return e, nil
 }
 
@@ -106,7 +105,7 @@ func stack(parts ...teachers.Matrix) teachers.Matrix {
 
 // runVote releases labels by one mechanism and trains a student on them.
 func runVote(ctx context.Context, c point, p prepared, v poll, method string, seed int) (Row, error) {
-	start := time.Now()
+	start := p.clock.now()
 	row := Row{Method: method, TargetEpsilon: c.epsilon}
 	mechanism, err := c.mechanism(ctx, method, &row)
 	if err != nil {
@@ -146,7 +145,7 @@ func runVote(ctx context.Context, c point, p prepared, v poll, method string, se
 	if row.Accuracy, err = c.score(ctx, p, labels, &row, seed); err != nil {
 		return row, err
 	}
-	row.Seconds = v.seconds + time.Since(start).Seconds()
+	row.Seconds = v.seconds + p.clock.since(start)
 	if seed == 0 && c.Curves && len(c.Epsilons) == 1 {
 		row.Curve, err = c.voteCurve(ctx, p, mechanism, v, answers, row)
 	}
@@ -264,7 +263,7 @@ func (c point) voteCurve(ctx context.Context, p prepared, m votingPlan, v poll, 
 
 // runTrueLabels trains the student on the true labels of the same queries.
 func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (Row, error) {
-	start := time.Now()
+	start := p.clock.now()
 	row := Row{Method: TrueLabels, TargetEpsilon: c.epsilon, Note: "the student, had the teachers known the pool's labels"}
 	labels := noLabels(p.pool.Rows)
 	for _, q := range v.queries[:c.questions(GNMax)] {
@@ -272,7 +271,7 @@ func runTrueLabels(ctx context.Context, c point, p prepared, v poll, seed int) (
 	}
 	var err error
 	row.Accuracy, err = c.score(ctx, p, labels, &row, seed)
-	row.Seconds = time.Since(start).Seconds()
+	row.Seconds = p.clock.since(start)
 	return row, err
 }
 

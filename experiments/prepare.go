@@ -38,6 +38,7 @@ type prepared struct {
 	classes                int
 	public                 *student.Learner // what is learned from the pool without labels
 	points                 []point
+	clock                  *shared // of the methods
 }
 
 // prepare makes the features of a task. Its points are those that the given function returns.
@@ -46,7 +47,7 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 	if err != nil {
 		return prepared{}, err
 	}
-	p := prepared{hash: c.hash(), classes: len(c.Task.Classes)}
+	p := prepared{hash: c.hash(), classes: len(c.Task.Classes), clock: &shared{}}
 	if p.points, err = points(ctx); err != nil {
 		return prepared{}, err
 	}
@@ -69,10 +70,11 @@ func prepare(ctx context.Context, c Config, points func(context.Context) ([]poin
 		stage(stages)
 		return p, err
 	}
-	for _, s := range []struct{ from, to *teachers.Matrix }{{&p.pool, &p.asked}, {&p.test, &p.tested}} {
-		if *s.to, err = p.public.Project(ctx, *s.from); err != nil {
-			return prepared{}, fmt.Errorf("experiments: %w", err)
-		}
+	if p.asked, err = p.public.ProjectPool(ctx); err != nil {
+		return prepared{}, fmt.Errorf("experiments: %w", err)
+	}
+	if p.tested, err = p.public.Project(ctx, p.test); err != nil {
+		return prepared{}, fmt.Errorf("experiments: %w", err)
 	}
 	stage(2)
 	p.private, err = c.projected(ctx, p.public, c.Task.Private, e)

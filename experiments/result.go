@@ -125,7 +125,8 @@ type Row struct {
 	Steps           int      `json:"steps,omitempty"`
 	Probability     float64  `json:"sampling_probability,omitempty"`
 	NoiseMultiplier float64  `json:"noise_multiplier,omitempty"`
-	Seconds         float64  `json:"seconds,omitempty"` // whole, rounded up
+	// Seconds are whole, rounded up. Of time in which two methods run each has half.
+	Seconds float64 `json:"seconds,omitempty"`
 	// Student says what cross-validation kept, in the first run.
 	Student string `json:"student,omitempty"`
 	Note    string `json:"note,omitempty"`
