@@ -186,3 +186,6 @@ func halves512(dst *float32, dstRow int, dstStep int, even *float32, odd *float3
 
 //go:noescape
 func mulGroups512(sum *float32, difference *float32, apart int, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
+
+//go:noescape
+func gaussian512(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)

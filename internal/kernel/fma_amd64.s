@@ -20122,3 +20122,123 @@ second_done:
 	JNE           group
 	VZEROUPPER
 	RET
+
+// func gaussian512(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)
+// Requires: AVX, AVX512F
+TEXT ·gaussian512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         norms+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         table+32(FP), BX
+	VBROADCASTSS norm+24(FP), Z0
+	VBROADCASTSS factor+28(FP), Z1
+	VBROADCASTSS gaussian_limit512<>+0(SB), Z2
+	VBROADCASTSD gaussian512_per_unit<>+0(SB), Z3
+	VBROADCASTSD gaussian512_magic<>+0(SB), Z4
+	VBROADCASTSD gaussian512_linear<>+0(SB), Z5
+	VBROADCASTSD gaussian512_square<>+0(SB), Z6
+	VBROADCASTSD gaussian512_second<>+0(SB), Z7
+	VBROADCASTSD gaussian512_fourth<>+0(SB), Z8
+	VMOVUPD      (BX), Z9
+	VMOVUPD      64(BX), Z10
+	VMOVUPD      128(BX), Z11
+	VMOVUPD      192(BX), Z12
+	VMOVUPD      256(BX), Z13
+	VMOVUPD      320(BX), Z14
+	VMOVUPD      384(BX), Z15
+	VMOVUPD      448(BX), Z16
+	VPXORD       Z18, Z18, Z18
+
+loop:
+	VMOVUPS       (AX), Z23
+	VADDPS        Z23, Z23, Z23
+	VADDPS        (CX), Z0, Z17
+	VSUBPS        Z23, Z17, Z17
+	VMAXPS        Z17, Z18, Z17
+	VMULPS        Z1, Z17, Z17
+	VCMPPS        $0x1e, Z2, Z17, K3
+	VEXTRACTF64X4 $0x01, Z17, Y23
+	VCVTPS2PD     Y17, Z19
+	VMULPD        Z3, Z19, Z19
+	VADDPD        Z4, Z19, Z20
+	VPTESTMQ      Z7, Z20, K1
+	VPTESTMQ      Z8, Z20, K2
+	VMOVAPD       Z20, Z21
+	VPERMI2PD     Z10, Z9, Z21
+	VMOVAPD       Z20, Z22
+	VPERMI2PD     Z12, Z11, Z22
+	VMOVAPD       Z20, Z24
+	VPERMI2PD     Z14, Z13, Z24
+	VMOVAPD       Z20, Z25
+	VPERMI2PD     Z16, Z15, Z25
+	VMOVAPD       Z22, K1, Z21
+	VMOVAPD       Z25, K1, Z24
+	VMOVAPD       Z24, K2, Z21
+	VSUBPD        Z4, Z20, Z22
+	VSUBPD        Z22, Z19, Z19
+	VPSRLQ        $0x06, Z20, Z20
+	VPSLLQ        $0x34, Z20, Z20
+	VPADDQ        Z20, Z21, Z21
+	VMULPD        Z6, Z19, Z20
+	VADDPD        Z5, Z20, Z20
+	VMULPD        Z19, Z20, Z20
+	VMULPD        Z21, Z20, Z20
+	VADDPD        Z21, Z20, Z20
+	VCVTPD2PS     Z20, Y17
+	VCVTPS2PD     Y23, Z19
+	VMULPD        Z3, Z19, Z19
+	VADDPD        Z4, Z19, Z20
+	VPTESTMQ      Z7, Z20, K1
+	VPTESTMQ      Z8, Z20, K2
+	VMOVAPD       Z20, Z21
+	VPERMI2PD     Z10, Z9, Z21
+	VMOVAPD       Z20, Z22
+	VPERMI2PD     Z12, Z11, Z22
+	VMOVAPD       Z20, Z24
+	VPERMI2PD     Z14, Z13, Z24
+	VMOVAPD       Z20, Z25
+	VPERMI2PD     Z16, Z15, Z25
+	VMOVAPD       Z22, K1, Z21
+	VMOVAPD       Z25, K1, Z24
+	VMOVAPD       Z24, K2, Z21
+	VSUBPD        Z4, Z20, Z22
+	VSUBPD        Z22, Z19, Z19
+	VPSRLQ        $0x06, Z20, Z20
+	VPSLLQ        $0x34, Z20, Z20
+	VPADDQ        Z20, Z21, Z21
+	VMULPD        Z6, Z19, Z20
+	VADDPD        Z5, Z20, Z20
+	VMULPD        Z19, Z20, Z20
+	VMULPD        Z21, Z20, Z20
+	VADDPD        Z21, Z20, Z20
+	VCVTPD2PS     Z20, Y23
+	VINSERTF64X4  $0x01, Y23, Z17, Z17
+	VMOVAPS.Z     Z17, K3, Z17
+	VMOVUPS       Z17, (AX)
+	ADDQ          $0x40, AX
+	ADDQ          $0x40, CX
+	SUBQ          $0x10, DX
+	JNE           loop
+	VZEROUPPER
+	RET
+
+DATA gaussian_limit512<>+0(SB)/4, $0xc2ae0000
+GLOBL gaussian_limit512<>(SB), RODATA|NOPTR, $4
+
+DATA gaussian512_per_unit<>+0(SB)/8, $0x40571547652b82fe
+GLOBL gaussian512_per_unit<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian512_magic<>+0(SB)/8, $0x4338000000000000
+GLOBL gaussian512_magic<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian512_linear<>+0(SB)/8, $0x3f862e42fefa39ef
+GLOBL gaussian512_linear<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian512_square<>+0(SB)/8, $0x3f0ebfbdff82c58f
+GLOBL gaussian512_square<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian512_second<>+0(SB)/8, $0x0000000000000010
+GLOBL gaussian512_second<>(SB), RODATA|NOPTR, $8
+
+DATA gaussian512_fourth<>+0(SB)/8, $0x0000000000000020
+GLOBL gaussian512_fourth<>(SB), RODATA|NOPTR, $8

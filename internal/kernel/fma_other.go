@@ -79,7 +79,9 @@ func fmaPackInt16(_ []int16, _ []float32, _ float32) int { panic("kernel: unreac
 
 func fmaLargest(_ []float32) (most uint32, done int) { panic("kernel: unreachable") }
 
-func fmaGaussian(_ []float32, _ float32, _ []float32, _ float32) { panic("kernel: unreachable") }
+func fmaGaussian(_ path, _ []float32, _ float32, _ []float32, _ float32) {
+	panic("kernel: unreachable")
+}
 
 func fmaDistances(_ *[distancesAtOnce][distanceSums]float32, _, _ []float32, _ int, _ []int32) int {
 	panic("kernel: unreachable")

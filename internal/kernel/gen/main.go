@@ -15,7 +15,7 @@ func main() {
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
 		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
 		rectify512, gate512, addToRows512, maxTaps512, addToTaps512,
-		strips512, halves512, groups512,
+		strips512, halves512, groups512, gaussian512,
 	} {
 		write()
 	}
