@@ -37,25 +37,6 @@ func FFTError(n int) float64 {
 // radix 4 with two levels and for radix 5 alike at most 9.
 func FFTNormError(n int) float64 { return 9.0 / 4 * FFTError(n) }
 
-// FFTLength returns the least even length 2^a 3^b 5^c that is at least n. The fastest
-// lengths are powers of two and three times those.
-func FFTLength(n int) int {
-	best := 2
-	for best < n {
-		best *= 2
-	}
-	for five := 1; five < best; five *= 5 {
-		for m := five; m < best; m *= 3 {
-			l := 2 * m
-			for l < n {
-				l *= 2
-			}
-			best = min(best, l)
-		}
-	}
-	return best
-}
-
 // NewFFT prepares transforms of length n.
 func NewFFT(n int) *FFT {
 	f := &FFT{n: n}

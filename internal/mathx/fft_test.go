@@ -68,22 +68,7 @@ func TestFFTErrorLong(t *testing.T) {
 	}
 }
 
-func TestFFTLength(t *testing.T) {
-	require.Equal(t, 2, FFTLength(0))
-	require.Equal(t, 10, FFTLength(9))
-	require.Equal(t, 1000, FFTLength(1000))
-	for n := 1; n < 3000; n++ {
-		l := FFTLength(n)
-		require.GreaterOrEqual(t, l, n)
-		require.Zero(t, l%2)
-		require.LessOrEqual(t, float64(l), 1.34*float64(n)+2)
-		for _, p := range []int{2, 3, 5} {
-			for l%p == 0 {
-				l /= p
-			}
-		}
-		require.Equal(t, 1, l)
-	}
+func TestFFTRefusesOtherLengths(t *testing.T) {
 	require.Panics(t, func() { NewFFT(7) })
 	require.Panics(t, func() { NewFFT(14) })
 }
