@@ -36,7 +36,7 @@ func general(rows, cols int, data []float32) blas32.General {
 
 // BenchmarkMulBT measures the shapes of logits, layers and kernels.
 func BenchmarkMulBT(b *testing.B) {
-	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
+	for _, s := range [][3]int{{512, 512, 512}, {240, 240, 784}, {32, 128, 784}, {64, 10, 784}, {256, 10, 784}, {256, 10, 1000}, {96, 6, 64}, {64, 10, 3969}, {256, 10, 6273}, {256, 2, 104}, {64, 16, 784}} {
 		m, n, k := s[0], s[1], s[2]
 		benchmarkProduct(b, m, n, k,
 			func(on path, dst, x, y []float32) { mulBT(on, dst, n, x, k, y, k, m, n, k) },

@@ -12525,13 +12525,15 @@ TEXT ·dots512(SB), NOSPLIT, $0-80
 	MOVQ  $-1, AX
 	BZHIL R11, AX, AX
 	KMOVW AX, K1
-	MOVQ  add+72(FP), R11
-	NEGQ  R11
-	KMOVW R11, K2
 	MOVQ  c+0(FP), DI
 	MOVQ  ldc+8(FP), SI
 	MOVQ  lda+24(FP), R8
 	MOVQ  ldb+40(FP), R10
+	MOVQ  n+56(FP), R11
+	ANDQ  $0x03, R11
+	MOVQ  $-1, AX
+	BZHIL R11, AX, AX
+	KMOVW AX, K2
 	MOVQ  n+56(FP), R11
 	CMPQ  R11, $0x02
 	JE    n2
@@ -12633,58 +12635,91 @@ n1_tail:
 	VFMADD231PS  Z2, Z4, Z29
 
 n1_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n1
+	VSHUFPS       $0x88, Z31, Z31, Z0
+	VSHUFPS       $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z31, Z31, Z0
+	VSHUFPS       $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFF32X4    $0x88, Z31, Z31, Z0
+	VSHUFF32X4    $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n1_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n1_pair_0_0_done
+
+n1_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n1_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z30, Z30, Z0
+	VSHUFPS       $0xdd, Z30, Z30, Z1
+	VADDPS        Z1, Z0, Z30
+	VSHUFPS       $0x88, Z30, Z30, Z0
+	VSHUFPS       $0xdd, Z30, Z30, Z1
+	VADDPS        Z1, Z0, Z30
+	VSHUFF32X4    $0x88, Z30, Z30, Z0
+	VSHUFF32X4    $0xdd, Z30, Z30, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n1_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n1_pair_1_0_done
+
+n1_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n1_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z29, Z29, Z0
+	VSHUFPS       $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z29, Z0
+	VSHUFPS       $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFF32X4    $0x88, Z29, Z29, Z0
+	VSHUFF32X4    $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n1_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n1_pair_2_0_done
+
+n1_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n1_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n1
 	VZEROUPPER
 	RET
 
@@ -12785,100 +12820,91 @@ n2_tail:
 	VFMADD231PS  Z2, Z4, Z26
 
 n2_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z28, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z28, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n2
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z31, Z31, Z0
+	VSHUFPS       $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFF32X4    $0x88, Z31, Z31, Z0
+	VSHUFF32X4    $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n2_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n2_pair_0_0_done
+
+n2_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n2_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z29, Z0
+	VSHUFPS       $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFF32X4    $0x88, Z29, Z29, Z0
+	VSHUFF32X4    $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n2_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n2_pair_1_0_done
+
+n2_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n2_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z27, Z27, Z0
+	VSHUFPS       $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z27, Z0
+	VSHUFF32X4    $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n2_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n2_pair_2_0_done
+
+n2_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n2_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n2
 	VZEROUPPER
 	RET
 
@@ -12999,142 +13025,100 @@ n3_tail:
 	VFMADD231PS  Z2, Z4, Z23
 
 n3_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x00, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z30, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x01, Z29, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z28, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x00, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z28, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x01, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z25, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x00, Z24, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z25, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        (DI), X0, K2, X0
-	VMOVSS        X0, (DI)
-	VEXTRACTF32X8 $0x01, Z24, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        4(DI), X0, K2, X0
-	VMOVSS        X0, 4(DI)
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        8(DI), X0, K2, X0
-	VMOVSS        X0, 8(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n3
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z29, Z29, Z0
+	VSHUFPS       $0xdd, Z29, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFF32X4    $0x88, Z31, Z31, Z0
+	VSHUFF32X4    $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n3_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n3_pair_0_0_done
+
+n3_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n3_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z27, Z28, Z0
+	VSHUFPS       $0xdd, Z27, Z28, Z1
+	VADDPS        Z1, Z0, Z28
+	VSHUFPS       $0x88, Z26, Z26, Z0
+	VSHUFPS       $0xdd, Z26, Z26, Z1
+	VADDPS        Z1, Z0, Z26
+	VSHUFPS       $0x88, Z26, Z28, Z0
+	VSHUFPS       $0xdd, Z26, Z28, Z1
+	VADDPS        Z1, Z0, Z28
+	VSHUFF32X4    $0x88, Z28, Z28, Z0
+	VSHUFF32X4    $0xdd, Z28, Z28, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n3_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n3_pair_1_0_done
+
+n3_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n3_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z23, Z23, Z0
+	VSHUFPS       $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z23, Z25, Z0
+	VSHUFPS       $0xdd, Z23, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFF32X4    $0x88, Z25, Z25, Z0
+	VSHUFF32X4    $0xdd, Z25, Z25, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n3_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+	JMP           n3_pair_2_0_done
+
+n3_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, (DI)(SI*1)
+
+n3_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n3
 	VZEROUPPER
 	RET
 
@@ -13279,82 +13263,94 @@ n4_tail:
 	VFMADD231PS  Z2, Z4, Z20
 
 n4_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VEXTRACTF32X8 $0x00, Z22, Y1
-	VEXTRACTF32X8 $0x00, Z21, Y2
-	VEXTRACTF32X8 $0x00, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VEXTRACTF32X8 $0x01, Z22, Y1
-	VEXTRACTF32X8 $0x01, Z21, Y2
-	VEXTRACTF32X8 $0x01, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n4
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFF32X4    $0x88, Z31, Z31, Z0
+	VSHUFF32X4    $0xdd, Z31, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n4_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	JMP           n4_pair_0_0_done
+
+n4_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+
+n4_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z27, Z0
+	VSHUFF32X4    $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n4_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	JMP           n4_pair_1_0_done
+
+n4_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+
+n4_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z21, Z23, Z0
+	VSHUFPS       $0xdd, Z21, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFF32X4    $0x88, Z23, Z23, Z0
+	VSHUFF32X4    $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n4_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	JMP           n4_pair_2_0_done
+
+n4_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+
+n4_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n4
 	VZEROUPPER
 	RET
 
@@ -13519,124 +13515,142 @@ n5_tail:
 	VFMADD231PS  Z2, Z4, Z17
 
 n5_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z26, Y0
-	VEXTRACTF32X8 $0x00, Z25, Y1
-	VEXTRACTF32X8 $0x00, Z24, Y2
-	VEXTRACTF32X8 $0x00, Z23, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z26, Y0
-	VEXTRACTF32X8 $0x01, Z25, Y1
-	VEXTRACTF32X8 $0x01, Z24, Y2
-	VEXTRACTF32X8 $0x01, Z23, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z21, Y0
-	VEXTRACTF32X8 $0x00, Z20, Y1
-	VEXTRACTF32X8 $0x00, Z19, Y2
-	VEXTRACTF32X8 $0x00, Z18, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z17, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z21, Y0
-	VEXTRACTF32X8 $0x01, Z20, Y1
-	VEXTRACTF32X8 $0x01, Z19, Y2
-	VEXTRACTF32X8 $0x01, Z18, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z17, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n5
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z27, Z27, Z0
+	VSHUFPS       $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z27, Z27, Z0
+	VSHUFPS       $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n5_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n5_pair_0_0_done
+
+n5_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n5_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z25, Z26, Z0
+	VSHUFPS       $0xdd, Z25, Z26, Z1
+	VADDPS        Z1, Z0, Z26
+	VSHUFPS       $0x88, Z23, Z24, Z0
+	VSHUFPS       $0xdd, Z23, Z24, Z1
+	VADDPS        Z1, Z0, Z24
+	VSHUFPS       $0x88, Z24, Z26, Z0
+	VSHUFPS       $0xdd, Z24, Z26, Z1
+	VADDPS        Z1, Z0, Z26
+	VSHUFPS       $0x88, Z22, Z22, Z0
+	VSHUFPS       $0xdd, Z22, Z22, Z1
+	VADDPS        Z1, Z0, Z22
+	VSHUFPS       $0x88, Z22, Z22, Z0
+	VSHUFPS       $0xdd, Z22, Z22, Z1
+	VADDPS        Z1, Z0, Z22
+	VSHUFF32X4    $0x88, Z22, Z26, Z0
+	VSHUFF32X4    $0xdd, Z22, Z26, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n5_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n5_pair_1_0_done
+
+n5_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n5_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z18, Z19, Z0
+	VSHUFPS       $0xdd, Z18, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z19, Z21, Z0
+	VSHUFPS       $0xdd, Z19, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z17, Z17, Z0
+	VSHUFPS       $0xdd, Z17, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z17, Z17, Z0
+	VSHUFPS       $0xdd, Z17, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFF32X4    $0x88, Z17, Z21, Z0
+	VSHUFF32X4    $0xdd, Z17, Z21, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n5_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n5_pair_2_0_done
+
+n5_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n5_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n5
 	VZEROUPPER
 	RET
 
@@ -13821,166 +13835,142 @@ n6_tail:
 	VFMADD231PS  Z2, Z4, Z14
 
 n6_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z25, Y0
-	VEXTRACTF32X8 $0x00, Z24, Y1
-	VEXTRACTF32X8 $0x00, Z23, Y2
-	VEXTRACTF32X8 $0x00, Z22, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z21, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z20, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z25, Y0
-	VEXTRACTF32X8 $0x01, Z24, Y1
-	VEXTRACTF32X8 $0x01, Z23, Y2
-	VEXTRACTF32X8 $0x01, Z22, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z21, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z20, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z19, Y0
-	VEXTRACTF32X8 $0x00, Z18, Y1
-	VEXTRACTF32X8 $0x00, Z17, Y2
-	VEXTRACTF32X8 $0x00, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z15, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z14, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z19, Y0
-	VEXTRACTF32X8 $0x01, Z18, Y1
-	VEXTRACTF32X8 $0x01, Z17, Y2
-	VEXTRACTF32X8 $0x01, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z15, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z14, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x06, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x06, m+48(FP)
-	JNE           n6
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z27, Z27, Z0
+	VSHUFPS       $0xdd, Z27, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n6_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n6_pair_0_0_done
+
+n6_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n6_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z23, Z25, Z0
+	VSHUFPS       $0xdd, Z23, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z21, Z21, Z0
+	VSHUFPS       $0xdd, Z21, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFF32X4    $0x88, Z21, Z25, Z0
+	VSHUFF32X4    $0xdd, Z21, Z25, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n6_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n6_pair_1_0_done
+
+n6_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n6_pair_1_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z18, Z19, Z0
+	VSHUFPS       $0xdd, Z18, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z16, Z17, Z0
+	VSHUFPS       $0xdd, Z16, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z17, Z19, Z0
+	VSHUFPS       $0xdd, Z17, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z14, Z15, Z0
+	VSHUFPS       $0xdd, Z14, Z15, Z1
+	VADDPS        Z1, Z0, Z15
+	VSHUFPS       $0x88, Z15, Z15, Z0
+	VSHUFPS       $0xdd, Z15, Z15, Z1
+	VADDPS        Z1, Z0, Z15
+	VSHUFF32X4    $0x88, Z15, Z19, Z0
+	VSHUFF32X4    $0xdd, Z15, Z19, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n6_pair_2_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n6_pair_2_0_done
+
+n6_pair_2_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n6_pair_2_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x06, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x06, m+48(FP)
+	JNE    n6
 	VZEROUPPER
 	RET
 
@@ -14145,142 +14135,104 @@ n7_tail:
 	VFMADD231PS  Z1, Z4, Z18
 
 n7_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	VEXTRACTF32X8 $0x00, Z25, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        24(DI), X0, K2, X0
-	VMOVSS        X0, 24(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z26, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	VEXTRACTF32X8 $0x01, Z25, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        24(DI), X0, K2, X0
-	VMOVSS        X0, 24(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z24, Y0
-	VEXTRACTF32X8 $0x00, Z23, Y1
-	VEXTRACTF32X8 $0x00, Z22, Y2
-	VEXTRACTF32X8 $0x00, Z21, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z20, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z19, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	VEXTRACTF32X8 $0x00, Z18, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        24(DI), X0, K2, X0
-	VMOVSS        X0, 24(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z24, Y0
-	VEXTRACTF32X8 $0x01, Z23, Y1
-	VEXTRACTF32X8 $0x01, Z22, Y2
-	VEXTRACTF32X8 $0x01, Z21, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z20, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        16(DI), X0, K2, X0
-	VMOVSS        X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z19, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        20(DI), X0, K2, X0
-	VMOVSS        X0, 20(DI)
-	VEXTRACTF32X8 $0x01, Z18, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        24(DI), X0, K2, X0
-	VMOVSS        X0, 24(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n7
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z25, Z25, Z0
+	VSHUFPS       $0xdd, Z25, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n7_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n7_pair_0_0_done
+
+n7_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n7_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z23, Z24, Z0
+	VSHUFPS       $0xdd, Z23, Z24, Z1
+	VADDPS        Z1, Z0, Z24
+	VSHUFPS       $0x88, Z21, Z22, Z0
+	VSHUFPS       $0xdd, Z21, Z22, Z1
+	VADDPS        Z1, Z0, Z22
+	VSHUFPS       $0x88, Z22, Z24, Z0
+	VSHUFPS       $0xdd, Z22, Z24, Z1
+	VADDPS        Z1, Z0, Z24
+	VSHUFPS       $0x88, Z19, Z20, Z0
+	VSHUFPS       $0xdd, Z19, Z20, Z1
+	VADDPS        Z1, Z0, Z20
+	VSHUFPS       $0x88, Z18, Z18, Z0
+	VSHUFPS       $0xdd, Z18, Z18, Z1
+	VADDPS        Z1, Z0, Z18
+	VSHUFPS       $0x88, Z18, Z20, Z0
+	VSHUFPS       $0xdd, Z18, Z20, Z1
+	VADDPS        Z1, Z0, Z20
+	VSHUFF32X4    $0x88, Z20, Z24, Z0
+	VSHUFF32X4    $0xdd, Z20, Z24, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n7_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+	JMP           n7_pair_1_0_done
+
+n7_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VMOVUPS       X1, K2, 16(DI)(SI*1)
+
+n7_pair_1_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n7
 	VZEROUPPER
 	RET
 
@@ -14460,102 +14412,100 @@ n8_tail:
 	VFMADD231PS  Z1, Z4, Z16
 
 n8_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VEXTRACTF32X8 $0x00, Z22, Y1
-	VEXTRACTF32X8 $0x00, Z21, Y2
-	VEXTRACTF32X8 $0x00, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z19, Y0
-	VEXTRACTF32X8 $0x00, Z18, Y1
-	VEXTRACTF32X8 $0x00, Z17, Y2
-	VEXTRACTF32X8 $0x00, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VEXTRACTF32X8 $0x01, Z22, Y1
-	VEXTRACTF32X8 $0x01, Z21, Y2
-	VEXTRACTF32X8 $0x01, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z19, Y0
-	VEXTRACTF32X8 $0x01, Z18, Y1
-	VEXTRACTF32X8 $0x01, Z17, Y2
-	VEXTRACTF32X8 $0x01, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n8
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n8_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n8_pair_0_0_done
+
+n8_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n8_pair_0_0_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z21, Z23, Z0
+	VSHUFPS       $0xdd, Z21, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z18, Z19, Z0
+	VSHUFPS       $0xdd, Z18, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z16, Z17, Z0
+	VSHUFPS       $0xdd, Z16, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z17, Z19, Z0
+	VSHUFPS       $0xdd, Z17, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFF32X4    $0x88, Z19, Z23, Z0
+	VSHUFF32X4    $0xdd, Z19, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n8_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n8_pair_1_0_done
+
+n8_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n8_pair_1_0_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n8
 	VZEROUPPER
 	RET
 
@@ -14750,130 +14700,152 @@ n9_tail:
 	VFMADD231PS  Z1, Z4, Z14
 
 n9_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z22, Y0
-	VEXTRACTF32X8 $0x00, Z21, Y1
-	VEXTRACTF32X8 $0x00, Z20, Y2
-	VEXTRACTF32X8 $0x00, Z19, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z18, Y0
-	VEXTRACTF32X8 $0x00, Z17, Y1
-	VEXTRACTF32X8 $0x00, Z16, Y2
-	VEXTRACTF32X8 $0x00, Z15, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z14, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z22, Y0
-	VEXTRACTF32X8 $0x01, Z21, Y1
-	VEXTRACTF32X8 $0x01, Z20, Y2
-	VEXTRACTF32X8 $0x01, Z19, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z18, Y0
-	VEXTRACTF32X8 $0x01, Z17, Y1
-	VEXTRACTF32X8 $0x01, Z16, Y2
-	VEXTRACTF32X8 $0x01, Z15, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z14, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n9
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z23, Z23, Z0
+	VSHUFPS       $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z23, Z23, Z0
+	VSHUFPS       $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n9_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n9_pair_0_0_done
+
+n9_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n9_pair_0_0_done:
+	VSHUFF32X4    $0x88, Z23, Z23, Z0
+	VSHUFF32X4    $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n9_pair_0_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n9_pair_0_2_done
+
+n9_pair_0_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n9_pair_0_2_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z21, Z22, Z0
+	VSHUFPS       $0xdd, Z21, Z22, Z1
+	VADDPS        Z1, Z0, Z22
+	VSHUFPS       $0x88, Z19, Z20, Z0
+	VSHUFPS       $0xdd, Z19, Z20, Z1
+	VADDPS        Z1, Z0, Z20
+	VSHUFPS       $0x88, Z20, Z22, Z0
+	VSHUFPS       $0xdd, Z20, Z22, Z1
+	VADDPS        Z1, Z0, Z22
+	VSHUFPS       $0x88, Z17, Z18, Z0
+	VSHUFPS       $0xdd, Z17, Z18, Z1
+	VADDPS        Z1, Z0, Z18
+	VSHUFPS       $0x88, Z15, Z16, Z0
+	VSHUFPS       $0xdd, Z15, Z16, Z1
+	VADDPS        Z1, Z0, Z16
+	VSHUFPS       $0x88, Z16, Z18, Z0
+	VSHUFPS       $0xdd, Z16, Z18, Z1
+	VADDPS        Z1, Z0, Z18
+	VSHUFPS       $0x88, Z14, Z14, Z0
+	VSHUFPS       $0xdd, Z14, Z14, Z1
+	VADDPS        Z1, Z0, Z14
+	VSHUFPS       $0x88, Z14, Z14, Z0
+	VSHUFPS       $0xdd, Z14, Z14, Z1
+	VADDPS        Z1, Z0, Z14
+	VSHUFF32X4    $0x88, Z18, Z22, Z0
+	VSHUFF32X4    $0xdd, Z18, Z22, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n9_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n9_pair_1_0_done
+
+n9_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n9_pair_1_0_done:
+	VSHUFF32X4    $0x88, Z14, Z14, Z0
+	VSHUFF32X4    $0xdd, Z14, Z14, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n9_pair_1_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n9_pair_1_2_done
+
+n9_pair_1_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n9_pair_1_2_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n9
 	VZEROUPPER
 	RET
 
@@ -15087,158 +15059,152 @@ n10_tail:
 	VFMADD231PS  Z1, Z4, Z12
 
 n10_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x00, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x01, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z21, Y0
-	VEXTRACTF32X8 $0x00, Z20, Y1
-	VEXTRACTF32X8 $0x00, Z19, Y2
-	VEXTRACTF32X8 $0x00, Z18, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z17, Y0
-	VEXTRACTF32X8 $0x00, Z16, Y1
-	VEXTRACTF32X8 $0x00, Z15, Y2
-	VEXTRACTF32X8 $0x00, Z14, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z13, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x00, Z12, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z21, Y0
-	VEXTRACTF32X8 $0x01, Z20, Y1
-	VEXTRACTF32X8 $0x01, Z19, Y2
-	VEXTRACTF32X8 $0x01, Z18, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z17, Y0
-	VEXTRACTF32X8 $0x01, Z16, Y1
-	VEXTRACTF32X8 $0x01, Z15, Y2
-	VEXTRACTF32X8 $0x01, Z14, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z13, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x01, Z12, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n10
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z23, Z23, Z0
+	VSHUFPS       $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n10_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n10_pair_0_0_done
+
+n10_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n10_pair_0_0_done:
+	VSHUFF32X4    $0x88, Z23, Z23, Z0
+	VSHUFF32X4    $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n10_pair_0_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n10_pair_0_2_done
+
+n10_pair_0_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n10_pair_0_2_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z18, Z19, Z0
+	VSHUFPS       $0xdd, Z18, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z19, Z21, Z0
+	VSHUFPS       $0xdd, Z19, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z16, Z17, Z0
+	VSHUFPS       $0xdd, Z16, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z14, Z15, Z0
+	VSHUFPS       $0xdd, Z14, Z15, Z1
+	VADDPS        Z1, Z0, Z15
+	VSHUFPS       $0x88, Z15, Z17, Z0
+	VSHUFPS       $0xdd, Z15, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z12, Z13, Z0
+	VSHUFPS       $0xdd, Z12, Z13, Z1
+	VADDPS        Z1, Z0, Z13
+	VSHUFPS       $0x88, Z13, Z13, Z0
+	VSHUFPS       $0xdd, Z13, Z13, Z1
+	VADDPS        Z1, Z0, Z13
+	VSHUFF32X4    $0x88, Z17, Z21, Z0
+	VSHUFF32X4    $0xdd, Z17, Z21, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n10_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n10_pair_1_0_done
+
+n10_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n10_pair_1_0_done:
+	VSHUFF32X4    $0x88, Z13, Z13, Z0
+	VSHUFF32X4    $0xdd, Z13, Z13, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n10_pair_1_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n10_pair_1_2_done
+
+n10_pair_1_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n10_pair_1_2_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n10
 	VZEROUPPER
 	RET
 
@@ -15467,186 +15433,158 @@ n11_tail:
 	VFMADD231PS  Z1, Z4, Z10
 
 n11_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x00, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	VEXTRACTF32X8 $0x00, Z21, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        40(DI), X0, K2, X0
-	VMOVSS        X0, 40(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x01, Z22, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	VEXTRACTF32X8 $0x01, Z21, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        40(DI), X0, K2, X0
-	VMOVSS        X0, 40(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z20, Y0
-	VEXTRACTF32X8 $0x00, Z19, Y1
-	VEXTRACTF32X8 $0x00, Z18, Y2
-	VEXTRACTF32X8 $0x00, Z17, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z16, Y0
-	VEXTRACTF32X8 $0x00, Z15, Y1
-	VEXTRACTF32X8 $0x00, Z14, Y2
-	VEXTRACTF32X8 $0x00, Z13, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z12, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x00, Z11, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	VEXTRACTF32X8 $0x00, Z10, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        40(DI), X0, K2, X0
-	VMOVSS        X0, 40(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z20, Y0
-	VEXTRACTF32X8 $0x01, Z19, Y1
-	VEXTRACTF32X8 $0x01, Z18, Y2
-	VEXTRACTF32X8 $0x01, Z17, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z16, Y0
-	VEXTRACTF32X8 $0x01, Z15, Y1
-	VEXTRACTF32X8 $0x01, Z14, Y2
-	VEXTRACTF32X8 $0x01, Z13, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z12, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        32(DI), X0, K2, X0
-	VMOVSS        X0, 32(DI)
-	VEXTRACTF32X8 $0x01, Z11, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        36(DI), X0, K2, X0
-	VMOVSS        X0, 36(DI)
-	VEXTRACTF32X8 $0x01, Z10, Y0
-	VHADDPS       Y0, Y0, Y0
-	VHADDPS       Y0, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDSS        X4, X0, X0
-	VADDSS        40(DI), X0, K2, X0
-	VMOVSS        X0, 40(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n11
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z21, Z21, Z0
+	VSHUFPS       $0xdd, Z21, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z21, Z23, Z0
+	VSHUFPS       $0xdd, Z21, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n11_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n11_pair_0_0_done
+
+n11_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n11_pair_0_0_done:
+	VSHUFF32X4    $0x88, Z23, Z23, Z0
+	VSHUFF32X4    $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n11_pair_0_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n11_pair_0_2_done
+
+n11_pair_0_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n11_pair_0_2_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z19, Z20, Z0
+	VSHUFPS       $0xdd, Z19, Z20, Z1
+	VADDPS        Z1, Z0, Z20
+	VSHUFPS       $0x88, Z17, Z18, Z0
+	VSHUFPS       $0xdd, Z17, Z18, Z1
+	VADDPS        Z1, Z0, Z18
+	VSHUFPS       $0x88, Z18, Z20, Z0
+	VSHUFPS       $0xdd, Z18, Z20, Z1
+	VADDPS        Z1, Z0, Z20
+	VSHUFPS       $0x88, Z15, Z16, Z0
+	VSHUFPS       $0xdd, Z15, Z16, Z1
+	VADDPS        Z1, Z0, Z16
+	VSHUFPS       $0x88, Z13, Z14, Z0
+	VSHUFPS       $0xdd, Z13, Z14, Z1
+	VADDPS        Z1, Z0, Z14
+	VSHUFPS       $0x88, Z14, Z16, Z0
+	VSHUFPS       $0xdd, Z14, Z16, Z1
+	VADDPS        Z1, Z0, Z16
+	VSHUFPS       $0x88, Z11, Z12, Z0
+	VSHUFPS       $0xdd, Z11, Z12, Z1
+	VADDPS        Z1, Z0, Z12
+	VSHUFPS       $0x88, Z10, Z10, Z0
+	VSHUFPS       $0xdd, Z10, Z10, Z1
+	VADDPS        Z1, Z0, Z10
+	VSHUFPS       $0x88, Z10, Z12, Z0
+	VSHUFPS       $0xdd, Z10, Z12, Z1
+	VADDPS        Z1, Z0, Z12
+	VSHUFF32X4    $0x88, Z16, Z20, Z0
+	VSHUFF32X4    $0xdd, Z16, Z20, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n11_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n11_pair_1_0_done
+
+n11_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n11_pair_1_0_done:
+	VSHUFF32X4    $0x88, Z12, Z12, Z0
+	VSHUFF32X4    $0xdd, Z12, Z12, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n11_pair_1_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, K2, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+	JMP           n11_pair_1_2_done
+
+n11_pair_1_2:
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VMOVUPS       X1, K2, 32(DI)(SI*1)
+
+n11_pair_1_2_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n11
 	VZEROUPPER
 	RET
 
@@ -15890,146 +15828,154 @@ n12_tail:
 	VFMADD231PS  Z1, Z4, Z8
 
 n12_sum:
-	VEXTRACTF32X8 $0x00, Z31, Y0
-	VEXTRACTF32X8 $0x00, Z30, Y1
-	VEXTRACTF32X8 $0x00, Z29, Y2
-	VEXTRACTF32X8 $0x00, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z27, Y0
-	VEXTRACTF32X8 $0x00, Z26, Y1
-	VEXTRACTF32X8 $0x00, Z25, Y2
-	VEXTRACTF32X8 $0x00, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z23, Y0
-	VEXTRACTF32X8 $0x00, Z22, Y1
-	VEXTRACTF32X8 $0x00, Z21, Y2
-	VEXTRACTF32X8 $0x00, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        32(DI), X0, K2, X0
-	VMOVUPS       X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z31, Y0
-	VEXTRACTF32X8 $0x01, Z30, Y1
-	VEXTRACTF32X8 $0x01, Z29, Y2
-	VEXTRACTF32X8 $0x01, Z28, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z27, Y0
-	VEXTRACTF32X8 $0x01, Z26, Y1
-	VEXTRACTF32X8 $0x01, Z25, Y2
-	VEXTRACTF32X8 $0x01, Z24, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z23, Y0
-	VEXTRACTF32X8 $0x01, Z22, Y1
-	VEXTRACTF32X8 $0x01, Z21, Y2
-	VEXTRACTF32X8 $0x01, Z20, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        32(DI), X0, K2, X0
-	VMOVUPS       X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x00, Z19, Y0
-	VEXTRACTF32X8 $0x00, Z18, Y1
-	VEXTRACTF32X8 $0x00, Z17, Y2
-	VEXTRACTF32X8 $0x00, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x00, Z15, Y0
-	VEXTRACTF32X8 $0x00, Z14, Y1
-	VEXTRACTF32X8 $0x00, Z13, Y2
-	VEXTRACTF32X8 $0x00, Z12, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x00, Z11, Y0
-	VEXTRACTF32X8 $0x00, Z10, Y1
-	VEXTRACTF32X8 $0x00, Z9, Y2
-	VEXTRACTF32X8 $0x00, Z8, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        32(DI), X0, K2, X0
-	VMOVUPS       X0, 32(DI)
-	ADDQ          SI, DI
-	VEXTRACTF32X8 $0x01, Z19, Y0
-	VEXTRACTF32X8 $0x01, Z18, Y1
-	VEXTRACTF32X8 $0x01, Z17, Y2
-	VEXTRACTF32X8 $0x01, Z16, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        (DI), X0, K2, X0
-	VMOVUPS       X0, (DI)
-	VEXTRACTF32X8 $0x01, Z15, Y0
-	VEXTRACTF32X8 $0x01, Z14, Y1
-	VEXTRACTF32X8 $0x01, Z13, Y2
-	VEXTRACTF32X8 $0x01, Z12, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        16(DI), X0, K2, X0
-	VMOVUPS       X0, 16(DI)
-	VEXTRACTF32X8 $0x01, Z11, Y0
-	VEXTRACTF32X8 $0x01, Z10, Y1
-	VEXTRACTF32X8 $0x01, Z9, Y2
-	VEXTRACTF32X8 $0x01, Z8, Y3
-	VHADDPS       Y1, Y0, Y0
-	VHADDPS       Y3, Y2, Y2
-	VHADDPS       Y2, Y0, Y0
-	VEXTRACTF128  $0x01, Y0, X4
-	VADDPS        X4, X0, X0
-	VADDPS        32(DI), X0, K2, X0
-	VMOVUPS       X0, 32(DI)
-	ADDQ          SI, DI
-	IMUL3Q        $0x04, R8, R11
-	ADDQ          R11, a+16(FP)
-	SUBQ          $0x04, m+48(FP)
-	JNE           n12
+	VSHUFPS       $0x88, Z30, Z31, Z0
+	VSHUFPS       $0xdd, Z30, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z28, Z29, Z0
+	VSHUFPS       $0xdd, Z28, Z29, Z1
+	VADDPS        Z1, Z0, Z29
+	VSHUFPS       $0x88, Z29, Z31, Z0
+	VSHUFPS       $0xdd, Z29, Z31, Z1
+	VADDPS        Z1, Z0, Z31
+	VSHUFPS       $0x88, Z26, Z27, Z0
+	VSHUFPS       $0xdd, Z26, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z24, Z25, Z0
+	VSHUFPS       $0xdd, Z24, Z25, Z1
+	VADDPS        Z1, Z0, Z25
+	VSHUFPS       $0x88, Z25, Z27, Z0
+	VSHUFPS       $0xdd, Z25, Z27, Z1
+	VADDPS        Z1, Z0, Z27
+	VSHUFPS       $0x88, Z22, Z23, Z0
+	VSHUFPS       $0xdd, Z22, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFPS       $0x88, Z20, Z21, Z0
+	VSHUFPS       $0xdd, Z20, Z21, Z1
+	VADDPS        Z1, Z0, Z21
+	VSHUFPS       $0x88, Z21, Z23, Z0
+	VSHUFPS       $0xdd, Z21, Z23, Z1
+	VADDPS        Z1, Z0, Z23
+	VSHUFF32X4    $0x88, Z27, Z31, Z0
+	VSHUFF32X4    $0xdd, Z27, Z31, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n12_pair_0_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n12_pair_0_0_done
+
+n12_pair_0_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n12_pair_0_0_done:
+	VSHUFF32X4    $0x88, Z23, Z23, Z0
+	VSHUFF32X4    $0xdd, Z23, Z23, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n12_pair_0_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, X1
+	VMOVUPS       X1, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 32(DI)(SI*1)
+	JMP           n12_pair_0_2_done
+
+n12_pair_0_2:
+	VEXTRACTF32X4 $0x00, Z0, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, 32(DI)(SI*1)
+
+n12_pair_0_2_done:
+	LEAQ          (DI)(SI*2), DI
+	VSHUFPS       $0x88, Z18, Z19, Z0
+	VSHUFPS       $0xdd, Z18, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z16, Z17, Z0
+	VSHUFPS       $0xdd, Z16, Z17, Z1
+	VADDPS        Z1, Z0, Z17
+	VSHUFPS       $0x88, Z17, Z19, Z0
+	VSHUFPS       $0xdd, Z17, Z19, Z1
+	VADDPS        Z1, Z0, Z19
+	VSHUFPS       $0x88, Z14, Z15, Z0
+	VSHUFPS       $0xdd, Z14, Z15, Z1
+	VADDPS        Z1, Z0, Z15
+	VSHUFPS       $0x88, Z12, Z13, Z0
+	VSHUFPS       $0xdd, Z12, Z13, Z1
+	VADDPS        Z1, Z0, Z13
+	VSHUFPS       $0x88, Z13, Z15, Z0
+	VSHUFPS       $0xdd, Z13, Z15, Z1
+	VADDPS        Z1, Z0, Z15
+	VSHUFPS       $0x88, Z10, Z11, Z0
+	VSHUFPS       $0xdd, Z10, Z11, Z1
+	VADDPS        Z1, Z0, Z11
+	VSHUFPS       $0x88, Z8, Z9, Z0
+	VSHUFPS       $0xdd, Z8, Z9, Z1
+	VADDPS        Z1, Z0, Z9
+	VSHUFPS       $0x88, Z9, Z11, Z0
+	VSHUFPS       $0xdd, Z9, Z11, Z1
+	VADDPS        Z1, Z0, Z11
+	VSHUFF32X4    $0x88, Z15, Z19, Z0
+	VSHUFF32X4    $0xdd, Z15, Z19, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n12_pair_1_0
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        (DI), X1, X1
+	VMOVUPS       X1, (DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        (DI)(SI*1), X1, X1
+	VMOVUPS       X1, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, X1
+	VADDPS        16(DI), X1, X1
+	VMOVUPS       X1, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, X1
+	VADDPS        16(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 16(DI)(SI*1)
+	JMP           n12_pair_1_0_done
+
+n12_pair_1_0:
+	VEXTRACTF32X4 $0x00, Z0, (DI)
+	VEXTRACTF32X4 $0x01, Z0, (DI)(SI*1)
+	VEXTRACTF32X4 $0x02, Z0, 16(DI)
+	VEXTRACTF32X4 $0x03, Z0, 16(DI)(SI*1)
+
+n12_pair_1_0_done:
+	VSHUFF32X4    $0x88, Z11, Z11, Z0
+	VSHUFF32X4    $0xdd, Z11, Z11, Z1
+	VADDPS        Z1, Z0, Z0
+	CMPQ          add+72(FP), $0x00
+	JE            n12_pair_1_2
+	VEXTRACTF32X4 $0x00, Z0, X1
+	VADDPS        32(DI), X1, X1
+	VMOVUPS       X1, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, X1
+	VADDPS        32(DI)(SI*1), X1, X1
+	VMOVUPS       X1, 32(DI)(SI*1)
+	JMP           n12_pair_1_2_done
+
+n12_pair_1_2:
+	VEXTRACTF32X4 $0x00, Z0, 32(DI)
+	VEXTRACTF32X4 $0x01, Z0, 32(DI)(SI*1)
+
+n12_pair_1_2_done:
+	LEAQ   (DI)(SI*2), DI
+	IMUL3Q $0x04, R8, R11
+	ADDQ   R11, a+16(FP)
+	SUBQ   $0x04, m+48(FP)
+	JNE    n12
 	VZEROUPPER
 	RET
 

@@ -30,13 +30,13 @@ func dots512() {
 	Load(Param("k"), g.count())
 	ANDQ(operand.U8(7), g.count())
 	lanes(g.count(), g.tail())
-	Load(Param("add"), g.count())
-	NEGQ(g.count())
-	KMOVW(g.count().(reg.GPPhysical).As32(), g.adds())
 	Load(Param("c"), g.c())
 	Load(Param("ldc"), g.ldc())
 	Load(Param("lda"), g.lda())
 	Load(Param("ldb"), g.ldb())
+	Load(Param("n"), g.count())
+	ANDQ(operand.U8(3), g.count())
+	lanes(g.count(), g.some())
 	Load(Param("n"), g.count())
 	for n := 2; n <= mostPairs; n++ {
 		CMPQ(g.count(), operand.U8(n))
@@ -62,7 +62,7 @@ func (pairs) aw() reg.Register    { return reg.RDX } // moves along rows of a
 func (pairs) a3() reg.Register    { return reg.RBX } // three rows below
 func (pairs) count() reg.Register { return reg.R11 }
 func (pairs) tail() reg.Register  { return reg.K1 } // the last k modulo eight lanes
-func (pairs) adds() reg.Register  { return reg.K2 } // all lanes if there is something to add to
+func (pairs) some() reg.Register  { return reg.K2 } // the last n modulo four columns
 
 // bw returns an address that moves along rows of b, the first of three.
 func (pairs) bw(i int) reg.Register {
@@ -77,7 +77,7 @@ func (g pairs) block(label string, count, n int) {
 		second = 3 // the second row of a pair, at the end
 		b      = 4
 	)
-	acc := func(pair, j int) reg.VecPhysical { return z(31 - pair*n - j) }
+	acc := func(pair, j int) int { return 31 - pair*n - j }
 	addresses := []reg.Register{g.aw()}
 	MOVQ(argument("a"), g.aw())
 	if count > 1 {
@@ -96,12 +96,13 @@ func (g pairs) block(label string, count, n int) {
 	rowOfB := func(j, disp int) operand.Mem { return at(g.bw(j/3), nil, g.ldb(), j%3, disp) }
 	for pair := range count {
 		for j := range n {
-			VPXORD(acc(pair, j), acc(pair, j), acc(pair, j))
+			sum := z(acc(pair, j))
+			VPXORD(sum, sum, sum)
 		}
 	}
 	multiply := func(j int) {
 		for pair := range count {
-			VFMADD231PS(z(pair), z(b), acc(pair, j))
+			VFMADD231PS(z(pair), z(b), z(acc(pair, j)))
 		}
 	}
 	step := func(disp int) {
@@ -149,24 +150,84 @@ func (g pairs) block(label string, count, n int) {
 		multiply(j)
 	}
 	Label(name("sum"))
-	for i := range 2 * count {
-		for _, s := range (dot{}).sums(1, n) {
-			for j := range s.width {
-				VEXTRACTF32X8(operand.U8(i%2), acc(i/2, s.col+j), y(j))
+	for pair := range count {
+		var sums []int // of four columns each, or what is left of them
+		for j := 0; j < n; j += 4 {
+			var columns []int
+			for c := j; c < min(j+4, n); c++ {
+				columns = append(columns, acc(pair, c))
 			}
-			c := operand.Mem{Base: g.c(), Disp: 4 * s.col}
-			s.from = 0
-			s.reduce(b)
-			if s.width > 1 {
-				VADDPS(c, x(0), g.adds(), x(0))
-				VMOVUPS(x(0), c)
-			} else {
-				VADDSS(c, x(0), g.adds(), x(0))
-				VMOVSS(x(0), c)
-			}
+			sums = append(sums, g.lanes(columns))
 		}
-		ADDQ(g.ldc(), g.c())
+		for i := 0; i < len(sums); i += 2 {
+			g.halves(sums[i], sums[min(i+1, len(sums)-1)])
+			g.store(name(fmt.Sprintf("pair_%d_%d", pair, i)), 4*i, min(8, n-4*i))
+		}
+		LEAQ(operand.Mem{Base: g.c(), Index: g.ldc(), Scale: 2}, g.c())
 	}
 	IMUL3Q(operand.U8(2*count), g.lda(), g.count())
 	ADDQ(g.count(), argument("a"))
+}
+
+// lanes adds the lanes of registers, at most four, in the order of dots32: pairs, and pairs of
+// these, in each quarter. A quarter of the register it returns has one number for each.
+func (g pairs) lanes(registers []int) int {
+	pairs := func(a, b int) {
+		VSHUFPS(operand.U8(0x88), z(b), z(a), z(0))
+		VSHUFPS(operand.U8(0xdd), z(b), z(a), z(1))
+		VADDPS(z(1), z(0), z(a))
+	}
+	last := len(registers) - 1
+	pairs(registers[0], registers[min(1, last)])
+	if last < 2 {
+		pairs(registers[0], registers[0])
+		return registers[0]
+	}
+	pairs(registers[2], registers[last])
+	pairs(registers[0], registers[2])
+	return registers[0]
+}
+
+// halves adds the two quarters of either row. Register 0 then has the rows of a, and those of b.
+func (g pairs) halves(a, b int) {
+	VSHUFF32X4(operand.U8(0x88), z(b), z(a), z(0))
+	VSHUFF32X4(operand.U8(0xdd), z(b), z(a), z(1))
+	VADDPS(z(1), z(0), z(0))
+}
+
+// store writes what register 0 has of n columns, at most eight, from column j on, or adds it to
+// what is there.
+func (g pairs) store(label string, j, n int) {
+	each := func(f func(part operand.U8, c operand.Mem, whole bool)) {
+		for part := range 2 * ((n + 3) / 4) { // two rows, and two again
+			c := operand.Mem{Base: g.c(), Disp: 4 * (j + part/2*4)}
+			if part%2 > 0 {
+				c.Index, c.Scale = g.ldc(), 1
+			}
+			f(operand.U8(part), c, n-part/2*4 >= 4)
+		}
+	}
+	CMPQ(argument("add"), operand.U8(0))
+	JE(operand.LabelRef(label))
+	each(func(part operand.U8, c operand.Mem, whole bool) {
+		VEXTRACTF32X4(part, z(0), x(1))
+		if whole {
+			VADDPS(c, x(1), x(1))
+			VMOVUPS(x(1), c)
+			return
+		}
+		VADDPS(c, x(1), g.some(), x(1))
+		VMOVUPS(x(1), g.some(), c)
+	})
+	JMP(operand.LabelRef(label + "_done"))
+	Label(label)
+	each(func(part operand.U8, c operand.Mem, whole bool) {
+		if whole {
+			VEXTRACTF32X4(part, z(0), c)
+			return
+		}
+		VEXTRACTF32X4(part, z(0), x(1)) // with a mask it would fault behind the last column
+		VMOVUPS(x(1), g.some(), c)
+	})
+	Label(label + "_done")
 }
