@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/pate-go/pate/internal/kernel"
@@ -205,11 +206,27 @@ func (r *release) noiseKey(step uint64) Key {
 	return r.key.Derive("noise", step).DeriveBytes("sum", h[:])
 }
 
-// scratch is the working memory of a goroutine for one span.
+// scratch is the working memory of a goroutine for a piece of a span.
 type scratch struct {
-	noise [spanLength]int64
-	mean  [spanLength]float64
+	noise   [pieceLength]int64
+	mean    [pieceLength]float64
+	streams *rng.Streams // of the noise of this step's spans; nil before it is drawn
 }
+
+// pieces yields mean, as long as each piece of a range of parameters.
+func (s *scratch) pieces(low, high int) iter.Seq[[]float64] {
+	return func(yield func([]float64) bool) {
+		for ; low < high; low += pieceLength {
+			if !yield(s.mean[:min(pieceLength, high-low)]) {
+				return
+			}
+		}
+	}
+}
+
+// pieceLength is how many parameters the memory next to the processor holds with all that is
+// computed for them.
+const pieceLength = 1024
 
 // scratchOf returns that of a goroutine.
 func (r *release) scratchOf(worker int) *scratch {
@@ -219,41 +236,54 @@ func (r *release) scratchOf(worker int) *scratch {
 	return r.scratch[worker]
 }
 
-// read calls use for parts of the noisy sum divided by divisor, each once: for span i, from
-// parameter low on. Noise is drawn and added on the way, while the caches hold the part. Each
-// span has a stream of its own. Goroutines share the work, so use is called by several at a time.
-// It must not keep the part.
+// read calls use for parts of the noisy sum divided by divisor, each once: parts of span i, one
+// after the other, from parameter low on. Noise is drawn and added on the way, while the caches hold
+// the part. Each span has a stream of its own. Goroutines share the work, so use is called by several
+// at a time, for other spans. It must not keep the part.
 func (r *release) read(divisor float64, use func(i, low int, part []float64)) {
 	if r.noise == nil {
 		spans(r.workers, r.parameters, func(worker, i, low, high int) {
-			part := r.scratchOf(worker).mean[:high-low]
-			r.sum.readFloats(part, low)
-			for j := range part {
-				part[j] /= divisor
+			for part := range r.scratchOf(worker).pieces(low, high) {
+				r.sum.readFloats(part, low)
+				for j := range part {
+					part[j] /= divisor
+				}
+				use(i, low, part)
+				low += len(part)
 			}
-			use(i, low, part)
 		})
 		return
 	}
 	scale := 1 / (r.grid.perUnit * divisor)
 	spans(r.workers, len(r.total), func(worker, i, low, high int) {
 		s := r.scratchOf(worker)
-		noise, total, part := s.noise[:high-low], r.total[low:high], s.mean[:high-low]
-		r.noise.Fill(noise, r.fresh.Derive("span", uint64(i)).Stream())
-		kernel.AddInts(part, total, noise, scale)
-		part = part[:max(0, min(high, r.parameters)-low)]
-		if len(part) == 0 { // the count has a span of its own
-			return
+		if s.streams == nil {
+			s.streams = r.fresh.Streams("span")
 		}
-		if r.banded != nil {
-			r.banded.after(total[:len(part)], low, int(r.step))
-			for j := range part {
-				part[j] = float64(total[j]) * scale
+		stream := s.streams.Of(uint64(i))
+		for part := range s.pieces(low, high) {
+			noise, total := s.noise[:len(part)], r.total[low:low+len(part)]
+			r.noise.Fill(noise, stream)
+			kernel.AddInts(part, total, noise, scale)
+			part = part[:min(len(part), r.parameters-low)] // without the count
+			if r.banded != nil {
+				r.banded.after(total[:len(part)], low, int(r.step))
+				for j := range part {
+					part[j] = float64(total[j]) * scale
+				}
 			}
+			if len(part) > 0 {
+				use(i, low, part)
+			}
+			low += len(noise)
 		}
-		use(i, low, part)
 	})
 	r.fresh = Key{}
+	for _, s := range r.scratch {
+		if s != nil {
+			s.streams = nil
+		}
+	}
 }
 
 // unclipped returns the noisy number of sampled records that were not clipped.

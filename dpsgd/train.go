@@ -191,16 +191,16 @@ func (t *trainer) step(ctx context.Context) (Metrics, error) {
 // descend moves the parameters and their average. It reports whether all are finite.
 func (t *trainer) descend(expected, rate float64) bool {
 	parameters := t.model.Parameters()
-	finite := make([]bool, spansOf(len(parameters)))
+	diverged := make([]bool, spansOf(len(parameters)))
 	t.optimizer.Begin(rate)
 	t.release.read(expected, func(i, low int, gradient []float64) {
 		part := parameters[low : low+len(gradient)]
-		finite[i] = optim.Apply(t.optimizer, low, part, gradient)
+		diverged[i] = !optim.Apply(t.optimizer, low, part, gradient) || diverged[i]
 		if t.average != nil {
 			optim.Average(t.average[low:low+len(gradient)], part, t.cfg.AverageDecay)
 		}
 	})
-	return !slices.Contains(finite, false)
+	return !slices.Contains(diverged, true)
 }
 
 func (t *trainer) result(key Key) Result {

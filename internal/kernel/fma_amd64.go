@@ -173,6 +173,12 @@ func maxTaps512(best *float32, winner *uint8, x *float32, taps *int, count int, 
 func addToTaps512(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)
 
 //go:noescape
+func addInts512(scaled *float64, total *int64, noise *int64, n int, scale float64)
+
+//go:noescape
+func descend512(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
+
+//go:noescape
 func mirrorStrips512(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 
 //go:noescape

@@ -16364,6 +16364,61 @@ loop:
 	VZEROUPPER
 	RET
 
+// func addInts512(scaled *float64, total *int64, noise *int64, n int, scale float64)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·addInts512(SB), NOSPLIT, $0-40
+	MOVQ         scaled+0(FP), AX
+	MOVQ         total+8(FP), CX
+	MOVQ         noise+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD scale+32(FP), Z0
+
+loop:
+	VMOVDQU64 (CX), Z1
+	VPADDQ    (DX), Z1, Z1
+	VMOVDQU64 Z1, (CX)
+	VCVTQQ2PD Z1, Z1
+	VMULPD    Z0, Z1, Z1
+	VMOVUPD   Z1, (AX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, DX
+	SUBQ      $0x08, BX
+	JNE       loop
+	VZEROUPPER
+	RET
+
+// func descend512(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
+// Requires: AVX, AVX512F
+TEXT ·descend512(SB), NOSPLIT, $0-44
+	MOVQ         parameters+0(FP), AX
+	MOVQ         gradient+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD decay+24(FP), Z0
+	VBROADCASTSD rate+32(FP), Z1
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+
+loop:
+	VCVTPS2PD (AX), Z2
+	VMULPD    Z2, Z0, Z3
+	VADDPD    (CX), Z3, Z3
+	VMULPD    Z1, Z3, Z3
+	VSUBPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y4
+	VMOVUPS   Y4, (AX)
+	VSUBPS    Y4, Y4, Y4
+	VORPS     Y4, Y6, Y6
+	ADDQ      $0x20, AX
+	ADDQ      $0x40, CX
+	SUBQ      $0x08, DX
+	JNE       loop
+	VCMPPS    $0x04, Y5, Y6, Y6
+	VMOVMSKPS Y6, AX
+	MOVL      AX, odd+40(FP)
+	VZEROUPPER
+	RET
+
 // func mirrorStrips512(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·mirrorStrips512(SB), NOSPLIT, $0-128

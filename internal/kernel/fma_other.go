@@ -29,13 +29,13 @@ func fmaFold(_ path, _ *[normLanes]float64, _ []int64, _ []float32, _ float64) i
 	panic("kernel: unreachable")
 }
 
-func fmaAddInts(_ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
+func fmaAddInts(_ path, _ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
 
 func fmaFoldFloats(_ []float64, _ []float32) int { panic("kernel: unreachable") }
 
 func fmaAddFloats(_, _ []float64) int { panic("kernel: unreachable") }
 
-func fmaDescend[T Float](_ []T, _ []float64, _, _ float64) (int, bool) {
+func fmaDescend[T Float](_ path, _ []T, _ []float64, _, _ float64) (int, bool) {
 	panic("kernel: unreachable")
 }
 

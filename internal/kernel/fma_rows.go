@@ -71,7 +71,13 @@ func fmaFold(on path, lanes *[normLanes]float64, dst []int64, src []float32, per
 	return done
 }
 
-func fmaAddInts(scaled []float64, total, noise []int64, scale float64) int {
+func fmaAddInts(on path, scaled []float64, total, noise []int64, scale float64) int {
+	if done := len(scaled) &^ 7; on == avx512 {
+		if done > 0 {
+			addInts512(&scaled[0], &total[0], &noise[0], done, scale)
+		}
+		return done
+	}
 	done := len(scaled) &^ 3
 	if done > 0 {
 		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
@@ -95,7 +101,10 @@ func fmaAddFloats(dst, src []float64) int {
 	return done
 }
 
-func fmaDescend[T Float](parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
+func fmaDescend[T Float](on path, parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
+	if done = len(parameters) &^ 7; on == avx512 {
+		return done, done == 0 || descend512(first(parameters), &gradient[0], done, decay, rate) == 0
+	}
 	done = len(parameters) &^ 3
 	return done, done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
 }

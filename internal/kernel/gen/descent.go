@@ -44,6 +44,9 @@ func addInts() {
 	finish()
 }
 
+// differ compares numbers: are they different, or not to be compared?
+const differ = 4
+
 // descend writes Descend for n a positive multiple of 4. Some bit of the result is set if a
 // parameter is not finite.
 func descend() {
@@ -64,7 +67,6 @@ func descend() {
 	VCVTPD2PSY(from, next)
 	VMOVUPS(next, operand.Mem{Base: parameters})
 	VSUBPS(next, next, next)
-	const differ = 4 // or not to be compared
 	VCMPPS(operand.U8(differ), zero, next, next)
 	VORPS(next, odd, odd)
 	ADDQ(operand.U8(16), parameters)

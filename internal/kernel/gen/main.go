@@ -14,7 +14,7 @@ func main() {
 		gaussian, sparse, distances, centre, search,
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
 		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
-		rectify512, gate512, addToRows512, maxTaps512, addToTaps512,
+		rectify512, gate512, addToRows512, maxTaps512, addToTaps512, addInts512, descend512,
 		strips512, halves512, groups512, gaussian512,
 	} {
 		write()

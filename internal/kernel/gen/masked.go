@@ -308,3 +308,54 @@ func squaredNorm512() {
 	}
 	finish()
 }
+
+// addInts512 writes AddInts for n a positive multiple of 8. Here an instruction makes a double of
+// an integer.
+func addInts512() {
+	function("addInts512", "func(scaled *float64, total, noise *int64, n int, scale float64)")
+	scaled, total, noise, n := parameter("scaled"), parameter("total"), parameter("noise"), parameter("n")
+	scale, sum := ZMM(), ZMM()
+	VBROADCASTSD(argument("scale"), scale)
+	Label("loop")
+	VMOVDQU64(operand.Mem{Base: total}, sum)
+	VPADDQ(operand.Mem{Base: noise}, sum, sum)
+	VMOVDQU64(sum, operand.Mem{Base: total})
+	VCVTQQ2PD(sum, sum)
+	VMULPD(scale, sum, sum)
+	VMOVUPD(sum, operand.Mem{Base: scaled})
+	advance(scaled, total, noise)
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	finish()
+}
+
+// descend512 writes Descend for n a positive multiple of 8, as descend does.
+func descend512() {
+	function("descend512", "func(parameters *float32, gradient *float64, n int, decay, rate float64) (odd int32)")
+	parameters, gradient, n := parameter("parameters"), parameter("gradient"), parameter("n")
+	decay, rate, from, move := z(0), z(1), z(2), z(3)
+	next, zero, odd := y(4), y(5), y(6)
+	VBROADCASTSD(argument("decay"), decay)
+	VBROADCASTSD(argument("rate"), rate)
+	VXORPS(zero, zero, zero)
+	VXORPS(odd, odd, odd)
+	Label("loop")
+	VCVTPS2PD(operand.Mem{Base: parameters}, from)
+	VMULPD(from, decay, move)
+	VADDPD(operand.Mem{Base: gradient}, move, move)
+	VMULPD(rate, move, move)
+	VSUBPD(move, from, from)
+	VCVTPD2PS(from, next)
+	VMOVUPS(next, operand.Mem{Base: parameters})
+	VSUBPS(next, next, next) // 0, or not a number
+	VORPS(next, odd, odd)
+	ADDQ(operand.U8(32), parameters)
+	ADDQ(operand.U8(64), gradient)
+	SUBQ(operand.U8(8), n)
+	JNE(operand.LabelRef("loop"))
+	VCMPPS(operand.U8(differ), zero, odd, odd)
+	result := GP32()
+	VMOVMSKPS(odd, result)
+	Store(result, ReturnIndex(0))
+	finish()
+}
