@@ -61,17 +61,17 @@ func newSummer(model Model, data Data, integers, workers int) *summer {
 	if integers == 0 {
 		s.floats = make([][]float64, lanesFor(parameters))
 		for l := range s.floats {
-			s.floats[l] = make([]float64, parameters)
+			s.floats[l] = kernel.Make[float64](parameters)
 		}
 		workers = min(workers, len(s.floats))
 	}
 	for range workers {
-		w := &summingWorker{Worker: model.Worker(), sum: make([]float32, parameters)}
+		w := &summingWorker{Worker: model.Worker(), sum: kernel.Make[float32](parameters)}
 		if p, ok := w.Worker.(PackedWorker); ok && data.Packed != nil {
 			w.packed = p
 		}
 		if integers > 0 {
-			w.ints = make([]int64, integers)
+			w.ints = kernel.Make[int64](integers)
 		}
 		s.workers = append(s.workers, w)
 	}

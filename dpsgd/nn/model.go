@@ -9,6 +9,7 @@ import (
 
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Model is an architecture with parameters, in single precision. It implements
@@ -27,7 +28,7 @@ func New(in Shape, loss Loss, layers ...Layer) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{arch: a, parameters: make([]float32, a.Parameters())}, nil
+	return &Model{arch: a, parameters: kernel.Make[float32](a.Parameters())}, nil
 }
 
 // Init sets the parameters to where training starts, as the layers say. The result is a

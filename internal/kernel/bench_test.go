@@ -13,7 +13,7 @@ import (
 // be compared.
 func benchmarkProduct(b *testing.B, m, n, k int, run func(on path, dst, x, y []float32), gonum func(dst, x, y []float32)) {
 	rnd := rand.New(rand.NewPCG(9, 1))
-	dst, x, y := aligned[float32](m*n), aligned[float32](m*k), aligned[float32](n*k)
+	dst, x, y := Make[float32](m*n), Make[float32](m*k), Make[float32](n*k)
 	copy(x, normal[float32](rnd, len(x)))
 	copy(y, normal[float32](rnd, len(y)))
 	bench := func(name string, f func()) {

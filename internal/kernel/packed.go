@@ -61,7 +61,7 @@ func (p *Packed[T]) shape(on path, n, k int) {
 	w := width[T]()
 	size := (n + w - 1) / w * w * k
 	if cap(p.data) < size {
-		p.data = aligned[T](size)
+		p.data = Make[T](size)
 	}
 	p.data = p.data[:size]
 }

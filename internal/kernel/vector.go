@@ -2,20 +2,30 @@ package kernel
 
 import "unsafe"
 
-// alignment is the boundary in bytes of what aligned returns: a cache line, and a multiple
-// of every vector register in use.
+// alignment is the boundary in bytes of what Make returns: a cache line, and a multiple of every
+// vector register in use. What fills a large page starts with one.
 const alignment = 64
 
-// aligned returns n zeros that start on a 64-byte boundary.
-func aligned[T Float](n int) []T {
+// Make returns n zeros that start on a boundary of 64 bytes. The system is asked for large pages
+// where they fill them: a step of training goes over all parameters, and the processor then looks
+// up few addresses. Where there are none it works as well, more slowly.
+func Make[T float32 | float64 | int64](n int) []T {
 	if n == 0 {
 		return nil
 	}
 	size := int(unsafe.Sizeof(T(0)))
-	buffer := make([]T, n+alignment/size)
-	skip := 0
-	if past := int(uintptr(unsafe.Pointer(&buffer[0])) % alignment); past != 0 {
-		skip = (alignment - past) / size
+	boundary := alignment
+	if n*size >= largePage {
+		boundary = largePage
 	}
-	return buffer[skip : skip+n : skip+n]
+	buffer := make([]T, n+boundary/size)
+	skip := 0
+	if past := int(uintptr(unsafe.Pointer(&buffer[0])) % uintptr(boundary)); past != 0 {
+		skip = (boundary - past) / size
+	}
+	made := buffer[skip : skip+n : skip+n]
+	if boundary == largePage {
+		adviseLarge(wholePages(unsafe.Slice((*byte)(unsafe.Pointer(&made[0])), n*size)))
+	}
+	return made
 }

@@ -7,13 +7,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAligned(t *testing.T) {
-	for n := range 40 {
-		a, b := aligned[float32](n), aligned[float64](n)
+func TestMake(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 15, 16, 17, 39, largePage/4 - 1, largePage / 4, largePage/4 + 1, largePage} {
+		a, b, c := Make[float32](n), Make[float64](n), Make[int64](n)
 		require.Len(t, a, n)
 		require.Len(t, b, n)
-		require.Zero(t, uintptr(unsafe.Pointer(unsafe.SliceData(a)))%alignment)
-		require.Zero(t, uintptr(unsafe.Pointer(unsafe.SliceData(b)))%alignment)
+		require.Len(t, c, n)
+		for _, address := range []unsafe.Pointer{unsafe.Pointer(unsafe.SliceData(a)), unsafe.Pointer(unsafe.SliceData(b)), unsafe.Pointer(unsafe.SliceData(c))} {
+			require.Zero(t, uintptr(address)%alignment)
+		}
+		if 4*n >= largePage {
+			require.Zero(t, uintptr(unsafe.Pointer(&a[0]))%largePage)
+		}
+		for i := range a {
+			a[i], b[i], c[i] = 1, 1, 1 // all of it is there
+		}
 	}
 }
 
