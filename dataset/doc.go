@@ -45,9 +45,9 @@
 // # Caveats
 //
 // An error may tell of a private row: a label that is no class, a row that is not valid
-// CSV. It is for the owner of the data alone, and so is the fact that there was one: a
-// guarantee is about what is released, given that something is. ClassRule.Other leaves
-// no label to refuse.
+// CSV. It says so, and is for the owner of the data alone, as is the fact that there was
+// one: a guarantee is about what is released, given that something is. ClassRule.Other
+// leaves no label to refuse.
 //
 // The number of private units is taken to be public, with DropOther the number that
 // remain. The header is taken to be public: it is the first line, if there is one.
