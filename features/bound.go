@@ -32,9 +32,8 @@ func (s Standardize) ExtractBatch(dst, x blas32.General, shape dataset.Shape) {
 
 func standardize(v []float32) {
 	mean := float32(kernel.Sum(v) / float64(len(v)))
-	for i := range v {
-		v[i] -= mean
-	}
+	// Affine has double precision, in which a difference of two float32 rounds as it does in one step.
+	kernel.Affine(v, v, float64(mean), 1)
 	toNorm(v, math.Sqrt(float64(len(v))))
 }
 

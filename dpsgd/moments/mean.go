@@ -8,6 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/kernel"
 )
 
 // Mean is a released mean of rows.
@@ -42,15 +43,13 @@ func (m Mean) Subtract(x blas32.General, workers int) error {
 	if err := matrixError(x, len(m.Vector)); err != nil {
 		return err
 	}
-	vector := make([]float32, len(m.Vector))
+	negated := make([]float32, len(m.Vector))
 	for j, v := range m.Vector {
-		vector[j] = float32(v)
+		negated[j] = -float32(v)
 	}
 	return eachRow(x, workers, func() func([]float32) error {
 		return func(row []float32) error {
-			for j, v := range vector {
-				row[j] -= v
-			}
+			kernel.AddToRows(row, len(row), negated, 1, len(row))
 			return nil
 		}
 	})

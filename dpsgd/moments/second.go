@@ -65,9 +65,7 @@ func toTriangle(dst, matrix []float32, n int, factor float64) {
 	for i := range n {
 		dst[at] = float32(float64(matrix[i*n+i]) * factor)
 		rest := matrix[i*n+i+1 : (i+1)*n]
-		for j, v := range rest {
-			dst[at+1+j] = float32(float64(v) * (factor * math.Sqrt2))
-		}
+		kernel.Affine(dst[at+1:at+1+len(rest)], rest, 0, factor*math.Sqrt2)
 		at += 1 + len(rest)
 	}
 }
