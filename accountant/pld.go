@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-
-	"github.com/pate-go/pate/internal/mathx"
 )
 
 // PLDConfig fixes what a PLD account is about, once and for all.
@@ -34,8 +32,6 @@ type PLD struct {
 	cfg      PLDConfig
 	terms    terms
 	pairs    tally[pairKey] // that dominate the terms, Gaussians apart
-	plans    map[int]*mathx.FFT
-	below    map[int]*mathx.FFT // those of lower laws, composed at the same time
 	spread   map[pairKey]*allocation
 	epsilons map[float64]PLDBound
 	deltas   map[float64]PLDBound
@@ -78,7 +74,7 @@ func NewPLD(cfg PLDConfig) (*PLD, error) {
 	if cfg.MaxMemory < 1<<20 {
 		return nil, fmt.Errorf("accountant: PLDConfig.MaxMemory must be at least 1 MB, got %d bytes", cfg.MaxMemory)
 	}
-	return &PLD{cfg: cfg, plans: make(map[int]*mathx.FFT), below: make(map[int]*mathx.FFT), spread: make(map[pairKey]*allocation)}, nil
+	return &PLD{cfg: cfg, spread: make(map[pairKey]*allocation)}, nil
 }
 
 // Compose implements Accountant. It holds every event with a known dominating

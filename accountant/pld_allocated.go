@@ -30,7 +30,6 @@ type allocation struct {
 	clipped bool // there are more steps, or there is more noise
 	laws    map[lawKey]*sumLaw
 	splits  map[lawKey]*splitLaw
-	plans   map[int]*mathx.FFT
 }
 
 type lawKey struct {
@@ -41,7 +40,7 @@ type lawKey struct {
 func newAllocation(steps, sigma float64) *allocation {
 	counted := math.Min(steps, maxAllocated)
 	noise := math.Min(sigma, math.Sqrt(maxAllocatedSquared/counted))
-	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw), make(map[int]*mathx.FFT)}
+	return &allocation{counted, noise, counted < steps || noise < sigma, make(map[lawKey]*sumLaw), make(map[lawKey]*splitLaw)}
 }
 
 // spread returns the standard deviation, roughly, of the loss of the bulk.

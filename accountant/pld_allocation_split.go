@@ -93,7 +93,7 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	t := a.steps
 	m := mixture{1, a.sigma}
 	l := &splitLaw{steps: t, sigma: a.sigma, tail: tail, h: h / 2, d: h * math.Sqrt(t) / 2, sums: make(map[splitKey]*smallSum), jumps: make(map[jumpKey]*sumLaw),
-		fft: &convolver{ctx: context.Background(), plans: a.plans, maxLength: maxSplit, accuracy: 1e-16}}
+		fft: &convolver{ctx: context.Background(), maxLength: maxSplit, accuracy: 1e-16}}
 	reach := math.Sqrt(-2 * math.Log(tail/(4*t)))
 	zlo, zhi := -reach, 1/a.sigma+reach
 	off, end := math.Exp(m.loss(zlo)), math.Exp(m.loss(zhi))

@@ -403,9 +403,9 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 	return lower, upper, points, nil
 }
 
-// newConvolver shares transforms within one account.
+// newConvolver returns a convolver with the limits of the account.
 func (p *PLD) newConvolver(ctx context.Context) *convolver {
-	return &convolver{ctx: ctx, plans: p.plans, below: p.below, maxLength: p.maxPoints(), maxWork: p.maxWork}
+	return &convolver{ctx: ctx, maxLength: p.maxPoints(), maxWork: p.maxWork}
 }
 
 // maxPoints returns how long a window may be.

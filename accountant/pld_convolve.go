@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 
 	"github.com/pate-go/pate/internal/mathx"
 )
@@ -19,16 +20,19 @@ type convolver struct {
 	ctx       context.Context
 	maxLength int
 	accuracy  float64 // tilted mass that all windows together may leave outside
-	plans     map[int]*mathx.FFT
-	below     map[int]*mathx.FFT // of a second goroutine, for lower laws
-	largest   int                // longest transform so far
-	work      int                // points transformed or placed so far
-	maxWork   int                // 0 for any number
-	clamp     int                // test hook: 0, or the longest window allowed, wrapping silently
-
-	total, spectrum []complex128 // work space
-	errs, buffer    []float64
+	largest   int     // longest transform so far
+	work      int     // points transformed or placed so far
+	maxWork   int     // 0 for any number
+	clamp     int     // test hook: 0, or the longest window allowed, wrapping silently
 }
+
+// workspace is what a convolution writes to on its way.
+type workspace struct {
+	total, spectrum []complex128
+	errs            []float64
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // maxRounding is the largest relative rounding error a claim may rest on.
 const maxRounding = 0.1
@@ -147,7 +151,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	if need < 1 || need > c.maxLength {
 		return nil, errTooLong
 	}
-	length := fastLength(need)
+	length := mathx.FFTLength(need)
 	if c.clamp > 0 {
 		length = min(length, c.clamp)
 	}
@@ -155,34 +159,28 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	if err := c.spend(length * (len(factors) + 1)); err != nil {
 		return nil, err
 	}
-	plan := c.plans[length]
-	if plan == nil {
-		plan = mathx.NewFFT(length)
-		c.plans[length] = plan
-	}
+	plan, space := mathx.BorrowFFT(length), workspaces.Get().(*workspace)
+	defer plan.Return()
+	defer workspaces.Put(space)
 	eta := mathx.FFTError(length)
-	c.total, c.spectrum = sized(c.total, length/2+1), sized(c.spectrum, length/2+1)
-	c.errs, c.buffer = sized(c.errs, length/2+1), sized(c.buffer, length)
-	total, spectrum, errs, buffer := c.total, c.spectrum, c.errs, c.buffer
+	space.spectrum = sized(space.spectrum, length/2+1)
+	spectrum, last := space.spectrum, len(factors)-1
+	if last > 0 {
+		space.total, space.errs = sized(space.total, length/2+1), sized(space.errs, length/2+1)
+	}
+	total, errs := space.total, space.errs
+	sumSquares, sumModuli, sumErrs, square := 0.0, 0.0, 0.0, 0.0
 	for i, f := range factors {
-		clear(buffer)
-		pos := f.law.lo % length
-		if pos < 0 {
-			pos += length
-		}
-		for _, x := range f.law.p {
-			buffer[pos] += x
-			if pos++; pos == length {
-				pos = 0
-			}
-		}
-		plan.Forward(spectrum, buffer)
+		clear(spectrum)
+		at := modulo(f.law.lo, length)
+		wrap(spectrum[:length/2], f.law.p, at)
+		plan.Forward(spectrum)
 		unit := float64(f.power) * (eta + 4*0x1p-53)
 		raiser := newRaiser(f.power)
 		low := 0
 		if float64(blocks)*float64(f.power) >= manySteps {
-			low = lowFrequencies(spectrum, buffer, f.power)
-			plan.ForwardLow(spectrum[:low], buffer)
+			low = lowFrequencies(spectrum, f.law.p, f.power)
+			plan.ForwardLow(spectrum[:low], f.law.p, at)
 		}
 		for k, s := range spectrum {
 			unit := unit
@@ -190,27 +188,30 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 				unit = float64(f.power) * (mathx.FFTLowError + 4*0x1p-53)
 			}
 			power, modulus, before := raiser.raise(s)
-			if i == 0 {
-				total[k], errs[k] = power, before*unit
+			wrong := before * unit
+			if i > 0 {
+				// |d(s^n)| <= n |s|^(n-1) |ds|
+				so := total[k]
+				wrong = errs[k]*modulus + modulusOf(so)*wrong
+				power *= so
+				modulus = modulusOf(power)
+			}
+			if i < last {
+				total[k], errs[k] = power, wrong
 				continue
 			}
-			// |d(s^n)| <= n |s|^(n-1) |ds|
-			errs[k] = errs[k]*modulus + modulusOf(total[k])*before*unit
-			total[k] *= power
+			spectrum[k] = power
+			w := 2.0
+			if k == 0 || k == length/2 {
+				w = 1
+			}
+			sumSquares += w * wrong * wrong
+			sumModuli += w * modulus
+			square += w * (real(power)*real(power) + imag(power)*imag(power))
+			sumErrs += w * wrong
 		}
 	}
-	sumSquares, sumModuli, sumErrs, square := 0.0, 0.0, 0.0, 0.0
-	for k, s := range total {
-		w := 2.0
-		if k == 0 || k == length/2 {
-			w = 1
-		}
-		sumSquares += w * errs[k] * errs[k]
-		sumModuli += w * modulusOf(s)
-		square += w * (real(s)*real(s) + imag(s)*imag(s))
-		sumErrs += w * errs[k]
-	}
-	plan.Inverse(buffer, total)
+	plan.Inverse(spectrum)
 	// The second order of (1+x)^n - 1 is below x n of the first while x n < 1.
 	n := float64(length)
 	noise := math.Sqrt(sumSquares/n) + math.Min(eta*sumModuli/math.Sqrt(n), mathx.FFTNormError(length)*math.Sqrt(square/n))
@@ -224,18 +225,7 @@ func (c *convolver) convolve(blocks int64, factors ...factor) (*tilted, error) {
 	out.most = (sumErrs + eta*sumModuli) / n * (1 + small)
 	out.lo = lo
 	out.p = make([]float64, min(need, length))
-	pos := lo % length
-	if pos < 0 {
-		pos += length
-	}
-	for i := range out.p {
-		if x := buffer[pos]; x > 0 {
-			out.p[i] = x
-		}
-		if pos++; pos == length {
-			pos = 0
-		}
-	}
+	unwrap(out.p, spectrum[:length/2], modulo(lo, length))
 	out.trim(0x1p-52)
 	out.normalise()
 	return out, nil
@@ -314,20 +304,4 @@ func sized[T any](room []T, n int) []T {
 		return make([]T, n)
 	}
 	return room[:n]
-}
-
-// fastLength returns the least length at least n of the form 2^a 3^b with b <= 3.
-func fastLength(n int) int {
-	best := 4
-	for best < n {
-		best *= 2
-	}
-	for _, odd := range []int{3, 9, 27} {
-		l := 4 * odd
-		for l < n {
-			l *= 2
-		}
-		best = min(best, l)
-	}
-	return best
 }

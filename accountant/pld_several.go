@@ -68,7 +68,7 @@ type term struct {
 func (s several) outcomes(reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
-	c := &convolver{ctx: context.Background(), plans: make(map[int]*mathx.FFT), maxLength: most, accuracy: 1e-16}
+	c := &convolver{ctx: context.Background(), maxLength: most, accuracy: 1e-16}
 	var with, without []tiltedSum
 	for _, depth := range depths {
 		at := s.tilt(f, depth, reverse) // of the law with the record; the other is e^-loss of it

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/pate-go/pate/internal/mathx"
 )
 
 // symmetric returns the elementary symmetric polynomials of degree 0 to k.
@@ -169,7 +167,7 @@ func TestSeveralBoundsEveryMass(t *testing.T) {
 			}
 			return sum
 		}
-		c := &convolver{ctx: context.Background(), plans: make(map[int]*mathx.FFT), maxLength: 1 << 16, accuracy: 1e-16}
+		c := &convolver{ctx: context.Background(), maxLength: 1 << 16, accuracy: 1e-16}
 		for _, count := range []int64{0, s.count} {
 			want, lo := exact(count), f.lo*int(s.steps)
 			total := 0.0

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-
-	"github.com/pate-go/pate/internal/mathx"
 )
 
 // sides composes the upper and the lower law of one answer, with the given budget, which it
@@ -17,7 +15,7 @@ func (q *query) sides(c *convolver, budget *float64) (up, low *profile, err erro
 	if q.foreseen(*budget) <= float64(half) && !q.allocates() {
 		below := *q
 		below.parts = slices.Clone(q.parts) // which a plan writes to
-		a, b := c.fork(half, c.plans), c.fork(half, c.below)
+		a, b := c.fork(half), c.fork(half)
 		var lower *tilted
 		var errLow error
 		var wait sync.WaitGroup
@@ -57,10 +55,9 @@ func (q *query) allocates() bool {
 
 // fork returns a convolver for another goroutine, with windows of at most so many points,
 // that counts its own work from zero and may do what is left.
-func (c *convolver) fork(most int, plans map[int]*mathx.FFT) *convolver {
+func (c *convolver) fork(most int) *convolver {
 	f := *c
-	f.maxLength, f.plans, f.work = most, plans, 0
-	f.total, f.spectrum, f.errs, f.buffer = nil, nil, nil, nil
+	f.maxLength, f.work = most, 0
 	if c.maxWork > 0 {
 		f.maxWork = max(1, c.maxWork-c.work)
 	}

@@ -39,7 +39,7 @@ func TestSidesAtTheSameTime(t *testing.T) {
 			require.Equal(t, alone, budget)
 			require.Equal(t, apart.work, together.work)
 			require.Equal(t, apart.largest, together.largest)
-			require.NotEmpty(t, together.below, "the lower law had transforms of its own")
+			require.LessOrEqual(t, q.foreseen(budget), float64(together.maxLength/2), "there was room for both")
 
 			limited := p.newConvolver(t.Context())
 			limited.maxWork = together.work - 1
@@ -67,7 +67,7 @@ func TestSidesShareTheMemory(t *testing.T) {
 	require.NotNil(t, up)
 	require.NotNil(t, low)
 	require.Equal(t, 7e-4, budget, "no coarser grid was needed")
-	require.Empty(t, short.below)
+	require.Greater(t, q.foreseen(budget), float64(short.maxLength/2), "there was no room for both")
 	require.Equal(t, c.largest, short.largest)
 }
 

@@ -5,223 +5,192 @@ import (
 	"math"
 )
 
-// FFT transforms real sequences of one even length N = 2^a 3^b 5^c. It is not safe for
+// FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for
 // concurrent use.
 //
-// Every stage multiplies by correctly rounded roots of unity. So each output of either
-// transform is within FFTError(N) times the sum of the moduli of the inputs of its exact
-// value. The reason is that each output is a sum over a tree of log N butterflies, each
-// with a relative error of a few units (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., section 24.1).
+// A sequence is stored as N/2 complex numbers, x_2j + i x_2j+1, and so is transformed by a
+// complex transform of half the length; one more number makes room for N/2+1 frequencies.
 type FFT struct {
 	n       int
-	roots   []complex128 // e^{-2 pi i k/N}, k < N
+	roots   []complex128 // e^{-2 pi i k/N}, k < N/2
 	factors []int        // of N/2
-	a, b    []complex128 // work space, N/2 each
+	work    []complex128 // N/2
 }
 
-// FFTError returns the relative error, against the sum of moduli, of one transform. A
-// radix-4 butterfly counts as two levels. It has two complex additions (one unit of
-// rounding each), a product (sqrt 5 units; Brent, Percival, Zimmermann 2007) and the error
-// of the root (below two): less than 4 units a level. Radix 2 and 3 do as well. Radix 5
-// takes five additions and products at once. The split of the real sequence counts as four
-// levels.
-func FFTError(n int) float64 {
-	return 4 * 0x1p-53 * (math.Log2(float64(n)) + 6)
-}
+// FFTError returns the relative error, against the sum of the moduli of the inputs, of each
+// output of one transform in either direction. An output is a sum over a tree of butterflies
+// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 24.1), so every
+// input takes part in it with a relative error that is the sum of those on its way, in
+// [fftUnits]. Then an input reaches an output by two ways, from two frequencies k and N/2-k of
+// the shorter transform or to both of them, with weights of modulus |1+iw|/2 and |1-iw|/2, w
+// the root, together at most sqrt 2.
+func FFTError(n int) float64 { return 1.42 * 0x1p-53 * fftUnits(n) }
 
 // FFTNormError returns the relative error of one transform in the root of the sum of squares.
 // Where each of the r outputs of a butterfly is wrong by at most e times the sum of the
 // moduli of its inputs, all together are by at most r e times the root of their squares; the
-// butterfly itself makes that sqrt r times as large. So 4 units a level become 4 sqrt r, for
-// radix 4 with two levels and for radix 5 alike at most 9.
-func FFTNormError(n int) float64 { return 9.0 / 4 * FFTError(n) }
+// butterfly itself makes that sqrt r times as large. So every unit counts sqrt r times, at
+// most sqrt 5. Both ways of an input together keep its square.
+func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
-// NewFFT prepares transforms of length n.
-func NewFFT(n int) *FFT {
-	f := &FFT{n: n}
-	h := n / 2
-	if n < 2 || n%2 != 0 {
-		panic(fmt.Sprintf("mathx: FFT length %d is not even", n))
+// fftUnits returns the relative error on one way through a transform, in units of 2^-53:
+//
+//   - A root is wrong by 3.5: its angle, at most 0.8, by 2.4 times that, its sine by 0.8, its
+//     cosine by 1.4. A product with it, by sqrt 5 more (Brent, Percival, Zimmermann 2007), is
+//     by 5.74.
+//   - Radix 4 has two additions, by 1 each, and a product: less than 8, 4 a level. Radix 2 has
+//     one addition and a product: less than 7. Radix 3, which multiplies by a rounded sine
+//     before: 4.23 and a product, less than 10. Radix 5 does with two cosines and two sines:
+//     7.01 and a product, less than 13. For all three that is less than 4 a level, as many as
+//     their logarithms to base 2, and 4 more.
+//   - The last stage has no product: 5 less.
+//   - The split of the real sequence has two additions and a product, its inverse a rounded
+//     factor as well: less than 10.
+//
+// What these are rounded up by is far more than terms of second order.
+func fftUnits(n int) float64 {
+	units := 4*math.Log2(float64(n/2)) - 5 + 10
+	for _, r := range factorise(n / 2) {
+		if r != 4 {
+			units += 4
+		}
 	}
-	for _, r := range []int{5, 3, 4, 2} { // radix 4 late, where the inner loops are long
-		for h%r == 0 && h > 1 {
-			f.factors = append(f.factors, r)
+	return units
+}
+
+// FFTLength returns the least length at least n, and at least 4, whose transforms are fast:
+// 2^a times 1, 3, 5, 9, 15, 25, 27, 45, 75 or 81.
+func FFTLength(n int) int {
+	best := 4
+	for best < n {
+		best *= 2
+	}
+	for _, odd := range []int{3, 5, 9, 15, 25, 27, 45, 75, 81} {
+		l := 4 * odd
+		for l < n {
+			l *= 2
+		}
+		best = min(best, l)
+	}
+	return best
+}
+
+// factorise returns the radices of the stages of a complex transform of length h, in order, nil
+// if it has others than these.
+func factorise(h int) []int {
+	var factors []int
+	for _, r := range []int{4, 2, 3, 5} { // the last stage has no products, of which the rarer take more
+		for h > 1 && h%r == 0 {
+			factors = append(factors, r)
 			h /= r
 		}
 	}
 	if h != 1 {
-		panic(fmt.Sprintf("mathx: FFT length %d has a prime factor above 5", n))
+		return nil
 	}
-	f.roots = unitRoots(n)
-	f.a, f.b = make([]complex128, n/2), make([]complex128, n/2)
+	return factors
+}
+
+// NewFFT prepares transforms of length n.
+func NewFFT(n int) *FFT {
+	f := &FFT{n: n}
+	if n > 0 && n%4 == 0 {
+		f.factors = factorise(n / 2)
+	}
+	if f.factors == nil {
+		panic(fmt.Sprintf("mathx: FFT length %d is not 4 times a product of 2, 3 and 5", n))
+	}
+	f.roots, f.work = unitRoots(n), make([]complex128, n/2)
 	return f
 }
 
 // Len returns the length of the sequences.
 func (f *FFT) Len() int { return f.n }
 
-// unitRoots returns e^{-2 pi i k/n}, k < n, from one octant of sines.
+// unitRoots returns e^{-2 pi i k/n}, k < n/2, from one octant of sines.
 func unitRoots(n int) []complex128 {
-	w := make([]complex128, n)
-	at := func(k int) complex128 { // 8k <= n
-		s, c := math.Sincos(2 * math.Pi * float64(k) / float64(n))
-		return complex(c, -s)
-	}
+	w := make([]complex128, n/2)
 	quarter := n / 4
 	for k := 0; 8*k <= n; k++ {
-		w[k] = at(k)
+		s, c := math.Sincos(2 * math.Pi * float64(k) / float64(n))
+		w[k] = complex(c, -s)
 	}
-	for k := n/8 + 1; k <= quarter; k++ {
-		// Reflect at 45 degrees. That needs n/4 - k, which is whole if 4 divides n.
-		if n%4 == 0 {
-			r := w[quarter-k]
-			w[k] = complex(-imag(r), -real(r))
-		} else {
-			w[k] = at(k)
-		}
+	for k := n/8 + 1; k <= quarter; k++ { // reflected at 45 degrees
+		r := w[quarter-k]
+		w[k] = complex(-imag(r), -real(r))
 	}
-	for k := quarter + 1; 2*k <= n; k++ {
+	for k := quarter + 1; k < len(w); k++ {
 		r := w[n/2-k]
 		w[k] = complex(-real(r), imag(r))
-	}
-	for k := n/2 + 1; k < n; k++ {
-		r := w[n-k]
-		w[k] = complex(real(r), -imag(r))
 	}
 	return w
 }
 
-// Forward writes X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2, to dst, which
-// has length N/2+1.
-func (f *FFT) Forward(dst []complex128, x []float64) {
-	h := f.n / 2
-	for j := range h {
-		f.a[j] = complex(x[2*j], x[2*j+1])
+// root returns e^{-2 pi i k/N}, 0 <= k < N.
+func root(roots []complex128, k int) complex128 {
+	if k < len(roots) {
+		return roots[k]
 	}
-	z := f.transform()
-	for k := 0; k <= h; k++ {
-		u, v := z[k%h], z[(h-k)%h]
-		even := complex((real(u)+real(v))/2, (imag(u)-imag(v))/2)
-		odd := complex((imag(u)+imag(v))/2, (real(v)-real(u))/2)
-		dst[k] = even + f.roots[k%f.n]*odd
-	}
+	return -roots[k-len(roots)]
 }
 
-// Inverse writes to x the real sequence whose Forward transform is c. The slice c has
-// length N/2+1.
-func (f *FFT) Inverse(x []float64, c []complex128) {
+// Forward replaces a sequence by X_k = sum_j x_j e^{-2 pi i jk/N}, k = 0..N/2. The slice c has
+// length N/2+1, the last of which does not count before.
+func (f *FFT) Forward(c []complex128) {
+	h := f.n / 2
+	z := f.transform(c[:h], f.work)
+	c[0], c[h] = complex(real(z[0])+imag(z[0]), 0), complex(real(z[0])-imag(z[0]), 0)
+	for k, l := 1, h-1; k < l; k, l = k+1, l-1 {
+		u, v, w := z[k], z[l], f.roots[k]
+		evenR, evenI := (real(u)+real(v))/2, (imag(u)-imag(v))/2
+		oddR, oddI := (imag(u)+imag(v))/2, (real(v)-real(u))/2
+		turnR, turnI := oddR*real(w)-oddI*imag(w), oddR*imag(w)+oddI*real(w)
+		c[k] = complex(evenR+turnR, evenI+turnI)
+		c[l] = complex(evenR-turnR, turnI-evenI)
+	}
+	c[h/2] = complex(real(z[h/2]), -imag(z[h/2])) // whose root is -i
+}
+
+// Inverse replaces N/2+1 frequencies by the sequence whose Forward transform they are; the
+// last number is undefined then.
+func (f *FFT) Inverse(c []complex128) {
 	h := f.n / 2
 	scale := 1 / float64(f.n)
-	for k := range h {
-		u, v := c[k], c[h-k]
-		v = complex(real(v), -imag(v))
-		w := f.roots[k]
-		z := (u + v) + complex(0, 1)*complex(real(w), -imag(w))*(u-v)
-		f.a[k] = complex(real(z)*scale, -imag(z)*scale) // conjugated: an inverse by a forward transform
+	z, other := c[:h], f.work // z[-k] instead of z[k]: an inverse by a forward transform
+	if len(f.factors)%2 == 1 {
+		z, other = other, z
 	}
-	z := f.transform()
-	for j := range h {
-		x[2*j], x[2*j+1] = real(z[j]), -imag(z[j])
+	sum, diff := real(c[0])+real(c[h]), real(c[0])-real(c[h])
+	z[0] = complex(sum*scale, diff*scale)
+	for k, l := 1, h-1; k < l; k, l = k+1, l-1 {
+		u, v, w := c[k], c[l], f.roots[k]
+		sumR, sumI, diffR, diffI := real(u)+real(v), imag(u)-imag(v), real(u)-real(v), imag(u)+imag(v)
+		// i times the conjugate of the root, times the difference
+		turnR, turnI := diffR*imag(w)-diffI*real(w), diffR*real(w)+diffI*imag(w)
+		z[l] = complex((sumR+turnR)*scale, (sumI+turnI)*scale)
+		z[k] = complex((sumR-turnR)*scale, (turnI-sumI)*scale)
 	}
+	z[h/2] = complex(2*real(c[h/2])*scale, -2*imag(c[h/2])*scale)
+	f.transform(z, other)
 }
 
-// transform runs the stages on f.a, a self-sorting (Stockham) decimation in frequency. It
-// returns the slice that holds the result.
-func (f *FFT) transform() []complex128 {
-	x, y := f.a, f.b
-	n, s, step := f.n/2, 1, 2 // length and stride of this stage; roots[step*p] = e^{-2 pi i p/n}
+// transform runs the stages on x, a self-sorting (Stockham) decimation in frequency, to y and
+// back. It returns the one that holds the result.
+func (f *FFT) transform(x, y []complex128) []complex128 {
+	s, step := 1, 2 // stride of this stage; roots[step*p] = e^{-2 pi i p/n}, of what is left of the length
 	for _, r := range f.factors {
 		switch r {
 		case 4:
-			stage4(y, x, f.roots, n, s, step)
+			stage4(y, x, f.roots, s, step)
 		case 3:
-			stage3(y, x, f.roots, n, s, step)
+			stage3(y, x, f.roots, s, step)
 		case 2:
-			stage2(y, x, f.roots, n, s, step)
+			stage2(y, x, f.roots, s, step)
 		default:
-			stage5(y, x, f.roots, n, s, step, f.n)
+			stage5(y, x, f.roots, s, step)
 		}
-		n, s, step = n/r, s*r, step*r
+		s, step = s*r, step*r
 		x, y = y, x
 	}
 	return x
-}
-
-func stage4(y, x, roots []complex128, n, s, step int) {
-	m := n / 4
-	for p := range m {
-		w1 := roots[step*p]
-		w2, w3 := roots[2*step*p], roots[3*step*p]
-		r1, i1, r2, i2, r3, i3 := real(w1), imag(w1), real(w2), imag(w2), real(w3), imag(w3)
-		x0, x1 := x[s*p:s*p+s], x[s*(p+m):s*(p+m)+s]
-		x2, x3 := x[s*(p+2*m):s*(p+2*m)+s], x[s*(p+3*m):s*(p+3*m)+s]
-		out := y[4*s*p : 4*s*p+4*s]
-		y0, y1, y2, y3 := out[:s], out[s:2*s], out[2*s:3*s], out[3*s:4*s]
-		for q := range x0 {
-			a, b, c, d := x0[q], x1[q], x2[q], x3[q]
-			apcR, apcI, amcR, amcI := real(a)+real(c), imag(a)+imag(c), real(a)-real(c), imag(a)-imag(c)
-			bpdR, bpdI := real(b)+real(d), imag(b)+imag(d)
-			jR, jI := imag(b)-imag(d), real(d)-real(b) // -i (b-d)
-			y0[q] = complex(apcR+bpdR, apcI+bpdI)
-			tR, tI := amcR+jR, amcI+jI
-			y1[q] = complex(tR*r1-tI*i1, tR*i1+tI*r1)
-			tR, tI = apcR-bpdR, apcI-bpdI
-			y2[q] = complex(tR*r2-tI*i2, tR*i2+tI*r2)
-			tR, tI = amcR-jR, amcI-jI
-			y3[q] = complex(tR*r3-tI*i3, tR*i3+tI*r3)
-		}
-	}
-}
-
-func stage2(y, x, roots []complex128, n, s, step int) {
-	m := n / 2
-	for p := range m {
-		w := roots[step*p]
-		for q := range s {
-			a, b := x[q+s*p], x[q+s*(p+m)]
-			y[q+s*2*p] = a + b
-			y[q+s*(2*p+1)] = (a - b) * w
-		}
-	}
-}
-
-func stage3(y, x, roots []complex128, n, s, step int) {
-	const sin60 = 0.8660254037844386
-	m := n / 3
-	for p := range m {
-		w1, w2 := roots[step*p], roots[2*step*p]
-		x0, x1, x2 := x[s*p:s*p+s], x[s*(p+m):s*(p+m)+s], x[s*(p+2*m):s*(p+2*m)+s]
-		out := y[3*s*p : 3*s*p+3*s]
-		y0, y1, y2 := out[:s], out[s:2*s], out[2*s:3*s]
-		for q := range x0 {
-			a, b, c := x0[q], x1[q], x2[q]
-			sum, diff := b+c, b-c
-			mid := a - complex(real(sum)/2, imag(sum)/2)
-			turn := complex(sin60*imag(diff), -sin60*real(diff)) // -i sin60 (b-c)
-			y0[q] = a + sum
-			y1[q] = (mid + turn) * w1
-			y2[q] = (mid - turn) * w2
-		}
-	}
-}
-
-// stage5 computes a radix-5 stage straight from the definition.
-func stage5(y, x, roots []complex128, n, s, step, full int) {
-	m := n / 5
-	var w [5]complex128
-	for k := range w {
-		w[k] = roots[full/5*k]
-	}
-	for p := range m {
-		for q := range s {
-			for k := range 5 {
-				sum := x[q+s*p]
-				for j := 1; j < 5; j++ {
-					sum += x[q+s*(p+j*m)] * w[j*k%5]
-				}
-				y[q+s*(5*p+k)] = sum * roots[step*p*k]
-			}
-		}
-	}
 }

@@ -1,34 +1,37 @@
 package mathx
 
 // FFTLowError is what [FFT.ForwardLow] may be wrong by, against the sum of the moduli of the
-// inputs: two roots (below two units each), their product (sqrt 5), the product with the
-// input (one), and a compensated sum (two; Higham, section 4.3) make less than ten.
-const FFTLowError = 12 * 0x1p-53
+// inputs: two roots (3.5 units each), their product (sqrt 5), the product with the input (one),
+// and a compensated sum (two; Higham, section 4.3) make less than 12.2.
+const FFTLowError = 13 * 0x1p-53
 
 // lowBlock is how many roots ForwardLow reads for an input; all others are products of two.
 const lowBlock = 32
 
-// ForwardLow writes the first outputs of Forward, straight from the definition, which takes a
-// multiplication for each of them and each input that is not 0. They are ten times as
-// accurate as a transform.
-func (f *FFT) ForwardLow(dst []complex128, x []float64) {
+// ForwardLow writes the first outputs of Forward for a sequence that is x from place at on,
+// beyond whose end it goes on at the beginning, and zero elsewhere, straight from the
+// definition, which takes a multiplication for each output and each input that is not 0. They
+// are ten times as accurate as a transform.
+func (f *FFT) ForwardLow(dst []complex128, x []float64, at int) {
 	clear(dst)
 	lost := make([]complex128, len(dst))
 	var near [lowBlock]complex128
-	for j, x := range x {
+	for i, x := range x {
 		if x == 0 {
 			continue
 		}
-		at := 0
+		j := (at + i) % f.n
+		turn := 0 // a root, multiples of j, mod n
 		for k := range near {
-			near[k] = f.roots[at]
-			if at += j; at >= f.n {
-				at -= f.n
+			near[k] = root(f.roots, turn)
+			if turn += j; turn >= f.n {
+				turn -= f.n
 			}
 		}
-		step, turn := at, 0 // lowBlock j, and its multiples, mod n
+		step := turn
+		turn = 0
 		for first := 0; first < len(dst); first += lowBlock {
-			far := f.roots[turn]
+			far := root(f.roots, turn)
 			if turn += step; turn >= f.n {
 				turn -= f.n
 			}

@@ -10,17 +10,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// packed returns a sequence as a transform takes it.
+func packed(x []float64) []complex128 {
+	c := make([]complex128, len(x)/2+1)
+	for j := range len(x) / 2 {
+		c[j] = complex(x[2*j], x[2*j+1])
+	}
+	c[len(x)/2] = cmplx.NaN() // plays no part
+	return c
+}
+
+// unpacked returns the sequence that an inverse transform left.
+func unpacked(c []complex128) []float64 {
+	var x []float64
+	for _, z := range c[:len(c)-1] {
+		x = append(x, real(z), imag(z))
+	}
+	return x
+}
+
 func TestFFTAgreesWithTheDefinition(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{2, 4, 6, 8, 10, 12, 16, 18, 20, 24, 30, 36, 50, 54, 60, 64, 90, 100, 120, 128, 150, 250, 270, 360, 512, 600, 1024} {
+	for _, n := range []int{4, 8, 12, 16, 20, 24, 32, 36, 40, 48, 60, 64, 72, 80, 100, 108, 120, 128, 180, 300, 324, 360, 500, 512, 540, 600, 720, 900, 1024, 1500} {
 		x, sum := make([]float64, n), 0.0
 		for j := range x {
 			x[j] = rnd.NormFloat64()
 			sum += math.Abs(x[j])
 		}
 		f := NewFFT(n)
-		got, back := make([]complex128, n/2+1), make([]float64, n)
-		f.Forward(got, x)
+		got := packed(x)
+		f.Forward(got)
 		for k := range got {
 			var want complex128
 			for j := range x {
@@ -28,7 +47,8 @@ func TestFFTAgreesWithTheDefinition(t *testing.T) {
 			}
 			require.LessOrEqual(t, cmplx.Abs(want-got[k]), FFTError(n)*sum, "n=%d k=%d", n, k)
 		}
-		f.Inverse(back, got)
+		f.Inverse(got)
+		back := unpacked(got)
 		for j := range x {
 			require.InDelta(t, x[j], back[j], FFTError(n)*sum, "n=%d j=%d", n, j)
 		}
@@ -39,14 +59,14 @@ func TestFFTAgreesWithTheDefinition(t *testing.T) {
 // against the definition.
 func TestFFTErrorLong(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{1 << 16, 3 << 14, 15 * 4096, 2 * 5 * 5 * 5 * 5 * 5 * 5, 2 * 59049} {
+	for _, n := range []int{1 << 16, 3 << 14, 15 * 4096, 4 * 5 * 5 * 5 * 5 * 5 * 5, 5 << 13, 27 << 9, 45 << 8, 4 * 59049} {
 		x, sum := make([]float64, n), 0.0
 		for j := range x {
 			x[j] = math.Exp(-math.Abs(float64(j-n/3)) / 500)
 			sum += x[j]
 		}
-		f, got := NewFFT(n), make([]complex128, n/2+1)
-		f.Forward(got, x)
+		f, got := NewFFT(n), packed(x)
+		f.Forward(got)
 		worst := 0.0
 		for trial := range 60 {
 			k := rnd.IntN(n / 2)
@@ -68,18 +88,31 @@ func TestFFTErrorLong(t *testing.T) {
 	}
 }
 
-func TestFFTRefusesOtherLengths(t *testing.T) {
-	require.Panics(t, func() { NewFFT(7) })
-	require.Panics(t, func() { NewFFT(14) })
+func TestFFTLength(t *testing.T) {
+	require.Equal(t, 4, FFTLength(0))
+	require.Equal(t, 12, FFTLength(9))
+	require.Equal(t, 1024, FFTLength(1000))
+	require.Equal(t, 40960, FFTLength(39748))
+	for n := 1; n < 3000; n++ {
+		l := FFTLength(n)
+		require.GreaterOrEqual(t, l, n)
+		require.Zero(t, l%4)
+		require.LessOrEqual(t, float64(l), 1.2*float64(n)+4)
+		require.Equal(t, l, NewFFT(l).Len())
+	}
+	for _, n := range []int{-4, 0, 2, 6, 7, 28, 50} {
+		require.Panics(t, func() { NewFFT(n) }, "%d", n)
+	}
 }
 
 func BenchmarkFFT(b *testing.B) {
-	for _, n := range []int{4096, 16384, 20000, 49152, 65536, 300000} {
-		f, x, c := NewFFT(n), make([]float64, n), make([]complex128, n/2+1)
-		x[1] = 1
+	for _, n := range []int{4096, 16384, 20000, 40960, 49152, 65536, 300000} {
+		f, c := NewFFT(n), make([]complex128, n/2+1)
+		c[1] = 1
 		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				f.Forward(c, x)
+				f.Forward(c)
+				f.Inverse(c)
 			}
 		})
 		b.Run(fmt.Sprintf("plan/N=%d", n), func(b *testing.B) {
