@@ -1,9 +1,6 @@
 package mathx
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // FFT transforms real sequences of one length N = 4 2^a 3^b 5^c. It is not safe for
 // concurrent use.
@@ -35,25 +32,24 @@ func FFTNormError(n int) float64 { return 9.0 / 4 * 0x1p-53 * fftUnits(n) }
 
 // fftUnits returns the relative error on one way through a transform, in units of 2^-53:
 //
-//   - A root is wrong by 3.5: its angle, at most 0.8, by 2.4 times that, its sine by 0.8, its
-//     cosine by 1.4. A product with it, by sqrt 5 more (Brent, Percival, Zimmermann 2007), is
-//     by 5.74.
-//   - Radix 4 has two additions, by 1 each, and a product: less than 8, 4 a level. Radix 2 has
-//     one addition and a product: less than 7. Radix 3, which multiplies by a rounded sine
-//     before: 4.23 and a product, less than 10. Radix 5 does with two cosines and two sines:
-//     7.01 and a product, less than 13. For all three that is less than 4 a level, as many as
-//     their logarithms to base 2, and 4 more.
-//   - The last stage has no product: 5 less.
+//   - A root is wrong by 0.75. A product with it, by sqrt 5 more (Brent, Percival, Zimmermann
+//     2007), is by 2.99.
+//   - Radix 2 has one addition, by 1, and a product, radix 4 two additions and a product.
+//   - Radix 3 multiplies by a rounded sine before. An input takes part in the sum of two, by
+//     0.5, in the middle, by 0.5, in the turn, by 2.23, and in the sum of these, by 1: with a
+//     product less than 7.3.
+//   - Radix 5 has two cosines and two sines. An input takes part in the cosines by 2.12, in
+//     the sums of the middle by 1.62, in the sines by 1.68 and their sum by 0.59, or the other
+//     way about by less, and in the sum of all by 1: with a product less than 10.
+//   - The last stage has no product: 2.9 less.
 //   - The split of the real sequence has two additions and a product, its inverse a rounded
-//     factor as well: less than 10.
+//     factor as well: less than 7.
 //
-// What these are rounded up by is far more than terms of second order.
+// Second orders are far below what these were rounded up by.
 func fftUnits(n int) float64 {
-	units := 4*math.Log2(float64(n/2)) - 5 + 10
+	units := 7 - 2.9
 	for _, r := range factorise(n / 2) {
-		if r != 4 {
-			units += 4
-		}
+		units += map[int]float64{2: 4, 3: 7.3, 4: 5, 5: 10}[r]
 	}
 	return units
 }
@@ -106,25 +102,6 @@ func NewFFT(n int) *FFT {
 
 // Len returns the length of the sequences.
 func (f *FFT) Len() int { return f.n }
-
-// unitRoots returns e^{-2 pi i k/n}, k < n/2, from one octant of sines.
-func unitRoots(n int) []complex128 {
-	w := make([]complex128, n/2)
-	quarter := n / 4
-	for k := 0; 8*k <= n; k++ {
-		s, c := math.Sincos(2 * math.Pi * float64(k) / float64(n))
-		w[k] = complex(c, -s)
-	}
-	for k := n/8 + 1; k <= quarter; k++ { // reflected at 45 degrees
-		r := w[quarter-k]
-		w[k] = complex(-imag(r), -real(r))
-	}
-	for k := quarter + 1; k < len(w); k++ {
-		r := w[n/2-k]
-		w[k] = complex(-real(r), imag(r))
-	}
-	return w
-}
 
 // root returns e^{-2 pi i k/N}, 0 <= k < N.
 func root(roots []complex128, k int) complex128 {

@@ -1,9 +1,9 @@
 package mathx
 
 // FFTLowError is what [FFT.ForwardLow] may be wrong by, against the sum of the moduli of the
-// inputs: two roots (3.5 units each), their product (sqrt 5), the product with the input (one),
-// and a compensated sum (two; Higham, section 4.3) make less than 12.2.
-const FFTLowError = 13 * 0x1p-53
+// inputs: two roots (0.75 units each), their product (sqrt 5), the product with the input (one), and a
+// compensated sum (two; Higham, section 4.3) make less than 6.8.
+const FFTLowError = 7 * 0x1p-53
 
 // lowBlock is how many roots ForwardLow reads for an input; all others are products of two.
 const lowBlock = 32
