@@ -147,7 +147,7 @@ func (m mixture) ratios(from, to, zlo, zhi float64) (left, right, mass, slack fl
 		return 0, 0, 0, 0
 	}
 	start := math.Max(a, m.loss(z0))
-	s := m.half(z0, z1, start, start-a, math.Log1p((to-from)/from))
+	s := m.half(m.output(z0, start), m.output(z1, b), start-a, math.Log1p((to-from)/from))
 	unit := math.Exp(s.scale)
 	return math.Max(0, -s.right*unit/(to-from)), math.Max(0, s.left*unit/(to-from)), s.mass * unit, s.slack
 }

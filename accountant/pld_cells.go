@@ -20,6 +20,9 @@ type halfCell struct {
 	slack             float64 // relative rounding error of the three
 }
 
+// empty reports whether no output is in the half cell.
+func (s *halfCell) empty() bool { return math.IsInf(s.scale, -1) || !(s.mass > 0) }
+
 // cells is a pair cut at grid losses off + h*grid[0] < off + h*grid[1] < ...;
 // half cells 2i and 2i+1 fill cell i, and meet in its middle.
 type cells struct {

@@ -113,7 +113,7 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 // loss hi.
 func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
 	halfs := make([]halfCell, 2*(len(c.grid)-1))
-	fresh := true
+	from, fresh := m.output(z0, l0), true
 	for i := range halfs {
 		a, d := c.at(i/2), c.width(i/2)
 		end, below := a+d/2, d/2 // the loss where this half ends; how far its start is above a
@@ -123,25 +123,31 @@ func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
 			end = a + d
 		}
 		z1 := math.Min(zhi, m.at(end))
-		if z1 <= z0 {
+		if z1 <= from.z {
 			halfs[i].scale = math.Inf(-1)
 			continue
 		}
 		if fresh {
-			below, fresh = l0-a, false
+			below, fresh = from.loss-a, false
 		}
-		halfs[i] = m.half(z0, z1, l0, below, d)
-		z0, l0 = z1, math.Min(end, hi)
+		to := m.output(z1, math.Min(end, hi))
+		halfs[i] = m.half(from, to, below, d)
+		from = to
 	}
 	return halfs
 }
 
-// half integrates over [z0, z1], where the loss starts at l0, that is below above the
-// left end of a cell of width d, in pieces on which the integrand is a polynomial to
-// rounding. With p the slope at the start of a piece and E = e^{(z-z0)/sigma}-1 the
-// density ratio is e^l0 (1 + p E), so P - e^c Q = e^l0 times the integral of phi (p E -
-// (e^{c-l0} - 1)).
-func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
+// output is one with its loss and the slope there.
+type output struct{ z, loss, slope float64 }
+
+func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
+
+// half integrates from one output to another, where the loss starts below above the left end of
+// a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the
+// slope at the start of a piece and E = e^{(z-z0)/sigma}-1 the density ratio is e^l0 (1 + p E),
+// so P - e^c Q = e^l0 times the integral of phi (p E - (e^{c-l0} - 1)).
+func (m mixture) half(from, to output, below, d float64) halfCell {
+	z0, z1, l0 := from.z, to.z, from.loss
 	near := 0.0 // where the density of Q is largest
 	if z0 > 0 {
 		near = z0
@@ -150,10 +156,12 @@ func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
 	}
 	out := halfCell{scale: mathx.LogNormalPDF(near) + l0}
 	far := math.Max(math.Abs(z0), math.Abs(z1))
-	out.slack = (48+4*far*far)*0x1p-53 + m.lossError(l0, far, m.slope(z1))
-	start, startSlope := z0, m.slope(z0)
+	out.slack = (48+4*far*far)*0x1p-53 + m.lossError(l0, far, to.slope)
 	for z := z0; z < z1; {
-		p := m.slope(z)
+		p := from.slope
+		if z > z0 {
+			p = m.slope(z)
+		}
 		w := 0.5 / (1 + math.Abs(z) + 1/m.sigma)
 		if p < 1e-16 { // the ratio is constant to rounding for a while
 			w = math.Max(w, math.Min(0.5/(1+math.Abs(z)), m.sigma*math.Log(1e-16/p)))
@@ -164,23 +172,23 @@ func (m mixture) half(z0, z1, l0, below, d float64) halfCell {
 			w = z1 - z
 		}
 		rise := 0.0 // loss at z, above l0
-		if z > start {
-			rise = math.Log1p(startSlope * math.Expm1((z-start)/m.sigma))
-			if !mathx.IsFinite(rise) || startSlope < 1e-290 {
+		if z > z0 {
+			rise = math.Log1p(from.slope * math.Expm1((z-z0)/m.sigma))
+			if !mathx.IsFinite(rise) || from.slope < 1e-290 {
 				rise = m.loss(z) - l0
 			}
 		}
 		i0, i1 := 0.0, 0.0
 		for _, node := range gaussLegendre(w * (1 + math.Abs(z) + 1/m.sigma)) {
 			t := z + node[0]*w
-			g := node[1] * w * math.Exp((near-t)*(near+t)/2)
+			g := node[1] * w * mathx.Exp((near-t)*(near+t)/2)
 			i0 += g
-			i1 += g * math.Expm1(node[0]*w/m.sigma)
+			i1 += g * mathx.Expm1(node[0]*w/m.sigma)
 		}
-		unit := math.Exp(rise)
+		unit := mathx.Exp(rise)
 		out.mass += unit * (i0 + p*i1)
-		out.left += unit * (p*i1 - math.Expm1(-below-rise)*i0)
-		out.right += unit * (p*i1 - math.Expm1(d-below-rise)*i0)
+		out.left += unit * (p*i1 - mathx.Expm1(-below-rise)*i0)
+		out.right += unit * (p*i1 - mathx.Expm1(d-below-rise)*i0)
 		z = end
 	}
 	return out

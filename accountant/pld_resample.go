@@ -25,85 +25,42 @@ type mergedOutput struct {
 // point counts as there: the caller adds it to lossError.
 func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 	n := len(points)
-	share := make([]float64, n) // of each output that its own grid point keeps
-	take := make([]float64, n)  // part of the neighbour that it takes
-	stay := make([]bool, n)     // loss lowered instead of mixed
-	from := func(i int) int {
-		if points[i].dev > 0 {
-			return i - 1
-		}
-		return i + 1
-	}
-	// deviation of neighbour j from grid point i, in units of point i.
-	pull := func(i, j int) (mass, dev float64) {
-		d := t.h * float64(points[i].k-points[j].k)
-		q := points[j].mass - points[j].dev // in units of point j
-		f := math.Exp(lambda * d)
-		return f * points[j].mass, f * (points[j].dev - math.Expm1(d)*q)
-	}
-	rate := make([]float64, n)
-	pulled := make([]float64, n)
+	mixes := make([]mixing, n)
+	var factors [2]pull // of the neighbours below and above
 	for i := range points {
-		if math.Abs(points[i].dev) < close*points[i].mass {
-			points[i].dev = 0
+		m, x := &points[i], &mixes[i]
+		if math.Abs(m.dev) < close*m.mass {
+			m.dev = 0
 		}
-		share[i] = 1
-		j := from(i)
-		if points[i].dev == 0 {
+		if m.dev == 0 {
 			continue
+		}
+		x.stay = true
+		j, f := i+1, &factors[1]
+		if m.dev > 0 {
+			j, f = i-1, &factors[0]
 		}
 		if j < 0 || j >= n {
-			stay[i] = true
 			continue
 		}
-		mass, dev := pull(i, j)
-		r := -points[i].dev / dev
-		if !(r >= 0 && r < 1e6) || math.IsInf(mass, 0) || dev == 0 {
-			stay[i] = true
-			continue
+		if d := m.k - points[j].k; d != f.points {
+			*f = newPull(d, t.h, lambda)
 		}
-		rate[i], pulled[i] = r, mass
-	}
-	lent := make([]float64, n)
-	// solve settles who lends how much: take = share*rate, share = 1 - lent.
-	solve := func() bool {
-		for range 500 {
-			clear(lent)
-			for i := range points {
-				take[i] = 0
-				if rate[i] > 0 && !stay[i] {
-					take[i] = share[i] * rate[i]
-					lent[from(i)] += take[i]
-				}
-			}
-			change := 0.0
-			for i := range share {
-				if d := math.Abs(1 - lent[i] - share[i]); d > change {
-					change = d
-				}
-				share[i] = 1 - lent[i]
-			}
-			if change < 0x1p-50 {
-				return true
-			}
-		}
-		return false
-	}
-	for i := range points { // more than this of a neighbour is not to be had
-		stay[i] = stay[i] || rate[i] > 0.45
-	}
-	if !solve() {
-		for i := range points {
-			stay[i], take[i], share[i] = true, 0, 1
+		mass, dev := f.of(points[j])
+		// More than so much of a neighbour is not to be had.
+		if r := -m.dev / dev; r >= 0 && r <= 0.45 && !math.IsInf(mass, 0) && dev != 0 {
+			x.rate, x.pulled, x.stay = r, mass, false
 		}
 	}
+	share(mixes, points)
 	for i, m := range points {
-		s := share[i]
+		x := &mixes[i]
+		s := x.share
 		switch {
 		case m.dev == 0:
 			t.p[m.k-t.lo] += s * m.mass
-		case !stay[i]:
-			t.p[m.k-t.lo] += s*m.mass + take[i]*pulled[i]
+		case !x.stay:
+			t.p[m.k-t.lo] += s*m.mass + x.take*x.pulled
 		case m.dev > 0: // drop P until the ratio is the grid point's
 			t.p[m.k-t.lo] += s * (m.mass - m.dev)
 		default: // down to the next grid point
@@ -114,6 +71,73 @@ func (t *tilted) place(points []mergedOutput, lambda, close float64) {
 			}
 		}
 	}
+}
+
+// mixing is what happens to one merged output.
+type mixing struct {
+	rate   float64 // of the neighbour that it takes, of what itself keeps; 0 for nothing
+	pulled float64 // mass of all of the neighbour, in units of the own point
+	stay   bool    // loss lowered instead of mixed
+	share  float64 // that its own grid point keeps
+	take   float64 // part of the neighbour that it takes
+	ahead  float64
+}
+
+// share settles who lends how much. An output keeps what its neighbours do not take,
+//
+//	share[i] + rate[i-1] share[i-1] + rate[i+1] share[i+1] = 1,
+//
+// where a rate only counts if its output takes from i. The two are 0.9 at most, so there is
+// one solution, all shares of it are in [0.1, 1], and elimination from one end to the other is
+// stable.
+func share(mixes []mixing, points []mergedOutput) {
+	taken := func(j int, fromBelow bool) float64 {
+		if j < 0 || j >= len(points) || points[j].dev > 0 != fromBelow {
+			return 0
+		}
+		return mixes[j].rate
+	}
+	var before mixing
+	for i := range mixes {
+		x, below := &mixes[i], taken(i-1, false)
+		pivot := 1 / (1 - below*before.ahead)
+		x.ahead = taken(i+1, true) * pivot
+		x.share = (1 - below*before.share) * pivot
+		before = *x
+	}
+	for i := len(mixes) - 2; i >= 0; i-- {
+		mixes[i].share -= mixes[i].ahead * mixes[i+1].share
+	}
+	for i := range mixes {
+		mixes[i].take = mixes[i].rate * mixes[i].share
+	}
+	for i := range mixes { // to rounding what it is, and takes and shares make up all mass
+		lent := 0.0
+		if taken(i-1, false) > 0 {
+			lent += mixes[i-1].take
+		}
+		if taken(i+1, true) > 0 {
+			lent += mixes[i+1].take
+		}
+		mixes[i].share = 1 - lent
+	}
+}
+
+// pull tells what an output is, seen from a grid point so many points above.
+type pull struct {
+	points     int
+	unit, rise float64
+}
+
+func newPull(points int, h, lambda float64) pull {
+	d := h * float64(points)
+	return pull{points, math.Exp(lambda * d), math.Expm1(d)}
+}
+
+// of returns the mass of m and its deviation from the grid point, in units of that point.
+func (p pull) of(m mergedOutput) (mass, dev float64) {
+	q := m.mass - m.dev // in units of its own point
+	return p.unit * m.mass, p.unit * (m.dev - p.rise*q)
 }
 
 // onto moves a law to a lattice of step h. If h is a multiple of its own step the
@@ -151,26 +175,26 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 			right := math.Expm1(-x) / math.Expm1(-h)
 			left := math.Expm1(h-x) / math.Expm1(h) // e^{-x} - e^{-h} over 1 - e^{-h}
 			return [2]float64{left * math.Exp(-lambda*x), right * math.Exp(lambda*(h-x))}
-		}, func(k int, mass float64, w [2]float64) {
-			out.p[k-out.lo] += mass * w[0]
-			out.p[k-out.lo+1] += mass * w[1]
+		}, func(k int, below, above float64) {
+			out.p[k-out.lo] += below
+			out.p[k-out.lo+1] += above
 		})
 		out.normalise()
 		return out
 	}
 	out.lo = bottom - 2
 	out.p = make([]float64, top+4-out.lo)
-	var points []mergedOutput
+	points := make([]mergedOutput, 0, len(out.p))
 	t.visit(out, period, true, func(x float64) [2]float64 { // mass and deviation at the nearest point
 		e := math.Exp(-lambda * x)
 		return [2]float64{e, -e * math.Expm1(-x)}
-	}, func(k int, mass float64, w [2]float64) {
+	}, func(k int, mass, dev float64) {
 		if len(points) == 0 || points[len(points)-1].k != k {
 			points = append(points, mergedOutput{k: k})
 		}
 		m := &points[len(points)-1]
-		m.mass += mass * w[0]
-		m.dev += mass * w[1]
+		m.mass += mass
+		m.dev += dev
 	})
 	close := 0x1p-46 * math.Min(h, 1)
 	out.place(points, lambda, close)
@@ -179,34 +203,48 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 	return out
 }
 
-// visit hands every mass to f with the point of out that is below it, or the
-// nearest, and what weigh says of its distance above that point; once for each
-// distance where the lattices are nested, period points of t in a cell of out.
-func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, mass float64, w [2]float64)) {
-	weights := make([][2]float64, period)
-	for r := range weights {
-		x := float64(r) * t.h
-		if nearest && 2*r > period {
-			x -= out.h
-		}
-		weights[r] = weigh(x)
-	}
-	for i, mass := range t.p {
-		switch {
-		case mass == 0:
-		case period > 0:
-			k, r := floorDiv(t.lo+i, period)
-			if nearest && 2*r > period {
-				k++
+// visit hands all masses to f, times what weigh says of their distance above the point of out
+// that is below them, or the nearest, and so summed up for each such point, in increasing order,
+// or several times in parts. Where the lattices are nested, with period points of t in a cell of
+// out, a distance is weighed once.
+func (t *tilted) visit(out *tilted, period int, nearest bool, weigh func(x float64) [2]float64, f func(k int, a, b float64)) {
+	if period == 0 {
+		for i, mass := range t.p {
+			if mass == 0 {
+				continue
 			}
-			f(k, mass, weights[r])
-		default:
 			l := t.loss(i) - out.off
 			k := math.Floor(l / out.h)
 			if nearest {
 				k = math.Round(l / out.h)
 			}
-			f(int(k), mass, weigh(l-out.h*k))
+			w := weigh(l - out.h*k)
+			f(int(k), mass*w[0], mass*w[1])
+		}
+		return
+	}
+	first := 0 // of the points whose nearest is the next one, seen from there
+	if nearest {
+		first = -(period - 1) / 2
+	}
+	weights := make([][2]float64, period)
+	for r := range weights {
+		weights[r] = weigh(float64(first+r) * t.h)
+	}
+	k, r := floorDiv(t.lo-first, period)
+	for p := t.p; len(p) > 0; k, r = k+1, 0 {
+		a, b := 0.0, 0.0
+		w := weights[r:]
+		run := p[:min(len(w), len(p))]
+		p = p[len(run):]
+		for i, mass := range run {
+			if mass != 0 { // whatever it weighs
+				a += mass * w[i][0]
+				b += mass * w[i][1]
+			}
+		}
+		if a != 0 || b != 0 {
+			f(k, a, b)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (s roughLaw) widths(lambda, h float64) gridWidths {
 		peak = math.Max(peak, dens[i])
 	}
 	limit := math.Max(1, 0.1/((lambda+1)*h))
-	allowed := func(from, to float64) float64 { // by the thickest point around
+	allowed := func(from, to float64) float64 { // by the thickest point around, as a log
 		i, d := sort.SearchFloat64s(s.loss, from), math.Inf(-1)
 		for i = max(0, i-1); i < n; i++ {
 			d = math.Max(d, dens[i])
@@ -126,12 +126,12 @@ func (s roughLaw) widths(lambda, h float64) gridWidths {
 				break
 			}
 		}
-		return math.Exp(math.Min(600, (peak-4-d)/3))
+		return (peak - 4 - d) / 3
 	}
 	return func(from, step float64) int {
-		w := 1.0
-		for w < limit && allowed(math.Min(from, from+2*w*step), math.Max(from, from+2*w*step)) >= 2*w {
-			w *= 2
+		w, logTwice := 1.0, math.Ln2
+		for w < limit && allowed(math.Min(from, from+2*w*step), math.Max(from, from+2*w*step)) >= logTwice {
+			w, logTwice = 2*w, logTwice+math.Ln2
 		}
 		return int(w)
 	}

@@ -54,17 +54,29 @@ func (t *tilted) normalise() {
 		last--
 	}
 	t.p, t.lo = t.p[first:last], t.lo+first
-	sum := 0.0
-	for _, x := range t.p {
+	var sums [4]float64 // that need not wait for each other
+	p := t.p
+	for ; len(p) >= 4; p = p[4:] {
+		sums[0] += p[0]
+		sums[1] += p[1]
+		sums[2] += p[2]
+		sums[3] += p[3]
+	}
+	sum := (sums[0] + sums[1]) + (sums[2] + sums[3])
+	for _, x := range p {
 		sum += x
 	}
+	scale := 1 / sum // with the product two units of rounding, of the four that err grows by
 	s1, s2 := 0.0, 0.0
-	c := float64(len(t.p)) / 2
-	for i := range t.p {
-		t.p[i] /= sum
-		d := float64(i) - c
-		s1 += t.p[i] * d
-		s2 += t.p[i] * d * d
+	d := -float64(len(t.p)) / 2
+	c := -d
+	for i, x := range t.p {
+		x *= scale
+		t.p[i] = x
+		moment := x * d
+		s1 += moment
+		s2 += moment * d
+		d++
 	}
 	t.logM += math.Log(sum)
 	t.mean = t.off + t.h*(float64(t.lo)+c+s1)
@@ -140,30 +152,37 @@ func (t *tilted) thin() roughLaw {
 // Every mass is rounded up, so the error of the arithmetic is on the safe side.
 func (c *cells) upper(lambda float64) *tilted {
 	t := c.empty()
-	logs, base := c.unit(lambda)
-	add := func(g int, scale, x, slack float64) {
+	base := c.unit(lambda)
+	add := func(g int, x, slack, unit float64) {
 		if x > 0 {
-			t.p[g-t.lo] += x * (1 + slack + 0x1p-48) * math.Exp(scale+lambda*(c.off+c.h*float64(g))-base)
+			t.p[g-t.lo] += x * (1 + slack + 0x1p-48) * unit
 		}
 	}
-	for i := 0; i < len(c.grid)-1; i++ {
-		d := c.width(i)
-		toRight, toLeft := -1/math.Expm1(-d), -1/math.Expm1(d)
-		for j := 2 * i; j <= 2*i+1; j++ {
-			s := &c.halfs[j]
-			if math.IsInf(logs[j], -1) {
+	unit := func(g int, scale float64) float64 { return math.Exp(scale + lambda*(c.off+c.h*float64(g)) - base) }
+	var d, toRight, toLeft, rise float64 // most cells are as wide as the one before
+	for i := range len(c.grid) - 1 {
+		if w := c.width(i); w != d {
+			d, toRight, toLeft, rise = w, -1/math.Expm1(-w), -1/math.Expm1(w), math.Exp(lambda*w)
+		}
+		for _, s := range c.halfs[2*i : 2*i+2] {
+			if s.empty() {
 				continue
 			}
-			add(c.grid[i], s.scale, s.right*toLeft, s.slack)
-			add(c.grid[i+1], s.scale, s.left*toRight, s.slack)
+			left := unit(c.grid[i], s.scale)
+			right := left * rise
+			if !(left > 1e-290 && rise < 1e300) { // of no full accuracy
+				right = unit(c.grid[i+1], s.scale)
+			}
+			add(c.grid[i], s.right*toLeft, s.slack, left)
+			add(c.grid[i+1], s.left*toRight, s.slack, right)
 		}
 	}
 	for _, a := range c.atoms {
-		add(c.grid[a.i], a.logMass, 1, 0x1p-50*math.Abs(a.logMass))
+		add(c.grid[a.i], 1, 0x1p-50*math.Abs(a.logMass), unit(c.grid[a.i], a.logMass))
 	}
-	add(c.grid[c.leftHigh], c.leftP, 1, 0x1p-40)
+	add(c.grid[c.leftHigh], 1, 0x1p-40, unit(c.grid[c.leftHigh], c.leftP))
 	if c.rightHigh >= 0 {
-		add(c.grid[c.rightHigh], c.rightP, 1, 0x1p-40)
+		add(c.grid[c.rightHigh], 1, 0x1p-40, unit(c.grid[c.rightHigh], c.rightP))
 	} else {
 		t.inf = math.Exp(c.rightP) * (1 + 0x1p-40)
 	}
@@ -186,18 +205,16 @@ func (c *cells) tiltError(lambda, base float64) float64 {
 	return 0x1p-51 * (math.Abs(base) + lambda*far)
 }
 
-// unit returns the tilted log mass of every half cell and their maximum.
-func (c *cells) unit(lambda float64) (logs []float64, base float64) {
-	logs, base = make([]float64, len(c.halfs)), math.Inf(-1)
+// unit returns the largest of the units of all half cells, tilted, as a log: none of their
+// tilted masses is much larger.
+func (c *cells) unit(lambda float64) float64 {
+	base := math.Inf(-1)
 	for j := range c.halfs {
-		s := &c.halfs[j]
-		logs[j] = math.Inf(-1)
-		if !math.IsInf(s.scale, -1) && s.mass > 0 {
-			logs[j] = s.scale + math.Log(s.mass) + lambda*c.at(j/2)
+		if s := &c.halfs[j]; !s.empty() {
+			base = math.Max(base, s.scale+lambda*c.at(j/2))
 		}
-		base = math.Max(base, logs[j])
 	}
-	return logs, base
+	return base
 }
 
 // lower returns a law on the grid that the cells dominate: outputs whose loss is
@@ -206,7 +223,7 @@ func (c *cells) unit(lambda float64) (logs []float64, base float64) {
 // the grid is dropped.
 func (c *cells) lower(lambda float64) *tilted {
 	t := c.empty()
-	_, base := c.unit(lambda)
+	base := c.unit(lambda)
 	last := len(c.grid) - 1
 	points := make([]mergedOutput, len(c.grid))
 	for i, g := range c.grid {
@@ -214,7 +231,7 @@ func (c *cells) lower(lambda float64) *tilted {
 	}
 	give := func(half, to int) {
 		s := &c.halfs[half]
-		if math.IsInf(s.scale, -1) {
+		if s.empty() {
 			return
 		}
 		w := math.Exp(s.scale+lambda*c.at(to)-base) * (1 - s.slack - 0x1p-48)

@@ -29,20 +29,31 @@ func wrap(to []complex128, p []float64, at int) {
 	}
 }
 
-// unwrap reads to p, which is all zeros, what wrap would have written, no longer than the
-// period, but for what is negative.
+// unwrap reads to p what wrap would have written, no longer than the period, but zeros for
+// what is negative.
 func unwrap(p []float64, from []complex128, at int) {
-	for i := range p {
-		z := from[at/2]
-		x := real(z)
+	for len(p) > 0 {
+		run := p[:min(len(p), 2*len(from)-at)]
+		p = p[len(run):]
 		if at%2 == 1 {
-			x = imag(z)
+			run[0] = atLeast0(imag(from[at/2]))
+			run, at = run[1:], at+1
 		}
-		if x > 0 {
-			p[i] = x
+		pairs := from[at/2:]
+		for ; len(run) > 1; run, pairs = run[2:], pairs[1:] {
+			run[0], run[1] = atLeast0(real(pairs[0])), atLeast0(imag(pairs[0]))
 		}
-		if at++; at == 2*len(from) {
-			at = 0
+		if len(run) == 1 {
+			run[0] = atLeast0(real(pairs[0]))
 		}
+		at = 0
 	}
+}
+
+// atLeast0 returns x or, if that is negative or no number, 0.
+func atLeast0(x float64) float64 {
+	if x > 0 {
+		return x
+	}
+	return 0
 }
