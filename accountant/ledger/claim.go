@@ -135,7 +135,10 @@ func (b *balance) alone(charges ...*charge) float64 {
 	return claim.Upper
 }
 
-// within checks that what was read and is not sealed yet fits the budget.
+// within checks that what was read and is not sealed yet fits the budget, as this version finds
+// it. Another version, whose loss distributions end elsewhere in their gap, may have let it in.
+// Nothing in the file proves that, no more than what a forger would have put there, so it is
+// refused; as it is not sealed nothing was drawn under it, and the refusal costs no budget.
 func (c *chain) within() error {
 	if !c.above || c.sealed {
 		return nil
@@ -145,9 +148,23 @@ func (c *chain) within() error {
 		return err
 	}
 	if !(total.Epsilon <= c.balance.cfg.Epsilon) {
-		return &CorruptError{c.lines, fmt.Sprintf("the events make epsilon %v, above the budget of %v", total.Epsilon, c.balance.cfg.Epsilon)}
+		return &CorruptError{c.lines, c.tooMuch(total.Epsilon)}
 	}
 	return nil
+}
+
+// tooMuch says that the events cost more than the budget and, where they may have fitted by
+// another version, what can be done.
+func (c *chain) tooMuch(epsilon float64) string {
+	cfg := c.balance.cfg
+	reason := fmt.Sprintf("the events make epsilon %v, above the budget of %v", epsilon, cfg.Epsilon)
+	again, err := c.balance.claim(cfg.Method(), cfg.Delta)
+	if err != nil || !plausible(cfg.Epsilon, accountant.Bound{Lower: math.Min(again.Floor, epsilon), Upper: epsilon}) {
+		return reason
+	}
+	return fmt.Sprintf("%s by no more than loss distributions of two versions differ: %s, which made the file, may have found that they fit. "+
+		"It is not sealed, so nothing was released under it: start another ledger with a little more noise or budget, or use this one with that version, whose seal holds",
+		reason, c.header.Library)
 }
 
 // sameClaim checks the total that a seal says, and returns what this version makes of the

@@ -314,6 +314,50 @@ func TestForgedClaimsAreFound(t *testing.T) {
 	require.Nil(t, s.Claimed.Again)
 }
 
+// What another version let in, and this one finds above the budget by less than their gap, is
+// refused until that version has sealed it.
+func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
+	t.Parallel()
+	l, m := fileOf(t, tightConfig())
+	r, err := l.Reserve(answers(49.9, 310))
+	require.NoError(t, err)
+	unsealed := string(m.data)
+	require.NoError(t, r.Begin(answers(49.9, 310), Use{}))
+	sealed := string(m.data)
+	best, err := l.chain.balance.claim(accountant.ByTightest, 1e-5)
+	require.NoError(t, err)
+	claim, err := l.Claim()
+	require.NoError(t, err)
+	budgeted := func(file string, budget, sealedAt float64) ([]byte, Config) {
+		cfg := tightConfig()
+		header := fmt.Sprintf(`"epsilon":%v,"delta"`, cfg.Epsilon)
+		require.Equal(t, 1, strings.Count(file, header))
+		file = strings.Replace(file, header, fmt.Sprintf(`"epsilon":%v,"delta"`, budget), 1)
+		file = strings.Replace(file, fmt.Sprintf(`"seal":1,"epsilon":%v`, claim.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, sealedAt), 1)
+		cfg.Epsilon = budget
+		return relink(t, []byte(file)), cfg
+	}
+	within := (best.Floor + claim.Epsilon) / 2
+	const advice = "may have found that they fit"
+	for budget, advised := range map[float64]bool{within: true, best.Floor - 1e-4: false} {
+		data, cfg := budgeted(unsealed, budget, 0)
+		_, err = verify(data)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "above the budget")
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		_, err = openStore(&memory{data: data}, cfg, Kept{})
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		require.Equal(t, advised, strings.Contains(err.Error(), library()), err)
+	}
+	data, cfg := budgeted(sealed, within, within)
+	again, err := openStore(&memory{data: data}, cfg, Kept{})
+	require.NoError(t, err, "with that version's seal")
+	kept, err := again.Claim()
+	require.NoError(t, err)
+	require.Equal(t, within, kept.Epsilon)
+}
+
 // Where the floor is far off, a claim may lack half a percent, and no more.
 func TestForgedClaimsOfWideIntervals(t *testing.T) {
 	wide, narrow := accountant.Bound{Lower: 0.5, Upper: 2}, accountant.Bound{Lower: 1.9995, Upper: 2}

@@ -70,6 +70,9 @@
 // gap or prove more, finds it right if it lies above the floor of its own interval (see
 // [accountant.Claim]) and within the budget, and says where that interval is: [Claim].Again. Below the
 // floor, or more than half a percent and 0.002 under what this version proves, it is corrupt.
+// Without a seal nothing says what another version proved: reservations that fill the budget
+// to the last digit by loss distributions, and exceed it by those of this version, are refused.
+// Nothing was released under them.
 //
 // # Caveats
 //
