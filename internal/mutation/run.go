@@ -44,7 +44,7 @@ func Run(ctx context.Context, root string, m Mutation) (Outcome, error) {
 	}
 	defer removeFailures(root, m, failures(root, m))
 	start := time.Now()
-	args := append([]string{"test", "-overlay", overlay, "-vet=off", "-ldflags=-w", "-count=1", "-failfast", "-timeout=5m"}, m.Test...)
+	args := append([]string{"test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout=5m"}, m.Test...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
