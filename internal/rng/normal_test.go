@@ -228,7 +228,7 @@ func TestRoundedNormalDecidesAsTheWholeNumbersDo(t *testing.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "words of each")
 		us := rapid.SliceOfN(word, n, n).Draw(t, "u")
 		xs := rapid.SliceOfN(word, n, n).Draw(t, "x")
-		us, xs = append(us, 1<<62, 1<<62), append(xs, 0, 0) // which decide
+		us, xs = append(us, 0x9e3779b97f4a7c15, 0xd1b54a32d192ed03), append(xs, 0, 0) // which decide: no bound has these digits
 		s := new(script)
 		for i := range us { // read in turns
 			s.words = append(s.words, us[i], xs[i])
