@@ -30,9 +30,7 @@ type Packed struct {
 
 // NewPacked returns a matrix of zeros.
 func NewPacked(rows, cols int) *Packed {
-	p := &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
-	kernel.LargePages(p.data) // batches are rows from all over
-	return p
+	return &Packed{rows: rows, cols: cols, data: make([]int16, rows*cols), exponents: make([]int8, rows)}
 }
 
 // Dims returns the numbers of rows and columns.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -132,8 +134,14 @@ func (m *kernelModel) gram(ctx context.Context, lambda float64) (blas64.Symmetri
 	return out, nil
 }
 
+// similarities is memory for those of queries and examples. An ensemble scores thousands of blocks.
+var similarities = sync.Pool{New: func() any { return new([]float32) }}
+
 func (m *kernelModel) score(dst, x Matrix) {
-	k := dense.New(x.Rows, m.x.Rows)
+	memory := similarities.Get().(*[]float32)
+	defer similarities.Put(memory)
+	*memory = slices.Grow((*memory)[:0], x.Rows*m.x.Rows)[:x.Rows*m.x.Rows]
+	k := Matrix{Rows: x.Rows, Cols: m.x.Rows, Stride: m.x.Rows, Data: *memory}
 	m.rbf.Block(k, x, dense.SquaredNorms(x), m.x, m.norm)
 	dense.MulBT(dst, k, m.coef)
 }

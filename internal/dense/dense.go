@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/internal/kernel"
+	"github.com/pate-go/pate/internal/mathx"
 )
 
 // Matrix is a row-major matrix. Element (i, j) is Data[i*Stride+j]; Data may end
@@ -53,21 +54,9 @@ func Check(m Matrix) error {
 	return nil
 }
 
-// Finite reports whether all of v are finite. v-v is 0 where v is finite, else
-// NaN, and NaN stays in a sum.
-func Finite(v []float32) bool {
-	var a, b, c, d float32
-	for ; len(v) >= 4; v = v[4:] {
-		a += v[0] - v[0]
-		b += v[1] - v[1]
-		c += v[2] - v[2]
-		d += v[3] - v[3]
-	}
-	for _, x := range v {
-		a += x - x
-	}
-	return a+b+c+d == 0
-}
+// Finite reports whether all of v are finite: then the sum of their squares is, in double
+// precision.
+func Finite(v []float32) bool { return mathx.IsFinite(kernel.SquaredNorm(v)) }
 
 // NotFinite returns the first row of m with a value that is not finite, -1 if
 // there is none.

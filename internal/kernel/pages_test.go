@@ -26,18 +26,3 @@ func TestWholePages(t *testing.T) {
 		}
 	}
 }
-
-// What lies in memory for which large pages are asked for stays.
-func TestLargePagesKeepWhatIsThere(t *testing.T) {
-	x := make([]int16, 3*largePage/2)
-	for i := range x {
-		x[i] = int16(i)
-	}
-	LargePages(x)
-	LargePages(nil)
-	for i, v := range x {
-		if v != int16(i) {
-			require.Equal(t, int16(i), v)
-		}
-	}
-}

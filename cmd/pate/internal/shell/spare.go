@@ -12,7 +12,7 @@ const manyPixels = 64 << 20
 // SpareMemory has memory collected early where a task has many images. Their features are
 // gigabytes in a few pieces without pointers, so that a collection reads hardly anything; by
 // the default it would wait until as much again is garbage. Tasks with fewer rows keep the
-// default: their heaps are small, and a twentieth of them is soon used up. The function it
+// default: their heaps are small, and a tenth of them is soon used up. The function it
 // returns, which is to be deferred, sets what was set before.
 func SpareMemory(task dataset.Task) (restore func()) {
 	pixels := 0
@@ -20,7 +20,7 @@ func SpareMemory(task dataset.Task) (restore func()) {
 		pixels += len(set.X.Data)
 	}
 	if task.Image.Rows > 0 && 4*pixels >= manyPixels {
-		return CollectAt(5)
+		return CollectAt(10)
 	}
 	return func() {}
 }
