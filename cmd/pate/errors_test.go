@@ -45,6 +45,7 @@ label votes.csv --classes 3 --mechanism confident --epsilon 2 --ledger new.jsonl
 label votes.csv --classes 3 --mechanism gnmax --mode filtre --epsilon 2 --ledger new.jsonl --out new.csv
 label votes.csv --classes 3 --mechanism gnmax --epsilon -1 --ledger new.jsonl --out new.csv
 label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger folder/none/new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger fresh.jsonl --out new.csv
 label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger labels.csv --out new.csv
 label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 2 --ledger new.jsonl --out votes.csv
 label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 9 --ledger new.jsonl --out labels.csv
