@@ -171,17 +171,13 @@ whole:
 // it, where these decide: nearly always. It reports whether the first three words make one value, y,
 // or all four make none.
 func (d *DiscreteGaussian) settleFour(t *table, words *[4]uint64) (y int64, one, none bool) {
-	const rest = uBits - guideBits
 	w := words[0]
-	slot := uint64(t.guide[w>>(64-guideBits)])
-	quick := slot < open && w<<guideBits >= (2*slot+1)*d.reach
-	u := w>>(64-guideBits)<<rest | words[1]>>(64-rest)
-	x := slot % open
+	_, quick := d.quick(t, w)
+	u, v := d.extended(w, words[1], words[2])
+	x := uint64(t.guide[w>>(64-guideBits)] % open)
 	x += (u - t.tails[x]) >> 63 // one more if u is below; both are below 2^63
 	least := t.tails[x] + t.slack
 	j := w >> 1 & (1<<(d.fine&63) - 1)
-	known := d.known() & 63
-	v := w<<guideBits>>((64-known)&63)<<((64-known)&63) | words[2]>>known
 	g := d.exponent(x, j)
 	top := g.frac + g.slack
 	m := x<<(d.fine&63) | j
@@ -269,18 +265,23 @@ func (d *DiscreteGaussian) quick(t *table, w uint64) (m uint64, ok bool) {
 	return x<<(d.fine&63) | w>>1&(1<<(d.fine&63)-1), x < open && w<<guideBits >= (2*x+1)*d.reach
 }
 
+// extended returns the first bits of U and V, which a word begins and two more continue.
+func (d *DiscreteGaussian) extended(w, moreU, moreV uint64) (u, v uint64) {
+	const rest = uBits - guideBits
+	known := d.known() & 63
+	u = w>>(64-guideBits)<<rest | moreU>>(64-rest)
+	return u, w<<guideBits>>((64-known)&63)<<((64-known)&63) | moreV>>known
+}
+
 // settle returns M for the word w, and reports whether it is accepted. The words moreU and
 // moreV continue U and V.
 func (d *DiscreteGaussian) settle(s *Stream, t *table, w, moreU, moreV uint64) (m uint64, ok bool) {
-	const rest = uBits - guideBits
-	u := w>>(64-guideBits)<<rest | moreU>>(64-rest)
+	u, v := d.extended(w, moreU, moreV)
 	x, ok := t.search(u)
 	if !ok {
 		x = extend(s, d.cells.law, u, uBits)
 	}
 	j := w >> 1 & (1<<d.fine - 1)
-	known := d.known()
-	v := w<<guideBits>>(64-known)<<(64-known) | moreV>>known
 	return x<<d.fine | j, d.accept(s, x, j, v)
 }
 
