@@ -2,10 +2,8 @@ package accountant
 
 // modulo returns the remainder of a over n, at least 0.
 func modulo(a, n int) int {
-	if a %= n; a < 0 {
-		a += n
-	}
-	return a
+	_, r := floorDiv(a, n)
+	return r
 }
 
 // wrap adds p, from place at on, to a periodic sequence stored as a transform takes it, two

@@ -136,7 +136,7 @@ func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments
 	} else {
 		cfg.Key, cfg.Dir, cfg.Format = folder.Key, folder.Path, formatFor(cfg)
 		cfg.Progress = func(p recipe.Progress) { j.bar.Update(p.Stage, p.Done, p.Total) }
-		defer shell.CollectAt(5)() // features of images are gigabytes in one piece, and beside them little is made
+		defer shell.SpareMemory(cfg.Task)()
 		result, err := recipe.Run(ctx, cfg)
 		if err != nil {
 			return nil, err
