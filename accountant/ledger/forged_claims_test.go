@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+)
+
+// sealedFile is a ledger of 310 answers before and after its seal, with the claim that it gives
+// and what the claim was found from.
+func sealedFile(t testing.TB) (unsealed, sealed string, given Claim, found accountant.Claim) {
+	t.Helper()
+	l, m := fileOf(t, tightConfig())
+	r, err := l.Reserve(answers(49.9, 310))
+	require.NoError(t, err)
+	unsealed = string(m.data)
+	require.NoError(t, r.Begin(answers(49.9, 310), Use{}))
+	given, err = l.Claim()
+	require.NoError(t, err)
+	found, err = l.chain.balance.claim(accountant.ByTightest, 1e-5)
+	require.NoError(t, err)
+	return unsealed, string(m.data), given, found
+}
+
+// relink makes the lines of a file follow from each other again.
+func relink(t testing.TB, file []byte) []byte {
+	t.Helper()
+	c := newChain()
+	var out []byte
+	for text := range bytes.Lines(file) {
+		text = bytes.TrimSuffix(text, []byte("\n"))
+		l, err := decode(text)
+		if err != nil && !strings.Contains(err.Error(), "check does not match") {
+			require.NoError(t, err)
+		}
+		l.prev = c.prev
+		line := l.encode(nil)
+		c.append(line)
+		out = append(append(out, line...), '\n')
+	}
+	return out
+}
+
+// A file that was rewritten, hashes and all, cannot claim less than its events cost, nor
+// hold more than its budget.
+func TestForgedClaimsAreFound(t *testing.T) {
+	t.Parallel()
+	unsealed, sealed, claim, best := sealedFile(t)
+	sealOf := func(epsilon float64, by string) string {
+		return fmt.Sprintf(`"seal":1,"epsilon":%v%s`, epsilon, by)
+	}
+	honest := sealOf(claim.Epsilon, `,"accountant":"pld"`)
+	lower := best.Floor
+	require.Less(t, claim.Epsilon-lower, 2e-3)
+	require.Contains(t, sealed, honest)
+	for name, forged := range map[string]string{
+		"claims 1 % less":   strings.Replace(sealed, honest, sealOf(0.99*claim.Epsilon, `,"accountant":"pld"`), 1),
+		"claims too little": strings.Replace(sealed, honest, sealOf(lower-1e-4, `,"accountant":"pld"`), 1),
+		"claims much more":  strings.Replace(sealed, honest, sealOf(claim.Epsilon*1.2, `,"accountant":"pld"`), 1),
+		"says not who":      strings.Replace(sealed, honest, sealOf(claim.Epsilon, ""), 1),
+		"over, unsealed":    strings.Replace(unsealed, `"count":310`, `"count":330`, 1),
+		"over, sealed":      strings.Replace(sealed, `"count":310`, `"count":330`, 1),
+		"renamed to rdp":    strings.Replace(sealed, `"accountant":"auto"`, `"accountant":"rdp"`, 1),
+		"unknown":           strings.Replace(sealed, `"accountant":"auto"`, `"accountant":"best"`, 1),
+		"unknown at a seal": strings.Replace(sealed, `,"accountant":"pld"`, `,"accountant":"best"`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(forged)
+			if !strings.Contains(name, "unknown at") {
+				if strings.HasPrefix(name, "over") { // the line says what its events cost by Rényi divergences
+					c, err := accountant.Epsilon(accountant.AddRemove, 1e-5, answers(49.9, 330))
+					require.NoError(t, err)
+					data = reprice(t, data, c.Upper)
+				}
+				data = relink(t, data)
+			}
+			_, err := verify(data)
+			require.ErrorIs(t, err, ErrCorrupt)
+			_, err = openStore(&memory{data: data}, tightConfig(), Kept{})
+			require.Error(t, err)
+		})
+	}
+	// Another version may have ended elsewhere between the lower end and the upper one, and one
+	// to come may prove more, or by another accountant: what was claimed holds.
+	for _, c := range []struct {
+		epsilon float64
+		by      accountant.Method
+	}{
+		{(lower + claim.Epsilon) / 2, accountant.ByPLD}, {claim.Epsilon + 5e-4, accountant.ByPLD},
+		{claim.Epsilon + 0.01, accountant.ByPLD}, {claim.Epsilon + 0.01, accountant.ByRDP},
+	} {
+		data := relink(t, []byte(strings.Replace(sealed, honest, sealOf(c.epsilon, fmt.Sprintf(`,"accountant":%q`, c.by)), 1)))
+		s, err := verify(data)
+		require.NoError(t, err, "%+v", c)
+		require.Equal(t, c.epsilon, s.Epsilon)
+		require.Equal(t, &accountant.Bound{Lower: lower, Upper: claim.Epsilon}, s.Claimed.Again)
+		at, err := s.Claim(1e-5)
+		require.NoError(t, err)
+		require.Equal(t, c.epsilon, at)
+		again, err := openStore(&memory{data: data}, tightConfig(), Kept{})
+		require.NoError(t, err)
+		kept, err := again.Claim()
+		require.NoError(t, err)
+		require.Equal(t, c.epsilon, kept.Epsilon)
+	}
+	s, err := verify([]byte(sealed))
+	require.NoError(t, err)
+	require.Nil(t, s.Claimed.Again)
+}
+
+// What another version let in, and this one finds above the budget by less than their gap, is
+// refused until that version has sealed it.
+func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
+	t.Parallel()
+	unsealed, sealed, claim, best := sealedFile(t)
+	budgeted := func(file string, budget, sealedAt float64) ([]byte, Config) {
+		cfg := tightConfig()
+		header := fmt.Sprintf(`"epsilon":%v,"delta"`, cfg.Epsilon)
+		require.Equal(t, 1, strings.Count(file, header))
+		file = strings.Replace(file, header, fmt.Sprintf(`"epsilon":%v,"delta"`, budget), 1)
+		file = strings.Replace(file, fmt.Sprintf(`"seal":1,"epsilon":%v`, claim.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, sealedAt), 1)
+		cfg.Epsilon = budget
+		return relink(t, []byte(file)), cfg
+	}
+	within := (best.Floor + claim.Epsilon) / 2
+	const advice = "may have found that they fit"
+	for budget, advised := range map[float64]bool{within: true, best.Floor - 1e-4: false} {
+		data, cfg := budgeted(unsealed, budget, 0)
+		_, err := verify(data)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.ErrorContains(t, err, "above the budget")
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		_, err = openStore(&memory{data: data}, cfg, Kept{})
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, advised, strings.Contains(err.Error(), advice), err)
+		require.Equal(t, advised, strings.Contains(err.Error(), library()), err)
+	}
+	data, cfg := budgeted(sealed, within, within)
+	again, err := openStore(&memory{data: data}, cfg, Kept{})
+	require.NoError(t, err, "with that version's seal")
+	kept, err := again.Claim()
+	require.NoError(t, err)
+	require.Equal(t, within, kept.Epsilon)
+}
+
+// Where the floor is far off, a claim may lack half a percent, and no more.
+func TestForgedClaimsOfWideIntervals(t *testing.T) {
+	wide, narrow := accountant.Bound{Lower: 0.5, Upper: 2}, accountant.Bound{Lower: 1.9995, Upper: 2}
+	small := accountant.Bound{Lower: 0.01, Upper: 0.02}
+	for _, c := range []struct {
+		says      float64
+		in        accountant.Bound
+		plausible bool
+	}{
+		{3, wide, true}, {2, wide, true}, {1.991, wide, true}, {1.98, wide, false}, {0.6, wide, false}, {0.4, wide, false},
+		{1.9996, narrow, true}, {1.9994, narrow, false}, {1.991, narrow, false},
+		{0.0181, small, true}, {0.0179, small, false},
+	} {
+		assert.Equal(t, c.plausible, plausible(c.says, c.in), "%+v", c)
+	}
+}
+
+// reprice makes the first reservation say what the balance makes of its event.
+func reprice(t testing.TB, file []byte, near float64) []byte {
+	t.Helper()
+	b, err := openStore(nil, tightConfig(), Kept{})
+	require.NoError(t, err)
+	var out []byte
+	for text := range bytes.Lines(file) {
+		l, err := decode(bytes.TrimSuffix(text, []byte("\n")))
+		if err != nil {
+			require.ErrorContains(t, err, "check does not match")
+		}
+		if l.kind == reserveLine {
+			more, err := b.chain.balance.chargeOf(l.text)
+			require.NoError(t, err)
+			l.epsilon, err = b.chain.balance.onOrders(more)
+			require.NoError(t, err)
+			require.InDelta(t, near, l.epsilon, 0.05)
+		}
+		out = append(l.encode(out), '\n')
+	}
+	return out
+}
