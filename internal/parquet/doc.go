@@ -23,8 +23,8 @@
 // # Guarantee
 //
 // No number of a file is believed before bytes stand behind it. Memory is at most
-// [MaxLive] and a footer of at most 16 MiB, whatever a file claims; nothing panics, and an
-// error names the file, the row group and the column. Rows are as many as a file says,
+// [MaxLive], a footer of at most 16 MiB, and some 50 MiB for what the footer lists, whatever
+// a file claims; nothing panics, and an error names the file, the row group and the column. Rows are as many as a file says,
 // since a page of few bytes may well hold a million equal rows: who collects them sets the
 // bound.
 package parquet

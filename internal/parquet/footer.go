@@ -20,7 +20,9 @@ const Magic = "PAR1"
 
 const (
 	maxFooter  = 16 << 20
-	maxColumns = 1 << 16
+	maxColumns = 1 << 16 // with those that lie in others, and what they lie in
+	// A real column of a row group takes more than 32 bytes of a footer, a claimed one takes 1.
+	maxParts = maxFooter / 32
 )
 
 // File is an open Parquet file. It holds what the footer says and no rows.
@@ -30,6 +32,7 @@ type File struct {
 	columns []Column
 	leaves  int // columns with those that lie in others
 	groups  []group
+	parts   int // row groups, and columns of all row groups
 	rows    int64
 }
 
@@ -82,6 +85,9 @@ func Open(r io.ReaderAt, size int64, name string) (*File, error) {
 	}
 	t := &thrift{buf: raw}
 	schema := f.readFooter(t)
+	if refused, ok := t.err.(*Error); ok {
+		return nil, refused
+	}
 	if t.err != nil {
 		return nil, f.damaged("has a damaged footer", t.err)
 	}
@@ -96,11 +102,21 @@ func (f *File) readFooter(t *thrift) (schema []element) {
 	t.fields(wireStruct, func(id int64, wire byte) {
 		switch id {
 		case 2:
-			t.list(wire, func(wire byte) { schema = append(schema, readElement(t, wire)) })
+			t.list(wire, func(wire byte) {
+				if len(schema) > maxColumns {
+					t.fail(&Error{File: f.name, What: fmt.Sprintf("has more than %d columns", maxColumns), Fix: "of numbers alone, save an NPY file"})
+					return
+				}
+				schema = append(schema, readElement(t, wire))
+			})
 		case 3:
 			f.rows = t.whole(wire)
 		case 4:
-			t.list(wire, func(wire byte) { f.groups = append(f.groups, readGroup(t, wire)) })
+			t.list(wire, func(wire byte) {
+				if f.count(t); t.err == nil {
+					f.groups = append(f.groups, f.readGroup(t, wire))
+				}
+			})
 		default:
 			t.skip(wire)
 		}
@@ -108,13 +124,24 @@ func (f *File) readFooter(t *thrift) (schema []element) {
 	return schema
 }
 
+// count counts a row group, or a column of one, before there is room for it.
+func (f *File) count(t *thrift) {
+	if f.parts++; f.parts > maxParts {
+		t.fail(&Error{File: f.name, What: fmt.Sprintf("has more than %d row groups and columns of row groups", maxParts), Fix: "write larger row groups"})
+	}
+}
+
 // readGroup reads the structure RowGroup.
-func readGroup(t *thrift, wire byte) (g group) {
+func (f *File) readGroup(t *thrift, wire byte) (g group) {
 	g.rows = -1
 	t.fields(wire, func(id int64, wire byte) {
 		switch id {
 		case 1:
-			t.list(wire, func(wire byte) { g.chunks = append(g.chunks, readChunk(t, wire)) })
+			t.list(wire, func(wire byte) {
+				if f.count(t); t.err == nil {
+					g.chunks = append(g.chunks, readChunk(t, wire))
+				}
+			})
 		case 3:
 			g.rows = t.whole(wire)
 		default:

@@ -155,6 +155,37 @@ func TestLies(t *testing.T) {
 	}
 }
 
+// TestFootersThatListMillions: what a footer lists takes a byte of the file each, and more
+// memory. Each kind is refused before there is room for more than its bound.
+func TestFootersThatListMillions(t *testing.T) {
+	const n = 15 << 20
+	zeros := make([]byte, n)
+	list := func(count uint64, element string) string { // of structures that begin with this element
+		return "\xfc" + string(binary.AppendUvarint(nil, count)) + element
+	}
+	// The schema is a root with one child, or with as many as the case has.
+	schema := "\x19\x2c" + "\x55\x02\x00" + "\x55\x00\x00"
+	for name, c := range map[string]struct{ footer, want string }{
+		"elements of the schema":       {"\x15\x02\x19" + list(n, string(zeros)), "more than 65536 columns"},
+		"columns of a row group":       {"\x15\x02" + schema + "\x16\x00\x19" + "\x1c\x19" + list(n, string(zeros)), "more than 524288 row groups"},
+		"row groups without columns":   {"\x15\x02" + schema + "\x16\x00\x19" + list(n/3, strings.Repeat("\x36\x00\x00", n/3)), "more than 524288 row groups"},
+		"row groups before the schema": {"\x15\x02\x39" + list(n/3, strings.Repeat("\x36\x00\x00", n/3)), "more than 524288 row groups"},
+		"a second schema":              {"\x15\x02" + schema + "\x09\x04" + list(n, string(zeros)), "more than 65536 columns"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := append([]byte("PAR1"), c.footer...)
+			raw = append(raw, 0)
+			raw = binary.LittleEndian.AppendUint32(raw, uint32(len(raw)-4))
+			raw = append(raw, "PAR1"...)
+			var err error
+			used := allocated(func() { _, err = parquet.Open(bytes.NewReader(raw), int64(len(raw)), "bomb.parquet") })
+			require.ErrorContains(t, err, "bomb.parquet: ")
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, used, uint64(10*len(raw)))
+		})
+	}
+}
+
 func FuzzParquet(f *testing.F) {
 	for _, name := range []string{"wide-default", "wide-delta", "wide-gzip", "wide-lz4", "wide-zstd", "odd", "brotli"} {
 		raw, err := os.ReadFile("testdata/" + name + ".parquet")

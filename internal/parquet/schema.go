@@ -111,11 +111,8 @@ func (f *File) setColumns(schema []element) error {
 			rest = rest[1:]
 		}
 	}
-	switch {
-	case len(rest) > 0:
+	if len(rest) > 0 {
 		return f.damaged("has a damaged footer", errForeign)
-	case f.leaves > maxColumns:
-		return &Error{File: f.name, What: fmt.Sprintf("has %d columns, at most %d are read", f.leaves, maxColumns), Fix: "of numbers alone, save an NPY file"}
 	}
 	return nil
 }
