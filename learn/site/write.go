@@ -6,9 +6,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/learn/page"
 )
 
@@ -89,8 +89,8 @@ func Served() ([]byte, error) {
 // WriteFolder writes a static site: an index and a page for each chapter, with pictures that
 // are there without JavaScript, and course.js, which makes them move.
 func WriteFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("site: %w", err)
+	if err := durable.MkdirAll(dir, 0o777); err != nil {
+		return err
 	}
 	chapters := page.Chapters()
 	for i, c := range chapters {
@@ -112,7 +112,7 @@ func WriteFolder(dir string) error {
 		return err
 	}
 	js := lzmaJS + "const packed = \"" + base64.StdEncoding.EncodeToString(packed) + "\";\n" + appJS
-	return write(filepath.Join(dir, "course.js"), []byte(scriptText(js)))
+	return durable.WriteBytes(filepath.Join(dir, "course.js"), 0o644, []byte(scriptText(js)))
 }
 
 func writePage(dir, name string, d document) error {
@@ -123,14 +123,7 @@ func writePage(dir, name string, d document) error {
 	if len(d.Chapters) > 0 {
 		out = append(out, "<script src=\"course.js\"></script>\n"...)
 	}
-	return write(filepath.Join(dir, name+".html"), out)
-}
-
-func write(path string, data []byte) error {
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	return nil
+	return durable.WriteBytes(filepath.Join(dir, name+".html"), 0o644, out)
 }
 
 // WriteFile writes the course as one HTML file.

@@ -72,7 +72,7 @@ func export(g *shell.Globals, path string) error {
 		if err != nil {
 			return err
 		}
-		if err := durable.WriteBytes(path, 0o666, page); err != nil {
+		if err := durable.WriteBytes(path, 0o644, page); err != nil {
 			return err
 		}
 		g.Logf("%s: %.2f MB, opens without a network", path, float64(len(page))/1e6)
@@ -108,13 +108,18 @@ func (f flags) serve(ctx context.Context, g *shell.Globals) error {
 			g.Logf("no browser was opened: open the address above")
 		}
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	stopped := context.AfterFunc(ctx, func() { _ = server.Close() }) // nothing is left to do
+	s := server(handler)
+	stopped := context.AfterFunc(ctx, func() { _ = s.Close() }) // nothing is left to do
 	defer stopped()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("learn: %w", err)
 	}
 	return nil
+}
+
+// server ends connections that send nothing. A question has a few kilobytes.
+func server(handler http.Handler) *http.Server {
+	return &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 }
 
 // open shows an address in the browser of the user.
