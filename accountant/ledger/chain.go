@@ -45,7 +45,7 @@ type chain struct {
 	byID    map[string]int64 // number of a run, from 1
 	commits spans
 	sealed  bool
-	claimed *Claim // what the seal in the file says
+	claimed *Claim // of a sealed file: see claimOfSeal
 	above   bool   // a line says more than the budget: loss distributions have to make it fit
 	id      string // of the ledger; "" where an earlier version made it
 	adopted int64  // line of the last adoption; 0 if there is none
@@ -266,14 +266,11 @@ func (c *chain) seal(l line) error {
 	case l.entry != c.entries || c.entries == 0:
 		return fmt.Errorf("it seals %d entries, there are %d", l.entry, c.entries)
 	}
-	again, err := c.sameClaim(l.epsilon, l.by)
+	claim, err := c.claimOfSeal(l.epsilon, l.by)
 	if err != nil {
 		return err
 	}
-	c.sealed = true
-	if l.by != "" {
-		c.claimed = &Claim{Epsilon: l.epsilon, By: l.by, Again: again}
-	}
+	c.sealed, c.claimed = true, &claim
 	return nil
 }
 
@@ -290,8 +287,7 @@ func (c *chain) commit(entry int64) error {
 	return nil
 }
 
-// total returns epsilon of everything; see balance.total. Of a sealed ledger it is what the seal
-// says, which was found right.
+// total returns epsilon of everything; see balance.total and, of a sealed ledger, claimOfSeal.
 func (c *chain) total() (Claim, error) {
 	switch {
 	case c.exhausted:

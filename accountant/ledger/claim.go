@@ -32,13 +32,15 @@ import (
 
 // A Claim is the epsilon of everything reserved, and which accountant proved it.
 type Claim struct {
+	// Epsilon is an upper end that this version proves, or the seal of the ledger where that is larger.
 	Epsilon float64
 	By      accountant.Method // ByPLD or ByRDP
 	// Lack says why loss distributions did not answer, where they were asked.
 	Lack error
-	// Again is where this version finds the epsilon of the events, if the seal of the ledger says
-	// another one, which holds as well; nil where it is the same.
-	Again *accountant.Bound
+	// Sealed is the epsilon of the seal, and Again the interval in which this version finds that
+	// of the events, where the two differ. Otherwise they are 0 and nil.
+	Sealed float64
+	Again  *accountant.Bound
 }
 
 // claim returns what everything and, if it is given, more cost together at delta.
@@ -167,45 +169,53 @@ func (c *chain) tooMuch(epsilon float64) string {
 		reason, c.header.Library)
 }
 
-// sameClaim checks the total that a seal says, and returns what this version makes of the
-// events where it differs. Loss distributions are computed to a gap, and another version may end
-// elsewhere in it, or prove more. A claim above what this version proves is a bound still. One that is
-// less is an upper end too, as far as can be told, if it lies above the floor of the same loss distributions;
-// where the floor is far off, what is missing may not exceed claimSlip either.
-func (c *chain) sameClaim(says float64, by accountant.Method) (*accountant.Bound, error) {
+// claimOfSeal checks the epsilon of a seal, and returns the claim: the seal, or what this version
+// proves where that is more. Loss distributions are computed to a gap, and another version may end
+// elsewhere in it, or prove more, so that a file whose seal differs is not damaged. But nothing in
+// the file proves a seal below the upper end of this version: it may lie below the truth. One below
+// the floor does, and so does one by Rényi divergences; where the floor is far off, what is missing
+// may not exceed claimSlip either. Those are refused.
+func (c *chain) claimOfSeal(seal float64, by accountant.Method) (Claim, error) {
 	cfg := c.balance.cfg
 	if (by == "") != (cfg.Method() == accountant.ByRDP) {
-		return nil, fmt.Errorf("it says that %q made its claim, on a ledger of accountant %q", by, cfg.Method())
+		return Claim{}, fmt.Errorf("it names accountant %q, on a ledger of accountant %q", by, cfg.Method())
 	}
 	if by == "" {
 		if err := c.within(); err != nil {
-			return nil, err
+			return Claim{}, err
 		}
-	} else if !(says <= cfg.Epsilon) {
-		return nil, fmt.Errorf("it says epsilon %v, above the budget of %v", says, cfg.Epsilon)
+	} else if !(seal <= cfg.Epsilon) {
+		return Claim{}, fmt.Errorf("it says epsilon %v, above the budget of %v", seal, cfg.Epsilon)
 	}
-	total, err := c.total()
-	if err != nil || near(says, total.Epsilon) {
-		return nil, err
+	claim, err := c.total()
+	if err != nil {
+		return Claim{}, err
 	}
-	wrong := fmt.Errorf("it says epsilon %v, the events make %v", says, total.Epsilon)
+	proven := claim.Epsilon
+	if claim.Epsilon = math.Max(seal, proven); near(seal, proven) {
+		return claim, nil
+	}
+	wrong := fmt.Errorf("it says epsilon %v, the events make %v", seal, proven)
 	if by == "" {
-		return nil, wrong
+		return Claim{}, wrong
 	}
 	again, err := c.balance.claim(cfg.Method(), cfg.Delta)
 	if err != nil {
-		return nil, err
+		return Claim{}, err
 	}
-	interval := &accountant.Bound{Lower: math.Min(again.Floor, total.Epsilon), Upper: total.Epsilon}
-	if says < interval.Upper && (by != accountant.ByPLD || again.By != accountant.ByPLD) || !plausible(says, *interval) {
-		return nil, wrong
+	claim.Sealed, claim.Again = seal, &accountant.Bound{Lower: math.Min(again.Floor, proven), Upper: proven}
+	if seal < proven && (by != accountant.ByPLD || again.By != accountant.ByPLD) || !plausible(seal, *claim.Again) {
+		return Claim{}, wrong
 	}
-	return interval, nil
+	if seal > proven {
+		claim.By = by
+	}
+	return claim, nil
 }
 
-// plausible tells whether a claim may be the upper end that another version found.
-func plausible(says float64, in accountant.Bound) bool {
-	return says >= in.Lower && in.Upper-says <= math.Max(claimGap, claimSlip*in.Upper)
+// plausible tells whether a seal may be the upper end that another version found.
+func plausible(seal float64, in accountant.Bound) bool {
+	return seal >= in.Lower && in.Upper-seal <= math.Max(claimGap, claimSlip*in.Upper)
 }
 
 const (

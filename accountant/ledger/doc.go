@@ -66,10 +66,12 @@
 // are hashed as they are: a person who can guess one can confirm it, so the file is as
 // secret as they are until they are released.
 //
-// A seal keeps what it says. Another version, whose loss distributions end elsewhere in their
-// gap or prove more, finds it right if it lies above the floor of its own interval (see
-// [accountant.Claim]) and within the budget, and says where that interval is: [Claim].Again. Below the
-// floor, or more than half a percent and 0.002 under what this version proves, it is corrupt.
+// The claim of a sealed ledger is the larger of its seal and of what this version proves. Another
+// version, whose loss distributions end elsewhere in their gap or prove more, may have sealed
+// another epsilon: if that lies above the floor of the interval that this version finds (see
+// [accountant.Claim]) and within the budget, the file is whole, and [Claim] holds both numbers. The
+// floor bounds the cost from below, and so is no proof of a seal that is less than the upper end. Below the
+// floor, or more than half a percent and 0.002 under what this version proves, a seal is corrupt.
 // Without a seal nothing says what another version proved: reservations that fill the budget
 // to the last digit by loss distributions, and exceed it by those of this version, are refused.
 // Nothing was released under them.

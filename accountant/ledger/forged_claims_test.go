@@ -87,7 +87,7 @@ func TestForgedClaimsAreFound(t *testing.T) {
 		})
 	}
 	// Another version may have ended elsewhere between the lower end and the upper one, and one
-	// to come may prove more, or by another accountant: what was claimed holds.
+	// to come may prove more, or by another accountant: the file is not damaged.
 	for _, c := range []struct {
 		epsilon float64
 		by      accountant.Method
@@ -96,22 +96,83 @@ func TestForgedClaimsAreFound(t *testing.T) {
 		{claim.Epsilon + 0.01, accountant.ByPLD}, {claim.Epsilon + 0.01, accountant.ByRDP},
 	} {
 		data := relink(t, []byte(strings.Replace(sealed, honest, sealOf(c.epsilon, fmt.Sprintf(`,"accountant":%q`, c.by)), 1)))
+		claims(t, data, tightConfig(), max(c.epsilon, claim.Epsilon))
 		s, err := verify(data)
-		require.NoError(t, err, "%+v", c)
-		require.Equal(t, c.epsilon, s.Epsilon)
+		require.NoError(t, err)
 		require.Equal(t, &accountant.Bound{Lower: lower, Upper: claim.Epsilon}, s.Claimed.Again)
-		at, err := s.Claim(1e-5)
-		require.NoError(t, err)
-		require.Equal(t, c.epsilon, at)
-		again, err := openStore(&memory{data: data}, tightConfig(), Kept{})
-		require.NoError(t, err)
-		kept, err := again.Claim()
-		require.NoError(t, err)
-		require.Equal(t, c.epsilon, kept.Epsilon)
+		require.Equal(t, c.epsilon, s.Claimed.Sealed)
+		require.Equal(t, c.by, s.Claimed.By)
 	}
 	s, err := verify([]byte(sealed))
 	require.NoError(t, err)
 	require.Nil(t, s.Claimed.Again)
+}
+
+// claims checks that a file is read, and that epsilon is what is reported of it everywhere.
+func claims(t *testing.T, data []byte, cfg Config, epsilon float64) {
+	t.Helper()
+	s, err := verify(data)
+	require.NoError(t, err)
+	require.Equal(t, epsilon, s.Epsilon)
+	require.Equal(t, epsilon, s.Claimed.Epsilon)
+	at, err := s.Claim(cfg.Delta)
+	require.NoError(t, err)
+	require.Equal(t, epsilon, at)
+	again, err := openStore(&memory{data: data}, cfg, Kept{})
+	require.NoError(t, err)
+	reopened, err := again.Claim()
+	require.NoError(t, err)
+	require.Equal(t, s.Claimed, reopened)
+}
+
+// A seal between the floor of an interval and its upper end may lie below the truth. So it is
+// no claim: what is reported is the upper end, however little the seal lacks.
+func TestASealBelowTheUpperEndIsNotTheClaim(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		event  accountant.Event
+		delta  float64
+		truth  float64 // at least, from an interval of 1e-6
+		forged []float64
+	}{
+		{sampledGaussian(0.01, 1, 1000), 1e-5, 1.82823636, []float64{1.8279003, 1.828, 1.8282}},
+		{sampledGaussian(0.02, 0.8, 3000), 1e-6, 12.7331183, []float64{12.732972, 12.733}},
+	} {
+		cfg := tightConfig()
+		cfg.Epsilon, cfg.Delta = 20, c.delta
+		l, m := fileOf(t, cfg)
+		r, err := l.Reserve(c.event)
+		require.NoError(t, err)
+		require.NoError(t, r.Begin(c.event, Use{}))
+		honest, err := l.Claim()
+		require.NoError(t, err)
+		claims(t, m.data, cfg, honest.Epsilon)
+		for _, says := range append(c.forged, honest.Epsilon*(1-1e-10)) {
+			data := strings.Replace(string(m.data), fmt.Sprintf(`"seal":1,"epsilon":%v`, honest.Epsilon), fmt.Sprintf(`"seal":1,"epsilon":%v`, says), 1)
+			require.NotEqual(t, string(m.data), data)
+			require.Greater(t, honest.Epsilon, c.truth)
+			claims(t, relink(t, []byte(data)), cfg, honest.Epsilon)
+		}
+	}
+}
+
+func sampledGaussian(probability, noise float64, steps int64) accountant.Event {
+	return accountant.Repeated{Event: accountant.PoissonSampled{Probability: probability, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: steps}
+}
+
+// A seal by Rényi divergences is no upper end of loss distributions: below what this version proves it
+// is refused, however near.
+func TestASealByRenyiLacksNothing(t *testing.T) {
+	t.Parallel()
+	_, sealed, claim, _ := sealedFile(t)
+	seal := func(epsilon float64) []byte {
+		honest := fmt.Sprintf(`"seal":1,"epsilon":%v,"accountant":"pld"`, claim.Epsilon)
+		return relink(t, []byte(strings.Replace(sealed, honest, fmt.Sprintf(`"seal":1,"epsilon":%v,"accountant":"rdp"`, epsilon), 1)))
+	}
+	_, err := verify(seal(claim.Epsilon - 1e-4))
+	require.ErrorIs(t, err, ErrCorrupt)
+	_, err = verify(seal(claim.Epsilon + 1e-4))
+	require.NoError(t, err)
 }
 
 // What another version let in, and this one finds above the budget by less than their gap, is
@@ -146,7 +207,8 @@ func TestLedgersThatFittedByAnotherVersion(t *testing.T) {
 	require.NoError(t, err, "with that version's seal")
 	kept, err := again.Claim()
 	require.NoError(t, err)
-	require.Equal(t, within, kept.Epsilon)
+	require.Equal(t, claim.Epsilon, kept.Epsilon, "the larger of the seal and of what this version finds")
+	require.Equal(t, within, kept.Sealed)
 }
 
 // Where the floor is far off, a claim may lack half a percent, and no more.

@@ -229,9 +229,7 @@ func (l *Ledger) seal() error {
 		if err := l.file.append(c, seal); err != nil {
 			return err
 		}
-		if seal.by != "" {
-			c.claimed = &Claim{Epsilon: seal.epsilon, By: seal.by}
-		}
+		c.claimed = &total
 	}
 	c.sealed = true
 	return nil

@@ -58,6 +58,24 @@ func TestATornSeal(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 }
 
+// A reservation that was cut off may have been any event within the budget. So the budget is known
+// to hold at its own delta, and at larger ones, and nothing at a smaller.
+func TestAnExhaustedLedgerClaimsNothingAtASmallerDelta(t *testing.T) {
+	for _, cfg := range []Config{testConfig, tightConfig()} {
+		l, m := fileOf(t, cfg)
+		_, err := l.Reserve(votes(5))
+		require.NoError(t, err)
+		s, err := verify(append(bytes.Clone(m.data), `{"line":3,"reserve":2,"event":{"ty`...))
+		require.NoError(t, err)
+		require.True(t, s.Exhausted)
+		for delta, claim := range map[float64]float64{cfg.Delta: cfg.Epsilon, 2 * cfg.Delta: cfg.Epsilon, cfg.Delta / 10: math.Inf(1)} {
+			at, err := s.Claim(delta)
+			require.NoError(t, err)
+			require.Equal(t, claim, at, "at delta %g", delta)
+		}
+	}
+}
+
 // The head that Verify tells is one that VerifyHead finds, in the same file and after
 // it was mended.
 func TestTheHeadOfATornLedger(t *testing.T) {

@@ -34,6 +34,7 @@ type Statement struct {
 	Orders     []float64 `json:"orders,omitempty"` // of a filter; +Inf is left out
 	Pure       bool      `json:"pure,omitempty"`   // +Inf is one of the orders of the filter
 	Library    string    `json:"library"`
+	Seal       string    `json:"seal,omitempty"` // words, where another version sealed another epsilon
 
 	Charged   []Part      `json:"charged"` // equal parts together
 	Entries   int64       `json:"entries"`
@@ -218,7 +219,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 	cfg := sum.Config
 	s := &Statement{
 		Schema: Schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
-		Accountant: string(sum.Claimed.By), Conversion: accountant.Improved.String(), Library: sum.Library,
+		Accountant: string(sum.Claimed.By), Conversion: accountant.Improved.String(), Library: sum.Library, Seal: OfSeal(sum),
 		Entries: sum.Entries, Committed: sum.Commits, Complete: sum.Sealed || sum.Exhausted, Torn: sum.Torn,
 		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Head: sum.Head,
 		ID: sum.ID, Released: out.released(), More: out.more, Program: opt.Program, sum: sum,

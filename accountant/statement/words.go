@@ -193,7 +193,27 @@ func (s *Statement) mechanisms() section {
 	if len(s.Of) > 0 {
 		out.After = []string{"Costs were added as Rényi divergences with the probability of failures beside them, in each ledger by itself; filters state their budget as a whole. Every bound is rounded up. Made with " + s.Library + "."}
 	}
+	for _, l := range s.each() {
+		if l.Seal != "" {
+			out.After = append(out.After, l.Seal)
+		}
+	}
 	return out
+}
+
+// OfSeal returns which of two epsilons the claim of a ledger is, where its seal, by another version,
+// differs from what this version finds; otherwise nothing.
+func OfSeal(s ledger.Summary) string {
+	c := s.Claimed
+	if c.Again == nil {
+		return ""
+	}
+	larger := "the upper end that this version finds"
+	if c.Sealed > c.Again.Upper {
+		larger = "the sealed one"
+	}
+	return fmt.Sprintf("The ledger was sealed at ε %s, by %s. This version finds ε between %s and %s. The claim is the larger: %s, %s.",
+		exact(c.Sealed), s.Library, number.DigitsDown(c.Again.Lower, 8), number.DigitsUp(c.Again.Upper, 8), larger, number.DigitsUp(c.Epsilon, 8))
 }
 
 func (s *Statement) charges() section {

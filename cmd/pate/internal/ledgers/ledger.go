@@ -2,7 +2,6 @@ package ledgers
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +49,7 @@ type ledgerReport struct {
 	Left       float64             `json:"left"`                 // epsilon of the largest Gaussian release that still fits
 	Claim      shell.Number        `json:"claim"`                // epsilon at delta of everything released
 	Accountant accountant.Method   `json:"accountant"`           // who proved the claim: rdp or pld
-	Recomputed *recomputed         `json:"recomputed,omitempty"` // of a seal by a version that ended elsewhere
+	Recomputed *recomputed         `json:"recomputed,omitempty"` // where a version that ended elsewhere sealed it
 	Lines      int64               `json:"lines"`
 	Entries    int64               `json:"entries_total"`
 	Committed  int64               `json:"committed_total"`
@@ -71,19 +70,13 @@ type ledgerReport struct {
 	Shown      []ledgerEntry       `json:"entries,omitempty"`
 }
 
-// recomputed is the interval in which this version finds the epsilon of a sealed claim.
+// recomputed is a seal, and the interval in which this version finds the epsilon. The claim is the
+// larger of the seal and the upper end.
 type recomputed struct {
-	Lower float64 `json:"lower"`
-	Upper float64 `json:"upper"`
-}
-
-// words says whose claim it is, where this version would make another.
-func (r *recomputed) words(report ledgerReport) string {
-	if r == nil {
-		return ""
-	}
-	return fmt.Sprintf("the claim is as sealed, in a ledger of version %s; this version finds an epsilon between %s and %s\n",
-		report.Library, shell.FormatDown(r.Lower), shell.FormatUp(r.Upper, false))
+	Sealed float64 `json:"sealed"`
+	Lower  float64 `json:"lower"`
+	Upper  float64 `json:"upper"`
+	words  string
 }
 
 // ledgerEntry is one reservation.
@@ -101,7 +94,7 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	claim, err := s.Claim(s.Config.Delta)
 	var again *recomputed
 	if b := s.Claimed.Again; b != nil {
-		again = &recomputed{b.Lower, b.Upper}
+		again = &recomputed{s.Claimed.Sealed, b.Lower, b.Upper, statement.OfSeal(s) + "\n"}
 	}
 	return ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,

@@ -145,7 +145,9 @@ func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked [
 		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n", path, report.Lines)
 		fmt.Fprint(g.Stdout, ledgerHeading(report)[:len(ledgerHeading(report))-1])
 		fmt.Fprint(g.Stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
-		fmt.Fprint(g.Stdout, report.Recomputed.words(report))
+		if report.Recomputed != nil {
+			fmt.Fprint(g.Stdout, report.Recomputed.words)
+		}
 		if report.Head.Lines > 0 {
 			fmt.Fprintf(g.Stdout, "head %d:%s\n", report.Head.Lines, report.Head.Hash)
 		}
