@@ -79,8 +79,6 @@ words. Labels are then written in the same words.
                 strings; both byte orders, C or Fortran; -1 is a missing vote
   v.parquet     a column for each teacher (or, of counts, each class); pandas'
                 row numbers are passed over, a missing value is a missing vote
-  v.arrow       Arrow IPC, file or stream, and Feather: as Parquet; plain or by
-                LZ4 or Zstandard; without dictionaries that grow
   'dir/*.npy'   one file for each teacher: vectors of equal length, by name
   -             standard input, one matrix
 
@@ -90,7 +88,7 @@ returns them. Each teacher votes for its largest, the first class of equals. NaN
 negative numbers and rows that do not add up to 1 (within 0.05) are refused, and so
 are columns that are named after the classes in another order.
 
-Each of them may be compressed by gzip or Zstandard. That, Parquet and Arrow are unpacked
+Each of them may be compressed by gzip or Zstandard. That and Parquet are unpacked
 into a temporary file without a name, of 4 GiB at most. pate check says what it
 found, and the command that reads it. pate counts makes counts of any of them, and
 pate sql prints the SQL that makes them of a table in a database.

@@ -87,9 +87,6 @@ func FuzzUnpacked(f *testing.F) {
 		f.Add(ofPandas(f, name+".parquet"), 3, byte(1<<i))
 	}
 	f.Add(ofPandas(f, "int64.parquet.gz"), 3, byte(0))
-	for _, name := range []string{"whole.arrows", "dictionary.arrows", "missing.arrow"} {
-		f.Add(ofArrow(f, name), 3, byte(0))
-	}
 	gz, zst := packed(f, []byte("0,1,2\n1,,-1\n"))
 	f.Add(gz, 3, byte(0))
 	f.Add(zst, 3, byte(16))

@@ -24,9 +24,9 @@ type input struct {
 	packed   []packing // how what is read lay in the file, from the outside in
 }
 
-// table reports whether what is read was Parquet or Arrow.
+// table reports whether what is read was Parquet.
 func (in *input) table() bool {
-	return slices.Contains(in.packed, packedParquet) || slices.Contains(in.packed, packedArrow)
+	return slices.Contains(in.packed, packedParquet)
 }
 
 // openInput is what is read, wherever it comes from.

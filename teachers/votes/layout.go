@@ -212,14 +212,14 @@ func sniff(r *reader, in *input) (isNPY bool, err error) {
 	if bytes.HasPrefix(head, []byte(npy.Magic)) {
 		return true, nil
 	}
-	e := &Error{File: in.name, Why: "votes are CSV, NPY, Parquet or Arrow"}
+	e := &Error{File: in.name, Why: "votes are CSV, NPY or Parquet"}
 	switch {
 	case len(head) == 0:
 		e.What, e.Fix = "is empty", "check that the right file is given"
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		e.What, e.Fix = "is a zip archive, as numpy.savez and Excel write them", "save one array with numpy.save; of numpy.savez, "+inPython(saveLine(in.name, fmt.Sprintf("next(iter(np.load(%q).values()))", in.name)))
-	case bytes.HasPrefix(head, []byte("FEA1")):
-		e.What, e.Fix = "is a Feather file of version 1", inPython(fmt.Sprintf("pd.read_feather(%q).to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet")))
+	case bytes.HasPrefix(head, []byte("ARROW1")), bytes.HasPrefix(head, []byte("FEA1")):
+		e.What, e.Fix = "is an Arrow or Feather file", inPython(fmt.Sprintf("pd.read_feather(%q).to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet")))
 	case bytes.HasPrefix(head, []byte("\x80")) && bytes.IndexByte(head, 0) >= 0:
 		e.What, e.Fix = "is a Python pickle", "of a file of your own, "+inPython("import pickle; "+saveLine(in.name, fmt.Sprintf(`np.array(pickle.load(open(%q, "rb")))`, in.name)))
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):

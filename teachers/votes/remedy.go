@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -95,9 +94,6 @@ func (s *Source) python(made string) string {
 	switch {
 	case cur.in.table():
 		load = fmt.Sprintf("pd.read_parquet(%q).values", name)
-		if slices.Contains(cur.in.packed, packedArrow) {
-			load = fmt.Sprintf("pd.read_feather(%q).values", name)
-		}
 	case cur.npy == nil:
 		load = fmt.Sprintf("np.genfromtxt(%q, delimiter=%q, skip_header=%d)", name, string(cur.csv.form.sep), cur.csv.form.headers)
 	}

@@ -63,7 +63,7 @@ type Options struct {
 	From, To int
 }
 
-// Kind says what the votes were read from: "Parquet", "Arrow", or "gzip of CSV with a header".
+// Kind says what the votes were read from: "Parquet", or "gzip of CSV with a header".
 func (s *Source) Kind() string {
 	cur := s.shape.cursors[0]
 	if cur.in.kind != "" {
@@ -71,7 +71,7 @@ func (s *Source) Kind() string {
 	}
 	text := ""
 	for _, how := range cur.in.packed {
-		if how == packedParquet || how == packedArrow {
+		if how == packedParquet {
 			return text + string(how)
 		}
 		if how != packedIndexed {
@@ -120,7 +120,7 @@ type Ballot struct {
 	Histogram aggregate.Histogram
 }
 
-// Open opens a matrix of votes, CSV, NPY, Parquet or Arrow, or one file per teacher.
+// Open opens a matrix of votes, CSV, NPY or Parquet, or one file per teacher.
 //
 // One path is a matrix. Several paths, or a glob pattern that names no existing
 // file, are one file per teacher: vectors of equal length, in the order of their
@@ -129,15 +129,15 @@ type Ballot struct {
 // CSV is numbers or class names separated by commas, semicolons or tabs, a line each
 // query; an empty cell or -1 is an abstention. NPY is of version 1 to 3 and holds
 // booleans, integers, floats (whole ones) or strings of either byte order, in C or
-// Fortran order; NaN is refused. Parquet and Arrow IPC, file or stream, have a column for each teacher; they and files that
-// are compressed, by gzip or Zstandard, are unpacked into a temporary file without a name,
+// Fortran order; NaN is refused. Parquet has a column for each teacher; Parquet and files that are compressed,
+// by gzip or Zstandard, are unpacked into a temporary file without a name,
 // up to 4 GiB, which goes with the source. What is wrong with a file is a [*Error], with a line
 // of Python that mends it if there is one.
 //
 // All of the files is read once, whatever range is chosen: a source that was
 // opened holds valid votes only, and its Hash is known. Memory is bounded, whatever
 // the number of queries and whatever headers claim: below 100 MB, and some 100
-// bytes for each teacher. Pages of Parquet and batches of Arrow may take another 512 MiB.
+// bytes for each teacher. Pages of Parquet may take another 512 MiB.
 func Open(ctx context.Context, paths []string, opt Options) (*Source, error) {
 	files, perTeacher, err := findInputs(paths, opt.Spool)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pate-go/pate/internal/arrow"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
@@ -18,8 +17,6 @@ type table struct {
 	names []string
 	truth []bool // is a column of truth values
 	rows  func(columns []int) (next func() ([]string, error), err error)
-	// read is how pandas reads it, and save how it saves a table, %q being the file.
-	read, save, ext string
 }
 
 func openParquet(r io.ReaderAt, in *input) (*table, error) {
@@ -27,7 +24,7 @@ func openParquet(r io.ReaderAt, in *input) (*table, error) {
 	if err != nil {
 		return nil, ofTable(err)
 	}
-	t := &table{in: in, read: "pd.read_parquet(%q)", save: "to_parquet(%q, index=False)", ext: ".parquet"}
+	t := &table{in: in}
 	for _, c := range file.Columns() {
 		t.names, t.truth = append(t.names, c.Name), append(t.truth, c.Truth())
 	}
@@ -41,43 +38,14 @@ func openParquet(r io.ReaderAt, in *input) (*table, error) {
 	return t, nil
 }
 
-func openArrow(r io.ReaderAt, in *input) (*table, error) {
-	file, err := arrow.Open(r, in.size, in.name)
-	if err != nil {
-		return nil, ofTable(err)
-	}
-	t := &table{in: in, read: "pd.read_feather(%q)", save: "to_feather(%q)", ext: ".feather"}
-	for _, c := range file.Columns() {
-		t.names, t.truth = append(t.names, c.Name), append(t.truth, c.Truth)
-	}
-	t.rows = func(columns []int) (func() ([]string, error), error) {
-		picked := make([]string, len(columns))
-		return func() ([]string, error) {
-			cells, err := file.Next()
-			if err != nil {
-				return nil, err
-			}
-			for i, at := range columns {
-				picked[i] = cells[at]
-			}
-			return picked, nil
-		}, nil
-	}
-	return t, nil
-}
-
 // writeTable writes a table as CSV. What its reader cannot cope with is an error, too.
-func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, how packing, opt Options) (err error) {
+func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err error) {
 	defer func() {
 		if recover() != nil { // what it was may quote the file
-			err = &Error{File: in.name, What: fmt.Sprintf("is damaged in a way that its reader (%s) does not know", how), Fix: "write the file again"}
+			err = &Error{File: in.name, What: "is damaged in a way that its reader (Parquet) does not know", Fix: "write the file again"}
 		}
 	}()
-	open := openParquet
-	if how == packedArrow {
-		open = openArrow
-	}
-	t, err := open(r, in)
+	t, err := openParquet(r, in)
 	if err != nil {
 		return err
 	}
@@ -88,7 +56,7 @@ func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, how packing, opt Opti
 func (t *table) write(w *bufio.Writer, opt Options) error {
 	in := t.in
 	if isLong(t.names) {
-		pivot := fmt.Sprintf(t.read, in.name) + ".pivot(index=\"query\", columns=\"teacher\", values=\"vote\")." + fmt.Sprintf(t.save, beside(in.name, t.ext))
+		pivot := fmt.Sprintf("pd.read_parquet(%q).pivot(index=\"query\", columns=\"teacher\", values=\"vote\").to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet"))
 		return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
 			Fix: inPython(pivot + ", with the names of its columns")}
 	}
@@ -163,12 +131,8 @@ func isLong(names []string) bool {
 // ofTable makes an error about a table one of this package.
 func ofTable(err error) error {
 	var p *parquet.Error
-	var a *arrow.Error
-	switch {
-	case errors.As(err, &p):
+	if errors.As(err, &p) {
 		return (*Error)(p)
-	case errors.As(err, &a):
-		return (*Error)(a)
 	}
 	return err
 }

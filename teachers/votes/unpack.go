@@ -14,7 +14,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/pate-go/pate/internal/arrow"
 	"github.com/pate-go/pate/internal/parquet"
 )
 
@@ -28,7 +27,6 @@ const (
 	packedGzip    packing = "gzip"
 	packedZstd    packing = "Zstandard"
 	packedParquet packing = "Parquet"
-	packedArrow   packing = "Arrow"
 	packedIndexed packing = "column 1"
 )
 
@@ -41,8 +39,6 @@ func packingOf(head []byte) packing {
 		return packedZstd
 	case bytes.HasPrefix(head, []byte(parquet.Magic)):
 		return packedParquet
-	case bytes.HasPrefix(head, []byte(arrow.FileMagic)), bytes.HasPrefix(head, []byte(arrow.StreamMagic)):
-		return packedArrow
 	}
 	return ""
 }
@@ -80,7 +76,7 @@ func (s *store) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// unpackInputs replaces files that are compressed, or Parquet or Arrow, by what is in them, and class
+// unpackInputs replaces files that are compressed, or Parquet, by what is in them, and class
 // probabilities by votes.
 func unpackInputs(ctx context.Context, files []*input, perTeacher bool, opt Options) ([]*input, error) {
 	var into *store
@@ -133,7 +129,7 @@ func firstBytes(in *input) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	head := make([]byte, min(int64(len(arrow.FileMagic)), in.size))
+	head := make([]byte, min(int64(len(parquet.Magic)), in.size))
 	if n, err := f.ReadAt(head, 0); n < len(head) {
 		return nil, changed(in.name, noEOF(err))
 	}
@@ -150,8 +146,8 @@ func unpackInput(ctx context.Context, in *input, how packing, into *store, opt O
 	from := into.size
 	w := bufio.NewWriterSize(watched{ctx, into}, bufferBytes)
 	switch how {
-	case packedParquet, packedArrow:
-		err = writeTable(w, f, in, how, opt)
+	case packedParquet:
+		err = writeTable(w, f, in, opt)
 	case packedIndexed:
 		err = cutFirstColumn(w, bufio.NewReaderSize(io.NewSectionReader(f, 0, in.size), bufferBytes), in)
 	default:

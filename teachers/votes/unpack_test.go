@@ -28,7 +28,7 @@ func TestParquetVotes(t *testing.T) {
 	want, err := votes.OpenIn(plain, []byte(text(",", "\n", number)))
 	require.NoError(t, err)
 	for name, opt := range map[string]votes.Options{
-		"table.feather": plain, "int64.parquet": plain, "int8.parquet": plain, "float32.parquet": plain, "int64.parquet.gz": plain,
+		"int64.parquet": plain, "int8.parquet": plain, "float32.parquet": plain, "int64.parquet.gz": plain,
 		"words.parquet": named, "index.parquet": named, "counts.parquet": {Counts: true, Teachers: 4},
 	} {
 		s, err := votes.OpenIn(opt, ofPandas(t, name))
@@ -37,7 +37,7 @@ func TestParquetVotes(t *testing.T) {
 		if !opt.Counts {
 			require.Equal(t, want.Hash(), s.Hash(), name)
 		}
-		require.Contains(t, []string{"Parquet", "gzip of Parquet", "Arrow"}, s.Kind())
+		require.Contains(t, []string{"Parquet", "gzip of Parquet"}, s.Kind())
 	}
 	s, err := votes.OpenIn(plain, ofPandas(t, "missing.parquet"))
 	require.NoError(t, err)
@@ -55,6 +55,12 @@ func TestParquetVotes(t *testing.T) {
 	m, err = truth.Load(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0}, []int{m.At(0, 0), m.At(0, 1)})
+}
+
+// TestFeatherIsRefused: with the line that makes a Parquet file of it.
+func TestFeatherIsRefused(t *testing.T) {
+	_, err := votes.OpenIn(votes.Options{Classes: 3}, ofPandas(t, "table.feather"))
+	require.ErrorContains(t, err, `pd.read_feather("votes0").to_parquet("votes0-fixed.parquet", index=False)`)
 }
 
 // TestParquetVotesThatAreRefused: with what mends them, and with places that count from the

@@ -43,7 +43,7 @@ func New(g *shell.Globals) *cobra.Command {
 		Short: "Votes files of any size or number to counts",
 		Long: `Count the votes on each query. VOTES is whatever pate label reads: one matrix of
 queries x teachers, or several files or a pattern, each the votes of one teacher;
-CSV, NPY, Parquet or Arrow, plain or compressed by gzip or Zstandard. The counts, a row for
+CSV, NPY or Parquet, plain or compressed by gzip or Zstandard. The counts, a row for
 each query in order and a column for each class, are what pate label --counts reads
 and what the SQL of pate sql exports, byte for byte.
 

@@ -12,7 +12,7 @@ var instead = map[filekind.Kind]string{
 	filekind.Empty:     "whatever wrote it did not finish: make it again",
 	filekind.Folder:    "name a file in it",
 	filekind.Parquet:   "in Python: pandas.read_parquet(FILE).to_csv('file.csv', index=False)",
-	filekind.Arrow:     "in Python: pandas.read_feather(FILE).to_csv('file.csv', index=False)",
+	filekind.Arrow:     "in Python: pandas.read_feather(FILE).to_parquet('file.parquet', index=False)",
 	filekind.HDF5:      "in Python: pandas.read_hdf(FILE).to_csv('file.csv', index=False)",
 	filekind.NPY:       "in Python: numpy.savetxt('file.csv', numpy.load(FILE), delimiter=',', fmt='%g')",
 	filekind.Pickle:    "in Python: numpy.save('file.npy', pickle.load(open(FILE, 'rb')))",

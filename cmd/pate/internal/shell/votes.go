@@ -61,7 +61,7 @@ func (f *VotesFlags) AddShape(cmd *cobra.Command) {
 	flags.StringVar(&f.header, "header", "auto", "does the first line of a CSV file name the columns: auto|yes|no")
 	flags.BoolVar(&f.index, "index-column", false, "column 1 of a CSV file names the rows, as pandas writes it, and is no teacher")
 	Complete(cmd, map[string]Values{"header": Words("auto", "yes", "no"), "class-names": Anything()})
-	CompleteArgs(cmd, Files("npy", "csv", "parquet", "arrow", "feather", "tsv", "txt", "gz", "zst"))
+	CompleteArgs(cmd, Files("npy", "csv", "parquet", "tsv", "txt", "gz", "zst"))
 }
 
 // Missing lists what votes cannot be read without: the number of classes.
@@ -161,7 +161,7 @@ func (f *VotesFlags) OpenChecked(ctx context.Context, paths []string) (*votes.So
 // toldVotes says why votes cannot be read: first of all where a file is none.
 func toldVotes(err error, paths []string) error {
 	for _, path := range paths {
-		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Arrow, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
+		if wrong := WrongKind(path, "votes", "votes", filekind.NPY, filekind.Gzip, filekind.Zstandard, filekind.Parquet, filekind.Zip, filekind.UTF16, filekind.Empty, filekind.Folder); wrong != nil {
 			return wrong
 		}
 	}
