@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -210,14 +209,6 @@ func (e *Encoder) needed() []string {
 		}
 	}
 	return names
-}
-
-// Equal reports whether both encode every row alike.
-func (e *Encoder) Equal(other *Encoder) bool {
-	if e == nil || other == nil {
-		return e == other
-	}
-	return e.dim == other.dim && reflect.DeepEqual(e.columns, other.columns)
 }
 
 // Dim returns the number of features.

@@ -182,7 +182,7 @@ func TestNoPrivateRowShapesADeclaredTask(t *testing.T) {
 		require.Equal(t, want.Private.Len()+1, got.Private.Len())
 		require.Equal(t, want.Pool, got.Pool)
 		require.Equal(t, want.Test, got.Test)
-		require.True(t, want.Encoder.Equal(got.Encoder))
+		require.Equal(t, want.Encoder, got.Encoder)
 		for j, bin := range got.Ranges.Cells(got.Private.X)[got.Private.Len()-1] {
 			require.Less(t, bin, got.Ranges.Bins()[j])
 		}

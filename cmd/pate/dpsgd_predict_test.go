@@ -206,10 +206,125 @@ func TestPredictOnTables(t *testing.T) {
 	require.Nil(t, unlabelled.Accuracy)
 	require.Equal(t, all.Labels, unlabelled.Labels)
 	_, errs := ask(shell.ExitInvalidInput, "--data", fresh, "--label", "colour", "--scored")
-	require.Contains(t, errs, "is not the table")
+	require.Contains(t, errs, "are not those that scored")
 	write(2, 0)
 	_, errs = ask(shell.ExitInvalidInput, "--data", fresh)
 	require.Contains(t, errs, `has no column "width"`)
 	_, errs = ask(shell.ExitInvalidInput, "--data", "mnist", "--scored")
 	require.Contains(t, errs, "these are images")
+}
+
+// asked is one question to a model: what is said of the rows' answers.
+type asked struct {
+	of   string // flags that say which rows
+	want string // "releasable", "private" or "refused"
+}
+
+// Answers and accuracy are called releasable for the rows that scored alone, and for those
+// that are declared to be public: a row of the training must not pass for one of them,
+// whatever shape the data have and however the question is put.
+func TestPredictReleasesWhatScoredAlone(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name string, text []byte) { require.NoError(t, os.WriteFile(at(name), text, 0o600)) }
+	letters := func(from, to int) []byte {
+		text := "a,b,c,d,y\n"
+		for i := from; i < to; i++ {
+			text += fmt.Sprintf("%c,%c,%c,%c,%c\n", 'a'+i%2, 'a'+i/2%3, 'a'+i/6%5, 'a'+i/30%7, 'p'+i%2)
+		}
+		return []byte(text)
+	}
+	write("all.csv", letters(0, 900))
+	write("priv.csv", letters(0, 600))
+	write("fewer.csv", letters(0, 599))
+	write("pub.csv", letters(600, 900))
+	numbers := func(rows, cols int, value func(i, j int) float64) []byte { return npyFile(t, rows, cols, value) }
+	feature := func(i, j int) float64 { return 3*float64(i%2) + noise(i, j) }
+	label := func(i, _ int) float64 { return float64(i % 2) }
+	write("x.npy", numbers(600, 4, feature))
+	write("y.npy", numbers(600, 1, label))
+	write("u.npy", numbers(600, 1, func(i, _ int) float64 { return float64(i / 2) }))
+	write("xp.npy", numbers(300, 4, func(i, j int) float64 { return feature(i+600, j) }))
+	write("yp.npy", numbers(300, 1, label))
+	write("other.npy", numbers(300, 1, func(i, _ int) float64 { return float64((i + i/299) % 2) }))
+	strokeFolder(t, at("strokes"), 16, 200, 50)
+
+	for name, c := range map[string]struct {
+		train string
+		asked []asked
+	}{
+		"one table of letters": {"dpsgd --steps 5 --data all.csv --label y", []asked{
+			{of: "--data all.csv --label y --scored", want: "releasable"},
+			{of: "--data all.csv --label y --scored --split development", want: "refused"},
+			{of: "--data all.csv --label y", want: "private"},
+			{of: "--data all.csv --label y --public-rows", want: "releasable"},
+			{of: "--data pub.csv --label y --scored", want: "refused"},
+		}},
+		"private and public tables": {"dpsgd --steps 5 priv.csv --public pub.csv --label y --size 600", []asked{
+			{of: "--data priv.csv --label y --scored", want: "refused"},
+			{of: "--data priv.csv --label y", want: "private"},
+			{of: "--data priv.csv", want: "private"},
+			{of: "--data fewer.csv --label y --scored", want: "refused"},
+			{of: "--data fewer.csv --label y", want: "private"},
+			{of: "--data pub.csv --label y", want: "releasable"},
+		}},
+		"one matrix of units": {"dpsgd --steps 5 --data x.npy --labels y.npy --units u.npy", []asked{
+			{of: "--data x.npy --labels y.npy --units u.npy", want: "releasable"},
+			{of: "--data x.npy --labels y.npy", want: "refused"},
+			{of: "--data x.npy --labels y.npy --units u.npy --split development", want: "refused"},
+		}},
+		"private and public matrices": {"dpsgd --steps 5 x.npy --labels y.npy --public xp.npy --public-labels yp.npy", []asked{
+			{of: "--data x.npy --labels y.npy --scored", want: "refused"},
+			{of: "--data x.npy --labels y.npy", want: "private"},
+			{of: "--data xp.npy --labels yp.npy", want: "releasable"},
+			{of: "--data xp.npy --labels other.npy", want: "private"}, // one label of them
+		}},
+		"a public matrix without labels": {"dpsgd --steps 5 x.npy --labels y.npy --public xp.npy --classes 2", []asked{
+			{of: "--data x.npy --labels y.npy --scored", want: "refused"},
+			{of: "--data xp.npy", want: "private"},
+			{of: "--data xp.npy --public-rows", want: "releasable"},
+		}},
+		"a comparison": {"compare --data all.csv --label y --methods dpsgd/linear --epsilon 2", []asked{
+			{of: "--data all.csv --label y --scored", want: "releasable"},
+		}},
+		"a search": {"tune --data all.csv --label y --learning-rate 1 --law geometric", []asked{
+			{of: "--data all.csv --label y --scored", want: "releasable"},
+			{of: "--data all.csv --label y --scored --split development", want: "refused"},
+		}},
+		"images": {"dpsgd --steps 5 --data strokes --features raw", []asked{
+			{of: "--data strokes", want: "releasable"},
+			{of: "--data strokes --split development", want: "private"},
+			{of: "--data strokes --split development --scored", want: "refused"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := func(text string) []string {
+				words := strings.Fields(text)
+				for i, w := range words {
+					if _, err := os.Stat(at(w)); err == nil {
+						words[i] = at(w)
+					}
+				}
+				return words
+			}
+			out := filepath.Join(t.TempDir(), "run")
+			typed(t, shell.ExitDone, append(words(c.train), "--delta", "1e-4", "--out", out)...)
+			models, err := filepath.Glob(filepath.Join(out, "models", "*.model"))
+			require.NoError(t, err)
+			require.Len(t, models, 1)
+			for _, a := range c.asked {
+				args := append([]string{"dpsgd", "predict", models[0], "--format", "json"}, words(a.of)...)
+				if a.want == "refused" {
+					text, errs := typed(t, shell.ExitInvalidInput, args...)
+					require.Empty(t, text, a.of)
+					require.Contains(t, errs, "are not those that scored", a.of)
+					continue
+				}
+				var r predicted
+				text, _ := typed(t, shell.ExitDone, args...)
+				require.NoError(t, json.Unmarshal([]byte(text), &r))
+				require.Equal(t, a.want == "releasable", r.Releasable, a.of)
+			}
+		})
+	}
 }

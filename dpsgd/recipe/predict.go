@@ -49,6 +49,8 @@ type Card struct {
 	Unit    string   `json:"unit,omitempty"`
 	// Releasable says whether the model may leave: charged, with cryptographic noise.
 	Releasable bool `json:"releasable"`
+	// Scored is the hash of the rows that scored, which are public.
+	Scored string `json:"scored,omitempty"`
 }
 
 // Prediction is the class of a row, the lowest of those with the largest output, and
@@ -98,6 +100,20 @@ func (m *Model) Rows(t *dataset.Table) (dataset.Set, error) {
 		set.Y = t.Y
 	}
 	return set, nil
+}
+
+// ScoredOn reports whether these are the rows that the model was scored on, with their
+// labels: of all rows that it can be asked about, these alone are known to be public.
+func (m *Model) ScoredOn(set dataset.Set) bool { return m.Scored == rowsHash(set) }
+
+// rowsHash returns SHA-256 over features, names of classes and image shape, in hexadecimal.
+// Units and the order of classes do not count: no answer depends on them.
+func rowsHash(set dataset.Set) string {
+	named := dataset.Set{X: set.X, Image: set.Image}
+	for _, y := range set.Y {
+		named.Units = append(named.Units, set.Classes[y])
+	}
+	return fmt.Sprintf("%x", named.Hash())
 }
 
 // predictRows is how many rows have their features in memory at a time.

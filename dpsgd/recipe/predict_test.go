@@ -18,6 +18,7 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
 	"github.com/pate-go/pate/internal/sealed"
 )
 
@@ -75,8 +76,10 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
 			require.Equal(t, Card{
 				Data: "strokes", Features: r.Features, Kind: r.Model, Columns: 256, Image: task.Image, Classes: task.Classes,
-				Extractor: m.Extractor, Epsilon: result.Rows[0].Epsilon, Delta: 1e-4, Unit: "record",
+				Extractor: m.Extractor, Epsilon: result.Rows[0].Epsilon, Delta: 1e-4, Unit: "record", Scored: m.Scored,
 			}, m.Card)
+			require.True(t, m.ScoredOn(test))
+			require.False(t, m.ScoredOn(task.Private))
 			all, err := m.Predictions(context.Background(), test)
 			require.NoError(t, err)
 			for i := 0; i < test.Len(); i += 17 {
@@ -311,4 +314,32 @@ func TestAModelFileOfAnEarlierVersion(t *testing.T) {
 	written, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, written, again)
+	require.Empty(t, m.Scored)
+	for _, rows := range []int{0, 1} {
+		require.False(t, m.ScoredOn(dataset.Set{X: dense.New(rows, m.Columns)}), "a card that keeps no hash knows no public row")
+	}
+}
+
+// What scored is known by features and names of classes, however they are numbered.
+func TestScoredOn(t *testing.T) {
+	set := dataset.Set{X: dense.New(2, 3), Y: []int{0, 1}, Classes: []string{"below", "above"}, Units: []string{"a", "b"}}
+	m := linear(t, 3)
+	m.Scored = rowsHash(set)
+	for name, c := range map[string]struct {
+		change func(*dataset.Set)
+		same   bool
+	}{
+		"itself":          {func(*dataset.Set) {}, true},
+		"other units":     {func(s *dataset.Set) { s.Units = nil }, true},
+		"other numbers":   {func(s *dataset.Set) { s.Classes, s.Y = []string{"above", "x", "below"}, []int{2, 0} }, true},
+		"other labels":    {func(s *dataset.Set) { s.Y = []int{0, 0} }, false},
+		"no labels":       {func(s *dataset.Set) { s.Y = nil }, false},
+		"a row fewer":     {func(s *dataset.Set) { s.X.Rows, s.Y = 1, s.Y[:1] }, false},
+		"another feature": {func(s *dataset.Set) { s.X = dense.New(2, 3); s.X.Data[5] = 1 }, false},
+		"images":          {func(s *dataset.Set) { s.Image = dataset.Shape{Rows: 1, Cols: 3} }, false},
+	} {
+		other := set
+		c.change(&other)
+		require.Equal(t, c.same, m.ScoredOn(other), name)
+	}
 }

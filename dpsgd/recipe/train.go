@@ -270,7 +270,7 @@ func (j *job) removeCheckpoint() error {
 func (j *job) card(row Row) Card {
 	c := Card{
 		Data: j.Task.Name, Features: row.Features, Kind: row.Model, Columns: j.Task.Private.X.Cols, Image: j.Task.Image,
-		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Reading: j.Rows, Epsilon: row.Epsilon, Releasable: row.Releasable,
+		Classes: j.Task.Classes, Encoder: j.Task.Encoder, Reading: j.Rows, Epsilon: row.Epsilon, Releasable: row.Releasable, Scored: rowsHash(j.Task.Test),
 	}
 	if row.Epsilon != nil {
 		c.Delta, c.Unit = j.Delta, j.Unit

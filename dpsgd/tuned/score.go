@@ -33,7 +33,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 		if err != nil {
 			return tune.Outcome{}, err
 		}
-		file, err := m.FileWithCost(price.Epsilon, j.Delta)
+		file, err := m.FileOfChosen(price.Epsilon, j.Delta, j.Task.Test)
 		if err != nil {
 			return tune.Outcome{}, err
 		}

@@ -43,17 +43,18 @@ model's epsilon. Asking costs nothing more, however often.
 
 Every row gets the class with the largest output, and with --probability what the
 model takes the chance of that class to be, its softmax; nothing calibrates it. Of
-images the test rows are asked about, which are those that scored; of a table all
-rows, counted from 1, or with --scored those that scored in the training, if it is the
-same file. A table has the training's columns by name, in any order, and others if it
-likes; its labels are needed for the accuracy alone. With --out the labels go into a
-file and what they are worth is printed; otherwise the labels are printed. Accuracy is
-said where the data have labels with the model's names.
+images the test rows are asked about; of a table all rows, counted from 1, or with
+--scored those that scored in the training, if it is the same file. A table has the
+training's columns by name, in any order, and others if it likes; its labels are needed
+for the accuracy alone. With --out the labels go into a file and what they are worth is
+printed; otherwise the labels are printed. Accuracy is printed where the data have labels
+with the model's names.
 
 Answers and accuracy are functions of the rows that are asked about, and asking protects
 nobody in these. They are releasable only if the model is and the rows are public: those
-that scored in the training, test files of images, or rows that --public-rows says are
-public. A model's accuracy on the rows that it was trained on is not releasable.`,
+that scored in the training, which are found by a hash that the model keeps, with their
+labels, or rows that --public-rows declares to be public. All other rows are taken to be
+private. A model's accuracy on the rows that it was trained on is not releasable.`,
 		Example: `  pate dpsgd predict run/models/epsilon-2-run-0.model --data mnist
   pate dpsgd predict a.model --data DIR --probability --out labels.csv
   pate dpsgd predict a.model --data new-patients.csv --out labels.csv
@@ -66,10 +67,12 @@ public. A model's accuracy on the rows that it was trained on is not releasable.
 	flags.StringVar(&f.data.Label, "label", "", "label column of FILE.csv, if it has one: a name, or a number from 1")
 	flags.StringVar(&f.data.Unit, "unit", "", "with --scored: the column that said whose record a row is")
 	flags.StringVar(&f.data.Labels, "labels", "", "labels of NPY or idx rows, if the model was trained on such rows, for the accuracy")
+	flags.StringVar(&f.data.Units, "units", "", "units of NPY or idx rows, if the model was trained with them")
+	f.data.Columns.Add(flags)
 	f.data.AddReading(flags)
-	flags.BoolVar(&f.scored, "scored", false, "of FILE.csv, only the rows that scored when the model was trained on it")
+	flags.BoolVar(&f.scored, "scored", false, "only the rows that scored when the model was trained, found by the flags of that run about data")
 	flags.StringVar(&f.data.Split, "split", string(dataset.Literature), "literature, or development or full-test for the rows that score there")
-	flags.BoolVar(&f.public, "public-rows", false, "the rows of FILE.csv are public and no private row of the training is among them: answers about them are as releasable as the model")
+	flags.BoolVar(&f.public, "public-rows", false, "the rows are public and no private row of the training is among them: answers about them are as releasable as the model")
 	flags.BoolVar(&f.probability, "probability", false, "a third column with the probability of the label")
 	flags.StringVar(&f.out, "out", "", "write the labels into this file")
 	f.data.Complete(cmd)
@@ -93,7 +96,7 @@ func (f *predictFlags) run(cmd *cobra.Command, g *shell.Globals, path string) er
 		}
 		return predictError(err)
 	}
-	set, public, err := f.rows(m)
+	set, err := f.rows(m)
 	if err != nil {
 		return err
 	}
@@ -101,7 +104,7 @@ func (f *predictFlags) run(cmd *cobra.Command, g *shell.Globals, path string) er
 	if err != nil {
 		return predictError(err)
 	}
-	report := newPredictReport(path, m, set, public, predictions)
+	report := newPredictReport(path, m, set, f.public || m.ScoredOn(set), predictions)
 	if f.out != "" {
 		write := func(w io.Writer) error { return f.labels(m, set, predictions, report.Releasable).Write(w, table.CSV) }
 		if err := durable.WriteFile(f.out, 0o600, write); err != nil {
@@ -146,12 +149,11 @@ func (f *predictFlags) checkOut(model string) error {
 	return shell.Target{Flag: "--out", Path: f.out, Topic: "dpsgd"}.CheckReplaceable(inputs...)
 }
 
-// rows returns the rows to be asked about. Public reports whether they are known, or
-// declared, to be public.
-func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err error) {
+// rows returns the rows to be asked about.
+func (f *predictFlags) rows(m *recipe.Model) (dataset.Set, error) {
 	opt, err := f.data.Options()
 	if err != nil {
-		return dataset.Set{}, false, err
+		return dataset.Set{}, err
 	}
 	named := slices.Contains(dataset.Names(), f.data.Data)
 	if !named && opt.Rule.Names == nil { // others count as wrong
@@ -164,27 +166,32 @@ func (f *predictFlags) rows(m *recipe.Model) (set dataset.Set, public bool, err 
 		opt.CSV.Unlabelled, opt.CSV.Expect = f.data.Label == "", m.Encoder.Columns()
 		data, err := dataset.Open(f.data.Data, opt)
 		if err != nil {
-			return dataset.Set{}, false, shell.FaultError(err, "data")
+			return dataset.Set{}, shell.FaultError(err, "data")
 		}
 		set, err := m.Rows(data.Table)
-		return set, f.public, shell.FaultError(err, "data")
+		return set, shell.FaultError(err, "data")
 	}
 	if m.Reading != nil && !f.scored && !named {
 		set, err := newRows(m.Reading, dataset.Source{Path: f.data.Data, Labels: f.data.Labels})
-		return set, f.public, shell.FaultError(err, "data")
+		return set, shell.FaultError(err, "data")
 	}
 	task, err := f.data.TaskOf(opt)
 	if err != nil {
-		return dataset.Set{}, false, err
+		return dataset.Set{}, err
 	}
-	if m.Image == task.Image && !task.Encoder.Equal(m.Encoder) {
-		return dataset.Set{}, false, shell.InputError(fmt.Errorf("%s is not the table that the model was trained on", f.data.Data),
-			"its public rows are others, so columns would become other numbers", "leave --scored out, or repeat --label, --unit and --split of the training", "data")
+	all := task.WithoutPool().Test
+	for _, set := range []dataset.Set{all, task.Test} { // of a comparison or a search the pool does not score
+		if m.ScoredOn(set) {
+			return set, nil
+		}
 	}
-	// A table's encoder shows that these are the rows that scored. Of images the test file
-	// is public; the development split takes rows of the training file.
-	public = f.public || m.Encoder != nil || f.data.Split != string(dataset.Development)
-	return task.WithoutPool().Test, public, nil
+	// Of other rows than images the scales, too, may be others than those of the training.
+	if m.Image == task.Image && (f.scored || m.Image == dataset.Shape{}) {
+		return dataset.Set{}, shell.InputError(fmt.Errorf("the test rows of %s are not those that scored in the training", f.data.Data),
+			"private rows may be among them, and their columns may be scaled otherwise",
+			"repeat the flags about data of the training; of a table all rows are asked about without --scored", "data")
+	}
+	return all, nil
 }
 
 // newRows reads rows as those of the training were read. Their labels are taken where all
