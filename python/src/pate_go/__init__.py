@@ -17,6 +17,7 @@ from ._run import (
     InputError,
     Interrupted,
     PateError,
+    PateWarning,
     UsageError,
     binary,
     run,
@@ -24,6 +25,6 @@ from ._run import (
 
 __all__ = [
     "BudgetError", "CheckError", "DeclinedError", "InputError", "Interrupted", "Labels", "PateError",
-    "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "run", "statement",
-    "train", "verify",
+    "PateWarning", "UsageError", "account", "binary", "calibrate", "compare", "label", "plan", "run",
+    "statement", "train", "verify",
 ]

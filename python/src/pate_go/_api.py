@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
@@ -75,7 +75,14 @@ def label(
     classes that happen to be voted for are not.
     out: where the labels are kept, LEDGER.labels.csv unless given. The same call again
     returns the same labels at no further cost.
-    options: flags of `pate label` with _ for -: delta, mechanism, sigma, min_accuracy, ...
+    options: flags of `pate label` with _ for -: delta, teacher_accuracy, mechanism, sigma, ...;
+    force=["few", "calibration"] waives by name what would be refused, calibrate_on=[VOTES, LABELS]
+    names two files.
+
+    Without mechanism the labels are planned, and nobody is asked before the plan is charged.
+    Give teacher_accuracy, known from public data: without it the plan takes teachers to be as
+    good as teachers often are, and a PateWarning says how good, and what becomes of the labels
+    if yours are worse.
 
     Raises BudgetError where the budget carries too few good labels: nothing is charged then.
     """
@@ -87,19 +94,20 @@ def label(
     flags: dict[str, Any] = {"counts": counts, "class_names": names, "yes": "mechanism" not in options}
     if names is None:
         flags["classes"] = None if counts else classes
-    with tempfile.TemporaryDirectory() as folder:  # for its owner alone: votes are secret
-        if isinstance(votes, (str, os.PathLike)):
-            source = Path(votes)
+    words: list[str | os.PathLike[str]] = ["label", "--"]
+    stdin = None
+    if isinstance(votes, (str, os.PathLike)):
+        words.append(votes)
+    else:  # votes are secret: they go through a pipe, and lie in no file that a stopped process would leave
+        words.append("-")
+        array = io.BytesIO()
+        if np.ndim(votes) == 3:
+            flags["probabilities"] = True
+            np.save(array, np.asarray(votes, dtype=np.float64))
         else:
-            source = Path(folder) / "votes.npy"
-            if np.ndim(votes) == 3:
-                flags["probabilities"] = True
-                np.save(source, np.asarray(votes, dtype=np.float64))
-            else:
-                np.save(source, _numbers(votes, names, counts))
-        report = run(
-            "label", source, verbose=verbose, epsilon=epsilon, ledger=ledger, out=out, **flags, **options
-        )
+            np.save(array, _numbers(votes, names, counts))
+        stdin = array.getbuffer()
+    report = run(*words, stdin=stdin, verbose=verbose, epsilon=epsilon, ledger=ledger, out=out, **flags, **options)
     labels = _read(out, names, None if isinstance(votes, (str, os.PathLike)) else len(votes))
     return Labels(labels, report["epsilon"], report["delta"], report["releasable"], out, ledger, report)
 
@@ -178,21 +186,25 @@ def calibrate(what: str, *, verbose: bool = False, **options: Any) -> dict[str, 
     return run("calibrate", what, verbose=verbose, **options)
 
 
-def compare(data: Any = "mnist", *, verbose: bool = True, **options: Any) -> dict[str, Any]:
+def compare(data: Any, *, verbose: bool = True, **options: Any) -> dict[str, Any]:
     """Returns PATE and DP-SGD on one task at one epsilon: `pate compare` with its flags."""
     return run("compare", data=data, verbose=verbose, **options)
 
 
 def train(private: Any, *, public: Any, label: str, out: Any, verbose: bool = True, **options: Any) -> dict[str, Any]:
     """Trains teachers on disjoint shares of a private file; writes their votes on a public one."""
-    return run("train", private, public=public, label=label, out=out, verbose=verbose, **options)
+    return run("train", "--", private, public=public, label=label, out=out, verbose=verbose, **options)
 
 
 def statement(*ledgers: Any, verbose: bool = False, **options: Any) -> dict[str, Any]:
-    """Returns the privacy statement of ledgers; with out=FILE.html it writes the page."""
-    return run("statement", *ledgers, verbose=verbose, **options)
+    """Returns the privacy statement of ledgers; with out=FILE.html it writes the page too."""
+    if options.get("out") is not None:
+        run("statement", "--", *ledgers, verbose=verbose, **options)
+        del options["out"]
+        verbose = False
+    return run("statement", "--", *ledgers, verbose=verbose, **options)
 
 
 def verify(ledger: Any, *, verbose: bool = False, **options: Any) -> dict[str, Any]:
     """Recomputes every epsilon of a ledger, and compares files with it; CheckError if one differs."""
-    return run("ledger", "verify", ledger, verbose=verbose, **options)
+    return run("ledger", "verify", "--", ledger, verbose=verbose, **options)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import threading
+import warnings
 from pathlib import Path
 from typing import Any, Mapping, Sequence, TextIO
 
 Flag = Any
 """A value of a flag: text, number, truth value, path, or a list."""
 
+_WARNING = "pate: warning: "
+"""How the program begins each warning, which is one line whatever is in it."""
+
 _REPEATED = {"labels", "model", "manifest"}
 """Flags that are given once for each value of a list; other lists are joined by commas."""
+
+
+class PateWarning(UserWarning):
+    """Says what may be unsafe, or wasted, in what the program did all the same."""
 
 
 class PateError(RuntimeError):
@@ -67,11 +74,11 @@ def binary() -> str:
     candidates = [Path(sysconfig.get_path("scripts")) / name, Path(sys.executable).parent / name]
     if hasattr(sysconfig, "get_preferred_scheme"):
         candidates.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))) / name)
+    # Not shutil.which: on Windows it looks into the current folder first, which may be anybody's.
+    candidates += [Path(folder) / name for folder in os.get_exec_path() if os.path.isabs(folder)]
     for path in candidates:
-        if path.is_file():
+        if path.is_file() and os.access(path, os.X_OK):
             return str(path)
-    if found := shutil.which(name):
-        return found
     raise FileNotFoundError("the program pate is not there: install the wheel of pate-go, or name it in PATE_BINARY")
 
 
@@ -93,14 +100,22 @@ def arguments(flags: Mapping[str, Flag]) -> list[str]:
     return out
 
 
-def run(*words: str | os.PathLike[str], stdin: bytes | None = None, verbose: bool = True, **flags: Flag) -> dict[str, Any]:
+def run(
+    *words: str | os.PathLike[str], stdin: bytes | memoryview | None = None, verbose: bool = True, **flags: Flag
+) -> dict[str, Any]:
     """Runs one command and returns the JSON it prints.
 
-    words are the command and its arguments, flags its options with _ in place of -.
+    words are the command and its arguments, flags its options with _ in place of -. What
+    begins with - among words, and all behind it, is an argument and never a flag; "--"
+    itself only marks where the arguments begin.
     Its messages go to sys.stderr as they come, also in notebooks, unless verbose is False.
+    What it warns of is a PateWarning, whatever verbose is.
     Raises a PateError that carries the program's own words.
     """
-    command = [binary(), *(os.fspath(word) for word in words), *arguments(flags), "--format=json"]
+    texts = [os.fspath(word) for word in words]
+    cut = next((i for i, word in enumerate(texts) if word.startswith("-") and word != "-"), len(texts))
+    rest = texts[cut + (texts[cut : cut + 1] == ["--"]) :]
+    command = [binary(), *texts[:cut], *arguments(flags), "--format=json", "--", *rest]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -115,6 +130,9 @@ def run(*words: str | os.PathLike[str], stdin: bytes | None = None, verbose: boo
             raise
         finally:
             reader.join()
+    for line in said:
+        if line.startswith(_WARNING):
+            warnings.warn(line.removeprefix(_WARNING), PateWarning, stacklevel=_outside())
     report = _parse(out)
     if process.returncode:
         error = _ERRORS.get(process.returncode, PateError)
@@ -122,7 +140,15 @@ def run(*words: str | os.PathLike[str], stdin: bytes | None = None, verbose: boo
     return report
 
 
-def _exchange(process: subprocess.Popen[bytes], stdin: bytes | None) -> bytes:
+def _outside() -> int:
+    """Returns the stacklevel, for the function that calls this one, of the first caller outside of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _exchange(process: subprocess.Popen[bytes], stdin: bytes | memoryview | None) -> bytes:
     if stdin is not None and process.stdin is not None:
         try:
             process.stdin.write(stdin)
@@ -139,7 +165,7 @@ def _forward(pipe: Any, said: list[str], to: TextIO | None) -> None:
     for raw in pipe:
         line = raw.decode("utf-8", "replace").rstrip("\n")
         said.append(line)
-        if to is not None:
+        if to is not None and not line.startswith(_WARNING):
             print(line, file=to, flush=True)
 
 
@@ -153,7 +179,7 @@ def _parse(out: bytes) -> dict[str, Any]:
 
 def _message(said: Sequence[str], code: int) -> str:
     """Returns the error among the messages: from its first line, which begins with the name."""
-    first = max((i for i, line in enumerate(said) if line.startswith("pate: ") and "warning:" not in line), default=None)
+    first = max((i for i, line in enumerate(said) if line.startswith("pate: ") and not line.startswith(_WARNING)), default=None)
     if first is None:
         return "\n".join(said[-4:]) or f"the program ended with code {code}"
     return "\n".join(said[first:]).removeprefix("pate: ")

@@ -46,7 +46,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     teacher, student: classifiers; a small forest and a logistic regression unless given.
     pool: "uniform" asks n_queries random points of feature_range where fit is given no
     public rows; a model learned on such points is rarely good.
-    options: flags of `pate label`, as {"min_accuracy": 0.8}.
+    options: flags of `pate label`, as {"teacher_accuracy": 0.8}: how often a teacher is right,
+    known from public data. Without it the plan assumes a number, and a PateWarning says which.
+
+    Scaling and encoding go into teacher and student, as pipelines: a step before this one in a
+    pipeline is fitted to private rows, which epsilon does not cover, and does not see the pool.
 
     Every fit is a release: cross_val_score or a grid search makes one for each fold and
     setting, which one ledger does not pay for, and a score on private rows is private too.
