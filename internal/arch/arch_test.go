@@ -19,7 +19,7 @@ var rank = map[string]int{
 	"aggregate/analysis": 4, "aggregate/marginals": 4, "aggregate/neighbours": 4, "aggregate/stable": 4, "dpsgd/moments": 4, "dpsgd/nn": 4, "aggregate/mechanisms": 5, "aggregate/plan": 6, "dpsgd/nn/nntest": 5,
 	"teachers/votes": 4, "teachers": 5, "dataset": 6, "features": 7, "dpsgd/charged": 8, "dpsgd/recipe": 9, "dpsgd/tuned": 10,
 	"teachers/training": 8, "teachers/golearn": 6, "teachers/label": 7, "teachers/manifest": 6, "teachers/teachertest": 6, "teachers/trees": 6,
-	"student": 7, "learn": 8, "learn/page": 9, "learn/page/wasm": 10, "learn/site": 10, "learn/site/internal/sources": 0,
+	"student": 7, "learn": 8, "learn/page": 9, "learn/page/wasm": 10, "learn/site": 10,
 	"internal/plain": 2, "student/published": 9,
 	"experiments": 10, "experiments/controls": 11, "experiments/peers": 11, "experiments/peers/ours": 11, "experiments/report": 11,
 	"examples/channel": 11, "examples/mixed": 11, "examples/privatecnn": 11,

@@ -16,14 +16,10 @@
 
   async function start() {
     if (served) return begin();
-    const element = document.getElementById("packed");
-    const bytes = element ? globalThis.unpackText(element.textContent) : Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-    if (element) element.remove();
-    const plain = unpackProgram(bytes), glue = plain[0] | plain[1] << 8 | plain[2] << 16;
-    (0, eval)(new TextDecoder().decode(plain.subarray(4, 4 + glue)));
+    const module = new Blob([Uint8Array.from(atob(packed), (c) => c.charCodeAt(0))]).stream().pipeThrough(new DecompressionStream("gzip"));
     globalThis.pateReady = begin;
     const go = new globalThis.Go();
-    const program = await WebAssembly.instantiate(plain.subarray(4 + glue), go.importObject);
+    const program = await WebAssembly.instantiate(await new Response(module).arrayBuffer(), go.importObject);
     go.run(program.instance);
   }
 

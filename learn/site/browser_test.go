@@ -1,3 +1,5 @@
+//go:build course
+
 package site
 
 import (
@@ -27,7 +29,7 @@ func TestInABrowser(t *testing.T) {
 	if err != nil {
 		t.Skip("skipped: no node on this machine to drive chromium with")
 	}
-	course, err := File()
+	course, err := File(embedded)
 	require.NoError(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "course.html")

@@ -1,20 +1,14 @@
-// Package site makes the page of `pate learn`: one HTML file that works without a network, a
-// folder with a page for each chapter, or what a server on this machine shows.
+// Package site makes the page of `pate learn`: what a server on this machine shows, one HTML file
+// that works without a network, or a folder with a page for each chapter.
 //
-//	err := site.WriteFile(w)                  // course.html
-//	err := site.WriteFolder(dir)              // index.html, one page for each chapter, course.js
+//	handler, err := site.Handler(host)        // the pictures are drawn by this program
+//	program, err := site.LoadProgram(ctx)
+//	out, err := site.File(program)            // course.html
+//	err = site.WriteFolder(dir, program)      // index.html, one page for each chapter, course.js
 //
-// The pictures are those of package page. It runs in the browser as WebAssembly, which is kept
-// packed in course.lzma, because a user has this program alone and no compiler. After a change
-// of package page, or of what it computes with, run go generate ./learn/site, which needs xz. A
-// test compares what is packed with what would be drawn today and fails where a number differs;
-// another fails where a file of package learn or page is not the one that was packed.
-//
-// # Why the file is in windows-1252
-//
-// The packed program is 1.4 MB. In base64 it would be 1.85; in an encoding that has a character
-// for every byte it stays 1.4, with escapes for the three bytes that HTML changes. Everything
-// else in the file is ASCII, with character references.
+// Pictures are drawn by package page. In an exported page they are drawn in the browser, by the
+// same package as WebAssembly. Releases embed that program (build tag course, after go generate
+// ./learn/site); every other build compiles it when a page is exported.
 package site
 
 //go:generate go run generate.go

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"strings"
 
 	"github.com/pate-go/pate/learn/page"
 )
@@ -16,10 +15,6 @@ var (
 	courseHTML string
 	//go:embed style.css
 	styleCSS string
-	//go:embed lzma.js
-	lzmaJS string
-	//go:embed boot.js
-	bootJS string
 	//go:embed app.js
 	appJS string
 )
@@ -78,8 +73,6 @@ type document struct {
 	All      []page.Chapter // for the list of chapters
 	Folder   bool           // each chapter on a page of its own
 	Served   bool           // the program behind the page answers, not one inside
-	Single   bool           // everything in this file
-	Scripts  template.JS
 }
 
 func (d document) write(chapters []page.Chapter) ([]byte, error) {
@@ -103,18 +96,5 @@ func (d document) write(chapters []page.Chapter) ([]byte, error) {
 	if err := t.Execute(&b, d); err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	return []byte(ascii(b.String())), nil
-}
-
-// scriptText returns JavaScript in ASCII.
-func scriptText(js string) string {
-	var b strings.Builder
-	for _, c := range js {
-		if c < 0x80 {
-			b.WriteRune(c)
-		} else {
-			fmt.Fprintf(&b, `\u%04x`, c)
-		}
-	}
-	return b.String()
+	return b.Bytes(), nil
 }

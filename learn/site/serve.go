@@ -19,7 +19,7 @@ func Handler(host string) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=windows-1252")
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(course) // a browser that went away
 	})
 	mux.HandleFunc("POST /call", func(w http.ResponseWriter, r *http.Request) {

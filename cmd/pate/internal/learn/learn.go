@@ -41,6 +41,8 @@ Without flags it is served to this machine alone, at an address of the loopback
 interface, and a browser is opened; Ctrl-C ends it. --export FILE.html writes the whole
 course as one file that needs no network and no server. --export DIR writes a
 site of one page for each chapter, whose pictures are there without JavaScript too.
+A release of pate holds the program that draws them in a browser; another build
+compiles it, and needs Go and a clone of the repository.
 
 Every number comes from the packages that run in production. Pictures show votes and
 noise: nothing in them may be released.`,
@@ -49,7 +51,7 @@ noise: nothing in them may be released.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.export != "" {
-				return export(g, f.export)
+				return export(cmd.Context(), g, f.export, site.LoadProgram)
 			}
 			return f.serve(cmd.Context(), g)
 		},
@@ -64,27 +66,37 @@ noise: nothing in them may be released.`,
 	return cmd
 }
 
-func export(g *shell.Globals, path string) error {
+// export writes the course into a file, or into a folder of pages.
+func export(ctx context.Context, g *shell.Globals, path string, load func(context.Context) (site.Program, error)) error {
 	info, err := os.Stat(path)
 	folder := err == nil && info.IsDir()
-	if !folder && (strings.EqualFold(filepath.Ext(path), ".html") || strings.EqualFold(filepath.Ext(path), ".htm")) {
-		page, err := site.File()
-		if err != nil {
-			return err
-		}
-		if err := durable.WriteBytes(path, 0o644, page); err != nil {
-			return err
-		}
-		g.Logf("%s: %.2f MB, opens without a network", path, float64(len(page))/1e6)
-		return nil
-	}
-	if err == nil && !folder {
+	single := !folder && (strings.EqualFold(filepath.Ext(path), ".html") || strings.EqualFold(filepath.Ext(path), ".htm"))
+	if err == nil && !folder && !single {
 		return shell.UsageError("", fmt.Errorf("--export %s: is a file; name a file that ends in .html, or a folder", path))
 	}
-	if err := site.WriteFolder(path); err != nil {
+	program, err := load(ctx)
+	if errors.Is(err, site.ErrNoProgram) {
+		return shell.InputError(err, "an exported page draws its pictures in the browser, by a program that only releases of pate hold",
+			"use pate learn without --export, a release of pate, or Go in a clone of the repository", "")
+	}
+	if err != nil {
 		return err
 	}
-	g.Logf("%s: open %s", path, filepath.Join(path, "index.html"))
+	if !single {
+		if err := site.WriteFolder(path, program); err != nil {
+			return err
+		}
+		g.Logf("%s: open %s", path, filepath.Join(path, "index.html"))
+		return nil
+	}
+	page, err := site.File(program)
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteBytes(path, 0o644, page); err != nil {
+		return err
+	}
+	g.Logf("%s: %.2f MB, opens without a network", path, float64(len(page))/1e6)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"os"
@@ -10,15 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/learn/site"
 )
-
-// run runs the command without a word on the terminal.
-func run(t *testing.T, args ...string) {
-	t.Helper()
-	cmd := New(&shell.Globals{Stdout: io.Discard, Stderr: io.Discard})
-	cmd.SetArgs(args)
-	require.NoError(t, cmd.Execute())
-}
 
 // TestExportedPagesAreTheirOwners: scripts run in the pages, so nobody but their owner may
 // write them, and a link that stands where a page goes is replaced, not followed.
@@ -26,19 +20,21 @@ func TestExportedPagesAreTheirOwners(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
 	require.NoError(t, os.WriteFile(victim, []byte("whole"), 0o600))
-	site := filepath.Join(dir, "site")
-	require.NoError(t, os.Mkdir(site, 0o755))
+	folder := filepath.Join(dir, "site")
+	require.NoError(t, os.Mkdir(folder, 0o755))
 	for _, name := range []string{"index.html", "course.js"} {
-		require.NoError(t, os.Symlink(victim, filepath.Join(site, name)))
+		require.NoError(t, os.Symlink(victim, filepath.Join(folder, name)))
 	}
 	single := filepath.Join(dir, "course.html")
-	run(t, "--export", single)
-	run(t, "--export", site)
+	program := func(context.Context) (site.Program, error) { return site.Program{Packed: []byte("packed")}, nil }
+	quiet := &shell.Globals{Stdout: io.Discard, Stderr: io.Discard}
+	require.NoError(t, export(t.Context(), quiet, single, program))
+	require.NoError(t, export(t.Context(), quiet, folder, program))
 
 	kept, err := os.ReadFile(victim)
 	require.NoError(t, err)
 	require.Equal(t, "whole", string(kept))
-	pages, err := filepath.Glob(filepath.Join(site, "*"))
+	pages, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	require.Greater(t, len(pages), 8)
 	for _, path := range append(pages, single) {

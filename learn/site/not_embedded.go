@@ -1,0 +1,5 @@
+//go:build !course
+
+package site
+
+var embedded Program
