@@ -81,7 +81,7 @@ func (o Options) check(ctx context.Context, v *votes.Source) error {
 	for _, f := range report.Findings() {
 		if f.Level == votes.LevelFail {
 			return &Error{What: fmt.Sprintf("the votes fail a check, %s: %s", f.Check, f.Detail), Why: "one teacher must be one share of the private data, or epsilon is not what it says",
-				Fix: "mend the votes, or charge them nevertheless with package label"}
+				Fix: "mend the votes, or charge them nevertheless with package label, on a ledger whose Config.Waived names the check, and release nothing of it"}
 		}
 	}
 	return nil

@@ -28,8 +28,9 @@ type Options struct {
 
 	// Of Label.
 
-	// TeacherAccuracy is how often one teacher is right, measured on public rows; 0 if that
-	// is not known.
+	// TeacherAccuracy is how often one teacher is right; 0 if that is not known. The plan, which
+	// is released, follows from it, so it must come from public data: from teachers of the same
+	// kind and size that were trained on public rows, and never from votes of the private ones.
 	TeacherAccuracy float64
 	// MinAccuracy is how often labels must be what the plurality says; default 0.9.
 	MinAccuracy float64

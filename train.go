@@ -110,7 +110,7 @@ func (t training) run(ctx context.Context) (Trained, error) {
 	}
 	out := Trained{
 		NoiseMultiplier: run.Noise, Event: r.Events[0], Epsilon: account.Epsilon, Delta: account.Delta,
-		Releasable: account.Noise == ledger.SecretNoise, Resumed: done.Recorded, Complete: done.Complete,
+		Releasable: account.Releasable(), Resumed: done.Recorded, Complete: done.Complete,
 	}
 	if account.Mode == ledger.Reserved {
 		if out.Epsilon, err = book.Ledger.Epsilon(); err != nil {

@@ -110,7 +110,43 @@ type Config struct {
 	// Noise is where all noise comes from. Optional; without it a statement
 	// cannot say that anything is fit for release.
 	Noise Noise
+	// Waived names, in order, the refusals that the owner of the data overrode for what is charged
+	// here, such as "duplicates" for teachers that vote alike. What the ledger claims may not hold
+	// then, so nothing of it may be released, as with SeededNoise. Nil if there is none.
+	Waived []string
 }
+
+// Releasable reports whether what is committed to the ledger may leave.
+func (c Config) Releasable() bool { return c.Noise == SecretNoise && len(c.Waived) == 0 }
+
+// Withheld returns in words why nothing that is committed to the ledger may leave, and "" where it
+// may, or where the ledger makes no statement about its noise.
+func (c Config) Withheld() string {
+	var why []string
+	if len(c.Waived) > 0 {
+		why = append(why, fmt.Sprintf("refusals were waived (%s), so that epsilon may not be true", strings.Join(c.Waived, ", ")))
+	}
+	if c.Noise == SeededNoise {
+		why = append(why, "the noise comes from a seed")
+	}
+	return strings.Join(why, "; ")
+}
+
+// checkWaived refuses what is no list of names in order, each once.
+func checkWaived(names []string) error {
+	for i, name := range names {
+		if name == "" || len(name) > maxWaiver || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" {
+			return fmt.Errorf("%.40q is no name of small letters", name)
+		}
+		if i > 0 && name <= names[i-1] {
+			return errors.New("the names must go up, each once")
+		}
+	}
+	return nil
+}
+
+// maxWaiver bounds the name of what is waived, in bytes.
+const maxWaiver = 40
 
 // maxText bounds the strings of a Config and the names of runs, in bytes.
 const maxText = 4096
@@ -157,6 +193,9 @@ func (c Config) validate() error {
 			return fmt.Errorf("ledger: Config.%s: %w", field.name, err)
 		}
 	}
+	if err := checkWaived(c.Waived); err != nil {
+		return fmt.Errorf("ledger: Config.Waived: %w", err)
+	}
 	for i, a := range c.Orders {
 		if !(a > 1) {
 			return fmt.Errorf("ledger: Config.Orders: order %v is not above 1", a)
@@ -198,6 +237,7 @@ func sameConfig(made, opened Config) error {
 		{"Run", made.Run, opened.Run},
 		{"Data", made.Data, opened.Data},
 		{"Noise", string(made.Noise), string(opened.Noise)},
+		{"Waived", strings.Join(made.Waived, ","), strings.Join(opened.Waived, ",")},
 	} {
 		if field.made != field.opened {
 			differ = append(differ, fmt.Sprintf("%s is %v, opened with %v", field.name, quoted(field.made), quoted(field.opened)))

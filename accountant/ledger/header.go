@@ -35,6 +35,7 @@ type header struct {
 	Run          string                `json:"run"`
 	Data         string                `json:"data"`
 	Noise        Noise                 `json:"noise"`
+	Waived       []string              `json:"waived,omitempty"`
 	Library      string                `json:"library"`
 	// ID names this file among all ledgers. Files of earlier versions have none.
 	ID string `json:"id,omitempty"`
@@ -80,7 +81,7 @@ func newHeader(c Config) (header, error) {
 	h := header{
 		Unit: c.Unit, Relation: c.Relation, Epsilon: c.Epsilon, Delta: c.Delta, Mode: c.Mode,
 		Accountant: c.Method(), Default: len(c.Orders) == 0, FailureDelta: c.FailureDelta,
-		Run: c.Run, Data: c.Data, Noise: c.Noise, Library: library(),
+		Run: c.Run, Data: c.Data, Noise: c.Noise, Waived: c.Waived, Library: library(),
 	}
 	orders := c.Orders
 	if h.Default {
@@ -108,7 +109,7 @@ func (h header) encode() ([]byte, error) {
 func (h header) config() Config {
 	c := Config{
 		Unit: h.Unit, Relation: h.Relation, Epsilon: h.Epsilon, Delta: h.Delta, Mode: h.Mode,
-		FailureDelta: h.FailureDelta, Run: h.Run, Data: h.Data, Noise: h.Noise,
+		FailureDelta: h.FailureDelta, Run: h.Run, Data: h.Data, Noise: h.Noise, Waived: h.Waived,
 	}
 	if h.Accountant != accountant.ByRDP {
 		c.Accountant = h.Accountant

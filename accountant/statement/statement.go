@@ -1,6 +1,7 @@
 package statement
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -45,6 +46,7 @@ type Statement struct {
 	NotShown  []string    `json:"not_charged"`
 	Noise     string      `json:"noise"` // secret, seeded or unknown
 	Release   *bool       `json:"releasable"`
+	Waived    []string    `json:"waived,omitempty"` // refusals that were overridden
 	Data      string      `json:"data,omitempty"`
 	Head      ledger.Head `json:"head"`
 	ID        string      `json:"id,omitempty"`            // random, of the ledger; earlier versions gave none
@@ -221,7 +223,7 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		Schema: Schema, Ledger: Plain(source.Name), Unit: cfg.Unit, Relation: cfg.Relation, Mode: cfg.Mode,
 		Accountant: string(sum.Claimed.By), Conversion: accountant.Improved.String(), Library: sum.Library, Seal: OfSeal(sum),
 		Entries: sum.Entries, Committed: sum.Commits, Complete: sum.Sealed || sum.Exhausted, Torn: sum.Torn,
-		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Head: sum.Head,
+		Schedule: &sum.Schedule, NotShown: notCharged(cfg), Data: cfg.Data, Waived: cfg.Waived, Head: sum.Head,
 		ID: sum.ID, Released: out.released(), More: out.more, Program: opt.Program, sum: sum,
 	}
 	if source.Compared != nil {
@@ -248,12 +250,9 @@ func one(source Source, opt Options, found map[[sha256.Size]byte]bool) (*Stateme
 		}
 	}
 	s.Charged = charged(sum.Schedule.Events)
-	switch cfg.Noise {
-	case ledger.SecretNoise, ledger.SeededNoise:
-		releasable := cfg.Noise == ledger.SecretNoise
-		s.Noise, s.Release = string(cfg.Noise), &releasable
-	default:
-		s.Noise = "unknown"
+	s.Noise = cmp.Or(string(cfg.Noise), "unknown")
+	if releasable := cfg.Releasable(); releasable || cfg.Withheld() != "" {
+		s.Release = &releasable
 	}
 	return s, nil
 }

@@ -90,7 +90,8 @@ func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 }
 
 func TestWhatIsSaidOfEachLedger(t *testing.T) {
-	filter, seeded, unknown, replace, pure := config, config, config, config, config
+	filter, seeded, unknown, replace, pure, waived := config, config, config, config, config, config
+	waived.Waived = []string{"calibration", "duplicates"}
 	filter.Mode = ledger.Filter
 	seeded.Noise, unknown.Noise = ledger.SeededNoise, ledger.UnknownNoise
 	replace.Relation, replace.Unit = accountant.ReplaceOne, "patient"
@@ -108,6 +109,7 @@ func TestWhatIsSaidOfEachLedger(t *testing.T) {
 		"filter":      {filter, charge(t, true, votes), 2, true, []string{"that budget as a whole", "as a filter at order 10.2"}},
 		"pure":        {pure, charge(t, true, votes), 2, true, []string{"as a filter at order 8, 32, infinity", "δ split among"}},
 		"seeded":      {seeded, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE", "from a seed"}},
+		"waived":      {waived, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE: refusals were waived for run.jsonl (calibration, duplicates)", "noise came from a secret key"}},
 		"unknown":     {unknown, charge(t, true, votes), 0.7, nil, []string{"**The ledger does not say", "Release nothing"}},
 		"replace":     {replace, charge(t, true, votes), 0.7, true, []string{"the data of one patient are replaced", "which of two values one patient has"}},
 	} {

@@ -44,7 +44,7 @@ func together(all []*Statement) (*Statement, error) {
 		NotShown: notCharged(ledger.Config{Unit: first.Unit}), Noise: first.Noise, Released: []Released{}, Of: all,
 	}
 	var events []accountant.Event
-	compared, releasable, known := true, true, true
+	compared, known, withheld := true, true, false
 	for _, s := range all {
 		t.Entries, t.Committed, t.Complete = t.Entries+s.Entries, t.Committed+s.Committed, t.Complete && (s.Complete || s.Mode == ledger.Filter)
 		t.More += s.More
@@ -52,7 +52,7 @@ func together(all []*Statement) (*Statement, error) {
 		t.Released = append(t.Released, s.Released...)
 		compared = compared && s.Compared != nil && *s.Compared
 		known = known && s.Release != nil
-		releasable = releasable && s.Release != nil && *s.Release
+		withheld = withheld || s.Release != nil && !*s.Release
 		if s.Noise != t.Noise {
 			t.Noise = "unknown"
 		}
@@ -63,7 +63,7 @@ func together(all []*Statement) (*Statement, error) {
 	t.Schedule = &schedule{Relation: first.Relation, Events: events}
 	t.Charged = charged(events)
 	t.Compared = &compared
-	if known || !releasable && anySeeded(all) {
+	if releasable := !withheld; known || withheld {
 		t.Release = &releasable
 	}
 	return t, t.claim()
@@ -133,13 +133,4 @@ func differ(a, b *Statement) error {
 		return mix("one is for relation %v and the other for %v; their epsilons mean different things and cannot be added up", a.Relation, b.Relation)
 	}
 	return nil
-}
-
-func anySeeded(all []*Statement) bool {
-	for _, s := range all {
-		if s.Release != nil && !*s.Release {
-			return true
-		}
-	}
-	return false
 }

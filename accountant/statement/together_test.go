@@ -90,6 +90,15 @@ func TestWhatDoesNotGoTogether(t *testing.T) {
 	s, err := Make(Options{}, source("a", file), source("b", ledgerFile(t, seeded, e)))
 	require.NoError(t, err)
 	require.False(t, *s.Release)
+	require.Contains(t, s.trust().List[0], "from a seed")
+	waived := reserved("patient")
+	waived.Waived = []string{"duplicates"}
+	s, err = Make(Options{}, source("a", file), source("b", ledgerFile(t, waived, e)))
+	require.NoError(t, err)
+	require.False(t, *s.Release)
+	text, alarm := s.verdict()
+	require.True(t, alarm)
+	require.Equal(t, "NOT FOR RELEASE: refusals were waived for b (duplicates), so the numbers below may not be true.", text)
 	unknown := reserved("patient")
 	unknown.Noise = ledger.UnknownNoise
 	s, err = Make(Options{}, source("a", file), source("b", ledgerFile(t, unknown, e)))

@@ -3,6 +3,7 @@ package statement
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,16 @@ func (s *Statement) verdict() (text string, alarm bool) {
 	case s.Release == nil:
 		return "The ledger does not say where the noise came from. Release nothing before that is known.", true
 	case !*s.Release:
-		return "NOT FOR RELEASE: the noise was drawn from a seed. Whoever knows the seed can take it off again, and the numbers below protect nobody.", true
+		text := "NOT FOR RELEASE:"
+		for _, l := range s.each() {
+			if len(l.Waived) > 0 {
+				text += fmt.Sprintf(" refusals were waived for %s (%s), so the numbers below may not be true.", l.Ledger, strings.Join(l.Waived, ", "))
+			}
+		}
+		if s.seeded() {
+			text += " the noise was drawn from a seed. Whoever knows the seed can take it off again, and the numbers below protect nobody."
+		}
+		return text, true
 	}
 	this := "this ledger"
 	if len(s.Of) > 0 {
@@ -47,6 +57,11 @@ func (s *Statement) verdict() (text string, alarm bool) {
 		return text + " But " + s.Warning + ".", true
 	}
 	return text, false
+}
+
+// seeded reports whether any noise came from a seed.
+func (s *Statement) seeded() bool {
+	return slices.ContainsFunc(s.each(), func(l *Statement) bool { return l.Noise == string(ledger.SeededNoise) })
 }
 
 // about returns who, what and when, as a table of two columns.
@@ -263,12 +278,12 @@ func notCharged(c ledger.Config) []string {
 func (s *Statement) trust() section {
 	out := section{Title: "What has to be trusted"}
 	switch {
+	case s.seeded():
+		out.List = append(out.List, "Randomness: noise came from a seed. This was an experiment.")
 	case s.Release == nil:
 		out.List = append(out.List, "Randomness: the ledger does not say where the noise came from.")
-	case *s.Release:
-		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. Who learns that key can take the noise off; it is to be destroyed when the run is closed.")
 	default:
-		out.List = append(out.List, "Randomness: noise came from a seed. This was an experiment.")
+		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. Who learns that key can take the noise off; it is to be destroyed when the run is closed.")
 	}
 	out.List = append(out.List,
 		"Each cost is that of one changed input of its mechanism, such as one vote or one row. One "+s.Unit+" changes no more than one; whoever has several is protected less.",

@@ -140,7 +140,7 @@ func TestPublishReleasesTheModelAlone(t *testing.T) {
 	want, labels := publishedBy(t, publishingModel, people(false, "1.00,2.00,red,someone,a"))
 	require.Contains(t, want["stdout"], `"labels": 12`)
 	require.Contains(t, want["stdout"], `"records": 150`)
-	require.Contains(t, labels, "label_seeded_not_releasable")
+	require.Contains(t, labels, "label_not_releasable")
 	require.Contains(t, want[filepath.Join("out", "student.model")], `"releasable":false`)
 	tables := map[string][]byte{"removed": people(false)}
 	for name, rows := range units("someone") {

@@ -48,7 +48,7 @@ func FuzzModel(f *testing.F) {
 // FuzzReadLabels reads anything as labels.
 func FuzzReadLabels(f *testing.F) {
 	f.Add([]byte("query,label\n0,1\n1,\n"), 3)
-	f.Add([]byte("query,label_seeded_not_releasable\r\n2,yes\r\n"), 3)
+	f.Add([]byte("query,label_not_releasable\r\n2,yes\r\n"), 3)
 	f.Fuzz(func(t *testing.T, text []byte, pool int) {
 		if pool < 0 || pool > 1000 {
 			return

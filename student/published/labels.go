@@ -32,15 +32,15 @@ type Labels struct {
 	Classes  []string // names of all classes
 	Released int      // rows with a label
 	Asked    int      // lines of the file
-	Seeded   bool     // the noise came from a seed: nothing of it may be published
+	Withheld bool     // they are marked as not releasable: nothing of them may be published
 	SHA256   string   // of the file, hexadecimal
 }
 
 const (
 	// maxLabels bounds the file of labels, in bytes.
 	maxLabels = 1 << 28
-	// seededLabel heads labels that must not be released; see package teachers/label.
-	seededLabel = "label_seeded_not_releasable"
+	// withheldLabel heads labels that must not be released; see package teachers/label.
+	withheldLabel = "label_not_releasable"
 )
 
 // ReadLabels reads what `pate label` wrote, in whatever form; as CSV that is a line "query,label", or "row,label" as
@@ -104,9 +104,9 @@ func (p *labelParser) line(n int, text string) error {
 	case !found || !utf8.ValidString(text):
 		return refuse("is not two cells")
 	case !p.heading:
-		p.heading, p.Seeded = true, label == seededLabel
+		p.heading, p.Withheld = true, label == withheldLabel
 		query = strings.TrimPrefix(query, "\ufeff")
-		if query != "query" && query != "row" || label != "label" && !p.Seeded {
+		if query != "query" && query != "row" || label != "label" && !p.Withheld {
 			return refuse("is not the heading query,label")
 		}
 		return nil
@@ -149,11 +149,11 @@ func names(n int) []string {
 }
 
 // Write writes the labels as CSV, with names of classes: a line row,label for each row of
-// the pool that has one. The heading says if they are seeded.
+// the pool that has one. The heading says if they are withheld.
 func (l Labels) Write(w io.Writer) error {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{false, true}}
-	if l.Seeded {
-		t.Header[1] = seededLabel
+	if l.Withheld {
+		t.Header[1] = withheldLabel
 	}
 	for row, class := range l.Of {
 		if class != student.Unlabelled {

@@ -61,9 +61,10 @@ type Provenance struct {
 	Delta    float64 `json:"delta,omitempty"`
 	Unit     string  `json:"unit,omitempty"`
 	Relation string  `json:"relation,omitempty"`
-	// Releasable says that the labels were committed to the ledger and that their noise
-	// did not come from a seed.
-	Releasable bool `json:"releasable"`
+	// Releasable says that the labels were committed to the ledger, that their noise
+	// did not come from a seed, and that no refusal was waived for them.
+	Releasable bool     `json:"releasable"`
+	Waived     []string `json:"waived,omitempty"` // see ledger.Config
 }
 
 // Model is a student that can be asked. It may be used by several goroutines.

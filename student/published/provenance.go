@@ -50,6 +50,6 @@ func Charged(path, sha256 string) (Provenance, error) {
 	}
 	return Provenance{
 		Ledger: filepath.Base(path), Entry: entry, Epsilon: epsilon, Delta: sum.Config.Delta, Unit: sum.Config.Unit, Relation: sum.Config.Relation.String(),
-		Releasable: sum.Config.Noise == ledger.SecretNoise,
+		Releasable: sum.Config.Releasable(), Waived: sum.Config.Waived,
 	}, nil
 }

@@ -292,9 +292,9 @@ func TestReadLabels(t *testing.T) {
 	l, err = read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b")
 	require.NoError(t, err)
 	require.Equal(t, []int{-1, -1, 1, -1, 0}, l.Of)
-	l, err = read("query,label_seeded_not_releasable\n1,0\n", nil)
+	l, err = read("query,label_not_releasable\n1,0\n", nil)
 	require.NoError(t, err)
-	require.True(t, l.Seeded)
+	require.True(t, l.Withheld)
 	for name, text := range map[string]string{
 		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
 		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
@@ -307,11 +307,18 @@ func TestReadLabels(t *testing.T) {
 	require.ErrorContains(t, err, "2 were asked")
 }
 
-// TestTheLedgerKnowsItsLabels, and no others.
+// TestTheLedgerKnowsItsLabels, and no others, and whether they may leave.
 func TestTheLedgerKnowsItsLabels(t *testing.T) {
+	for _, waived := range [][]string{nil, {"duplicates"}} {
+		theLedgerKnowsItsLabels(t, waived)
+	}
+}
+
+func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
-	file := release.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise}}
+	file := release.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
 	account, _, err := file.Look()
 	require.NoError(t, err)
 	book, err := file.Open(t.Context(), account)
@@ -330,7 +337,7 @@ func TestTheLedgerKnowsItsLabels(t *testing.T) {
 	require.NoError(t, err)
 	p, err := published.Charged(file.Path, l.SHA256)
 	require.NoError(t, err)
-	require.Equal(t, published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: true}, p)
+	require.Equal(t, published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: waived == nil, Waived: waived}, p)
 	l, err = published.ReadLabels(strings.NewReader("query,label\n0,0\n"), 1, nil, nil)
 	require.NoError(t, err)
 	_, err = published.Charged(file.Path, l.SHA256)

@@ -49,7 +49,7 @@ func Train(ctx context.Context, c Config) (*Model, error) {
 	}
 	m := &Model{Card: Card{Schema: SchemaModel, Classes: c.Labels.Classes, Rows: c.Schema, Features: featuresOf(c.Schema), Labels: c.Provenance}}
 	m.Labels.Asked, m.Labels.Released, m.Labels.SHA256 = c.Labels.Asked, c.Labels.Released, c.Labels.SHA256
-	m.Labels.Releasable = m.Labels.Releasable && !c.Labels.Seeded
+	m.Labels.Releasable = m.Labels.Releasable && !c.Labels.Withheld
 	extractor, x, err := extract(ctx, c.Schema, c.Pool)
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func RunCharged(ctx context.Context, c Config, charged Charged) (Result, error) 
 		return Result{}, err
 	}
 	r := release.Release{Events: []accountant.Event{e}, Charged: []*ledger.Reservation{charged.Reservation}, Key: release.Key{Given: charged.Key}, Out: release.Out{Path: c.Out, Mode: 0o644}}
-	if c.Seed != nil {
+	if j.withheld() {
 		r.Out.Mode = 0o600
 	}
 	var count counts
@@ -63,7 +63,7 @@ func Event(s aggregate.Setting) (accountant.Event, error) {
 // drawing returns how labels are drawn and how their file is read, both of which count them.
 func (j job) drawing(ctx context.Context, s setting, count *counts) (draw func([]*ledger.Reservation, aggregate.Key, io.Writer) error, read func(io.Reader) error) {
 	draw = func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {
-		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.Seed != nil)
+		w := newLabelWriter(out, FormOf(j.Out), j.Votes.ClassNames(), j.withheld())
 		err := j.draw(ctx, s, reservations[0], key, w)
 		*count = w.counts
 		return err

@@ -38,7 +38,11 @@
 // and relation of the ledger, under the conditions of package aggregate; together
 // with everything else that the ledger charged they have the guarantee of package
 // ledger. Noise that was not given is chosen from the budget that is left, the number
-// of queries and the caps, which are public, and never from votes.
+// of queries and the caps, which are public, and never from votes. How good the teachers are
+// [Plan] takes from its caller, who must have it from public data: measured by the votes of
+// private teachers, on any rows, it is private, and the plan shows it. A caller who plans so, or
+// labels votes that fail a check ([votes.Source.Check]), must put that into Account.Waived,
+// and nothing of the run may be released.
 //
 // # Caveats
 //

@@ -38,7 +38,7 @@ func Example() {
 	fmt.Printf("%d of %d answered with sigma %.3f\n%s", result.Answered, result.Asked, result.Setting.Values["sigma"], labels)
 	// Output:
 	// 3 of 3 answered with sigma 0.516
-	// query,label_seeded_not_releasable
+	// query,label_not_releasable
 	// 0,0
 	// 1,1
 	// 2,2

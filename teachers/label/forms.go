@@ -213,16 +213,16 @@ func readJSONL(raw []byte, out *csv.Writer) error {
 			continue
 		}
 		var row struct {
-			Query  *json.Number    `json:"query"`
-			Label  json.RawMessage `json:"label"`
-			Seeded json.RawMessage `json:"label_seeded_not_releasable"`
+			Query *json.Number    `json:"query"`
+			Label json.RawMessage `json:"label"`
+			Held  json.RawMessage `json:"label_not_releasable"`
 		}
-		if err := json.Unmarshal(line, &row); err != nil || row.Query == nil || (row.Label == nil) == (row.Seeded == nil) {
+		if err := json.Unmarshal(line, &row); err != nil || row.Query == nil || (row.Label == nil) == (row.Held == nil) {
 			return errForm
 		}
 		value, heading := row.Label, "label"
-		if row.Seeded != nil {
-			value, heading = row.Seeded, strings.TrimSuffix(strings.TrimPrefix(seededHeading, "query,"), "\n")
+		if row.Held != nil {
+			value, heading = row.Held, strings.TrimSuffix(strings.TrimPrefix(withheldHeading, "query,"), "\n")
 		}
 		if first {
 			first = false

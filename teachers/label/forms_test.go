@@ -90,12 +90,12 @@ func TestSeededLabelsSaySo(t *testing.T) {
 		run.Out, run.Seed = filepath.Join(filepath.Dir(run.Out), "labels."+string(form)), &seed
 		if form == NPY {
 			_, err := Run(context.Background(), run)
-			require.ErrorContains(t, err, "an array cannot say")
+			require.ErrorContains(t, err, "an array has no mark")
 			require.NoFileExists(t, run.Ledger)
 			continue
 		}
 		release1(t, run)
-		require.Contains(t, asCSV(t, read(t, run.Out)), seededHeading)
+		require.Contains(t, asCSV(t, read(t, run.Out)), withheldHeading)
 	}
 }
 
@@ -110,7 +110,7 @@ func FuzzReadCSV(f *testing.F) {
 	file.Reset()
 	require.NoError(f, answers.writeParquet(&file, "label", []string{"a", "b"}))
 	f.Add(bytes.Clone(file.Bytes()))
-	f.Add([]byte("{\"query\":0,\"label\":\"a\"}\n{\"query\":1,\"label_seeded_not_releasable\":null}\n"))
+	f.Add([]byte("{\"query\":0,\"label\":\"a\"}\n{\"query\":1,\"label_not_releasable\":null}\n"))
 	f.Add([]byte(heading + "0,1\n"))
 	pandas, err := os.ReadFile("../votes/testdata/parquet/words.parquet")
 	require.NoError(f, err)

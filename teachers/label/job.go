@@ -47,8 +47,11 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 		return Result{}, err
 	}
 	r.Events, r.Out.Tag = []accountant.Event{e}, j.id.tag()
+	if j.withheld() {
+		r.Out.Mode = 0o600
+	}
 	if j.Seed != nil {
-		r.Key.Given, r.Out.Mode = aggregate.SeedKey(*j.Seed), 0o600
+		r.Key.Given = aggregate.SeedKey(*j.Seed)
 	} else {
 		r.Key.File = keyFile(j.Ledger, j.id)
 	}
@@ -68,6 +71,9 @@ func (j job) release(ctx context.Context, found *recordedRun) (Result, error) {
 	result.Calibrated = !asked.hasNoise()
 	return result, err
 }
+
+// withheld reports whether the labels must not be released, of which their file has a mark.
+func (j job) withheld() bool { return j.Seed != nil || j.account.Withheld() != "" }
 
 // draw asks all queries and writes the labels.
 func (j job) draw(ctx context.Context, s setting, reservation *ledger.Reservation, key aggregate.Key, w *labelWriter) error {
@@ -101,7 +107,7 @@ func (j job) result(ctx context.Context, s setting, count counts) (Result, error
 	result := Result{
 		Asked: count.asked, Answered: count.answered, Declined: count.asked - count.answered, NotAsked: s.s.Queries - count.asked,
 		Setting: s.s, Delta: j.account.Delta, Account: j.account, Left: j.book.Ledger.Left(),
-		Releasable: !j.id.Seeded && j.account.Noise != ledger.SeededNoise,
+		Releasable: !j.withheld(),
 	}
 	e, err := s.event()
 	if err != nil {

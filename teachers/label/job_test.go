@@ -114,7 +114,7 @@ func expected(t require.TestingT, c Config, s aggregate.Setting, key aggregate.K
 	require.NoError(t, err)
 	var b strings.Builder
 	if c.Seed != nil {
-		b.WriteString(seededHeading)
+		b.WriteString(withheldHeading)
 	} else {
 		b.WriteString(heading)
 	}

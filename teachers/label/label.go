@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Ledger string // path; made if it is not there; required
 	// Account is how the ledger is made if it is new. Run, Data and Noise are not
-	// taken. In mode Reserved the tightest accountant claims unless one is named. In mode Filter half of Delta becomes FailureDelta if that is 0 and the
+	// taken. Waived must be that of a ledger that is there. In mode Reserved the tightest accountant claims unless one is named. In mode Filter half of Delta becomes FailureDelta if that is 0 and the
 	// mechanism is one of package stable.
 	Account ledger.Config
 	Expect  Expect // what a ledger that exists must say
@@ -169,8 +169,8 @@ func (c Config) checkPlaces() error {
 		return errors.New("label: Config.Votes is nil")
 	case c.Votes.Queries() == 0:
 		return &Error{What: "there is no query to answer", Fix: "choose queries that the votes have"}
-	case c.Seed != nil && FormOf(c.Out) == NPY:
-		return &Error{What: "an array cannot say that its labels come from a seed", Why: "every output of a seeded run says that it must not be released", Fix: "write .csv, .jsonl or .parquet"}
+	case (c.Seed != nil || len(c.Account.Waived) > 0) && FormOf(c.Out) == NPY:
+		return &Error{What: "an array has no mark that its labels must not be released", Why: "every output of a run with a seed, or for which a refusal was waived, has one", Fix: "write .csv, .jsonl or .parquet"}
 	}
 	out, err := filepath.Abs(c.Out)
 	if err != nil {

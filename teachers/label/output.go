@@ -17,8 +17,8 @@ import (
 // on answers was reached before, have no line.
 const heading = "query,label\n"
 
-// seededHeading is that of labels whose noise comes from a seed.
-const seededHeading = "query,label_seeded_not_releasable\n"
+// withheldHeading is that of labels that must not be released.
+const withheldHeading = "query,label_not_releasable\n"
 
 // counts is what a file of labels says.
 type counts struct {
@@ -28,17 +28,17 @@ type counts struct {
 // labelWriter writes and counts labels.
 type labelWriter struct {
 	counts
-	out    io.Writer
-	form   Form
-	buf    []byte
-	names  []string // of the classes; nil for numbers
-	cells  []string // the names as CSV and JSON have them
-	seeded bool
-	later  collected // of forms that are written at the end
+	out   io.Writer
+	form  Form
+	buf   []byte
+	names []string  // of the classes; nil for numbers
+	cells []string  // the names as CSV and JSON have them
+	held  bool      // must not be released
+	later collected // of forms that are written at the end
 }
 
-func newLabelWriter(out io.Writer, form Form, names []string, seeded bool) *labelWriter {
-	w := &labelWriter{out: out, form: form, names: names, seeded: seeded}
+func newLabelWriter(out io.Writer, form Form, names []string, held bool) *labelWriter {
+	w := &labelWriter{out: out, form: form, names: names, held: held}
 	for _, name := range names {
 		switch {
 		case form == JSONL:
@@ -56,8 +56,8 @@ func newLabelWriter(out io.Writer, form Form, names []string, seeded bool) *labe
 }
 
 func (w *labelWriter) heading() string {
-	if w.seeded {
-		return seededHeading
+	if w.held {
+		return withheldHeading
 	}
 	return heading
 }
@@ -132,7 +132,7 @@ func countLabels(f io.Reader) (c counts, err error) {
 			continue
 		case err != nil:
 			return c, err
-		case string(text) == heading || string(text) == seededHeading:
+		case string(text) == heading || string(text) == withheldHeading:
 			continue
 		}
 		c.asked++

@@ -104,7 +104,7 @@ func TestLabelsHaveTheNamesOfClasses(t *testing.T) {
 			c1.Account.Epsilon = 100
 			made := release1(t, c1)
 			require.Equal(t, 3, made.Answered)
-			require.Equal(t, seededHeading+c.want, read(t, c1.Out))
+			require.Equal(t, withheldHeading+c.want, read(t, c1.Out))
 			require.True(t, release1(t, c1).Complete)
 		})
 	}

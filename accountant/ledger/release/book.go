@@ -104,6 +104,7 @@ func (f File) agrees(is ledger.Config) error {
 		field("accountant", is.Method(), ledger.Config{Mode: is.Mode, Accountant: want.Accountant}.Method(), true)
 	}
 	field("noise", string(is.Noise), string(f.New.Noise), is.Noise != ledger.UnknownNoise)
+	field("list of waived refusals", fmt.Sprint(is.Waived), fmt.Sprint(f.New.Waived), true)
 	if differ == nil {
 		return nil
 	}
@@ -112,7 +113,7 @@ func (f File) agrees(is ledger.Config) error {
 		fix += fmt.Sprintf("; if both mean the same, call the unit %q here too, with --unit, or --unit-name beside a column", is.Unit)
 	}
 	return &Error{What: f.Path + " was made otherwise: its " + strings.Join(differ, ", "),
-		Why: "a ledger has one budget, one unit, and noise that is secret or not", Fix: fix}
+		Why: "a ledger has one budget, one unit, and one answer to whether its outcomes may be released", Fix: fix}
 }
 
 // traces returns the files that show that the ledger was there.

@@ -21,7 +21,7 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []str
 		case f.force.has(waiver):
 			g.Warn(fmt.Sprintf("waived, so that epsilon may not be true: %s: %s", finding.Check, finding.Detail))
 		default:
-			return shell.FailedVotes(finding, "see pate check; --force="+waiver+" charges nevertheless")
+			return shell.FailedVotes(finding, "see pate check; --force="+waiver+" charges nevertheless, and nothing of it may be released")
 		}
 	}
 	given := cmd.Flags().Changed("teachers") // and opening the votes compared it

@@ -1,6 +1,7 @@
 package label
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -62,17 +63,20 @@ Without --mechanism it plans: mechanism, noise and how many queries to ask, from
 public numbers alone: teachers, classes, queries, the budget, and how good the
 teachers are. That is --teacher-accuracy, how often one of them is right;
 --correlation, whether they err on the same queries, 0 to 1; and --confusion, whether
-they then name the same wrong class. --calibrate-on finds all three from the votes of
-the teachers on public rows whose labels are known. The plan is shown before it is
-charged, with --yes or a terminal's answer. With --mechanism, noise that is left
-out is the least for which this run fits what is left of the budget. Neither looks
-at votes. A budget is refused where labels would rarely be right (--min-accuracy) or
+they then name the same wrong class. Declare what holds of such teachers on public data;
+measured on private teachers these numbers are private, and the plan would show them.
+The plan is shown before it is charged, with --yes or a terminal's answer. With
+--mechanism, noise that is left out is the least for which this run fits what is left
+of the budget. Neither looks at votes. A budget is refused where labels would rarely be right (--min-accuracy) or
 fewer than three for each class; nothing is charged then, and what would work is told.
 
 Votes are checked first, as pate check does: what fails there stops here. Where
 FILE.manifest.json lies beside the votes, the number of teachers must be what it says.
---force waives a refusal of noise; --force=few, --force=duplicates and --force=checks
-waive what they name. With equal teachers, epsilon is not true.
+--force waives a refusal of noise, and --force=few one of too few labels. --force=checks
+and --force=duplicates waive checks without which epsilon may not be true, and
+--force=calibration a plan by --calibrate-on, which follows from private votes. Nothing
+of a run with these three may be released: its ledger, which must be new or made with
+the same ones, its labels and all that is made of them have a mark.
 
 Interrupted, run the same command again: it goes on at no further cost, and
 what was drawn comes out again bit for bit. The key of the noise lies beside
@@ -188,7 +192,7 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 			"the name says the form, and anything else would be CSV under a name that is not true", "end it in .csv, .jsonl, .npy or .parquet", "votes")
 	}
 	c := label.Config{Ledger: f.ledger, Out: f.out, Pool: f.pool, Setting: s, Predictions: f.predictions}
-	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure}
+	c.Account = ledger.Config{Unit: f.unit, Epsilon: f.epsilon, Delta: g.Delta, FailureDelta: f.failure, Waived: f.force.withheld()}
 	if err := c.Account.Relation.UnmarshalText([]byte(f.relation)); err != nil {
 		return c, shell.UsageError("privacy", fmt.Errorf("--relation %q: must be add_remove or replace_one", f.relation))
 	}
@@ -329,7 +333,7 @@ func (f *labelFlags) tell(g *shell.Globals, r label.Result) {
 		g.Logf("went on with the run that was charged before, at no further cost")
 	}
 	if !r.Releasable {
-		g.Logf("NOT releasable: the noise comes from a seed")
+		g.Logf("NOT releasable: %s", cmp.Or(r.Account.Withheld(), "the noise comes from a seed"))
 	}
 	switch {
 	case r.Account.Mode == ledger.Reserved && r.By == accountant.ByPLD:

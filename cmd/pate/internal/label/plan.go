@@ -46,7 +46,12 @@ func (f *planningFlags) checkPlanning(cmd *cobra.Command, planned bool) error {
 	case !planned && f.yes:
 		return shell.UsageError("mechanisms", errors.New("--yes is for plans, without --mechanism"))
 	}
-	return f.CheckAgreement(cmd)
+	if err := f.CheckAgreement(cmd); err != nil || f.CalibrateOn == "" || f.force.has(waiveCalibration) {
+		return err
+	}
+	return &shell.CommandError{Code: shell.ExitUsage, What: errors.New("--calibrate-on: the plan would follow from private votes"),
+		Why: "its mechanism, noise and queries stand in the ledger, the labels and the statement, and no epsilon covers what they show of the teachers",
+		Fix: "pate plan --calibrate-on shows the plan to the owner of the data; declare --teacher-accuracy from public data; or --force=calibration goes on, and nothing of it may be released", Topic: "mechanisms"}
 }
 
 // refusalReport is the JSON of a label that would waste its budget.
@@ -84,7 +89,7 @@ func refuse(g *shell.Globals, why string, would refusalRemedies) error {
 	if ways != nil {
 		fix = "this would do: " + strings.Join(ways, ", or ")
 		if would.Accuracy > 0 {
-			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --calibrate-on measures", 100*would.Accuracy)
+			fix += fmt.Sprintf("; if a teacher is right %.0f %% of the time, which --teacher-accuracy declares", 100*would.Accuracy)
 		}
 	}
 	return &shell.CommandError{Code: shell.ExitOverBudget, What: errors.New(why), Why: "nothing was charged or written", Fix: fix, Topic: "mechanisms"}
@@ -115,7 +120,7 @@ func (f *labelFlags) planned(cmd *cobra.Command, g *shell.Globals, c *label.Conf
 	case a != nil:
 		from := "public numbers alone"
 		if f.CalibrateOn != "" {
-			from = "public numbers and these three"
+			from = "public numbers and these three, which are private"
 		}
 		g.Logf("plan for %d teachers, from %s: pate label %s %s", c.Votes.Teachers(), from, strings.Join(args, " "), shell.LabelFlags(a.Setting, firstOf(planned.Votes)))
 		g.Logf("it asks %d of %d queries and expects %s labels, %.0f %% of them what the plurality says, for all that is left of the budget",
@@ -167,7 +172,7 @@ func (f *labelFlags) tellAssumption(ctx context.Context, g *shell.Globals, c *la
 	if err != nil {
 		return err
 	}
-	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would be what the plurality says: --teacher-accuracy or --calibrate-on plan for yours",
+	g.Warn(fmt.Sprintf("the plan takes teachers to be right %.0f %% of the time; with teachers right %.0f %%, %.0f %% of these labels would be what the plurality says: --teacher-accuracy, from public data, plans for yours",
 		100*plan.UsualAccuracy, 100*weak, 100*e.Accuracy()))
 	return nil
 }

@@ -26,7 +26,9 @@ type labelReport struct {
 	Epsilon    float64 `json:"epsilon"` // of these labels by themselves
 	Delta      float64 `json:"delta"`
 	Releasable bool    `json:"releasable"`
-	Mechanism  string  `json:"mechanism"`
+	// Waived are the refusals that were overridden for the ledger.
+	Waived    []string `json:"waived,omitempty"`
+	Mechanism string   `json:"mechanism"`
 	// Noise holds every parameter of the mechanism by its name. Those that version 1 of
 	// this form had stand beside it too.
 	Noise      map[string]float64 `json:"noise"`
@@ -71,7 +73,7 @@ func newLabelReport(r label.Result) labelReport {
 	v := r.Setting.Values
 	report := labelReport{
 		Schema: schemaLabel, Asked: r.Asked, Answered: r.Answered, Declined: r.Declined, NotAsked: r.NotAsked,
-		Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable,
+		Epsilon: r.Epsilon, Delta: r.Delta, Releasable: r.Releasable, Waived: r.Account.Waived,
 		Mechanism: r.Setting.Mechanism, Noise: v,
 		Sigma: v["sigma"], Sigma1: v["sigma1"], Sigma2: v["sigma2"], Scale: v["scale"], Lambda: v["lambda"], B1: v["b1"], B2: v["b2"],
 		Answers: int(v["answers"]), Failures: int(v["failures"]),
@@ -115,9 +117,9 @@ func (f *labelFlags) writeReport(ctx context.Context, g *shell.Globals, c label.
 	if format == table.JSON {
 		return shell.WriteJSON(g.Stdout, report)
 	}
-	releasable := "no: seeded"
-	if report.Releasable {
-		releasable = "yes"
+	releasable := "yes"
+	if !report.Releasable {
+		releasable = shell.NotReleasable(report.Waived)
 	}
 	t := table.Table{
 		Header: []string{"asked", "answered", "declined", "not asked", "epsilon", "delta", "releasable"},

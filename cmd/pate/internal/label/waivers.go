@@ -12,22 +12,24 @@ import (
 )
 
 // A waiver lets a label through that would be refused for one reason. Those under which
-// epsilon may not be true have to be named; --force by itself is noise.
+// epsilon may not be true have to be named, and nothing may be released then; --force by itself
+// is noise.
 const (
-	waiveNoise      = "noise"      // labels would rarely be right
-	waiveFew        = "few"        // the budget carries too few labels
-	waiveDuplicates = "duplicates" // two teachers vote alike everywhere
-	waiveChecks     = "checks"     // whatever else pate check fails on
+	waiveNoise       = "noise"       // labels would rarely be right
+	waiveFew         = "few"         // the budget carries too few labels
+	waiveDuplicates  = "duplicates"  // two teachers vote alike everywhere
+	waiveChecks      = "checks"      // whatever else pate check fails on
+	waiveCalibration = "calibration" // the plan follows from private votes
 )
 
 // waivable lists all of them.
-var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks}
+var waivable = []string{waiveNoise, waiveFew, waiveDuplicates, waiveChecks, waiveCalibration}
 
 // waivers are those that were named.
 type waivers []string
 
 func (w *waivers) addTo(flags *pflag.FlagSet) {
-	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks waives these, and only what is named")
+	flags.Var(w, "force", "charge although labels would rarely be right; --force=few,duplicates,checks,calibration waives these, and only what is named; of the last three nothing may be released")
 	flags.Lookup("force").NoOptDefVal = waiveNoise
 }
 
@@ -53,6 +55,17 @@ func (w *waivers) Set(list string) error {
 
 // has reports whether a refusal is waived.
 func (w waivers) has(what string) bool { return slices.Contains(w, what) }
+
+// withheld returns, in order and each once, those for which nothing may be released: all that are
+// not about labels that are of little use.
+func (w waivers) withheld() []string {
+	names := slices.DeleteFunc(slices.Clone(w), func(name string) bool { return name == waiveNoise || name == waiveFew })
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) == 0 {
+		return nil
+	}
+	return names
+}
 
 // misplaced refuses `--force duplicates`, which would be a file of votes.
 func (w waivers) misplaced(args []string) error {

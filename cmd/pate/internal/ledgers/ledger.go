@@ -58,6 +58,8 @@ type ledgerReport struct {
 	Torn       string              `json:"torn,omitempty"`
 	Data       string              `json:"data,omitempty"`
 	Noise      string              `json:"noise,omitempty"`
+	Releasable *bool               `json:"releasable,omitempty"` // whether what was committed may leave, if that is known
+	Waived     []string            `json:"waived,omitempty"`     // refusals that were overridden
 	Library    string              `json:"library"`
 	ID         string              `json:"id,omitempty"`
 	Adopted    int64               `json:"adopted,omitempty"` // line at which the head began to be kept
@@ -68,6 +70,7 @@ type ledgerReport struct {
 	Whole      *bool               `json:"whole,omitempty"` // with Files
 	Files      []*fileReport       `json:"files,omitempty"`
 	Shown      []ledgerEntry       `json:"entries,omitempty"`
+	withheld   string              // why nothing may leave
 }
 
 // recomputed is a seal, and the interval in which this version finds the epsilon. The claim is the
@@ -96,12 +99,17 @@ func newLedgerReport(schema, path string, s ledger.Summary) (ledgerReport, error
 	if b := s.Claimed.Again; b != nil {
 		again = &recomputed{s.Claimed.Sealed, b.Lower, b.Upper, statement.OfSeal(s) + "\n"}
 	}
-	return ledgerReport{
+	report := ledgerReport{
 		Schema: schema, Ledger: path, Unit: s.Config.Unit, Relation: s.Config.Relation, Mode: s.Config.Mode,
 		Budget: s.Config.Epsilon, Delta: s.Config.Delta, Spent: s.Epsilon, Left: s.Left.Epsilon, Claim: shell.Number(claim), Accountant: s.Claimed.By, Recomputed: again,
 		Lines: s.Head.Lines, Entries: s.Entries, Committed: s.Commits, Sealed: s.Sealed, Exhausted: s.Exhausted, Torn: s.Torn,
 		Data: s.Config.Data, Noise: string(s.Config.Noise), Library: s.Library, ID: s.ID, Adopted: s.Adopted, Head: s.Head, Checked: []string{}, Warning: statement.Warning(claim),
-	}, err
+		Waived: s.Config.Waived, withheld: s.Config.Withheld(),
+	}
+	if releasable := s.Config.Releasable(); releasable || report.withheld != "" {
+		report.Releasable = &releasable
+	}
+	return report, err
 }
 
 // takesLedger says that the argument of a command is a ledger, which says all by itself.

@@ -164,13 +164,13 @@ func ledgerHeading(r ledgerReport) string {
 
 // releasable says whether what was committed may leave.
 func (r ledgerReport) releasable() string {
-	switch ledger.Noise(r.Noise) {
-	case ledger.SecretNoise:
+	switch {
+	case r.Releasable == nil:
+		return "unknown"
+	case *r.Releasable:
 		return "yes"
-	case ledger.SeededNoise:
-		return "no: seeded"
 	}
-	return "unknown"
+	return shell.NotReleasable(r.Waived)
 }
 
 func ledgerFooting(r ledgerReport) string {
@@ -190,8 +190,8 @@ func ledgerFooting(r ledgerReport) string {
 	if r.Torn != "" {
 		fmt.Fprintf(&b, "the last line is cut off: %s\n", r.Torn)
 	}
-	if ledger.Noise(r.Noise) == ledger.SeededNoise {
-		fmt.Fprintf(&b, "NOT releasable: the noise comes from a seed; with secret noise it would be covered by epsilon %s at delta %g\n", shell.FormatUp(float64(r.Claim), false), r.Delta)
+	if r.withheld != "" {
+		fmt.Fprintf(&b, "NOT releasable: %s; otherwise it would be covered by epsilon %s at delta %g\n", r.withheld, shell.FormatUp(float64(r.Claim), false), r.Delta)
 	} else {
 		fmt.Fprintf(&b, "what was released is covered by epsilon %s at delta %g%s\n", shell.FormatUp(float64(r.Claim), false), r.Delta, r.provedBy())
 	}

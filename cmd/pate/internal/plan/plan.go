@@ -92,9 +92,10 @@ what the answers were; loss distributions are no filter, so it goes by Rényi
 divergences and takes fewer queries: how many is said below the plans.
 
 --teacher-accuracy (or --simulate-accuracy) plans on synthetic votes, which costs no
-privacy; --calibrate-on finds what they are made with on labelled public rows. Each query
-has its own difficulty: the share of teachers that are right follows a Beta law,
-under which two teachers are right together with --correlation; of the wrong votes
+privacy; --calibrate-on finds what they are made with by the teachers' votes on labelled
+public rows, which are as private as the teachers, and so is the output. Each query
+has its own difficulty: the share of teachers that are right follows a Beta law, under
+which two teachers are right together with --correlation; of the wrong votes
 a share --confusion goes to one class. The defaults fit 250 teachers on MNIST. At
 least 1000 queries are simulated; what is expected of fewer --queries is scaled.
 

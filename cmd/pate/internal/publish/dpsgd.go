@@ -220,7 +220,7 @@ func (j *job) answer(ctx context.Context, pool dataset.Pool, r *report) error {
 		return err
 	}
 	j.bar.Update("labels", 1, 1)
-	labels := published.Labels{Classes: m.Classes, Seeded: j.g.Seeded}
+	labels := published.Labels{Classes: m.Classes, Withheld: j.g.Seeded}
 	for _, p := range predictions {
 		labels.Of = append(labels.Of, p.Class)
 	}

@@ -25,7 +25,7 @@ func (f *AgreementFlags) AddAgreement(cmd *cobra.Command) {
 	flags.Float64Var(&f.Accuracy, "teacher-accuracy", 0, fmt.Sprintf("how often one teacher is right, from public data (default %g)", plan.UsualAccuracy))
 	flags.Float64Var(&f.Correlation, "correlation", 0, fmt.Sprintf("do teachers err on the same queries: 0 each on its own, 1 all on the same; teachers of one kind have 0.1 (weak) to 0.6 (default %g)", plan.DefaultCorrelation))
 	flags.Float64Var(&f.Confusion, "confusion", 0, fmt.Sprintf("do they err alike: share of a query's wrong votes on one class, 1 with two classes (default %g)", plan.DefaultConfusion))
-	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: finds the three above")
+	flags.StringVar(&f.CalibrateOn, "calibrate-on", "", "VOTES,LABELS: votes of the same teachers on labelled public rows, and the labels: finds the three above, which are private as the teachers are")
 	Complete(cmd, map[string]Values{"calibrate-on": Files("npy", "csv")})
 }
 

@@ -27,3 +27,12 @@ func Folded(text string, columns int) []string {
 	}
 	return lines
 }
+
+// NotReleasable says in a word why what a table shows must not leave: the refusals that were waived
+// or, without one, the seed.
+func NotReleasable(waived []string) string {
+	if len(waived) > 0 {
+		return "no: waived " + strings.Join(waived, ", ")
+	}
+	return "no: seeded"
+}

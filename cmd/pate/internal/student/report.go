@@ -1,7 +1,9 @@
 package student
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
@@ -23,13 +25,14 @@ type report struct {
 	Unit    string              `json:"unit,omitempty"`
 	SHA256  string              `json:"labels_sha256"`
 	// Releasable says whether the model may leave.
-	Releasable bool `json:"releasable"`
+	Releasable bool     `json:"releasable"`
+	Waived     []string `json:"waived,omitempty"` // refusals that were overridden for the labels
 }
 
 func newReport(m *published.Model, pool dataset.Pool) report {
 	r := report{
 		Schema: schemaStudent, Labels: m.Labels.Released, Pool: pool.Len(), Kind: m.Card.String(), Classes: m.Classes, Entry: m.Labels.Entry,
-		Delta: m.Labels.Delta, Unit: m.Labels.Unit, SHA256: m.Labels.SHA256, Releasable: m.Labels.Releasable,
+		Delta: m.Labels.Delta, Unit: m.Labels.Unit, SHA256: m.Labels.SHA256, Releasable: m.Labels.Releasable, Waived: m.Labels.Waived,
 	}
 	if m.HeldBack.Labels > 0 {
 		r.Held = &m.HeldBack
@@ -71,6 +74,8 @@ func warning(c published.Card) string {
 	switch {
 	case c.Labels.Releasable:
 		return "the model has the guarantee of its labels and may be published"
+	case len(c.Labels.Waived) > 0:
+		return fmt.Sprintf("NOT releasable: refusals were waived for the labels (%s), so that epsilon may not be true", strings.Join(c.Labels.Waived, ", "))
 	case c.Labels.Entry > 0:
 		return "NOT releasable: the noise of the labels comes from a seed"
 	}
