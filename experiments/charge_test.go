@@ -100,11 +100,11 @@ func TestAChargeIsWrittenBeforeLabelsAndOnlyOnce(t *testing.T) {
 	cfg.Methods = []string{ConfidentGNMax}
 	_, err := Compare(context.Background(), cfg)
 	require.NoError(t, err)
-	path := filepath.Join(dir, "ledger", "pate-confident-gnmax-0.jsonl")
+	path := filepath.Join(dir, "private", "ledger", "pate-confident-gnmax-0.jsonl")
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, 4, strings.Count(string(first), "\n"), "header, charge, seal, commit:\n%s", first)
-	labels, err := os.ReadFile(filepath.Join(dir, "seeded-labels-pate-confident-gnmax-0.csv"))
+	labels, err := os.ReadFile(filepath.Join(dir, "private", "results", "seeded-labels-pate-confident-gnmax-0.csv"))
 	require.NoError(t, err)
 	require.Contains(t, string(labels), `,"b, c"`)
 
@@ -159,7 +159,7 @@ func TestOtherVotesHaveOtherNoise(t *testing.T) {
 	keyOf := func(vote, seed int, epsilon float64) aggregate.Key {
 		cfg, err := config(t, t.TempDir()).withDefaults()
 		require.NoError(t, err)
-		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "ledger"), 0o700))
+		require.NoError(t, os.MkdirAll(filepath.Join(cfg.Dir, "private", "ledger"), 0o700))
 		m, err := votes.New(1, 3, 3)
 		require.NoError(t, err)
 		for teacher, label := range []int{0, 1, vote} {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/scores"
 )
 
@@ -30,7 +30,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 	case c.Dir == "":
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
-	if err := durable.MkdirAll(filepath.Join(c.Dir, "ledger"), 0o700); err != nil {
+	if err := durable.PrivateFolder(results.Folder(c.Dir).Private("ledger")); err != nil {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	r := &Result{

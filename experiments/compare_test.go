@@ -187,7 +187,7 @@ func TestASweepIsARunForEachTarget(t *testing.T) {
 			}
 		}
 	}
-	ledgers, err := filepath.Glob(filepath.Join(dir, "ledger", "*.jsonl"))
+	ledgers, err := filepath.Glob(filepath.Join(dir, "private", "ledger", "*.jsonl"))
 	require.NoError(t, err)
 	require.Len(t, ledgers, 4)
 	before := map[string]string{}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -199,13 +197,13 @@ func (c point) drawPool(ctx context.Context, seed int, paid *drawn) (dataset.Tas
 		reserved := book.reserved[:1]
 		book.reserved = book.reserved[1:]
 		paid.books[method] = book
-		name, mode := "marginals-"+c.file(method, seed)+".csv", os.FileMode(0o644)
-		if !c.Key.Releasable() {
-			name, mode = "seeded-"+name, 0o600
+		out, err := c.out("marginals", method, seed)
+		if err != nil {
+			return dataset.Task{}, fmt.Errorf("experiments: %w", err)
 		}
 		var released [][]int64
 		_, err = book.Release(ctx, release.Release{
-			Events: []accountant.Event{event}, Charged: reserved, Out: release.Out{Path: filepath.Join(c.Dir, name), Mode: mode},
+			Events: []accountant.Event{event}, Charged: reserved, Out: out,
 			Key:    release.Key{Given: c.Key.Derive("marginals", uint64(seed), math.Float64bits(c.epsilon)).DeriveBytes("rows", hash[:])},
 			Redraw: true, // for the pool
 			Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {

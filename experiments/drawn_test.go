@@ -65,9 +65,9 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 	all := func() {
 		for _, row := range r.Rows {
 			name := FileName(row.Method, row.TargetEpsilon, true) + "-0"
-			require.Equal(t, 2, strings.Count(read("ledger/"+name+".jsonl"), `"reserve"`), name)
-			require.Contains(t, read("seeded-labels-"+name+".csv"), "asked x,asked y,asked colour\n")
-			require.Equal(t, read("seeded-marginals-"+FileName(GNMax, row.TargetEpsilon, true)+"-0.csv"), read("seeded-marginals-"+name+".csv"), "one noise, which each method pays for")
+			require.Equal(t, 2, strings.Count(read("private/ledger/"+name+".jsonl"), `"reserve"`), name)
+			require.Contains(t, read("private/results/seeded-labels-"+name+".csv"), "asked x,asked y,asked colour\n")
+			require.Equal(t, read("private/results/seeded-marginals-"+FileName(GNMax, row.TargetEpsilon, true)+"-0.csv"), read("private/results/seeded-marginals-"+name+".csv"), "one noise, which each method pays for")
 		}
 	}
 	all()
@@ -83,7 +83,7 @@ func TestDrawnPoolIsPaidFor(t *testing.T) {
 		require.InDelta(t, MarginalsShare, row.Charged[0].Share, 0.02)
 		require.Len(t, row.Charged, 2)
 	}
-	counts, err := csv.NewReader(strings.NewReader(files["seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll()
+	counts, err := csv.NewReader(strings.NewReader(files["private/results/seeded-marginals-pate-gnmax-epsilon-4-0.csv"])).ReadAll()
 	require.NoError(t, err)
 	reds := 0
 	for _, line := range counts {

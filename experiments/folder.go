@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // ErrOtherRun is returned when a folder holds a run with another configuration.
@@ -58,9 +59,9 @@ func (id Identity) Name() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Folder is where a run keeps what it needs to go on after an interruption:
-// its configuration, and under private/ its key and the teachers' votes, which
-// are secrets as the data are. One process at a time may hold it.
+// Folder is where a run keeps its results and, under private/, what it needs to go on after an
+// interruption: its configuration, its key and the teachers' votes, which are secrets as the data
+// are. One process at a time may hold it.
 type Folder struct {
 	Path     string
 	Key      aggregate.Key
@@ -76,7 +77,7 @@ func (f *Folder) Finish(data [32]byte) error {
 	if f.Finished || !f.Key.Releasable() {
 		return nil
 	}
-	private := filepath.Join(f.Path, "private")
+	private := results.Folder(f.Path).Private()
 	salt := make([]byte, sha256.Size)
 	rand.Read(salt)
 	text := hex.EncodeToString(salt) + " " + salted(salt, data) + "\n"
@@ -92,7 +93,7 @@ func (f *Folder) Finish(data [32]byte) error {
 
 // MadeOf reports whether a finished run had these data.
 func (f *Folder) MadeOf(data [32]byte) (bool, error) {
-	text, err := os.ReadFile(filepath.Join(f.Path, "private", finishedName))
+	text, err := os.ReadFile(results.Folder(f.Path).Private(finishedName))
 	if err != nil {
 		return false, fmt.Errorf("experiments: %w", err)
 	}
@@ -135,10 +136,10 @@ func (f Folder) Close() { f.unlock() }
 // Close it in the end.
 func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (aggregate.Key, error)) (Folder, error) {
 	f := Folder{Path: path}
-	if err := durable.PrivateFolder(filepath.Join(path, "private")); err != nil {
+	if err := durable.PrivateFolder(results.Folder(path).Private()); err != nil {
 		return f, fmt.Errorf("experiments: %w", err)
 	}
-	unlock, err := durable.Lock(ctx, filepath.Join(path, "private", "lock"))
+	unlock, err := durable.Lock(ctx, results.Folder(path).Private("lock"))
 	if err != nil {
 		return f, err
 	}
@@ -154,8 +155,9 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 // openRun returns the key of the run in a locked folder, or starts one; the zero
 // key if the run is finished.
 func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
-	config, keyFile := filepath.Join(path, "config.json"), filepath.Join(path, "private", keyName)
-	durable.SweepFolder(filepath.Join(path, "private")) // of processes that were killed: the folder is ours
+	folder := results.Folder(path)
+	config, keyFile := folder.Private("config.json"), folder.Private(keyName)
+	folder.Sweep() // the folder is locked
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
 		var held Identity
@@ -165,10 +167,7 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 		if held.Name() != id.Name() {
 			return key, fmt.Errorf("%w: %s was made by `%s`", ErrOtherRun, path, held.Command)
 		}
-		for _, dir := range []string{"", "accounts", "ledger", "models"} {
-			durable.SweepFolder(filepath.Join(path, dir))
-		}
-		if _, err := os.Stat(filepath.Join(path, "private", finishedName)); err == nil {
+		if _, err := os.Stat(folder.Private(finishedName)); err == nil {
 			if err := keyfile.Destroy(keyFile); err != nil { // if it was cut off while finishing
 				return key, fmt.Errorf("experiments: %w", err)
 			}
@@ -196,7 +195,7 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 		return key, fmt.Errorf("experiments: %w", err)
 	}
 	// Last, so that a folder with a configuration always has a key.
-	if err := durable.WriteBytes(config, 0o644, append(data, '\n')); err != nil {
+	if err := durable.WriteBytes(config, 0o600, append(data, '\n')); err != nil {
 		return key, fmt.Errorf("experiments: %w", err)
 	}
 	return key, nil
@@ -204,10 +203,9 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 
 // subfolder makes and returns a private folder of one seed's run.
 func (c Config) subfolder(seed int) (string, error) {
-	path := filepath.Join(c.Dir, "private", fmt.Sprintf("run-%d", seed)+c.drawn.suffix())
+	path := results.Folder(c.Dir).Private(fmt.Sprintf("run-%d", seed) + c.drawn.suffix())
 	if err := durable.PrivateFolder(path); err != nil {
 		return "", fmt.Errorf("experiments: %w", err)
 	}
-	durable.SweepFolder(path) // of processes that were killed: the folder is ours, and seeds run one by one
 	return path, nil
 }

@@ -50,7 +50,7 @@ func TestAFolderWithoutAKeyIsNotMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	_, err := OpenFolder(context.Background(), dir, Identity{}, func() (aggregate.Key, error) { return aggregate.Key{}, errors.New("no entropy") })
 	require.ErrorContains(t, err, "no entropy")
-	require.NoFileExists(t, filepath.Join(dir, "config.json"))
+	require.NoFileExists(t, filepath.Join(dir, "private", "config.json"))
 }
 
 func TestAFinishedFolderHasNoKey(t *testing.T) {

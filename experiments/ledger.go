@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
@@ -12,6 +11,7 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // openLedger opens the ledger of one method in one run. The run's name covers
@@ -31,7 +31,7 @@ func (c point) openLedger(ctx context.Context, method string, seed int, bound []
 		noise = ledger.SecretNoise
 	}
 	made := ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: c.epsilon, Delta: c.Delta, Run: run, Noise: noise, Accountant: accountant.ByTightest}
-	book, err := release.File{Path: filepath.Join(c.Dir, "ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
+	book, err := release.File{Path: results.Folder(c.Dir).Private("ledger", c.file(method, seed)+".jsonl")}.Open(ctx, made)
 	if err != nil {
 		return paidBook{}, fmt.Errorf("experiments: %w", err)
 	}
@@ -44,14 +44,15 @@ func (c point) file(method string, seed int) string {
 	return fmt.Sprintf("%s-%d", FileName(method, c.epsilon, len(c.Epsilons) > 1), seed)
 }
 
-// labelsFile returns the file of the labels that a method releases. Those of a seeded run are
-// its owner's alone.
-func (c point) labelsFile(method string, seed int) release.Out {
-	name := "labels-" + c.file(method, seed) + ".csv"
+// out returns the file of what a method releases, such as labels. What a seeded run releases is
+// marked by its name.
+func (c point) out(what, method string, seed int) (release.Out, error) {
+	name := what + "-" + c.file(method, seed) + ".csv"
 	if !c.Key.Releasable() {
-		return release.Out{Path: filepath.Join(c.Dir, "seeded-"+name), Mode: 0o600}
+		name = "seeded-" + name
 	}
-	return release.Out{Path: filepath.Join(c.Dir, name), Mode: 0o644}
+	path, mode, err := results.Folder(c.Dir).Place(c.Key.Releasable(), name)
+	return release.Out{Path: path, Mode: mode}, err
 }
 
 // FileName returns how files about a method at a target begin.

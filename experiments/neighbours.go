@@ -238,9 +238,13 @@ func (c point) releaseNeighbours(ctx context.Context, plan neighbourPlan, p prep
 		return nil, err
 	}
 	defer book.Close()
+	to, err := c.out("labels", method, seed)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
 	private := neighbours.Rows{X: p.private, Y: c.Task.Private.Y, Units: c.Task.Private.Units, Classes: p.classes}
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: c.labelsFile(method, seed),
+		Events: []accountant.Event{plan.event}, Charged: book.reserved, Out: to,
 		Key:    release.Key{Given: c.Key.Derive("neighbours", uint64(seed)).DeriveBytes("rows", p.hash[:]).DeriveBytes("asked", bound)},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {

@@ -30,16 +30,16 @@ func TestNeighboursLabelWithoutTeachers(t *testing.T) {
 		require.Equal(t, *row.Epsilon, recompute(t, row, cfg.Delta))
 		require.Equal(t, accountant.AddRemove, row.Account.Relation)
 		name := FileName(row.Method, row.TargetEpsilon, true) + "-0"
-		for _, file := range []string{"ledger/" + name + ".jsonl", "seeded-labels-" + name + ".csv"} {
+		for _, file := range []string{"private/ledger/" + name + ".jsonl", "private/results/seeded-labels-" + name + ".csv"} {
 			text, err := os.ReadFile(filepath.Join(dir, file))
 			require.NoError(t, err)
 			files[file] = string(text)
 		}
-		labels := files["seeded-labels-"+name+".csv"]
+		labels := files["private/results/seeded-labels-"+name+".csv"]
 		require.Equal(t, row.Asked+1, strings.Count(labels, "\n"))
 		require.Equal(t, row.Method == ReverseKNN, strings.HasPrefix(labels, `query,label,votes a,"votes b, c",votes d`+"\n"))
 	}
-	_, err = os.Stat(filepath.Join(dir, "private"))
+	_, err = os.Stat(filepath.Join(dir, "private", "run-0"))
 	require.ErrorIs(t, err, os.ErrNotExist, "no teachers, no votes of them")
 	again, err := Compare(t.Context(), cfg)
 	require.NoError(t, err)

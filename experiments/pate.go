@@ -165,9 +165,13 @@ func (c point) release(ctx context.Context, m votingPlan, v poll, method string,
 		return nil, err
 	}
 	defer book.Close()
+	to, err := c.out("labels", method, seed)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
 	var answers []aggregate.Answer
 	_, err = book.Release(ctx, release.Release{
-		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: c.labelsFile(method, seed),
+		Events: []accountant.Event{m.Event()}, Charged: book.reserved, Out: to,
 		Key:    release.Key{Given: c.Key.Derive("noise", uint64(seed)).DeriveBytes("votes", hash[:]).Derive("epsilon", math.Float64bits(c.epsilon))},
 		Redraw: true, // for the student
 		Draw: func(reservations []*ledger.Reservation, key aggregate.Key, out io.Writer) error {

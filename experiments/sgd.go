@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/internal/durable"
 )
 
 // runDPSGD trains the models of `pate dpsgd`, by its recipes, on the private rows, and
@@ -16,9 +14,6 @@ import (
 // returns a row of each target, and of images that of the model without privacy, over all
 // seeds.
 func runDPSGD(ctx context.Context, c Config) ([]Row, error) {
-	if err := c.checkNoOlderModel(); err != nil {
-		return nil, err
-	}
 	task := c.Task
 	var err error
 	if task.Pool, err = task.Pool.Slice(0, 0); err != nil {
@@ -84,19 +79,4 @@ func (c Config) modelRow(plan recipe.Plan, m recipe.Row) (Row, error) {
 	}
 	row.Charged, err = shares(m.Account.Events, bound.Order)
 	return row, err
-}
-
-// checkNoOlderModel refuses a folder in which a version before this one charged a model of
-// its own: training by the recipe would be a second charge, in another ledger.
-func (c Config) checkNoOlderModel() error {
-	for seed := range c.Seeds {
-		older := filepath.Join(c.Dir, "ledger", fmt.Sprintf("dpsgd-linear-%d.jsonl", seed))
-		switch there, err := durable.Exists(older); {
-		case err != nil:
-			return fmt.Errorf("experiments: %w", err)
-		case there:
-			return fmt.Errorf("%w: an earlier version charged %s", ErrOtherRun, older)
-		}
-	}
-	return nil
 }

@@ -81,26 +81,3 @@ func TestNumbersOfAnEarlierVersion(t *testing.T) {
 	require.Contains(t, said, "at no further cost")
 	require.NoFileExists(t, "relhalf.jsonl.0624d1a754fa.key")
 }
-
-// TestModelsOfAnEarlierVersion: finished runs are read, models answer, trainings that were
-// killed go on, on a ledger of their own and on a shared one.
-func TestModelsOfAnEarlierVersion(t *testing.T) {
-	before(t, "dpsgd")
-	train := func(out, more string) []string {
-		return strings.Fields("dpsgd --data rows.csv --label y --delta 1e-4 --batch 32 --out " + out + " " + more)
-	}
-	_, said := typed(t, shell.ExitDone, train("own", "--steps 30 --epsilon 2")...)
-	require.Contains(t, said, "this run is complete")
-	typed(t, shell.ExitDone, train("shared", "--steps 30 --ledger shared.jsonl --epsilon 3 --spend 1")...)
-	typed(t, shell.ExitDone, "dpsgd", "predict", "own/models/epsilon-2-run-0.model", "--data", "rows.csv")
-	typed(t, shell.ExitDone, train("half", "--steps 4000 --epsilon 2")...)
-	typed(t, shell.ExitDone, train("sharedhalf", "--steps 4000 --ledger sharedhalf.jsonl --epsilon 3 --spend 1")...)
-	for _, book := range []string{"own/ledger/epsilon-2-run-0.jsonl", "half/ledger/epsilon-2-run-0.jsonl", "shared.jsonl", "sharedhalf.jsonl"} {
-		out, _ := typed(t, shell.ExitDone, "ledger", "verify", book)
-		require.Contains(t, out, " reserved, 1 committed")
-		typed(t, shell.ExitDone, "statement", book)
-	}
-	noLitter(t)
-	_, said = typed(t, shell.ExitCheckFailed, train("another", "--steps 30 --ledger shared.jsonl --spend 1")...)
-	require.Contains(t, said, "pate ledger adopt shared.jsonl")
-}

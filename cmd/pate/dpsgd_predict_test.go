@@ -65,7 +65,7 @@ func trainedOn(t *testing.T, data string, more ...string) (string, recipe.Row) {
 		"--out", out, "--format", "json"}, more...)...)
 	var r recipe.Result
 	require.NoError(t, json.Unmarshal([]byte(text), &r))
-	return filepath.Join(out, "models", r.Rows[0].Name+"-run-0.model"), r.Rows[0]
+	return filepath.Join(out, "private", "results", "models", r.Rows[0].Name+"-run-0.model"), r.Rows[0]
 }
 
 // The accuracy that training printed is what predict says of the same rows, and the
@@ -309,7 +309,7 @@ func TestPredictReleasesWhatScoredAlone(t *testing.T) {
 			}
 			out := filepath.Join(t.TempDir(), "run")
 			typed(t, shell.ExitDone, append(words(c.train), "--delta", "1e-4", "--out", out)...)
-			models, err := filepath.Glob(filepath.Join(out, "models", "*.model"))
+			models, err := filepath.Glob(filepath.Join(out, "public", "models", "*.model"))
 			require.NoError(t, err)
 			require.Len(t, models, 1)
 			for _, a := range c.asked {

@@ -40,7 +40,7 @@ func TestOwnData(t *testing.T) {
 		}
 	}
 	require.Equal(t, 11, commands)
-	for _, file := range []string{"release/labelled.csv", "release/student.model", "release/statement.html", "release/report.html", "predictions.csv", "student.json", "student.model", "statement.html", "model/labels.csv", "model/student.model"} {
+	for _, file := range []string{"release/public/labelled.csv", "release/public/student.model", "release/public/statement.html", "release/public/report.html", "predictions.csv", "student.json", "student.model", "statement.html", "model/public/labels.csv", "model/public/student.model"} {
 		fmt.Fprintf(&script, "exists %s\n", file)
 	}
 	fmt.Fprintf(&script, "-- patients.csv --\n%s-- survey.csv --\n%s", patients(1800, 1), patients(120, 2))

@@ -34,9 +34,17 @@ func releasingCommands() []releasing {
 	const counts = "--counts --teachers 100 --mechanism gnmax --ledger run.jsonl --epsilon 60"
 	votes := func(n int) string { return fmt.Sprintf("votes%d.csv", n) }
 	shared := func(int) string { return sharedLedger }
-	out := func(ending string) func(int) string {
-		return func(n int) string { return fmt.Sprintf("out%d%s", n, ending) }
+	out := func(endings ...string) func(int) string {
+		return func(n int) string {
+			var patterns []string
+			for _, ending := range endings {
+				patterns = append(patterns, fmt.Sprintf("out%d%s", n, ending))
+			}
+			return strings.Join(patterns, " ")
+		}
 	}
+	models := []string{"/public/models/[^.]*", "/private/results/models/[^.]*"} // the latter of seeded runs
+	both := append([]string{"/public/labels-*", "/private/results/seeded-labels-*"}, models...)
 	return []releasing{
 		{"label", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("label %s %s --sigma 30 --pool p%d --out out%d.csv", votes(n), counts, n, n))
@@ -46,16 +54,16 @@ func releasingCommands() []releasing {
 		}, shared, out(".json")},
 		{"dpsgd", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 12 --batch 32 --ledger run.jsonl --out out%d", n))
-		}, shared, out("/models/[^.]*")},
+		}, shared, out(models...)},
 		{"dpsgd by itself", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("dpsgd --data blobs.csv --label kind --delta 1e-5 --epsilon 2 --steps 12 --batch 32 --out out%d", n))
-		}, out("/ledger/*.jsonl"), out("/models/[^.]*")},
+		}, out("/private/ledger/*.jsonl"), out(models...)},
 		{"tune", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("tune --data blobs.csv --label kind --delta 1e-5 --epsilon 60 --spend 2 --steps 3 --learning-rate 0.5,1 --law geometric --runs 1.5 --ledger run.jsonl --out out%d", n))
-		}, shared, out("/models/[^.]*")},
+		}, shared, out(models...)},
 		{"compare", func(n int) []string {
 			return strings.Fields(fmt.Sprintf("compare --data blobs.csv --label kind --delta 1e-5 --teachers 9 --methods pate/gnmax,dpsgd/linear --out out%d", n))
-		}, out("/ledger/*.jsonl"), func(n int) string { return fmt.Sprintf("out%d/[ls]*abels-* out%d/models/[^.]*", n, n) }},
+		}, out("/private/ledger/*.jsonl"), out(both...)},
 	}
 }
 

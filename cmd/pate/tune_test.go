@@ -45,13 +45,13 @@ func TestTuneIsOneEntryThatAnybodyCanCheck(t *testing.T) {
 	require.NotContains(t, text, `"runs"`)
 	require.NotContains(t, errs, "%")
 
-	account, _ := typed(t, shell.ExitDone, "account", filepath.Join(out, "accounts", "tuned.json"), "--delta", "1e-4", "--accountant", "rdp", "--format", "json")
+	account, _ := typed(t, shell.ExitDone, "account", filepath.Join(out, "public", "accounts", "tuned.json"), "--delta", "1e-4", "--accountant", "rdp", "--format", "json")
 	var accounted struct {
 		Results []struct{ Epsilon float64 }
 	}
 	require.NoError(t, json.Unmarshal([]byte(account), &accounted))
 	require.Equal(t, r.Epsilon, accounted.Results[0].Epsilon)
-	book, model := filepath.Join(out, "ledger", "tuned.jsonl"), filepath.Join(out, "models", "tuned.model")
+	book, model := filepath.Join(out, "private", "ledger", "tuned.jsonl"), filepath.Join(out, "public", "models", "tuned.model")
 	verified, _ := typed(t, shell.ExitDone, "ledger", "verify", book, "--model", model)
 	require.Contains(t, verified, "it is what entry 1 released")
 	page, _ := typed(t, shell.ExitDone, "statement", book)
@@ -82,9 +82,9 @@ func TestTuneMayChooseNothing(t *testing.T) {
 	text, errs := typed(t, shell.ExitAllDeclined, "tune", "--data", data, "--label", "kind", "--delta", "1e-4", "--steps", "3", "--learning-rate", "1,2", "--law", "poisson", "--runs", "1e-9", "--out", out)
 	require.Contains(t, text, "none")
 	require.Contains(t, errs, "nothing was chosen")
-	_, errs = typed(t, shell.ExitInvalidInput, "dpsgd", "predict", filepath.Join(out, "models", "tuned.model"), "--data", data)
+	_, errs = typed(t, shell.ExitInvalidInput, "dpsgd", "predict", filepath.Join(out, "public", "models", "tuned.model"), "--data", data)
 	require.Contains(t, errs, "model")
-	shown, _ := typed(t, shell.ExitDone, "ledger", "verify", filepath.Join(out, "ledger", "tuned.jsonl"))
+	shown, _ := typed(t, shell.ExitDone, "ledger", "verify", filepath.Join(out, "private", "ledger", "tuned.jsonl"))
 	require.Contains(t, shown, "1 reserved, 1 committed")
 }
 

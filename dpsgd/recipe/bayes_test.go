@@ -59,7 +59,7 @@ func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {
 
 // fileIn returns the model below dir.
 func fileIn(t *testing.T, dir string) []byte {
-	files, err := filepath.Glob(filepath.Join(dir, "models", "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "private", "results", "models", "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	data, err := os.ReadFile(files[0])

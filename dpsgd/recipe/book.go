@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // Shared is a ledger that other runs charge too.
@@ -58,7 +58,7 @@ func (c Config) ownFile(name, id string, events []accountant.Event) (release.Fil
 		noise = ledger.SecretNoise
 	}
 	return release.File{
-		Path: filepath.Join(c.Dir, "ledger", name+".jsonl"),
+		Path: results.Folder(c.Dir).Private("ledger", name+".jsonl"),
 		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise},
 	}, nil
 }

@@ -6,7 +6,7 @@
 //		Task: task, Delta: 1e-5, Key: key, Dir: dir,
 //		Plans: []recipe.Plan{{Recipe: r, Epsilon: 2}},
 //	})
-//	m, err := recipe.OpenModel(filepath.Join(dir, "models", "epsilon-2-run-0.model"))
+//	m, err := recipe.OpenModel(filepath.Join(dir, "public", "models", "epsilon-2-run-0.model"))
 //	classes, err := m.Predict(ctx, further) // rows of the same kind
 //
 // # Guarantee

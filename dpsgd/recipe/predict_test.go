@@ -71,7 +71,7 @@ func TestAModelFileAnswersAsTheRunDid(t *testing.T) {
 			c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 5})
 			result, err := Run(context.Background(), c)
 			require.NoError(t, err)
-			m, err := OpenModel(filepath.Join(c.Dir, "models", "noise-5-run-0.model"))
+			m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", "noise-5-run-0.model"))
 			require.NoError(t, err)
 			require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, test))
 			require.Equal(t, Card{

@@ -104,7 +104,7 @@ func TestEveryRecipeTrainsWithinItsBudget(t *testing.T) {
 			b, err := account.Epsilon(1e-4 * (1 - latticeShare))
 			require.NoError(t, err)
 			require.InDelta(t, *row.Epsilon, b.Upper, 1e-9)
-			require.FileExists(t, filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
+			require.FileExists(t, filepath.Join(c.Dir, "private", "results", "models", "epsilon-4-run-0.model"))
 			if name == "hog" {
 				require.Greater(t, row.Accuracy, 0.9)
 			}
@@ -216,18 +216,18 @@ func TestAnInterruptedRunEndsAlike(t *testing.T) {
 	}
 	models := [2][]byte{}
 	for i, dir := range []string{first, c.Dir} {
-		models[i], err = os.ReadFile(filepath.Join(dir, "models", "epsilon-4-run-0.model"))
+		models[i], err = os.ReadFile(filepath.Join(dir, "private", "results", "models", "epsilon-4-run-0.model"))
 		require.NoError(t, err)
 	}
 	require.Equal(t, models[0], models[1])
 	files, err := filepath.Glob(filepath.Join(c.Dir, "private", "*", "checkpoint"))
 	require.NoError(t, err)
 	require.Empty(t, files, "a checkpoint tells of private rows and is not kept")
-	before, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-4-run-0.jsonl"))
+	before, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
 	require.NoError(t, err)
 	_, err = Run(context.Background(), c)
 	require.NoError(t, err)
-	after, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-4-run-0.jsonl"))
+	after, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-4-run-0.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after), "nothing is charged twice")
 }
@@ -240,13 +240,13 @@ func TestTheModelFileIsTheModel(t *testing.T) {
 	c := config(t, task, Plan{Recipe: r, Epsilon: 8})
 	result, err := Run(context.Background(), c)
 	require.NoError(t, err)
-	path := filepath.Join(c.Dir, "models", "epsilon-8-run-0.model")
+	path := filepath.Join(c.Dir, "private", "results", "models", "epsilon-8-run-0.model")
 	m, err := OpenModel(path)
 	require.NoError(t, err)
 	require.Equal(t, result.Rows[0].Accuracy, accuracyOf(t, m, task.WithoutPool().Test))
 	file, err := os.ReadFile(path)
 	require.NoError(t, err)
-	book, err := os.ReadFile(filepath.Join(c.Dir, "ledger", "epsilon-8-run-0.jsonl"))
+	book, err := os.ReadFile(filepath.Join(c.Dir, "private", "ledger", "epsilon-8-run-0.jsonl"))
 	require.NoError(t, err)
 	require.Contains(t, string(book), fmt.Sprintf("%x", sha256.Sum256(file)))
 }
@@ -369,7 +369,7 @@ func TestPlansShareFeatures(t *testing.T) {
 		}
 		_, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		models, err := filepath.Glob(filepath.Join(c.Dir, "models", "*"))
+		models, err := filepath.Glob(filepath.Join(c.Dir, "private", "results", "models", "*"))
 		require.NoError(t, err)
 		out := map[string]string{}
 		for _, m := range models {

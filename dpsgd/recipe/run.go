@@ -14,6 +14,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/scores"
 )
 
@@ -33,8 +34,9 @@ type runner struct {
 // Run trains every plan, Seeds times, and returns a row for each plan. It may be
 // interrupted and called again with the same Config: what is done is taken from
 // Config.Dir, a training goes on at its checkpoint, to the last bit as if nothing had
-// happened, and nothing is charged twice. The models are left in Config.Dir/models, a
-// file each as [OpenModel] reads it; the ledger has its SHA-256.
+// happened, and nothing is charged twice. The models are left in Config.Dir/public/models,
+// or Config.Dir/private/results/models if they may not be published, a file each as [OpenModel]
+// reads it; the ledger has its SHA-256.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	start := time.Now()
 	c, err := cfg.withDefaults()
@@ -47,10 +49,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	case c.Dir == "":
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
-	for folder, mode := range map[string]os.FileMode{"ledger": 0o700, "models": 0o755} {
-		if err := durable.MkdirAll(filepath.Join(c.Dir, folder), mode); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
-		}
+	if err := durable.PrivateFolder(results.Folder(c.Dir).Private("ledger")); err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
 	}
 	r := &runner{Config: c, shape: c.Shape()}
 	r.Task = c.Task.WithoutPool()

@@ -18,19 +18,19 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/nn"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // run trains one model. Its noise is on disk before it is charged; the rest of the order
 // is that of package release.
 func (j *job) run(ctx context.Context) (Row, error) {
-	j.dir = filepath.Join(j.Dir, "private", j.name())
+	j.dir = results.Folder(j.Dir).Private(j.name())
 	if err := durable.PrivateFolder(j.dir); err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
 	for _, file := range []string{"state.json", "checkpoint"} { // of processes that were killed: the folder is ours
 		durable.Sweep(filepath.Join(j.dir, file), "")
 	}
-	durable.Sweep(j.modelFile(), "")
 	var err error
 	if j.id, err = j.runID(); err != nil {
 		return Row{}, err
@@ -119,18 +119,22 @@ func (j *job) durableNoise(ctx context.Context, book *release.Book, noise float6
 	return noise, j.save(state{Noise: noise})
 }
 
-func (j *job) modelFile() string { return filepath.Join(j.Dir, "models", j.name()+".model") }
+// modelFile returns where the model goes, and its mode.
+func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
+	return results.Folder(j.Dir).Place(releasable, "models", j.name()+".model")
+}
 
 // released trains the model as a release on the ledger.
 func (j *job) released(ctx context.Context, done state, book *release.Book, noise float64) (Row, error) {
 	var row Row
-	mode := os.FileMode(0o600)
-	if j.Key.Releasable() {
-		mode = 0o644
+	path, mode, err := j.modelFile(j.Key.Releasable())
+	if err != nil {
+		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
+	durable.Sweep(path, "")
 	was, err := book.Release(ctx, release.Release{
 		Run: j.runName(), Events: j.plan.events(noise), Key: release.Key{Given: j.Key}, Redraw: true, // for the row
-		Out: release.Out{Path: j.modelFile(), Mode: mode},
+		Out: release.Out{Path: path, Mode: mode},
 		Draw: func(reservations []*ledger.Reservation, _ dpsgd.Key, out io.Writer) error {
 			paid, err := paidFor(book.Ledger, reservations)
 			if err != nil {
@@ -167,7 +171,11 @@ func (j *job) trainWithout(ctx context.Context, done state) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	if err := durable.WriteBytes(j.modelFile(), 0o600, file); err != nil {
+	path, mode, err := j.modelFile(false)
+	if err == nil {
+		err = durable.WriteBytes(path, mode, file)
+	}
+	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
 	return row, j.finish(state{Row: &row})

@@ -66,7 +66,7 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 		c.Plans = []Plan{{Recipe: r, Epsilon: 4}}
 		result, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		require.FileExists(t, filepath.Join(c.Dir, "models", "epsilon-4-run-0.model"))
+		require.FileExists(t, filepath.Join(c.Dir, "private", "results", "models", "epsilon-4-run-0.model"))
 		return result.WithoutTimes()
 	}
 	want := of(240)
@@ -87,7 +87,7 @@ func TestADeclaredNumberDividesSums(t *testing.T) {
 		c.Plans = []Plan{{Recipe: r, NoiseMultiplier: 0.01}} // against a sum of 240 records
 		_, err := Run(t.Context(), c)
 		require.NoError(t, err)
-		m, err := OpenModel(filepath.Join(c.Dir, "models", c.Plans[0].name()+"-run-0.model"))
+		m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", c.Plans[0].name()+"-run-0.model"))
 		require.NoError(t, err)
 		return m.network.Parameters()
 	}

@@ -3,7 +3,7 @@
 //
 //	cfg := tuned.Config{Task: task, Base: base, Settings: settings, Law: law, Epsilon: 2, Delta: 1e-5, ...}
 //	quote, err := cfg.Quote(ctx)        // what it costs; nothing is spent
-//	result, err := tuned.Run(ctx, cfg)  // the model is in Dir/models
+//	result, err := tuned.Run(ctx, cfg)  // the model is in Dir/public/models
 //
 // # Guarantee
 //

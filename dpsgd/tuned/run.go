@@ -17,16 +17,22 @@ import (
 	"github.com/pate-go/pate/dpsgd"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/tune"
 )
 
-// Files of a run, in its folder.
+// Files of a run, in the private half of its folder.
 const (
-	ModelFile   = "models/tuned.model"
-	LedgerFile  = "ledger/tuned.jsonl" // unless it is a shared one
-	stateFile   = "private/tuned.json"
-	searchState = "private/search"
+	ledgerFile  = "ledger/tuned.jsonl" // unless it is a shared one
+	stateFile   = "tuned.json"
+	searchState = "search"
 )
+
+// ModelFile returns the path of the chosen model in the folder of a run.
+func ModelFile(dir string, releasable bool) string {
+	path, _ := results.Folder(dir).Result(releasable, "models", "tuned.model")
+	return path
+}
 
 // ErrOtherRun is returned where a folder holds a search on other data or of another kind.
 var ErrOtherRun = errors.New("tuned: the folder holds another run")
@@ -42,7 +48,7 @@ type state struct {
 }
 
 // Run makes the search and returns what was chosen. The file of the model is
-// Dir/models/tuned.model. Run may be interrupted and called again with the same Config: it
+// that of [ModelFile]. Run may be interrupted and called again with the same Config: it
 // goes on where it stopped, to the same answer, and is charged once.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	j, err := cfg.newJob()
@@ -54,13 +60,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	case j.Dir == "":
 		return nil, fmt.Errorf("%w: Dir is empty", ErrConfig)
 	}
-	if err := durable.PrivateFolder(j.path("private")); err != nil {
+	if err := durable.PrivateFolder(j.path("ledger")); err != nil {
 		return nil, fmt.Errorf("tuned: %w", err)
-	}
-	for folder, mode := range map[string]os.FileMode{"ledger": 0o700, "models": 0o755} {
-		if err := durable.MkdirAll(j.path(folder), mode); err != nil {
-			return nil, fmt.Errorf("tuned: %w", err)
-		}
 	}
 	id, err := j.id()
 	if err != nil {
@@ -78,7 +79,9 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return done.Result, j.clean()
 }
 
-func (j *job) path(name string) string { return filepath.Join(j.Dir, filepath.FromSlash(name)) }
+func (j *job) path(name string) string {
+	return results.Folder(j.Dir).Private(filepath.FromSlash(name))
+}
 
 // clean removes what only an unfinished search needs, the scores of other runs among it.
 func (j *job) clean() error {
@@ -164,7 +167,7 @@ func (j *job) settle(ctx context.Context, s *state) (*release.Book, error) {
 	if j.Key.Releasable() {
 		noise = ledger.SecretNoise
 	}
-	file := release.File{Path: j.path(LedgerFile), New: ledger.Config{
+	file := release.File{Path: j.path(ledgerFile), New: ledger.Config{
 		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Noise: noise,
 	}}
 	account, _, err := file.Look()
@@ -274,14 +277,14 @@ func (j *job) release(ctx context.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	mode := os.FileMode(0o600)
-	if j.Key.Releasable() {
-		mode = 0o644
+	path, mode, err := results.Folder(j.Dir).Place(j.Key.Releasable(), "models", "tuned.model")
+	if err != nil {
+		return fmt.Errorf("tuned: %w", err)
 	}
 	var best *tune.Best
 	was, err := book.Release(ctx, release.Release{
 		Run: j.runName(s.ID), Events: []accountant.Event{j.Law.Event(run)}, Key: release.Key{Given: j.Key}, Redraw: true, // for the result
-		Out: release.Out{Path: j.path(ModelFile), Mode: mode},
+		Out: release.Out{Path: path, Mode: mode},
 		Draw: func(reservations []*ledger.Reservation, key dpsgd.Key, out io.Writer) error {
 			search := tune.Search{
 				Law: j.Law, Settings: len(j.Settings), Event: run, Relation: relation,
@@ -315,7 +318,7 @@ func (j *job) finish(ctx context.Context, s *state, best *tune.Best) error {
 		return err
 	}
 	if best != nil {
-		accuracy, err := j.accuracy(ctx, j.path(ModelFile))
+		accuracy, err := j.accuracy(ctx, ModelFile(j.Dir, j.Key.Releasable()))
 		if err != nil {
 			return err
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/scores"
 	"github.com/pate-go/pate/tune"
@@ -29,7 +29,8 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 		if err := isCharged(plan.Event(price.Noise), row.Account); err != nil {
 			return tune.Outcome{}, err
 		}
-		m, err := recipe.OpenModel(filepath.Join(r.Dir, "models", row.Name+"-run-0.model"))
+		model, _ := results.Folder(r.Dir).Result(r.Key.Releasable(), "models", row.Name+"-run-0.model")
+		m, err := recipe.OpenModel(model)
 		if err != nil {
 			return tune.Outcome{}, err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/crash"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/tune"
 )
 
@@ -87,10 +88,10 @@ func TestWholeCostIsOneEntry(t *testing.T) {
 			require.Greater(t, r.Noise, r.OneNoise)
 			require.False(t, r.Releasable, "a seed")
 
-			state := ledgerState(t, filepath.Join(cfg.Dir, LedgerFile))
+			state := ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile))
 			require.EqualValues(t, 1, state.Entries)
 			require.EqualValues(t, 1, state.Commits)
-			m, err := recipe.OpenModel(filepath.Join(cfg.Dir, ModelFile))
+			m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
 			require.NoError(t, err)
 			require.Equal(t, r.Epsilon, *m.Epsilon)
 			require.Equal(t, cfg.Delta, m.Delta)
@@ -135,7 +136,7 @@ func TestKilledAnywhere(t *testing.T) {
 	var all []string
 	want, err := Run(crash.With(context.Background(), func(place string) error { all = append(all, place); return nil }), cfg)
 	require.NoError(t, err)
-	model, err := os.ReadFile(filepath.Join(cfg.Dir, ModelFile))
+	model, err := os.ReadFile(ModelFile(cfg.Dir, false))
 	require.NoError(t, err)
 	require.Contains(t, all, "run")
 	require.Greater(t, len(all), 12)
@@ -156,10 +157,10 @@ func TestKilledAnywhere(t *testing.T) {
 		got, err := Run(context.Background(), cfg)
 		require.NoError(t, err, "killed at %d, %s", at, place)
 		require.Equal(t, asJSON(t, want), asJSON(t, got))
-		is, err := os.ReadFile(filepath.Join(cfg.Dir, ModelFile))
+		is, err := os.ReadFile(ModelFile(cfg.Dir, false))
 		require.NoError(t, err)
 		require.Equal(t, model, is)
-		require.EqualValues(t, 1, ledgerState(t, filepath.Join(cfg.Dir, LedgerFile)).Entries)
+		require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Entries)
 	}
 }
 
@@ -181,10 +182,10 @@ func TestNothingIsChosen(t *testing.T) {
 	r, err := Run(context.Background(), cfg)
 	require.NoError(t, err)
 	require.Nil(t, r.Chosen)
-	text, err := os.ReadFile(filepath.Join(cfg.Dir, ModelFile))
+	text, err := os.ReadFile(ModelFile(cfg.Dir, false))
 	require.NoError(t, err)
 	require.Equal(t, Nothing, string(text))
-	require.EqualValues(t, 1, ledgerState(t, filepath.Join(cfg.Dir, LedgerFile)).Commits)
+	require.EqualValues(t, 1, ledgerState(t, results.Folder(cfg.Dir).Private(ledgerFile)).Commits)
 }
 
 // On a ledger that others charge too, the search takes what it is told, or what is left.
@@ -252,7 +253,7 @@ func TestScoresOfPrivateRowsAreNoised(t *testing.T) {
 	r, err := Run(context.Background(), cfg)
 	require.NoError(t, err)
 	require.NotNil(t, r.Chosen)
-	m, err := recipe.OpenModel(filepath.Join(cfg.Dir, ModelFile))
+	m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
 	require.NoError(t, err)
 	j, err := cfg.newJob()
 	require.NoError(t, err)
@@ -299,7 +300,7 @@ func TestBadConfigs(t *testing.T) {
 		change(&c)
 		_, err := c.Quote(context.Background())
 		require.Error(t, err, name)
-		require.NoFileExists(t, filepath.Join(c.Dir, LedgerFile))
+		require.NoFileExists(t, results.Folder(c.Dir).Private(ledgerFile))
 	}
 	c := config(t, tune.Law{Mean: 2})
 	for _, part := range []*dataset.Set{&c.Task.Private, &c.Task.Pool, &c.Task.Test} {
@@ -351,7 +352,7 @@ func TestADeclaredNumberOfUnits(t *testing.T) {
 		cfg.Base.Train.SamplingProbability, cfg.Base.Train.Steps, cfg.Base.Train.Optimizer.Momentum = 1, 1, 0
 		_, err := Run(t.Context(), cfg)
 		require.NoError(t, err)
-		m, err := recipe.OpenModel(filepath.Join(cfg.Dir, ModelFile))
+		m, err := recipe.OpenModel(ModelFile(cfg.Dir, false))
 		require.NoError(t, err)
 		plain, ok := m.Plain()
 		require.True(t, ok)

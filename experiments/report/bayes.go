@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/pate-go/pate/accountant/bayes"
-	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -23,13 +22,9 @@ func WriteFigures(dir string, figures [][]bayes.Figure) error {
 	if figures == nil {
 		return nil
 	}
-	private := filepath.Join(dir, "private")
-	if err := os.MkdirAll(private, 0o700); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
 	text, err := json.MarshalIndent(figures, "", "  ")
 	if err == nil {
-		err = durable.WriteBytes(filepath.Join(private, figuresFile), 0o600, append(text, '\n'))
+		err = results.Folder(dir).Keep(figuresFile, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -39,7 +34,7 @@ func WriteFigures(dir string, figures [][]bayes.Figure) error {
 
 // ReadFigures returns what WriteFigures kept in dir for that number of rows, nil where nothing was.
 func ReadFigures(dir string, rows int) ([][]bayes.Figure, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "private", figuresFile))
+	text, err := os.ReadFile(results.Folder(dir).Private(figuresFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

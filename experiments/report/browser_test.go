@@ -32,7 +32,7 @@ func TestInABrowser(t *testing.T) {
 	for name, r := range map[string]*experiments.Result{"sweep": measured(t), "single": full()} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 		require.NoError(t, Write(filepath.Join(dir, name), r, "pate compare --seed 1 --data "+strings.Repeat("folder/", 30)))
-		addresses = append(addresses, "file://"+filepath.Join(dir, name, "report.html"))
+		addresses = append(addresses, "file://"+filepath.Join(dir, name, "private", "results", "report.html"))
 	}
 	wide := filepath.Join(dir, "wide.html")
 	require.NoError(t, os.WriteFile(wide, []byte(`<!doctype html><meta name="viewport" content="width=device-width"><pre style="width:2000px">wide</pre><script>throw "up"</script>`), 0o600))

@@ -42,7 +42,8 @@ func sample() *experiments.Result {
 func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, Write(dir, sample(), "pate compare --seed 1"))
-	html, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	results := filepath.Join(dir, "private", "results") // a row protects nothing
+	html, err := os.ReadFile(filepath.Join(results, "report.html"))
 	require.NoError(t, err)
 	page := string(html)
 	require.Contains(t, page, "&lt;digits&gt; &amp; co")
@@ -58,7 +59,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	require.Greater(t, strings.LastIndex(page, "<svg"), strings.Index(page, "Not for release"), "the gap histogram stands in the private part")
 
 	for _, name := range []string{"accuracy", "charged", "vote-gaps"} {
-		svg, err := os.ReadFile(filepath.Join(dir, name+".svg"))
+		svg, err := os.ReadFile(filepath.Join(results, name+".svg"))
 		require.NoError(t, err)
 		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
 			if _, err := d.Token(); err == io.EOF {
@@ -67,7 +68,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 				require.NoError(t, err, name)
 			}
 		}
-		f, err := os.Open(filepath.Join(dir, name+".png"))
+		f, err := os.Open(filepath.Join(results, name+".png"))
 		require.NoError(t, err)
 		img, err := png.Decode(f)
 		f.Close()
@@ -75,11 +76,11 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 		require.Greater(t, img.Bounds().Dx(), 800)
 	}
 	var back map[string]any
-	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	data, err := os.ReadFile(filepath.Join(results, "results.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, "pate.compare/1", back["schema"])
-	account, err := os.ReadFile(filepath.Join(dir, "accounts", "pate-confident-gnmax.json"))
+	account, err := os.ReadFile(filepath.Join(dir, "public", "accounts", "pate-confident-gnmax.json"))
 	require.NoError(t, err)
 	schedule, err := accountant.ParseSchedule(account)
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	again, err := Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, sample(), again)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "results.json"), []byte(`{"schema":"pate.label/1"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(results, "results.json"), []byte(`{"schema":"pate.label/1"}`), 0o600))
 	_, err = Read(dir)
 	require.ErrorContains(t, err, "pate.label/1")
 }
@@ -189,7 +190,7 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		switch {
-		case strings.Contains(path, "private"), filepath.Ext(path) == ".png":
+		case filepath.Base(filepath.Dir(path)) == "private", filepath.Ext(path) == ".png":
 		case strings.HasPrefix(filepath.Base(path), "seeded-"):
 			marked++
 		default:

@@ -35,14 +35,14 @@ func sweep() *experiments.Result {
 func TestASweepSaysWhoWonAndDrawsEveryMethodOnce(t *testing.T) {
 	r, dir := sweep(), t.TempDir()
 	require.NoError(t, Write(dir, r, "pate compare --epsilon 0.5,2"))
-	text, err := os.ReadFile(filepath.Join(dir, "report.html"))
+	text, err := os.ReadFile(filepath.Join(dir, "private", "results", "report.html"))
 	require.NoError(t, err)
 	page := string(text)
 	said := strings.Index(page, "Best beyond chance: dpsgd/linear at ε 0.5. Best, and not to be told apart: dpsgd/linear, pate/gnmax at ε 2.")
 	require.Positive(t, said)
 	require.Less(t, said, strings.Index(page, "<svg"))
 	require.Less(t, strings.Index(page, "<svg"), strings.Index(page, "<table"), "the picture first")
-	svg, err := os.ReadFile(filepath.Join(dir, "accuracy.svg"))
+	svg, err := os.ReadFile(filepath.Join(dir, "private", "results", "accuracy.svg"))
 	require.NoError(t, err)
 	for _, name := range []string{experiments.GNMax, experiments.DPSGD, experiments.NonPrivate} {
 		require.Equal(t, 1, strings.Count(string(svg), name+"<"), "a name at the end of its line")

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
-	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // timesFile has the running times of a run. They are of work on private rows, so they
@@ -17,13 +16,9 @@ const timesFile = "seconds.json"
 
 // WriteTimes keeps running times in dir/private: of all, then of every row.
 func WriteTimes(dir string, times []float64) error {
-	private := filepath.Join(dir, "private")
-	if err := os.MkdirAll(private, 0o700); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
 	text, err := json.Marshal(times)
 	if err == nil {
-		err = durable.WriteBytes(filepath.Join(private, timesFile), 0o600, append(text, '\n'))
+		err = results.Folder(dir).Keep(timesFile, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -33,7 +28,7 @@ func WriteTimes(dir string, times []float64) error {
 
 // ReadTimes returns what WriteTimes kept in dir, none where nothing was.
 func ReadTimes(dir string) ([]float64, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "private", timesFile))
+	text, err := os.ReadFile(results.Folder(dir).Private(timesFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -7,18 +7,18 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/experiments"
-	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
 // Write puts results.json, results.csv, the figures as SVG and PNG, one
 // accounts/METHOD.json per private method (what `pate account` reads) and
-// report.html into dir, which must exist. Each file is wholly there or not there. Unless
-// all in it was charged it is readable by its owner alone, and it says that it is not
-// releasable, an account of a seeded run by a name that begins with "seeded-". Running
-// times go into private/, where [Read] finds them. repeat is the command line that repeats
-// the run; the page shows it.
+// report.html into dir, each where package results has its place. Each file is wholly there or
+// not there. Unless all in it was charged it is marked as not releasable, an account of a seeded
+// run by a name that begins with "seeded-". Running times go into private/, where [Read] finds
+// them. repeat is the command line that repeats the run; the page shows it.
 func Write(dir string, r *experiments.Result, repeat string) error {
 	times := []float64{r.Seconds}
 	for _, row := range r.Rows {
@@ -35,31 +35,27 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 	if err != nil {
 		return err
 	}
-	mode := os.FileMode(0o600)
-	if r.Releasable {
-		mode = 0o644
-	}
-	for _, f := range append(public[:len(public):len(public)], private...) {
-		if err := durable.WriteBytes(filepath.Join(dir, f.name+".svg"), mode, f.svg); err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-		if err := durable.WriteBytes(filepath.Join(dir, f.name+".png"), mode, f.png); err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-	}
-	if err := writeAccounts(filepath.Join(dir, "accounts"), r); err != nil {
-		return err
-	}
-	files := []struct {
+	type file struct {
 		name  string
 		write func(io.Writer) error
-	}{
-		{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
-		{"report.html", func(w io.Writer) error { return writePage(w, r, private, repeat) }},
-		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
+	}
+	bytes := func(text []byte) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := w.Write(text); return err }
+	}
+	var files []file
+	for _, f := range append(public[:len(public):len(public)], private...) {
+		files = append(files, file{f.name + ".svg", bytes(f.svg)}, file{f.name + ".png", bytes(f.png)})
+	}
+	files = append(files,
+		file{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
+		file{"report.html", func(w io.Writer) error { return writePage(w, r, private, repeat) }},
+		file{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
+	)
+	if err := writeAccounts(dir, r); err != nil {
+		return err
 	}
 	for _, f := range files {
-		if err := durable.WriteFile(filepath.Join(dir, f.name), mode, f.write); err != nil {
+		if err := results.Folder(dir).Write(r.Releasable, f.name, f.write); err != nil {
 			return fmt.Errorf("report: %s: %w", f.name, err)
 		}
 	}
@@ -75,16 +71,20 @@ func WriteJSON(w io.Writer, r *experiments.Result) error {
 
 // Read returns the result that Write put into dir.
 func Read(dir string) (*experiments.Result, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	path, err := results.Folder(dir).Find("results.json")
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	var r experiments.Result
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("report: %s: %w", filepath.Join(dir, "results.json"), err)
+		return nil, fmt.Errorf("report: %s: %w", path, err)
 	}
 	if r.Schema != experiments.Schema {
-		return nil, fmt.Errorf("report: %s has schema %q, not %q", filepath.Join(dir, "results.json"), r.Schema, experiments.Schema)
+		return nil, fmt.Errorf("report: %s has schema %q, not %q", path, r.Schema, experiments.Schema)
 	}
 	times, err := ReadTimes(dir)
 	if err != nil {
@@ -104,32 +104,33 @@ func Read(dir string) (*experiments.Result, error) {
 }
 
 func writeAccounts(dir string, r *experiments.Result) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
 	for _, row := range r.Rows {
 		if row.Account == nil {
 			continue
 		}
-		data, err := json.MarshalIndent(row.Account, "", "  ")
-		if err != nil {
-			return fmt.Errorf("report: %s: %w", row.Method, err)
-		}
-		name, mode := AccountFile(experiments.FileName(row.Method, row.TargetEpsilon, len(r.EpsilonTargets) > 1), r.Seeded)
-		if err := durable.WriteBytes(filepath.Join(dir, name), mode, append(data, '\n')); err != nil {
-			return fmt.Errorf("report: %w", err)
+		name := experiments.FileName(row.Method, row.TargetEpsilon, len(r.EpsilonTargets) > 1)
+		if err := WriteAccount(dir, name, row.Account, r.Seeded); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// AccountFile returns the name and mode of the file with a row's account. An account has
-// no room for a mark that the run was seeded, so its name has it.
-func AccountFile(name string, seeded bool) (string, os.FileMode) {
+// WriteAccount writes what was charged for a row into dir. An account has no room for a mark that
+// the run was seeded, so its name has it.
+func WriteAccount(dir, name string, account *accountant.Schedule, seeded bool) error {
 	if seeded {
-		return "seeded-" + name + ".json", 0o600
+		name = "seeded-" + name
 	}
-	return name + ".json", 0o644
+	err := results.Folder(dir).Write(!seeded, filepath.Join("accounts", name+".json"), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(account)
+	})
+	if err != nil {
+		return fmt.Errorf("report: %s: %w", name, err)
+	}
+	return nil
 }
 
 // figures draws what can be published and what cannot.

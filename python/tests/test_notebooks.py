@@ -34,7 +34,7 @@ def test_a_table_of_your_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     names = run("a-table-of-your-own.ipynb")
     assert [row["method"] for row in names["compared"]["rows"]] == ["pate/gnmax", "dpsgd/linear"]
     assert min(row["accuracy"] for row in names["compared"]["rows"]) > 0.7
-    assert Path("model/student.model").is_file() and Path("statement.html").is_file()
+    assert Path("model/public/student.model").is_file() and Path("statement.html").is_file()
 
 
 def test_nothing_else_is_there() -> None:

@@ -104,7 +104,7 @@ finite bound is "inf" in tables and null in JSON.`,
 		Example: `  pate account events.json --delta 1e-5
   pate account events.json --accountant moments,strong --plot figure.svg
   echo '[(1.1, 0.004, 14062)]' | pate account - --from opacus
-  pate account run/accounts/pate-gnmax.json --epsilon 2 --format json`,
+  pate account run/public/accounts/pate-gnmax.json --epsilon 2 --format json`,
 		Args: shell.Wants(cobra.ExactArgs(1), nil),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAccount(cmd, g, f, args[0])

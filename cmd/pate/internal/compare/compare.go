@@ -16,6 +16,7 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/experiments/report"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -87,7 +88,7 @@ the same command; without it nothing is kept, the ledgers included.
 	flags.StringVar(&f.epsilon, "epsilon", "2", "target of every private method, or several with commas: a run each")
 	flags.IntVar(&f.seeds, "seeds", 1, "independent runs; more than one gives mean and sd")
 	flags.StringVar(&f.methods, "methods", "all", "comma-separated: "+strings.Join(experiments.Methods(), ", ")+"; not part of all: "+strings.Join(experiments.OnRequest(), ", "))
-	flags.StringVar(&f.out, "out", "", "write results, plots, ledger and report.html into this folder")
+	flags.StringVar(&f.out, "out", "", "folder of results, plots and report.html; what may be published lies in its folder public, all else in private")
 	flags.StringVar(&f.learner, "learner", "", "what the teachers are: "+strings.Join(experiments.Learners(), ", ")+" (default: forest for tables, kernel-ridge otherwise)")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by the number of private records)")
 	flags.StringVar(&f.features, "features", "", strings.Join(features.Names(), ", ")+" (default: by the data)")
@@ -176,10 +177,11 @@ func (f compareFlags) runIn(ctx context.Context, g *shell.Globals, cfg experimen
 			return err
 		},
 		Write: func() error {
-			if err := report.Write(dir, result, id.Command); err != nil {
+			if err := report.Write(dir, result, f.command(g, cfg.Epsilons, filepath.Base)); err != nil {
 				return err
 			}
-			g.Logf("report: %s\nkeep %s to yourself: the teachers' votes", filepath.Join(dir, "report.html"), filepath.Join(dir, "private"))
+			page, _ := results.Folder(dir).Result(result.Releasable, "report.html")
+			g.Logf("report: %s", page)
 			return nil
 		},
 		Print: func() error { return printResult(g, result) },
@@ -252,19 +254,19 @@ func (f compareFlags) identity(g *shell.Globals, targets []float64) (experiments
 	if g.Seeded {
 		id.Seed = fmt.Sprint(g.Seed)
 	}
-	id.Command = f.command(g, targets)
+	id.Command = f.command(g, targets, func(path string) string { return path })
 	return id, nil
 }
 
-// command returns the command line that repeats the run.
-func (f compareFlags) command(g *shell.Globals, targets []float64) string {
+// command returns the command line that repeats the run, with files as path writes them.
+func (f compareFlags) command(g *shell.Globals, targets []float64, path func(string) string) string {
 	words := []string{"pate compare"}
 	add := func(changed bool, format string, args ...any) {
 		if changed {
 			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	add(f.Data != "mnist", "--data %s", shell.ShellWord(f.Data))
+	add(f.Data != "mnist", "--data %s", shell.ShellWord(path(f.Data)))
 	add(f.Label != "", "--label %s", shell.ShellWord(f.Label))
 	add(f.Unit != "", "--unit %s", shell.ShellWord(f.Unit))
 	add(f.Header != "auto", "--header %s", f.Header)
@@ -273,8 +275,8 @@ func (f compareFlags) command(g *shell.Globals, targets []float64) string {
 	add(f.ClassNames != "", "--class-names %s", shell.ShellWord(f.ClassNames))
 	add(f.OtherLabels != "", "--other-labels %s", shell.ShellWord(f.OtherLabels))
 	add(f.Kind != "", "--kind %s", f.Kind)
-	add(f.Labels != "", "--labels %s", shell.ShellWord(f.Labels))
-	add(f.Units != "", "--units %s", shell.ShellWord(f.Units))
+	add(f.Labels != "", "--labels %s", shell.ShellWord(path(f.Labels)))
+	add(f.Units != "", "--units %s", shell.ShellWord(path(f.Units)))
 	for _, w := range f.Columns.Words() {
 		add(true, "%s", w)
 	}
@@ -284,7 +286,7 @@ func (f compareFlags) command(g *shell.Globals, targets []float64) string {
 	add(f.learner != "", "--learner %s", f.learner)
 	add(f.teachers != 0, "--teachers %d", f.teachers)
 	add(f.features != "", "--features %s", f.features)
-	add(f.drawnPool(), "--pool %s --ranges %s", f.pool, shell.ShellWord(f.ranges))
+	add(f.drawnPool(), "--pool %s --ranges %s", f.pool, shell.ShellWord(path(f.ranges)))
 	add(f.Split != string(dataset.Literature), "--split %s", f.Split)
 	add(f.Quick, "--quick")
 	words = append(words, f.bayes.Words()...)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // dpsgdFlags are the flags of `pate dpsgd`. A zero default is the recipe's own.
@@ -123,7 +123,7 @@ relation add_remove: DP-SGD is accounted for that alone.
 	flags.IntVar(&f.seeds, "seeds", 1, "independent models of each kind; more than one gives mean and sd")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none: else about 1.9 GB for MNIST, in pate/features of the user's cache")
-	flags.StringVar(&f.out, "out", "", "write model, results, curve and ledger into this folder")
+	flags.StringVar(&f.out, "out", "", "folder of model, results, curve and ledger; what may be published lies in its folder public, all else in private")
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: target of the model by itself, instead of all that is left")
@@ -262,7 +262,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	f.own.sayUnits(g, cfg)
 	if f.ledger != "" {
-		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
+		begun, err := durable.Exists(results.Folder(f.out).Private("config.json"))
 		if err == nil && !begun {
 			err = cfg.TryLedger(cmd.Context(), fresh)
 		}

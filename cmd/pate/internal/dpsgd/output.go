@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments/report"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -192,9 +191,9 @@ func dpsgdFootnotes(r *recipe.Result) string {
 	return b.String()
 }
 
-// writeDPSGD puts results.json, results.csv, curve.csv and, for every private row,
-// What `pate account` reads into dir. Running times go into its folder private, where
-// readDPSGD finds them.
+// writeDPSGD puts results.json, results.csv, curve.csv and, for every private row, what
+// `pate account` reads into dir, each where package results has its place. Running times go into
+// its folder private, where readDPSGD finds them.
 func writeDPSGD(dir string, r *recipe.Result) error {
 	times := []float64{r.Seconds}
 	for _, row := range r.Rows {
@@ -207,20 +206,11 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 		return err
 	}
 	r = r.WithoutTimes()
-	mode := os.FileMode(0o600)
-	if r.Releasable {
-		mode = 0o644
-	}
-	accounts := filepath.Join(dir, "accounts")
-	if err := os.MkdirAll(accounts, 0o755); err != nil {
-		return err
-	}
 	for _, row := range r.Rows {
 		if row.Account == nil {
 			continue
 		}
-		name, mode := report.AccountFile(row.Name, r.Seeded)
-		if err := durable.WriteFile(filepath.Join(accounts, name), mode, func(w io.Writer) error { return shell.WriteJSON(w, row.Account) }); err != nil {
+		if err := report.WriteAccount(dir, row.Name, row.Account, r.Seeded); err != nil {
 			return err
 		}
 	}
@@ -232,7 +222,7 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 		{"curve.csv", func(w io.Writer) error { return dpsgdCurve(r).Write(w, table.CSV) }},
 		{"results.json", func(w io.Writer) error { return shell.WriteJSON(w, r) }},
 	} {
-		if err := durable.WriteFile(filepath.Join(dir, f.name), mode, f.write); err != nil {
+		if err := results.Folder(dir).Write(r.Releasable, f.name, f.write); err != nil {
 			return err
 		}
 	}
@@ -241,7 +231,10 @@ func writeDPSGD(dir string, r *recipe.Result) error {
 
 // readDPSGD returns the result that writeDPSGD put into dir.
 func readDPSGD(dir string) (*recipe.Result, error) {
-	path := filepath.Join(dir, "results.json")
+	path, err := results.Folder(dir).Find("results.json")
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

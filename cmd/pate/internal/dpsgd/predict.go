@@ -55,7 +55,7 @@ nobody in these. They are releasable only if the model is and the rows are publi
 that scored in the training, which are found by a hash that the model keeps, with their
 labels, or rows that --public-rows declares to be public. All other rows are taken to be
 private. A model's accuracy on the rows that it was trained on is not releasable.`,
-		Example: `  pate dpsgd predict run/models/epsilon-2-run-0.model --data mnist
+		Example: `  pate dpsgd predict run/public/models/epsilon-2-run-0.model --data mnist
   pate dpsgd predict a.model --data DIR --probability --out labels.csv
   pate dpsgd predict a.model --data new-patients.csv --out labels.csv
   pate dpsgd predict a.model --data patients.csv --label outcome --scored`,

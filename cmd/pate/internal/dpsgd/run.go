@@ -3,7 +3,6 @@ package dpsgd
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
@@ -55,13 +54,7 @@ func (f *dpsgdFlags) runIn(ctx context.Context, g *shell.Globals, cfg recipe.Con
 			result, err = recipe.Run(ctx, cfg)
 			return err
 		},
-		Write: func() error {
-			if err := writeDPSGD(dir, result); err != nil {
-				return err
-			}
-			g.Logf("results: %s\nmodels: %s", filepath.Join(dir, "results.json"), filepath.Join(dir, "models"))
-			return nil
-		},
+		Write: func() error { return writeDPSGD(dir, result) },
 		Print: func() error { return printDPSGD(g, result) },
 	}.Do(ctx, g)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/student/published"
 )
 
@@ -57,7 +58,7 @@ func (j *job) publishModel(ctx context.Context, private string) (*report, error)
 	if task.Grouped {
 		shell.SayRows(j.g, cfg)
 	}
-	if begun, err := durable.Exists(j.private("model", "config.json")); err != nil {
+	if begun, err := durable.Exists(results.Folder(j.Private("model")).Private("config.json")); err != nil {
 		return nil, err
 	} else if !begun {
 		if err := cfg.TryLedger(ctx, fresh); err != nil {
@@ -87,7 +88,7 @@ func (j *job) publishModel(ctx context.Context, private string) (*report, error)
 		return nil, err
 	}
 	if j.flags.destroy && folder.Finished {
-		return r, os.RemoveAll(j.private("model", "private", modelName))
+		return r, os.RemoveAll(results.Folder(folder.Path).Private(modelName))
 	}
 	return r, nil
 }
@@ -98,7 +99,7 @@ const modelName = "left-run-0"
 // account returns the ledger, which one model is to fill.
 func (j *job) account(unit string) (*recipe.Shared, bool, error) {
 	made := ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Mode: ledger.Reserved, Noise: j.g.Noise()}
-	file := release.File{Path: j.private(ledgerFile), New: made, Warn: j.g.Warn,
+	file := release.File{Path: j.Private(ledgerFile), New: made, Warn: j.g.Warn,
 		Expect: release.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}
 	account, fresh, err := shell.LedgerConfig(file)
 	return &recipe.Shared{File: file, Account: account}, fresh, err
@@ -118,7 +119,7 @@ func (j *job) openFolder(ctx context.Context, name, private, flags string) (expe
 	if j.g.Seeded {
 		id.Seed = fmt.Sprint(j.g.Seed)
 	}
-	return experiments.OpenFolder(ctx, j.private(name), id, func() (aggregate.Key, error) {
+	return experiments.OpenFolder(ctx, j.Private(name), id, func() (aggregate.Key, error) {
 		if j.g.Seeded {
 			return aggregate.SeedKey(j.g.Seed), nil
 		}
@@ -129,7 +130,7 @@ func (j *job) openFolder(ctx context.Context, name, private, flags string) (expe
 // trained trains the model, unless that was done, and puts it into its place.
 func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments.Folder) (*report, error) {
 	if folder.Finished {
-		if err := folder.CheckMadeOf(cfg.Task.Hash(), "the model in "+j.dir); err != nil {
+		if err := folder.CheckMadeOf(cfg.Task.Hash(), "the model in "+j.flags.out); err != nil {
 			return nil, err
 		}
 		j.say("this model is complete; nothing was trained")
@@ -143,19 +144,20 @@ func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments
 		}
 		j.say(fmt.Sprintf("model: %d steps, noise %.4g times the clip norm", result.Rows[0].Steps, result.Rows[0].Noise))
 	}
-	file, err := os.ReadFile(filepath.Join(folder.Path, "models", modelName+".model"))
+	made, _ := results.Folder(folder.Path).Result(j.releasable(), "models", modelName+".model")
+	file, err := os.ReadFile(made)
 	if err != nil {
 		return nil, err
 	}
-	if err := durable.WriteBytes(filepath.Join(j.dir, studentFile), j.mode(), file); err != nil {
+	if err := j.write(studentFile, file); err != nil {
 		return nil, err
 	}
-	m, err := published.Open(filepath.Join(j.dir, studentFile))
+	m, err := published.Open(j.result(studentFile))
 	if err != nil {
 		return nil, err
 	}
 	p := m.Labels
-	noise, err := noiseOf(j.private(ledgerFile))
+	noise, err := noiseOf(j.Private(ledgerFile))
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +212,7 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 
 // answer writes what the model says of the public rows.
 func (j *job) answer(ctx context.Context, pool dataset.Pool, r *report) error {
-	m, err := published.Open(filepath.Join(j.dir, studentFile))
+	m, err := published.Open(j.result(studentFile))
 	if err != nil {
 		return err
 	}
@@ -225,5 +227,5 @@ func (j *job) answer(ctx context.Context, pool dataset.Pool, r *report) error {
 		labels.Of = append(labels.Of, p.Class)
 	}
 	r.Released = len(predictions)
-	return durable.WriteFile(filepath.Join(j.dir, labelsFile), j.mode(), labels.Write)
+	return j.Write(j.releasable(), labelsFile, labels.Write)
 }

@@ -73,14 +73,14 @@ func (j *job) drawPool(ctx context.Context, t teaching.Job) (teaching.Job, *draw
 	if d.ranges, err = dataset.ReadRanges(j.flags.ranges); err != nil {
 		return t, nil, err
 	}
-	t.Reading.Ranges, t.Public.Path = d.ranges, filepath.Join(j.dir, poolFile)
+	t.Reading.Ranges, t.Public.Path = d.ranges, j.result(poolFile)
 	if j.flags.pool == experiments.PoolMarginals {
 		if err := j.countColumns(ctx, t, d); err != nil {
 			return t, nil, errors.Join(err, d.close())
 		}
 	}
 	weights := marginals.Weights(d.counts)
-	err = durable.WriteFile(t.Public.Path, j.mode(), func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
+	err = j.Write(j.releasable(), poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
 	if err != nil {
 		return t, nil, errors.Join(err, d.close())
 	}
@@ -134,8 +134,12 @@ func (j *job) countColumns(ctx context.Context, t teaching.Job, d *drawn) error 
 	if !d.folder.Finished {
 		d.labels.Key, noise = d.labels.Key.Derive("labels"), noise.Derive("marginals")
 	}
+	path, mode, err := j.Place(j.releasable(), marginalsFile)
+	if err != nil {
+		return err
+	}
 	_, err = d.book.Release(ctx, release.Release{
-		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: filepath.Join(j.dir, marginalsFile), Mode: j.mode()}, Key: release.Key{Given: noise},
+		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: path, Mode: mode}, Key: release.Key{Given: noise},
 		Draw: func(r []*ledger.Reservation, key aggregate.Key, out io.Writer) (err error) {
 			if d.counts, err = m.Release(r[0], key, d.ranges.Cells(private.OnePerUnit().X)); err != nil {
 				return err
@@ -177,7 +181,7 @@ func (k keptPlan) setting() aggregate.Setting {
 // planDrawn plans labels for what marginals leave of a budget. The plan is on disk before it is
 // charged, since another version could plan otherwise.
 func (j *job) planDrawn(ctx context.Context, account ledger.Config, m *marginals.Marginals, public plan.Public) (s aggregate.Setting, err error) {
-	path := j.private("plan.json")
+	path := j.Private("plan.json")
 	text, err := os.ReadFile(path)
 	if err == nil {
 		var kept keptPlan
@@ -228,9 +232,9 @@ func (j *job) openDrawn(ctx context.Context, private string) (experiments.Folder
 // openBook opens the ledger of a run that its key, its data and bound name. That of a run whose
 // key was destroyed is complete, and is its own.
 func (j *job) openBook(ctx context.Context, account ledger.Config, d *drawn, bound []byte) (*release.Book, error) {
-	file := release.File{Path: j.private(ledgerFile), New: account, Warn: j.g.Warn, Expect: expected(account)}
+	file := release.File{Path: j.Private(ledgerFile), New: account, Warn: j.g.Warn, Expect: expected(account)}
 	if d.folder.Finished {
-		if err := d.folder.CheckMadeOf(d.data, "what is in "+j.dir); err != nil {
+		if err := d.folder.CheckMadeOf(d.data, "what is in "+j.flags.out); err != nil {
 			return nil, err
 		}
 		is, _, err := file.Look()
@@ -256,7 +260,7 @@ func (j *job) labelDrawn(ctx context.Context, t *teaching.Result, d *drawn) (lab
 	if err != nil {
 		return label.Result{}, nil, err
 	}
-	c := label.Config{Ledger: j.private(ledgerFile), Out: j.private(labelsFile), Pool: "pool", Warn: j.g.Warn, Setting: d.setting}
+	c := label.Config{Ledger: j.Private(ledgerFile), Out: j.Private(labelsFile), Pool: "pool", Warn: j.g.Warn, Setting: d.setting}
 	if j.g.Seeded {
 		c.Seed = &j.g.Seed
 	}

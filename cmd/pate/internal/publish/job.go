@@ -7,13 +7,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/student/published"
 	"github.com/pate-go/pate/teachers/label"
@@ -22,9 +22,9 @@ import (
 
 // job is one run of the command.
 type job struct {
+	results.Folder
 	flags *publishFlags
 	g     *shell.Globals
-	dir   string
 	bar   interface {
 		Update(stage string, done, total int)
 		Clear()
@@ -41,13 +41,6 @@ const (
 	reportFile    = "report.html"
 	ledgerFile    = "ledger.jsonl"
 )
-
-// sweep removes what a killed run left.
-func (j *job) sweep() {
-	for _, name := range []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, reportFile, ledgerFile, poolFile, marginalsFile} {
-		durable.Sweep(filepath.Join(j.dir, name), "")
-	}
-}
 
 // publish carries out all steps. Each of them finds what an earlier run left: the teachers
 // their votes, the labels their charge and key, and everything after the labels is a
@@ -122,17 +115,23 @@ func (j *job) say(text string) {
 	j.g.Logf("%s", text)
 }
 
-// mode is that of files that leave.
-func (j *job) mode() os.FileMode {
-	if j.g.Seeded {
-		return 0o600
-	}
-	return 0o644
+// releasable says whether what is made may be published.
+func (j *job) releasable() bool { return !j.g.Seeded }
+
+// result returns the path of a result.
+func (j *job) result(name string) string {
+	path, _ := j.Result(j.releasable(), name)
+	return path
+}
+
+// write writes a result.
+func (j *job) write(name string, text []byte) error {
+	return j.Write(j.releasable(), name, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // read reads the labels that were released, of rows of the pool.
 func (j *job) read(t *teaching.Result, rows []int) (published.Labels, error) {
-	f, err := durable.OpenRegular(j.private(labelsFile))
+	f, err := durable.OpenRegular(j.Private(labelsFile))
 	if err != nil {
 		return published.Labels{}, err
 	}
@@ -152,7 +151,7 @@ func (j *job) tables(t *teaching.Result, rows []int) error {
 	if err := labels.Write(&labelled); err != nil {
 		return err
 	}
-	committed, err := os.ReadFile(j.private(labelsFile))
+	committed, err := os.ReadFile(j.Private(labelsFile))
 	if err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (j *job) tables(t *teaching.Result, rows []int) error {
 		name string
 		text []byte
 	}{{labelsFile, committed}, {queriesFile, queriesOf(rows[:labels.Asked])}, {labelledFile, labelled.Bytes()}} {
-		if err := durable.WriteBytes(filepath.Join(j.dir, file.name), j.mode(), file.text); err != nil {
+		if err := j.write(file.name, file.text); err != nil {
 			return err
 		}
 	}
@@ -173,7 +172,7 @@ func (j *job) student(ctx context.Context, t *teaching.Result, rows []int, r *re
 	if err != nil {
 		return err
 	}
-	provenance, err := published.Charged(j.private(ledgerFile), labels.SHA256)
+	provenance, err := published.Charged(j.Private(ledgerFile), labels.SHA256)
 	if err != nil {
 		return err
 	}
@@ -187,27 +186,31 @@ func (j *job) student(ctx context.Context, t *teaching.Result, rows []int, r *re
 		j.g.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), provenance.Entry, &m.HeldBack
-	return m.Save(filepath.Join(j.dir, studentFile), j.mode())
+	path, mode, err := j.Place(j.releasable(), studentFile)
+	if err != nil {
+		return err
+	}
+	return m.Save(path, mode)
 }
 
 // statement writes the statement, and a copy of the ledger that it is about. The ledger
 // committed to a file of that name.
 func (j *job) statement(released ...string) error {
-	text, err := os.ReadFile(j.private(ledgerFile))
+	text, err := os.ReadFile(j.Private(ledgerFile))
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteBytes(filepath.Join(j.dir, ledgerFile), j.mode(), text); err != nil {
+	if err := j.write(ledgerFile, text); err != nil {
 		return err
 	}
-	file, known, err := shell.OpenLedgerFile(j.private(ledgerFile))
+	file, known, err := shell.OpenLedgerFile(j.Private(ledgerFile))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	var files []statement.File
 	for _, name := range released {
-		left, err := os.ReadFile(filepath.Join(j.dir, name))
+		left, err := os.ReadFile(j.result(name))
 		if err != nil {
 			return err
 		}
@@ -218,16 +221,16 @@ func (j *job) statement(released ...string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(j.dir, statementFile), j.mode(), func(w io.Writer) error { return s.WriteHTML(w) })
+	return j.Write(j.releasable(), statementFile, s.WriteHTML)
 }
 
 // destroySecrets removes what only another run would need. The ledger stays, since what was
 // charged stays spent.
 func (j *job) destroySecrets(t *teaching.Result) error {
-	for _, path := range []string{t.Votes, t.Manifest, j.private(askedVotes), j.private(askedRows), j.private("teachers")} {
+	for _, path := range []string{t.Votes, t.Manifest, j.Private(askedVotes), j.Private(askedRows), j.Private("teachers")} {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	return durable.SyncDir(j.private())
+	return durable.SyncDir(j.Private())
 }

@@ -37,7 +37,7 @@ func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []in
 		return label.Result{}, nil, err
 	}
 	account := j.labelsAccount(t.Unit)
-	c := label.Config{Ledger: j.private(ledgerFile), Account: account, Out: j.private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn, Expect: expected(account)}
+	c := label.Config{Ledger: j.Private(ledgerFile), Account: account, Out: j.Private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn, Expect: expected(account)}
 	if j.g.Seeded {
 		c.Seed = &j.g.Seed
 	}
@@ -68,7 +68,7 @@ func (j *job) sayLabels(r label.Result) {
 // student learns most from. They are written down before they are asked, since another kind
 // of machine could choose others when it carries on.
 func (j *job) questions(ctx context.Context, t *teaching.Result, n int) ([]int, error) {
-	path := j.private(askedRows)
+	path := j.Private(askedRows)
 	durable.Sweep(path, "")
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -109,7 +109,7 @@ func readRows(text string, n, pool int) ([]int, bool) {
 
 // asked writes the votes on the rows that are asked.
 func (j *job) asked(ctx context.Context, t *teaching.Result, rows []int) (*votes.Source, error) {
-	path := j.private(askedVotes)
+	path := j.Private(askedVotes)
 	all, err := votes.Load(t.Votes, len(t.Classes))
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 	teaching "github.com/pate-go/pate/teachers/training"
@@ -59,7 +59,8 @@ disjoint parts of PRIVATE and vote on the rows of PUBLIC; as many labels as
 the budget pays for are released; a student learns from them; a statement says
 what it cost.
 
-What is in DIR may be published, but for DIR/private:
+What may be published lies in DIR/public, everything else in DIR/private. With
+--seed nothing may be published, and these files lie in DIR/private/results:
 
   labels.csv      the released labels, as committed: query,label
   queries.csv     which row of PUBLIC each query was, counted from 0
@@ -68,7 +69,6 @@ What is in DIR may be published, but for DIR/private:
   statement.html  what is protected and how strongly, for people
   report.html     what was done, with the hashes of all files
   ledger.jsonl    what was charged; see pate ledger verify
-  private/        secrets: votes, keys, the ledger that is charged
 
 Queries are rows of PUBLIC that are spread over it, as public rows alone decide.
 Their number follows from public numbers alone: what the budget pays for at
@@ -91,14 +91,14 @@ are no queries. It needs --size, since sampling and noise follow from it, and
 PUBLIC for columns, scales and classes alone: a few hundred rows will do.
 
 Interrupted, even killed, run the same command again: it goes on where it
-stopped, ends with the same labels and charges nothing more. --destroy-private
-removes the votes and the teachers' keys at the end; the ledger that is
-charged stays in DIR/private.`,
+stopped, ends with the same labels and charges nothing more. DIR/private has
+what that needs: votes, keys, the ledger that is charged. --destroy-private
+removes the votes and the teachers' keys at the end; the ledger stays.`,
 		Example: `  pate publish patients.csv --public survey.csv --label outcome \
       --unit patient --class-names no,yes --size 20000 --epsilon 2 --out release
   pate publish patients.csv --public survey.csv --label outcome --unit patient \
       --method dpsgd --class-names no,yes --size 20000 --epsilon 2 --out model
-  pate student predict release/student.model new.csv --out predictions.csv`,
+  pate student predict release/public/student.model new.csv --out answers.csv`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string {
 			if f.drawn() {
 				return shell.Unset(cmd, "epsilon", "out")
@@ -110,7 +110,7 @@ charged stays in DIR/private.`,
 	flags := cmd.Flags()
 	f.Add(flags)
 	flags.Float64Var(&f.epsilon, "epsilon", 0, "the budget of all that is released (required)")
-	flags.StringVar(&f.out, "out", "", "folder of what is released (required)")
+	flags.StringVar(&f.out, "out", "", "folder of results; what may be published lies in its folder public, all else in private (required)")
 	shell.ChoiceVar(flags, &f.method, "method", methodPATE, []string{methodPATE, methodDPSGD}, "how the private rows are learned from, by teachers or by one private model")
 	flags.IntVar(&f.teachers, "teachers", 0, "number of teachers (default: by --size, or 100)")
 	flags.IntVar(&f.size, "size", 0, "about how many units PRIVATE has, as you may say in public; the number of teachers, or sampling and noise of dpsgd, follow from it")
@@ -193,14 +193,14 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if err != nil {
 		return err
 	}
-	j := &job{flags: f, g: g, dir: f.out, bar: shell.NewProgress(g)}
-	if err := durable.MkdirAll(j.dir, 0o755); err != nil {
+	j := &job{flags: f, g: g, Folder: results.Folder(f.out), bar: shell.NewProgress(g)}
+	if err := durable.MkdirAll(f.out, 0o755); err != nil {
 		return shell.InputError(fmt.Errorf("--out %s: %w", f.out, err), "", "name a folder that can be made", "data")
 	}
-	if err := durable.PrivateFolder(j.private()); err != nil {
+	if err := durable.PrivateFolder(j.Private()); err != nil {
 		return shell.FaultError(err, "data")
 	}
-	unlock, err := durable.Lock(cmd.Context(), j.private("lock"))
+	unlock, err := durable.Lock(cmd.Context(), j.Private("lock"))
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if err := j.oneMethod(); err != nil {
 		return err
 	}
-	j.sweep()
+	j.Sweep()
 	var r *report
 	if f.method == methodDPSGD {
 		r, err = j.publishModel(cmd.Context(), private)
@@ -216,14 +216,14 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	} else {
 		r, err = j.publish(cmd.Context(), teaching.Job{
 			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
-			Unit: f.UnitWord(), Out: j.private("votes.npy"), Secrets: j.private("teachers"),
+			Unit: f.UnitWord(), Out: j.Private("votes.npy"), Secrets: j.Private("teachers"),
 		})
 	}
 	j.bar.Clear()
 	if err != nil {
 		return inWords(err)
 	}
-	return j.print(r)
+	return shell.PrintFolder(g, f.out, func() error { return j.print(r) })
 }
 
 // oneMethod refuses a folder in which the other method has begun. A folder has one ledger, which
@@ -233,16 +233,11 @@ func (j *job) oneMethod() error {
 	if j.flags.method == methodPATE {
 		other, name = methodDPSGD, "model"
 	}
-	there, err := durable.Exists(j.private(name))
+	there, err := durable.Exists(j.Private(name))
 	if err != nil || !there {
 		return err
 	}
-	return shell.InputError(fmt.Errorf("%s was begun with --method %s", j.dir, other), "a folder has one ledger, which one method fills", "choose another --out, or repeat that command", "train")
-}
-
-// private names files of the secret folder.
-func (j *job) private(names ...string) string {
-	return filepath.Join(append([]string{j.dir, "private"}, names...)...)
+	return shell.InputError(fmt.Errorf("%s was begun with --method %s", j.flags.out, other), "a folder has one ledger, which one method fills", "choose another --out, or repeat that command", "train")
 }
 
 // inWords adds what a person can do.
@@ -273,11 +268,6 @@ func (j *job) print(r *report) error {
 	if r.Student != "" {
 		fmt.Fprint(j.g.Stdout, "\n", shell.Wrapped("student: "+r.Student), "\n")
 	}
-	releasable := "what is in it, but for private, may be published"
-	if !r.Releasable {
-		releasable = "NOT releasable: the noise comes from a seed"
-	}
-	fmt.Fprintf(j.g.Stdout, "\n%s: %s\n", table.Printable(j.dir), releasable)
 	if r.Released == 0 {
 		return &shell.CommandError{Code: shell.ExitAllDeclined, What: errors.New("every query was declined"), Why: "the teachers never agreed clearly enough for this noise, so there is no student; the budget is spent",
 			Fix: "raise --epsilon with another --out, or have more private rows", Topic: "mechanisms"}

@@ -8,12 +8,10 @@ import (
 	"html/template"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/student/published"
 )
@@ -84,7 +82,7 @@ var page string
 // report hashes files and writes the page about them.
 func (j *job) report(r *report, files ...string) error {
 	for _, name := range files {
-		f, err := os.Open(filepath.Join(j.dir, name))
+		f, err := os.Open(j.result(name))
 		if os.IsNotExist(err) && name == studentFile { // every query was declined
 			continue
 		}
@@ -103,7 +101,7 @@ func (j *job) report(r *report, files ...string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(j.dir, reportFile), j.mode(), func(w io.Writer) error {
+	return j.Write(j.releasable(), reportFile, func(w io.Writer) error {
 		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "), "Epsilon": shell.FormatUp(r.Epsilon, false), "Held": r.held()})
 	})
 }

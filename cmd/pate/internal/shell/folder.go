@@ -8,6 +8,9 @@ import (
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/table"
 )
 
 // FolderRun is a command that goes on where it stopped: what it needs for that is in
@@ -21,7 +24,7 @@ type FolderRun struct {
 	// whose key stays, nothing is kept to recognise them by.
 	Data func() [32]byte
 
-	// Read gets the results of a finished run, run makes and write keeps them.
+	// Read gets the results of a finished run, run makes and write keeps them in their places.
 	Read  func() error
 	Run   func(experiments.Folder) error
 	Write func() error
@@ -64,8 +67,8 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 		if err := r.Read(); err != nil {
 			return err
 		}
-		g.Logf("this run is complete and its key destroyed; its results, from %s, are", filepath.Join(r.Dir, "results.json"))
-		return r.Print()
+		g.Logf("this run is complete and its key destroyed; its results are")
+		return PrintFolder(g, r.Dir, r.Print)
 	}
 	if err := r.Run(folder); err != nil {
 		if ctx.Err() != nil {
@@ -83,7 +86,7 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 		if err := folder.Finish(data); err != nil {
 			return err
 		}
-		return r.Print()
+		return PrintFolder(g, r.Dir, r.Print)
 	}
 	if err := r.Print(); err != nil {
 		return err
@@ -95,4 +98,25 @@ func (r FolderRun) Do(ctx context.Context, g *Globals) error {
 		return fmt.Errorf("removing the finished run's secrets: %w", err)
 	}
 	return nil
+}
+
+// PrintFolder prints the results of a complete run whose folder stays, and says what each half of
+// the folder is for.
+func PrintFolder(g *Globals, dir string, print func() error) error {
+	folder := results.Folder(dir)
+	some, err := folder.Settle()
+	if err != nil {
+		return err
+	}
+	err = print()
+	if some {
+		g.Logf("%s: may be published, whole as it is", table.Printable(folder.Public()))
+	}
+	kept := "keys, votes, what was charged"
+	unreleased, _ := folder.Result(false)
+	if there, err := durable.Exists(unreleased); err == nil && there {
+		kept += "; what is not releasable is in " + table.Printable(unreleased)
+	}
+	g.Logf("%s: keep it to yourself: %s", table.Printable(folder.Private()), kept)
+	return err
 }

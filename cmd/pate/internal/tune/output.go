@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/tuned"
 	"github.com/pate-go/pate/experiments/report"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
@@ -102,24 +101,18 @@ const resultsFile = "results.json"
 
 // writeResult puts results.json and what `pate account` reads into dir.
 func writeResult(dir string, r *tuned.Result) error {
-	accounts := filepath.Join(dir, "accounts")
-	if err := os.MkdirAll(accounts, 0o755); err != nil {
+	if err := report.WriteAccount(dir, "tuned", &r.Account, r.Seeded); err != nil {
 		return err
 	}
-	name, mode := report.AccountFile("tuned", r.Seeded)
-	if err := durable.WriteFile(filepath.Join(accounts, name), mode, func(w io.Writer) error { return shell.WriteJSON(w, r.Account) }); err != nil {
-		return err
-	}
-	mode = 0o600
-	if r.Releasable {
-		mode = 0o644
-	}
-	return durable.WriteFile(filepath.Join(dir, resultsFile), mode, func(w io.Writer) error { return shell.WriteJSON(w, r) })
+	return results.Folder(dir).Write(r.Releasable, resultsFile, func(w io.Writer) error { return shell.WriteJSON(w, r) })
 }
 
 // readResult returns what writeResult put into dir.
 func readResult(dir string) (*tuned.Result, error) {
-	path := filepath.Join(dir, resultsFile)
+	path, err := results.Folder(dir).Find(resultsFile)
+	if err != nil {
+		return nil, err
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

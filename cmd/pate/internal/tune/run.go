@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/tuned"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/results"
 )
 
 // run carries out the command.
@@ -73,7 +73,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	if f.ledger != "" {
-		begun, err := durable.Exists(filepath.Join(f.out, "config.json"))
+		begun, err := durable.Exists(results.Folder(f.out).Private("config.json"))
 		if err == nil && !begun {
 			err = cfg.TryLedger(cmd.Context(), fresh)
 		}
@@ -180,13 +180,7 @@ func (f *flags) runIn(ctx context.Context, g *shell.Globals, cfg tuned.Config, c
 			result, err = tuned.Run(ctx, cfg)
 			return err
 		},
-		Write: func() error {
-			if err := writeResult(f.out, result); err != nil {
-				return err
-			}
-			g.Logf("results: %s\nmodel: %s", filepath.Join(f.out, "results.json"), filepath.Join(f.out, filepath.FromSlash(tuned.ModelFile)))
-			return nil
-		},
+		Write: func() error { return writeResult(f.out, result) },
 		Print: func() error {
 			if err := printResult(g, result); err != nil || result.Chosen != nil {
 				return err

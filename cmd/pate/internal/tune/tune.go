@@ -118,7 +118,7 @@ left.`,
 	flags.BoolVar(&f.plan, "plan", false, "say what the choice costs, and spend nothing")
 	flags.IntVar(&f.workers, "workers", 0, "goroutines (default: as many as processors); the model does not depend on it")
 	flags.BoolVar(&f.noCache, "no-cache", false, "compute features of images anew and keep none")
-	flags.StringVar(&f.out, "out", "", "write model, results and ledger into this folder")
+	flags.StringVar(&f.out, "out", "", "folder of model, results and ledger; what may be published lies in its folder public, all else in private")
 	flags.StringVar(&f.ledger, "ledger", "", "charge this ledger, made if it is not there, instead of one of the run's own")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new --ledger: filter, others may charge it later; reserved, this model is all")
 	flags.Float64Var(&f.spend, "spend", 0, "with --ledger: what the search may cost, instead of all that is left")

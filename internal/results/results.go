@@ -1,0 +1,126 @@
+// Package results is the one place that knows how a folder of results is divided.
+//
+// A file lies in DIR/public exactly if it may be published: it was charged, its noise is secret,
+// and it has no path of this machine, no time of work on private rows and no private number in
+// it. Everything else lies in DIR/private, which its owner alone can open: keys, votes, charged
+// ledgers, the configuration of the run, and under DIR/private/results the results that may not
+// leave, such as those of a seeded run.
+package results
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pate-go/pate/internal/durable"
+)
+
+// Folder is a folder of results, by its path.
+type Folder string
+
+// Public returns the path of a file that may be published.
+func (f Folder) Public(names ...string) string { return f.join("public", names) }
+
+// Private returns the path of a file that may not.
+func (f Folder) Private(names ...string) string { return f.join("private", names) }
+
+// Result returns the path of a result and its mode.
+func (f Folder) Result(releasable bool, names ...string) (string, os.FileMode) {
+	if releasable {
+		return f.Public(names...), 0o644
+	}
+	return f.join(filepath.Join("private", "results"), names), 0o600
+}
+
+func (f Folder) join(half string, names []string) string {
+	return filepath.Join(append([]string{string(f), half}, names...)...)
+}
+
+// Place returns what [Folder.Result] returns, and makes the folder that the file is in.
+func (f Folder) Place(releasable bool, names ...string) (string, os.FileMode, error) {
+	path, mode := f.Result(releasable, names...)
+	if releasable {
+		return path, mode, durable.MkdirAll(filepath.Dir(path), 0o755)
+	}
+	return path, mode, durable.PrivateFolder(filepath.Dir(path))
+}
+
+// Write writes a result to its place.
+func (f Folder) Write(releasable bool, name string, write func(io.Writer) error) error {
+	path, mode, err := f.Place(releasable, name)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, mode, write)
+}
+
+// Keep writes a file that may not be published.
+func (f Folder) Keep(name string, data []byte) error {
+	if err := durable.PrivateFolder(f.Private()); err != nil {
+		return err
+	}
+	return durable.WriteBytes(f.Private(name), 0o600, data)
+}
+
+// Find returns where a result of a complete run is.
+func (f Folder) Find(names ...string) (string, error) {
+	path, _ := f.Result(true, names...)
+	there, err := durable.Exists(path)
+	if err == nil && !there {
+		path, _ = f.Result(false, names...)
+	}
+	return path, err
+}
+
+// Sweep removes what killed processes left of files that they were writing. No other process
+// may be at work in the folder.
+func (f Folder) Sweep() {
+	for _, half := range []string{f.Public(), f.Private()} {
+		_ = filepath.WalkDir(half, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				durable.SweepFolder(path)
+			}
+			return nil // what cannot be read stays
+		})
+	}
+}
+
+// Settle gives all that may be published one time of modification, as the differences would tell
+// how long work on private rows took, and takes from others what rights they have to the rest. It
+// reports whether anything may be published.
+func (f Folder) Settle() (some bool, err error) {
+	now := time.Now().Truncate(time.Second)
+	err = filepath.WalkDir(f.Public(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		some = some || !e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 { // not ours
+			return nil
+		}
+		return os.Chtimes(path, now, now)
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err == nil {
+		err = filepath.WalkDir(f.Private(), func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.Type()&fs.ModeSymlink != 0 {
+				return err
+			}
+			info, err := e.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				err = os.Chmod(path, info.Mode().Perm()&^0o077)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return some, fmt.Errorf("results: %w", err)
+	}
+	return some, nil
+}

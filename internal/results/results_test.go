@@ -1,0 +1,85 @@
+package results_test
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/internal/results"
+)
+
+func TestWhatMayBePublishedLiesApart(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	f := results.Folder(dir)
+	require.NoError(t, f.Keep("votes.npy", nil))
+	require.NoError(t, os.Chmod(f.Private("votes.npy"), 0o644))
+	some, err := f.Settle()
+	require.NoError(t, err)
+	require.False(t, some)
+	text := func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }
+	for _, releasable := range []bool{true, false} {
+		for _, name := range []string{"results.json", filepath.Join("accounts", "a.json")} {
+			require.NoError(t, f.Write(releasable, name, text))
+		}
+	}
+	require.NoError(t, f.Write(false, "report.html", text))
+	modes := map[string]fs.FileMode{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		info, err := e.Info()
+		require.NoError(t, err)
+		name, err := filepath.Rel(dir, path)
+		modes[filepath.ToSlash(name)] = info.Mode().Perm()
+		return err
+	}))
+	require.Equal(t, map[string]fs.FileMode{
+		".": modes["."], "private/votes.npy": 0o600, "public": 0o755, "public/results.json": 0o644, "public/accounts": 0o755, "public/accounts/a.json": 0o644,
+		"private": 0o700, "private/results": 0o700, "private/results/results.json": 0o600, "private/results/accounts": 0o700, "private/results/accounts/a.json": 0o600,
+		"private/results/report.html": 0o600,
+	}, modes)
+	for name, want := range map[string]string{"results.json": "public/results.json", "report.html": "private/results/report.html"} {
+		found, err := f.Find(name)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(dir, filepath.FromSlash(want)), found)
+	}
+}
+
+// The times of files that are published tell nothing about how long the work between them took.
+func TestPublishedFilesHaveOneTime(t *testing.T) {
+	f := results.Folder(t.TempDir())
+	require.NoError(t, f.Keep("votes.npy", nil))
+	for _, name := range []string{"a", "b/c"} {
+		require.NoError(t, f.Write(true, filepath.FromSlash(name), func(io.Writer) error { return nil }))
+	}
+	early := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(f.Public("a"), early, early))
+	some, err := f.Settle()
+	require.NoError(t, err)
+	require.True(t, some)
+	one, err := os.Stat(f.Public("a"))
+	require.NoError(t, err)
+	for _, path := range []string{f.Public("b"), f.Public("b", "c"), f.Public()} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, one.ModTime(), info.ModTime(), path)
+	}
+	require.Zero(t, one.ModTime().Nanosecond())
+}
+
+func TestSweepTakesWhatKilledProcessesLeft(t *testing.T) {
+	f := results.Folder(t.TempDir())
+	keep := f.Private("run-0", "votes.npy")
+	for _, path := range []string{f.Public(".labels.csv.12.tmp"), f.Private("run-0", ".votes.npy.3.tmp"), keep} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	f.Sweep()
+	require.FileExists(t, keep)
+	require.NoFileExists(t, f.Public(".labels.csv.12.tmp"))
+	require.NoFileExists(t, f.Private("run-0", ".votes.npy.3.tmp"))
+}
