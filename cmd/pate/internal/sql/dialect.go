@@ -11,6 +11,7 @@ type dialect struct {
 	name      string
 	quote     string // around names that are not plain words
 	backslash bool   // does \ escape in literals
+	inNames   bool   // does it escape in names, too
 	// materialized is the word that has a common table computed once, if there is one.
 	materialized string
 	bits         bool // are BIT_OR and BIT_COUNT there for numbers
@@ -41,7 +42,7 @@ func dialects() []dialect {
 			export: func(query, file string) string {
 				return fmt.Sprintf("INSERT OVERWRITE LOCAL DIRECTORY '%s' USING csv\nSELECT /*+ COALESCE(1) */ * FROM (\n%s\n);", file, query)
 			}},
-		{name: "bigquery", quote: "`", backslash: true, raise: call("ERROR"), how: "put your bucket in place of BUCKET; an ordered export is one file",
+		{name: "bigquery", quote: "`", backslash: true, inNames: true, raise: call("ERROR"), how: "put your bucket in place of BUCKET; an ordered export is one file",
 			export: func(query, file string) string {
 				return fmt.Sprintf("EXPORT DATA OPTIONS(uri='gs://BUCKET/*-%s', format='CSV', header=false, overwrite=true) AS\n%s;", file, query)
 			}},
@@ -74,7 +75,7 @@ func (d dialect) column(name string) string {
 	if plainName.MatchString(name) && !reserved[strings.ToLower(name)] {
 		return name
 	}
-	return d.quote + strings.ReplaceAll(name, d.quote, d.quote+d.quote) + d.quote
+	return quoted(name, d.quote, d.inNames)
 }
 
 // table returns the name of a table, whose parts dots separate.
@@ -87,9 +88,21 @@ func (d dialect) table(name string) string {
 }
 
 // literal returns a text as the database writes it.
-func (d dialect) literal(text string) string {
-	if d.backslash {
-		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+func (d dialect) literal(text string) string { return quoted(text, "'", d.backslash) }
+
+// quoted returns a text in quotes, of which none inside ends it.
+func quoted(text, quote string, backslash bool) string {
+	if backslash {
+		return quote + strings.NewReplacer(`\`, `\\`, quote, `\`+quote).Replace(text) + quote
 	}
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	return quote + strings.ReplaceAll(text, quote, quote+quote) + quote
+}
+
+// fileName is a name that is one word in every dialect, in a comment and for a shell, except
+// where -- or // begins a comment.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
+
+func (d dialect) writes(file string) bool {
+	stage := d.name == "snowflake" // writes it behind @~/ and without quotes
+	return fileName.MatchString(file) && !strings.Contains(file, "--") && !strings.Contains(file, "//") && !(stage && file[0] == '/')
 }

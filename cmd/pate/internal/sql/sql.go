@@ -100,13 +100,13 @@ func (f flags) text() (string, error) {
 			return "", fmt.Errorf("--%s is needed", n.flag)
 		}
 	}
-	for _, name := range []string{c.Table, c.Query, c.Teacher, c.Vote, c.Pool, c.PoolQuery, f.file} {
+	for _, name := range []string{c.Table, c.Query, c.Teacher, c.Vote, c.Pool, c.PoolQuery} {
 		if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return "", fmt.Errorf("%q holds a control character, and is no name", name)
 		}
 	}
-	if strings.ContainsAny(f.file, `'\`) || f.file == "" {
-		return "", fmt.Errorf("--file %q: must be a name without quotes", f.file)
+	if !c.writes(f.file) {
+		return "", fmt.Errorf("--file %q: %s takes a name of letters and digits, with . _ / - between them", f.file, c.name)
 	}
 	if c.Teachers < 1 {
 		return "", errors.New("--teachers is needed: how many there are is public, and the checks compare with it")
