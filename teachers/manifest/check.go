@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
@@ -186,7 +186,7 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 }
 
 func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular(path)
 	if err != nil {
 		return Head{}, nil, &Error{File: path, What: "the manifest cannot be read", Err: err}
 	}

@@ -128,7 +128,7 @@ func (f *releaseFlags) checkOut(args []string) error {
 }
 
 // file returns the ledger of the release.
-func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals) release.File {
+func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals, stated bool) release.File {
 	file := release.File{
 		Path: f.ledger, Warn: g.Warn,
 		New: ledger.Config{Unit: f.unit, Relation: accountant.AddRemove, Epsilon: f.epsilon, Delta: g.Delta, Mode: ledger.Filter, Noise: g.Noise()},
@@ -137,7 +137,7 @@ func (f *releaseFlags) file(cmd *cobra.Command, g *shell.Globals) release.File {
 	if cmd.Flags().Changed("delta") {
 		file.Expect.Delta = g.Delta
 	}
-	if cmd.Flags().Changed("unit") {
+	if cmd.Flags().Changed("unit") || stated {
 		file.Expect.Unit = f.unit
 	}
 	return file
@@ -154,7 +154,14 @@ func runAnalyzeRelease(cmd *cobra.Command, g *shell.Globals, f releaseFlags, arg
 	if err := f.checkOut(args); err != nil {
 		return err
 	}
-	file := f.file(cmd, g)
+	stated, err := shell.StatedBeside(args)
+	if err != nil {
+		return err
+	}
+	if f.unit, err = stated.Settle(cmd, "unit", f.unit, stated.Unit); err != nil {
+		return err
+	}
+	file := f.file(cmd, g, stated.Unit != "")
 	account, fresh, err := shell.LedgerConfig(file)
 	if err != nil {
 		return err

@@ -167,8 +167,11 @@ func (f *flags) check(ctx context.Context, g *shell.Globals, cmd *cobra.Command,
 	if failed := shell.FailedFindings(g, report); failed != nil {
 		return shell.FailedVotes(failed[0], "mend what pate check reports; nothing was written")
 	}
-	_, _, err = shell.CountedTeachers(report, args, cmd.Flags().Changed("teachers"))
-	return err
+	stated, err := shell.StatedBeside(args)
+	if err != nil {
+		return err
+	}
+	return shell.CountedTeachers(report, stated, cmd.Flags().Changed("teachers"))
 }
 
 // labelCommand returns the command that releases labels of the counts.

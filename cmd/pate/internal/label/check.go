@@ -11,7 +11,7 @@ import (
 
 // checkVotes looks at what a check of the files found, as pate check does. What fails stops
 // the label, unless it is waived by its name. Invalid votes are refused where they are read.
-func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []string, report *votes.Report) error {
+func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, report *votes.Report) error {
 	for _, finding := range shell.FailedFindings(g, report) {
 		waiver := waiveChecks
 		if finding.Check == "duplicates" {
@@ -25,13 +25,12 @@ func (f *labelFlags) checkVotes(cmd *cobra.Command, g *shell.Globals, args []str
 		}
 	}
 	given := cmd.Flags().Changed("teachers") // and opening the votes compared it
-	stated, where, err := shell.CountedTeachers(report, args, given)
-	if err != nil {
+	if err := shell.CountedTeachers(report, f.stated, given); err != nil {
 		return err
 	}
 	switch {
-	case stated > 0:
-		g.Logf("%d teachers, as %s says", stated, where)
+	case f.stated.Teachers > 0:
+		g.Logf("%d teachers, as %s says", f.stated.Teachers, f.stated.Where)
 	case !given && !report.Counts:
 		g.Logf("%d teachers and %d queries, as the file has columns and rows: --teachers %d confirms it", report.Teachers, report.Queries, report.Teachers)
 	}

@@ -36,6 +36,7 @@ type labelFlags struct {
 	mode        string
 	failure     float64
 	accountant  string
+	stated      shell.Stated
 }
 
 func New(g *shell.Globals) *cobra.Command {
@@ -71,7 +72,8 @@ of the budget. Neither looks at votes. A budget is refused where labels would ra
 fewer than three for each class; nothing is charged then, and what would work is told.
 
 Votes are checked first, as pate check does: what fails there stops here. Where
-FILE.manifest.json lies beside the votes, the number of teachers must be what it says.
+FILE.manifest.json lies beside the votes, unit, relation and number of teachers are those
+that it has.
 --force waives a refusal of noise, and --force=few one of too few labels. --force=checks
 and --force=duplicates waive checks without which epsilon may not be true, and
 --force=calibration a plan by --calibrate-on, which follows from private votes. Nothing
@@ -131,7 +133,7 @@ is proved). They are no filter; one goes by Rényi divergences.`,
 	flags.StringVar(&f.ledger, "ledger", "", "the file that is charged, made if it is not there (required)")
 	flags.StringVar(&f.out, "out", "", "the labels (required): .csv, .jsonl, .npy or .parquet")
 	flags.StringVar(&f.pool, "pool", "pool", "name of the public data set the queries come from")
-	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ...")
+	flags.StringVar(&f.unit, "unit", "record", "of a new ledger: whose data one teacher alone has seen: record, user, ... (default that of a manifest beside the votes)")
 	flags.StringVar(&f.relation, "relation", "add_remove", "of a new ledger: add_remove|replace_one; votes cost the same")
 	flags.StringVar(&f.mode, "mode", "filter", "of a new ledger: filter, others may charge it later; reserved, this run is all, and has 13 to 19 % more labels (a plan spends all: reserved unless given)")
 	flags.StringVar(&f.accountant, "accountant", "auto", "of a new ledger, --mode reserved: auto|pld|rdp, who makes the claim; a filter is always rdp")
@@ -181,6 +183,18 @@ func (f *labelFlags) check(cmd *cobra.Command, g *shell.Globals) (aggregate.Sett
 	return s, nil
 }
 
+// settle takes unit and relation from a manifest beside the votes, or refuses flags that it
+// contradicts.
+func (f *labelFlags) settle(cmd *cobra.Command, args []string) (err error) {
+	if f.stated, err = shell.StatedBeside(args); err != nil {
+		return err
+	}
+	if f.unit, err = f.stated.Settle(cmd, "unit", f.unit, f.stated.Unit); err == nil {
+		f.relation, err = f.stated.Settle(cmd, "relation", f.relation, f.stated.Relation)
+	}
+	return err
+}
+
 // notWritten are names of forms that labels do not have.
 var notWritten = []string{".xlsx", ".xls", ".ods", ".json", ".npz", ".arrow", ".feather", ".pkl", ".gz", ".zst", ".zip"}
 
@@ -207,13 +221,13 @@ func (f *labelFlags) config(cmd *cobra.Command, g *shell.Globals, s aggregate.Se
 	if given("accountant") {
 		c.Expect.Accountant = method
 	}
-	if given("unit") {
+	if given("unit") || f.stated.Unit != "" {
 		c.Expect.Unit = f.unit
 	}
 	if given("mode") {
 		c.Expect.Mode = &c.Account.Mode
 	}
-	if given("relation") {
+	if given("relation") || f.stated.Relation != "" {
 		c.Expect.Relation = c.Account.Relation
 	}
 	if given("delta") {
@@ -250,6 +264,9 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if err != nil {
 		return err
 	}
+	if err := f.settle(cmd, args); err != nil {
+		return err
+	}
 	c, err := f.config(cmd, g, s)
 	if err != nil {
 		return err
@@ -259,7 +276,7 @@ func runLabel(cmd *cobra.Command, g *shell.Globals, f labelFlags, args []string)
 	if c.Votes, report, err = f.OpenChecked(cmd.Context(), args); err != nil {
 		return err
 	}
-	if err := f.checkVotes(cmd, g, args, report); err != nil {
+	if err := f.checkVotes(cmd, g, report); err != nil {
 		return err
 	}
 	if _, err := f.Calibrate(cmd.Context(), g, &f.VotesFlags, c.Votes.Teachers()); err != nil {

@@ -29,11 +29,8 @@ func FailedVotes(finding votes.Finding, fix string) error {
 
 // CountedTeachers compares the number of teachers of votes with a manifest beside them, and
 // asks for it where the file does not show it, or may be transposed and nobody confirmed it.
-// It returns what the manifest says; 0 without one.
-func CountedTeachers(report *votes.Report, args []string, confirmed bool) (stated int, where string, err error) {
-	if stated, where, err = statedTeachers(args); err != nil {
-		return 0, where, FaultError(err, "votes")
-	}
+func CountedTeachers(report *votes.Report, manifest Stated, confirmed bool) (err error) {
+	stated, where := manifest.Teachers, manifest.Where
 	switch has := report.Teachers; {
 	case has == 0:
 		what := "--teachers is needed: counts do not show how many teachers there are"
@@ -42,14 +39,14 @@ func CountedTeachers(report *votes.Report, args []string, confirmed bool) (state
 		}
 		err = UsageError("votes", errors.New(what))
 	case stated > 0 && stated != has:
-		err = transposed(fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
+		err = transposed(ExitInvalidInput, fmt.Errorf("the votes are of %d teachers, and %s says %d: is the file transposed?", has, where, stated), "give --transpose, or the manifest of these votes")
 	case stated == 0 && !confirmed && !report.Counts && has > report.Queries:
-		err = transposed(fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
+		err = transposed(ExitCheckFailed, fmt.Errorf("%d teachers and %d queries: is the file transposed?", has, report.Queries), fmt.Sprintf("give --transpose, or confirm with --teachers %d", has))
 	}
-	return stated, where, err
+	return err
 }
 
-func transposed(what error, fix string) error {
-	return &CommandError{Code: ExitCheckFailed, What: what,
+func transposed(code int, what error, fix string) error {
+	return &CommandError{Code: code, What: what,
 		Why: "a row is a query and a column a teacher; if rows were teachers, epsilon would not be true", Fix: fix, Topic: "votes"}
 }
