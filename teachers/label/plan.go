@@ -24,7 +24,6 @@ func Plan(ctx context.Context, c Config, p plan.Public, goal plan.Goal) (Config,
 		return c, nil, err
 	}
 	file := c.file()
-	file.Warn = nil // Run will warn
 	account, fresh, err := file.Look()
 	if err != nil {
 		return c, nil, err

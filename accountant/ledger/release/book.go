@@ -50,6 +50,9 @@ func (f File) warn(format string, args ...any) {
 // lost, and one that is not as expected, are refused with an [*Error]. Nothing is
 // written.
 func (f File) Look() (account ledger.Config, fresh bool, err error) {
+	if is := target(f.Path); is != f.Path {
+		return f.New, false, &Error{What: f.Path + " is a link to " + is, Why: "the head, the secret and the keys of a ledger lie beside the file itself", Fix: "name " + is}
+	}
 	// Before the ledger is looked for: it was there, whole, before any of them.
 	traces, err := f.traces()
 	if err != nil {
@@ -235,7 +238,7 @@ func (b *Book) accept(s ledger.State) error {
 	case !hasHead:
 		return &Error{What: HeadFile(f.Path) + " is gone",
 			Why: "without it nothing shows that the ledger is not an older copy, under which outcomes would be released twice",
-			Fix: "restore it; if this is the newest copy of the ledger, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
+			Fix: "restore it, or use the name under which the ledger was made; if this is the newest copy, with all that was ever charged to it: pate ledger adopt " + f.Path, Check: true}
 	case b.shared && !hasID && s.ID != "" && s.Adopted == 0:
 		return &Error{What: IDFile(f.Path) + " is gone",
 			Why: "it was made with the ledger, and without it nothing tells whether an input was answered before",
@@ -270,6 +273,9 @@ func (b *Book) begin(known Known) error {
 	case known.Beside == none:
 		return b.keep()
 	case b.shared && known.Mark == none:
+		if b.Ledger.State().Commits > 0 {
+			f.warn("%s was last used from another machine, or with another state folder, or that folder was emptied: nothing here shows that this is not an older copy, put back with all that lies beside it, under which outcomes would be released twice", f.Path)
+		}
 		b.mark(b.Ledger.Head())
 	}
 	return nil
@@ -325,6 +331,7 @@ func (b *Book) Close() error { return b.Ledger.Close() }
 // A ledger of which a later head is known is refused; one whose head is there needs
 // nothing, and nothing is written.
 func Adopt(ctx context.Context, path string, warn func(string)) error {
+	path = target(path)
 	file, err := durable.OpenRegular(path)
 	if err != nil {
 		return fmt.Errorf("release: %w", err)

@@ -45,7 +45,9 @@
 // A ledger has a random id in its first line. Under it the head is kept a second time,
 // in the user's state folder ([StateDir]), so that a ledger that is put back together
 // with all files beside it is found as well, by this user on this machine. Where that
-// folder cannot be written there is a warning.
+// folder cannot be written there is a warning, and there is one, once, where something left
+// under a ledger of which that folder has no head: it comes from another machine, or nobody
+// can tell whether it is an older copy.
 //
 // Ledgers of earlier versions have no id. One that has its head, or under which nothing
 // was committed, gets an id when it is first opened, in a line of its own. Any other is

@@ -23,6 +23,17 @@ func HeadFile(path string) string { return path + ".head" }
 // recognised. It stays for good.
 func IDFile(path string) string { return path + ".id" }
 
+// target returns the file that a link is to; path where it is none.
+func target(path string) string {
+	if _, err := os.Readlink(path); err != nil {
+		return path
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	return path // to nothing: opening it says so
+}
+
 // Keys returns the keys of releases under the ledger at a path that are not complete.
 func Keys(path string) ([]string, error) {
 	beside, err := os.ReadDir(filepath.Dir(path))
@@ -127,6 +138,7 @@ type Known struct {
 // Know reads what is known of the ledger at a path, before the ledger itself is read:
 // somebody may be appending to it. The result's Kept is for [ledger.VerifyKept].
 func Know(path string) (*Known, error) {
+	path = target(path)
 	beside, err := readHead(HeadFile(path))
 	return &Known{path: path, Beside: beside}, err
 }

@@ -1,0 +1,58 @@
+package release_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant/ledger/release"
+)
+
+// A ledger under which something left, and of which no second head is known, may be an older copy
+// that was put back with all that is beside it. That is told once: then the head is known.
+func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
+	f, warned := book(t)
+	b, err := f.Open(t.Context(), f.New)
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME")))
+	_, err = do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	require.Empty(t, *warned, "nothing had left")
+
+	require.NoError(t, os.RemoveAll(os.Getenv("XDG_STATE_HOME"))) // as on another machine
+	for _, name := range []string{"a", "b", "c"} {
+		_, err = do(t.Context(), f, one(f, name))
+		require.NoError(t, err)
+		require.Len(t, *warned, 1)
+	}
+	require.Contains(t, (*warned)[0], "used from another machine")
+	require.Contains(t, (*warned)[0], "older copy")
+}
+
+// A link to a ledger is not charged, and adopting it is adopting the ledger: nothing comes to lie
+// beside the link.
+func TestALinkToALedger(t *testing.T) {
+	f, _ := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	link := f
+	link.Path = filepath.Join(filepath.Dir(f.Path), "link.jsonl")
+	require.NoError(t, os.Symlink(filepath.Base(f.Path), link.Path))
+	known, err := release.Know(link.Path)
+	require.NoError(t, err)
+	require.Positive(t, known.Beside.Lines)
+
+	require.NoError(t, os.Rename(release.HeadFile(f.Path), f.Path+".away"))
+	for range 2 {
+		_, err = do(t.Context(), link, one(link, "b"))
+		require.ErrorContains(t, err, "is a link to ")
+		require.NoError(t, release.Adopt(t.Context(), link.Path, nil))
+		require.NoFileExists(t, release.HeadFile(link.Path))
+		require.FileExists(t, release.HeadFile(f.Path))
+	}
+	_, err = do(t.Context(), f, one(f, "b"))
+	require.NoError(t, err)
+}
