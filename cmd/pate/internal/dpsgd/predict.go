@@ -110,7 +110,8 @@ func (f *predictFlags) run(cmd *cobra.Command, g *shell.Globals, path string) er
 		if err := durable.WriteFile(f.out, 0o600, write); err != nil {
 			return err
 		}
-		g.Logf("labels: %s\n%s", f.out, report.warning())
+		g.Logf("labels: %s", f.out)
+		g.Logf("%s", report.warning())
 		if g.ParsedFormat() == table.JSON {
 			return shell.WriteJSON(g.Stdout, report)
 		}

@@ -153,7 +153,7 @@ func (r *released) words() string {
 		if !file.Matches {
 			result = "DOES NOT MATCH"
 		}
-		fmt.Fprintf(&b, "%s %s\n  %s: %s\n", file.Kind, file.Path, result, file.Says)
+		fmt.Fprintf(&b, "%s %s\n  %s: %s\n", file.Kind, table.Printable(file.Path), result, file.Says)
 		if file.Run != "" {
 			fmt.Fprintf(&b, "  run %s\n", runName(file.Run))
 		}

@@ -142,7 +142,7 @@ func reportVerified(g *shell.Globals, path string, sum ledger.Summary, checked [
 		return shell.WriteJSON(g.Stdout, report)
 	}
 	if format == table.Text {
-		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n", path, report.Lines)
+		fmt.Fprintf(g.Stdout, "%s is whole: %d lines, every epsilon recomputed\n", table.Printable(path), report.Lines)
 		fmt.Fprint(g.Stdout, ledgerHeading(report)[:len(ledgerHeading(report))-1])
 		fmt.Fprint(g.Stdout, strings.TrimPrefix(ledgerFooting(report), "\n"))
 		if report.Recomputed != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
 )
 
@@ -64,7 +65,9 @@ func FaultError(err error, topic string) error {
 	return &CommandError{Code: code, What: errors.New(words.What), Why: words.Why, Fix: words.Fix, Topic: topic, Cause: err}
 }
 
-// Explain turns an error of a command into its exit code and the lines for stderr.
+// Explain turns an error of a command into its exit code and the lines for stderr. Each of what,
+// why and fix is one line, of which a terminal obeys nothing: names of files and flags, and the
+// words of a server, are somebody else's.
 func Explain(command string, err error) (int, string) {
 	var ce *CommandError
 	if !errors.As(err, &ce) {
@@ -100,12 +103,12 @@ func Explain(command string, err error) (int, string) {
 		ce = &CommandError{Code: ExitFailure, What: err}
 	}
 	ce.advise()
-	lines := []string{"pate: " + plain(ce.What.Error())}
+	lines := []string{"pate: " + table.Printable(plain(ce.What.Error()))}
 	if ce.Why != "" {
-		lines = append(lines, plain(ce.Why))
+		lines = append(lines, table.Printable(plain(ce.Why)))
 	}
 	if ce.Fix != "" {
-		lines = append(lines, ce.Fix)
+		lines = append(lines, table.Printable(ce.Fix))
 	}
 	switch {
 	case ce.Topic != "":

@@ -10,7 +10,6 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/internal/table"
 )
 
 // FolderRun is a command that goes on where it stopped: what it needs for that is in
@@ -110,13 +109,13 @@ func PrintFolder(g *Globals, dir string, print func() error) error {
 	}
 	err = print()
 	if some {
-		g.Logf("%s: may be published, whole as it is", table.Printable(folder.Public()))
+		g.Logf("%s: may be published, whole as it is", folder.Public())
 	}
 	kept := "keys, votes, what was charged"
 	unreleased, _ := folder.Result(false)
 	if there, err := durable.Exists(unreleased); err == nil && there {
-		kept += "; what is not releasable is in " + table.Printable(unreleased)
+		kept += "; what is not releasable is in " + unreleased
 	}
-	g.Logf("%s: keep it to yourself: %s", table.Printable(folder.Private()), kept)
+	g.Logf("%s: keep it to yourself: %s", folder.Private(), kept)
 	return err
 }

@@ -78,20 +78,22 @@ func (g *Globals) AddTo(root *cobra.Command) {
 	add(root)
 }
 
-// Logf writes one message line to stderr unless --quiet.
+// Logf writes one message line to stderr unless --quiet. Whatever is in its arguments, it stays
+// one line, of which a terminal obeys nothing.
 func (g *Globals) Logf(format string, args ...any) {
 	if !g.Quiet {
-		fmt.Fprintf(g.Stderr, format+"\n", args...)
+		fmt.Fprintln(g.Stderr, table.Printable(fmt.Sprintf(format, args...)))
 	}
 }
 
-// Warn says, also with --quiet, what may be unsafe. What a command warns of twice is said once.
+// Warn says, also with --quiet, what may be unsafe, in one line. What a command warns of twice is
+// said once. Programs find warnings by how the line begins: package pate_go does.
 func (g *Globals) Warn(text string) {
 	g.warning.Lock()
 	defer g.warning.Unlock()
 	if !slices.Contains(g.warned, text) {
 		g.warned = append(g.warned, text)
-		fmt.Fprintf(g.Stderr, "pate: warning: %s\n", text)
+		fmt.Fprintf(g.Stderr, "pate: warning: %s\n", table.Printable(text))
 	}
 }
 

@@ -13,5 +13,6 @@ func TestAWarningIsSaidOnce(t *testing.T) {
 	for _, text := range []string{"a", "b", "a"} {
 		g.Warn(text)
 	}
-	require.Equal(t, "pate: warning: a\npate: warning: b\n", errs.String())
+	g.Warn("two\nlines") // programs read one line each
+	require.Equal(t, "pate: warning: a\npate: warning: b\npate: warning: two\\nlines\n", errs.String())
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/internal/table"
 )
 
 // maxAloud is the number of columns of which each gets a line; of more, alike ones share one.
@@ -22,7 +21,7 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 	if len(repeated) > 0 {
 		g.Warn(fmt.Sprintf("ids repeat in column %s, and every row counts as a unit of its own; if a person has several rows, name the column with --unit",
-			table.Printable(strings.Join(repeated, ", "))))
+			strings.Join(repeated, ", ")))
 	}
 }
 
@@ -41,7 +40,7 @@ func ReadTaskAloud(g *Globals, t dataset.Task) {
 func aloud(notes []dataset.ColumnNote) []string {
 	var lines []string
 	line := func(name string, n dataset.ColumnNote) {
-		lines = append(lines, fmt.Sprintf("%-20s %s -> %s", table.Printable(name), n.Is, n.Becomes))
+		lines = append(lines, fmt.Sprintf("%-20s %s -> %s", name, n.Is, n.Becomes))
 	}
 	if len(notes) <= maxAloud {
 		for _, n := range notes {
