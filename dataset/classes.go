@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/pate-go/pate/internal/table"
 )
 
 // DropOther, as [ClassRule].Other, leaves out rows whose label is no class.
@@ -32,8 +34,8 @@ type ClassRule struct {
 
 func (r ClassRule) isZero() bool { return r.Names == nil && r.Other == "" }
 
-// Validate reports the first class name that is empty or there twice, and too few or too
-// many of them.
+// Validate reports the first class name that is empty, there twice or no harmless text, and too few
+// or too many of them.
 func (r ClassRule) Validate() error {
 	if r.Names == nil {
 		return nil
@@ -47,9 +49,15 @@ func (r ClassRule) Validate() error {
 			return fmt.Errorf("dataset: class name %q is empty or there twice", name)
 		}
 		seen[name] = true
+		if !table.Harmless(name) {
+			return fmt.Errorf("dataset: class name %q %s", name, harmful)
+		}
 	}
 	return nil
 }
+
+// harmful is what is wrong with the name of a class that is no harmless text.
+const harmful = "holds control characters, or begins with = + - @ as a formula does"
 
 // withOther returns classes with the one that other labels fall into, if there is one.
 func (r ClassRule) withOther(classes []string) []string {
@@ -126,6 +134,12 @@ func (t *Table) classesOf(public []int) ([]string, error) {
 	case len(classes) < 2:
 		return nil, &InputError{File: t.Name, What: fmt.Sprintf("has labels %q in its public rows", classes),
 			Why: "there must be at least two classes", Fix: "choose another label column, or name the classes with --class-names"}
+	}
+	for _, name := range classes {
+		if !table.Harmless(name) {
+			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has a label %q, which %s", name, harmful),
+				Why: "names of classes are released, in files that spreadsheets and terminals show", Fix: "write the label otherwise, in all files"}
+		}
 	}
 	return classes, nil
 }

@@ -114,6 +114,18 @@ func TestClassesByValue(t *testing.T) {
 	require.Equal(t, []string{"-2", "01", "1", "9", "10"}, classes)
 }
 
+// TestHarmfulClassNames: names of classes stand in released files, which spreadsheets open.
+func TestHarmfulClassNames(t *testing.T) {
+	labels, sides := publicSides()
+	for _, name := range []string{"=HYPERLINK(1)", "a\x1b[2J"} {
+		_, err := classTask(t, append(labels, name), append(sides, "pool"), ClassRule{})
+		require.ErrorContains(t, err, "as a formula does")
+		require.ErrorContains(t, ClassRule{Names: []string{"a", name}}.Validate(), "as a formula does")
+		_, err = classTask(t, labels, sides, ClassRule{Other: name})
+		require.ErrorContains(t, err, "as a formula does")
+	}
+}
+
 func TestManyPublicLabelsAreNoClasses(t *testing.T) {
 	labels, sides := make([]string, maxClasses+1), make([]string, maxClasses+1)
 	for i := range labels {

@@ -28,6 +28,14 @@ func Printable(text string) string {
 	return b.String()
 }
 
+// Harmless reports whether text may name something that stands in files which spreadsheets,
+// terminals and browsers show: it is UTF-8, holds no control character and none that turns the
+// text beside it, and does not begin as a formula.
+func Harmless(text string) bool {
+	obeyed := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+	return utf8.ValidString(text) && strings.IndexFunc(text, obeyed) < 0 && inert(text) == text
+}
+
 // inert returns a printable cell of CSV that no spreadsheet takes for a formula. Numbers
 // stay as they are.
 func inert(cell string) string {

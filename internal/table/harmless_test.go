@@ -48,3 +48,12 @@ func TestCellsOfStrangersDoNoHarm(t *testing.T) {
 	require.NoError(t, table.Table{Header: []string{"a", "b"}, Rows: [][]string{{"<script>x</script> |", "a < b <= c"}}}.Write(&b, table.Markdown))
 	require.Contains(t, b.String(), `| &lt;script>x&lt;/script> \| | a < b <= c |`)
 }
+
+func TestHarmlessNames(t *testing.T) {
+	for _, name := range []string{"", "-", "+", "-1", "+2.5", "<=50K", "a=b", "nach Hause", "Überweisung", "oui\u00a0?", "می\u200cخواهم"} {
+		require.True(t, table.Harmless(name), name)
+	}
+	for _, name := range []string{"=HYPERLINK(1)", "@SUM(A1)", "+1+2", "-x", "\uff1d1", "\x1b[2J", "a\nb", "\t=1", "right\u202eleft", "\xff", "\u009b2J"} {
+		require.False(t, table.Harmless(name), name)
+	}
+}

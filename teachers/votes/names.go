@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	shown "github.com/pate-go/pate/internal/table"
 )
 
 // maxClassName bounds the name of a class, in bytes.
@@ -23,8 +23,8 @@ func CheckClassNames(names []string) error {
 		switch {
 		case name == "" || strings.TrimSpace(name) != name:
 			return fmt.Errorf("votes: class name %d, %q, is empty or has blanks around it", i+1, name)
-		case len(name) > maxClassName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r == '"' || r == utf8.RuneError || unicode.IsControl(r) }):
-			return fmt.Errorf("votes: class name %d is longer than %d bytes, no UTF-8, or holds quotes or control characters", i+1, maxClassName)
+		case len(name) > maxClassName || !shown.Harmless(name) || strings.ContainsAny(name, "\"\ufffd"):
+			return fmt.Errorf("votes: class name %d is longer than %d bytes, no UTF-8, holds quotes or control characters, or begins with = + - @ as a formula does", i+1, maxClassName)
 		case seen[name]:
 			return fmt.Errorf("votes: class name %q stands there twice", name)
 		}

@@ -235,6 +235,15 @@ func TestUnknownNamesAreCounted(t *testing.T) {
 	}
 }
 
+// TestClassNamesThatFilesWouldObey: labels are written with the names of classes, into files
+// that spreadsheets open.
+func TestClassNamesThatFilesWouldObey(t *testing.T) {
+	for _, name := range []string{"=HYPERLINK(1)", "@a", "-x", "+1+2", "a\u202eb", "a\x1bb"} {
+		require.ErrorContains(t, votes.CheckClassNames([]string{"a", name}), "class name 2", name)
+	}
+	require.NoError(t, votes.CheckClassNames([]string{"-", "+", "-1", "<=50K"}))
+}
+
 // Votes that are read, and mean something else, are noticed.
 func TestVotesThatMeanSomethingElse(t *testing.T) {
 	balance := func(opt votes.Options, file string) votes.Finding {
