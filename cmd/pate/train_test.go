@@ -323,4 +323,11 @@ func TestTrainInParts(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "two.npy"), b, 0o600))
 	_, errs = typed(t, shell.ExitCheckFailed, slices.Concat(args, two)...)
 	require.Contains(t, errs, "is not what its manifest was written for")
+
+	// A file of somebody else is left alone, and nothing comes to lie beside it.
+	notes := filepath.Join(dir, "run.jsonl")
+	require.NoError(t, os.WriteFile(notes, []byte("mine"), 0o600))
+	_, errs = typed(t, shell.ExitInvalidInput, slices.Concat(args, []string{"--out", notes})...)
+	require.Contains(t, errs, "not made by this job")
+	require.NoDirExists(t, notes+".private")
 }

@@ -83,6 +83,9 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 	if err := t.readPrivate(ctx); err != nil {
 		return nil, err // and nothing is left on disk that tells of it
 	}
+	if err := t.vacant(); err != nil {
+		return nil, err
+	}
 	if t.secrets, err = openSecrets(ctx, j); err != nil {
 		return nil, err
 	}
@@ -188,6 +191,19 @@ func (t *task) readPrivate(ctx context.Context) error {
 	}
 	t.private = set
 	return ctx.Err()
+}
+
+// vacant refuses a file where the votes belong that no job with this folder of secrets wrote, as there
+// is no folder yet, and makes none.
+func (t *task) vacant() error {
+	if there, err := durable.Exists(t.Secrets); err != nil || there {
+		return err
+	}
+	there, err := durable.Exists(t.Out)
+	if err == nil && there && t.Silo == "" {
+		err = t.errExists()
+	}
+	return err
 }
 
 // complete reports whether the votes of this job are there.

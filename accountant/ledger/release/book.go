@@ -178,7 +178,7 @@ func (f File) Open(ctx context.Context, account ledger.Config) (*Book, error) {
 	}
 	var err error
 	if b.Ledger, err = ledger.OpenKept(ctx, f.Path, account, kept); err != nil {
-		return nil, fmt.Errorf("release: %w", explain(err, f.Path))
+		return nil, fmt.Errorf("release: %w", err)
 	}
 	if err := b.begin(*known); err != nil {
 		b.Ledger.Close()
@@ -194,14 +194,6 @@ func Trial(account ledger.Config) (*ledger.Ledger, error) {
 		return nil, fmt.Errorf("release: %w", err)
 	}
 	return l, nil
-}
-
-// explain adds what to do about a ledger that has not the lines it had.
-func explain(err error, path string) error {
-	if errors.Is(err, ledger.ErrCorrupt) {
-		return fmt.Errorf("%w (%s)", err, path)
-	}
-	return err
 }
 
 // accept refuses a ledger, all of which was read, before anything is written to it.
@@ -347,7 +339,7 @@ func Adopt(ctx context.Context, path string, warn func(string)) error {
 	}
 	b := &Book{file: File{Path: path, Warn: warn}, shared: account.Run == ""}
 	if b.Ledger, err = ledger.OpenKept(ctx, path, account, known.Kept(ledger.Head{})); err != nil {
-		return fmt.Errorf("release: %w", explain(err, path))
+		return fmt.Errorf("release: %w", err)
 	}
 	defer b.Close()
 	if known.Beside != (ledger.Head{}) {

@@ -3,10 +3,12 @@ package release_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 )
 
@@ -55,4 +57,20 @@ func TestALinkToALedger(t *testing.T) {
 	}
 	_, err = do(t.Context(), f, one(f, "b"))
 	require.NoError(t, err)
+}
+
+// An error about a ledger that is not whole names its file once.
+func TestACorruptLedgerIsNamedOnce(t *testing.T) {
+	f, _ := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	text, err := os.ReadFile(f.Path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(f.Path, append(text, "x\n"...), 0o600))
+	_, err = f.Open(t.Context(), f.New)
+	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
+	err = release.Adopt(t.Context(), f.Path, nil)
+	require.ErrorIs(t, err, ledger.ErrCorrupt)
+	require.Equal(t, 1, strings.Count(err.Error(), f.Path), err)
 }

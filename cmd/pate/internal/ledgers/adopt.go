@@ -1,8 +1,6 @@
 package ledgers
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/accountant/ledger/release"
@@ -33,9 +31,8 @@ of which a later head is known is refused, with exit code 5.`,
 			} else if err := file.Close(); err != nil {
 				return err
 			}
-			err := release.Adopt(cmd.Context(), args[0], g.Warn)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], shell.FaultError(err, "ledger"))
+			if err := release.Adopt(cmd.Context(), args[0], g.Warn); err != nil {
+				return shell.FaultError(err, "ledger")
 			}
 			g.Logf("the head of %s is kept in %s", args[0], release.HeadFile(args[0]))
 			return nil

@@ -131,11 +131,11 @@ func readSigned(path, keyPath string) (*signedBy, error) {
 	s := signedBy{path: path, keyPath: keyPath}
 	text, err := readSmall(path)
 	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err = d.Decode(&s.signature); err == nil {
-			if _, end := d.Token(); end != io.EOF {
-				err = errors.New("something follows the signature")
+		// The decoder takes a field twice, and in any case; a signature is written in one way only.
+		var again bytes.Buffer
+		if err = json.Unmarshal(text, &s.signature); err == nil {
+			if err = shell.WriteJSON(&again, s.signature); err == nil && !bytes.Equal(again.Bytes(), text) {
+				err = errors.New("it is not as pate ledger sign writes it")
 			}
 		}
 	}
