@@ -20,6 +20,8 @@ type Data struct {
 	Train, Test Set    // images; empty for a table
 	Table       *Table // nil for images
 
+	published bool // [Named] knows it
+
 	keep    []string // columns of the table that stay
 	ranges  *Ranges  // of the table, where there are no public rows
 	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
@@ -49,9 +51,10 @@ func (d Data) Task(p Protocol) (Task, error) {
 	default:
 		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	}
-	if err == nil && d.Kind != "" {
+	if d.Kind != "" {
 		t.Kind = d.Kind
 	}
+	t.Published = d.published
 	return t, err
 }
 
@@ -165,6 +168,12 @@ func Names() []string { return []string{"mnist", "fashion-mnist", "adult", "abal
 // abalone/abalone.data, each plain or .gz. What is not there is an [*InputError]
 // that says how to get it and wraps [fs.ErrNotExist].
 func Named(name string) (Data, error) {
+	d, err := openNamed(name)
+	d.published = true
+	return d, err
+}
+
+func openNamed(name string) (Data, error) {
 	switch name {
 	case "mnist":
 		train, test, err := MNIST()

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,4 +108,34 @@ func TestNamedReadsLocalFiles(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "T-shirt/top", d.Train.Classes[0])
 	assert.Equal(t, 2, d.Train.Len(), "PATE_DATA comes before the system's folder")
+}
+
+// What scores by another split than the default one is private by that, unless all of it is
+// published.
+func TestOtherSplitsOfOwnDataAreWithheld(t *testing.T) {
+	known, err := openMNIST()
+	require.NoError(t, err)
+	images := Data{Name: "digits", Train: known.Train, Test: known.Test} // as a folder gives them
+	table := filepath.Join(t.TempDir(), "t.csv")
+	text := "x,y\n"
+	for i := range 200 {
+		text += fmt.Sprintf("%d,%c\n", i, 'a'+i%2)
+	}
+	require.NoError(t, os.WriteFile(table, []byte(text), 0o600))
+	rows, err := Open(table, Options{CSV: CSVOptions{Label: "y"}})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		data     Data
+		split    Protocol
+		withheld bool
+	}{
+		{known, Literature, false}, {known, Development, false}, {known, FullTest, false},
+		{images, Literature, false}, {images, Development, true}, {images, FullTest, true},
+		{rows, Literature, false}, {rows, Development, true},
+	} {
+		task, err := c.data.Task(c.split)
+		require.NoError(t, err)
+		require.Equal(t, c.withheld, task.Withheld() != "", "%s: %s", c.data.Name, c.split)
+	}
+	require.Empty(t, Task{}.Withheld(), "private rows beside public ones")
 }

@@ -56,6 +56,9 @@ type Task struct {
 	// a column. Whether one really has several is not.
 	Grouped    bool
 	Provenance string
+	// Published says that all rows are public, whatever part they are in: those of a data set
+	// that [Named] knows.
+	Published bool
 	// Encoder is what made rows of a table; nil for images.
 	Encoder *Encoder
 	// Ranges are what was declared of the columns where there are no public rows, and nil
@@ -103,6 +106,16 @@ func (t Task) WithoutPool() Task {
 	}
 	t.Pool = t.Pool.rows(nil)
 	return t
+}
+
+// Withheld says why nothing that was learned by this split may be released, whatever was
+// charged for it; "" if nothing forbids that. Where rows are public by one split and private
+// by another, no ε of a run by the other covers what is learned or chosen by them.
+func (t Task) Withheld() string {
+	if t.Published || t.Protocol == "" || t.Protocol == Literature {
+		return ""
+	}
+	return "rows score that the default split keeps private; see pate tune"
 }
 
 // newTask cuts the private rows from one set, pool and test rows from another.

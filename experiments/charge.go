@@ -72,7 +72,7 @@ func (r *Row) charge(ctx context.Context, e accountant.Event, c point) error {
 		return err
 	}
 	epsilon := claim.Upper
-	r.Epsilon, r.Accountant, r.Releasable = &epsilon, claim.By, c.Key.Releasable()
+	r.Epsilon, r.Accountant, r.Releasable = &epsilon, claim.By, c.releasable()
 	parts := partsOf(e)
 	r.Account = &accountant.Schedule{Relation: relation, Events: parts}
 	r.Charged, err = shares(parts, bound.Order)

@@ -39,7 +39,7 @@ func Compare(ctx context.Context, cfg Config) (*Result, error) {
 		Private: c.units, Pool: c.Task.Pool.Len(), Test: c.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Features: c.Features, Dimensions: c.dimensions(), Teachers: c.teachers(), Learner: c.Learner, Student: studentName,
 		EpsilonTarget: c.Epsilons[0], Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
-		Seeds: c.Seeds, Seeded: !c.Key.Releasable(),
+		Seeds: c.Seeds, Seeded: !c.Key.Releasable(), Withheld: c.Task.Withheld(),
 	}
 	if len(c.Epsilons) > 1 {
 		r.EpsilonTargets = c.Epsilons

@@ -51,9 +51,12 @@ func (c point) out(what, method string, seed int) (release.Out, error) {
 	if !c.Key.Releasable() {
 		name = "seeded-" + name
 	}
-	path, mode, err := results.Folder(c.Dir).Place(c.Key.Releasable(), name)
+	path, mode, err := results.Folder(c.Dir).Place(c.releasable(), name)
 	return release.Out{Path: path, Mode: mode}, err
 }
+
+// releasable reports whether what was charged may leave.
+func (c Config) releasable() bool { return c.Key.Releasable() && c.Task.Withheld() == "" }
 
 // FileName returns how files about a method at a target begin.
 func FileName(method string, epsilon float64, several bool) string {

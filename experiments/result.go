@@ -43,10 +43,12 @@ type Result struct {
 	Seeds          int       `json:"seeds"`
 	// Releasable says whether the whole result may leave: it is false as soon
 	// as it holds a row that protects nothing, diagnostics, or seeded noise.
-	Releasable bool    `json:"releasable"`
-	Seeded     bool    `json:"seeded"`            // all noise can be removed with the seed
-	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
-	Rows       []Row   `json:"rows"`
+	Releasable bool `json:"releasable"`
+	// Withheld says why nothing may leave whatever was charged, as [dataset.Task.Withheld].
+	Withheld string  `json:"withheld,omitempty"`
+	Seeded   bool    `json:"seeded"`            // all noise can be removed with the seed
+	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
+	Rows     []Row   `json:"rows"`
 	// Differences compare the private methods at each target.
 	Differences []Difference `json:"differences,omitempty"`
 

@@ -161,8 +161,9 @@ All of it is charged before a private row is looked at, to a ledger in --out or 
 the --ledger given. The epsilon of a row is a certified bound from privacy loss
 distributions; its ledger adds Rényi divergences and may say some percent more. The model
 is the last iterate: nothing is chosen by looking at private rows. Hyper-parameters
-that are tuned on private rows are not covered by epsilon: use --split development
-and public data like it, or pate tune, which charges the choice.`),
+that are tuned on private rows are not covered by epsilon, nor those that are tuned with
+--split development on the same file: use public data like it, or pate tune, which
+charges the choice.`),
 		topic("formats", "table, json, csv, md, latex", `  table    for a terminal (default)
   json     one object with a "schema" field; names are stable
   csv      one row per result, header first

@@ -28,12 +28,14 @@ type Result struct {
 	Relation   string  `json:"relation"`
 	Unit       string  `json:"unit"`
 	// Releasable says whether everything here may leave: every row was charged, with
-	// cryptographic noise.
-	Releasable bool    `json:"releasable"`
-	Seeded     bool    `json:"seeded"`
-	Seeds      int     `json:"seeds"`
-	Rows       []Row   `json:"rows"`
-	Seconds    float64 `json:"seconds,omitempty"` // whole, rounded up
+	// cryptographic noise, and nothing is withheld.
+	Releasable bool `json:"releasable"`
+	// Withheld says why nothing may leave whatever was charged, as [dataset.Task.Withheld].
+	Withheld string  `json:"withheld,omitempty"`
+	Seeded   bool    `json:"seeded"`
+	Seeds    int     `json:"seeds"`
+	Rows     []Row   `json:"rows"`
+	Seconds  float64 `json:"seconds,omitempty"` // whole, rounded up
 	// EpsilonAll is what all rows and all seeds cost together.
 	EpsilonAll float64      `json:"epsilon_all,omitempty"`
 	Ledger     *LedgerState `json:"ledger,omitempty"` // if it is a shared one

@@ -64,7 +64,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Schema: Schema, Data: c.Task.Name, Provenance: c.Task.Provenance, Split: string(c.Task.Protocol),
 		Private: r.shape.Records, Test: r.Task.Test.Len(), Classes: len(c.Task.Classes),
 		Delta: c.Delta, Relation: relation.String(), Unit: c.Unit,
-		Releasable: true, Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
+		Releasable: true, Withheld: c.Task.Withheld(), Seeded: !c.Key.Releasable(), Seeds: c.Seeds,
 	}
 	if c.Task.Grouped {
 		result.Note = fmt.Sprintf("trained on one row per %s, which is what epsilon is for", c.Unit)

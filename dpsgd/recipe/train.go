@@ -127,7 +127,7 @@ func (j *job) modelFile(releasable bool) (string, os.FileMode, error) {
 // released trains the model as a release on the ledger.
 func (j *job) released(ctx context.Context, done state, book *release.Book, noise float64) (Row, error) {
 	var row Row
-	path, mode, err := j.modelFile(j.Key.Releasable())
+	path, mode, err := j.modelFile(j.Key.Releasable() && j.result.Withheld == "")
 	if err != nil {
 		return Row{}, fmt.Errorf("recipe: %w", err)
 	}
@@ -291,7 +291,7 @@ func (j *job) row(ctx context.Context, m *nn.Model, p prepared, cfg dpsgd.Config
 	_, columns := p.train.Dims()
 	row := Row{
 		Model: j.plan.Recipe.Model, Features: j.plan.Recipe.Features, Dimensions: columns, Parameters: len(m.Parameters()),
-		Releasable: trained.Releasable, Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
+		Releasable: trained.Releasable && j.result.Withheld == "", Steps: trained.Steps, Probability: cfg.Probability(), Noise: cfg.NoiseMultiplier,
 		LearningRate: cfg.LearningRate, Statistics: []json.RawMessage{}, Name: j.plan.name(),
 	}
 	if s := cfg.Sampling; s.Scheme != dpsgd.Poisson {

@@ -35,7 +35,9 @@ type Result struct {
 	// Chosen is the best run; absent where the law drew none.
 	Chosen     *Chosen `json:"chosen,omitempty"`
 	Releasable bool    `json:"releasable"`
-	Seeded     bool    `json:"seeded"`
+	// Withheld says why nothing may leave though it was charged, as [dataset.Task.Withheld].
+	Withheld string `json:"withheld,omitempty"`
+	Seeded   bool   `json:"seeded"`
 	// Account is what `pate account` reads to recompute Epsilon.
 	Account accountant.Schedule `json:"account"`
 }
@@ -84,7 +86,7 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 		Score:   ScoreJSON{On: "public", Rows: j.choose.Len()},
 		Epsilon: p.Epsilon, Delta: j.Delta, Relation: relation.String(), Unit: j.Unit,
 		Noise: p.Noise, OneNoise: p.OneNoise, OneEpsilon: p.OneEpsilon,
-		Releasable: j.Key.Releasable(), Seeded: !j.Key.Releasable(),
+		Releasable: j.releasable(), Withheld: j.Task.Withheld(), Seeded: !j.Key.Releasable(),
 		Account: accountant.Schedule{Relation: relation, Events: []accountant.Event{j.Law.Event(run)}},
 	}
 	if j.Private != nil { // how many rows chose is private
@@ -92,6 +94,9 @@ func (j *job) newResult(p tune.Price) (*Result, error) {
 	}
 	return r, nil
 }
+
+// releasable reports whether the model may leave.
+func (j *job) releasable() bool { return j.Key.Releasable() && j.Task.Withheld() == "" }
 
 // private returns the number of private units, as it may be said.
 func (j *job) private() int {

@@ -277,7 +277,7 @@ func (j *job) release(ctx context.Context, s *state) error {
 	if err != nil {
 		return err
 	}
-	path, mode, err := results.Folder(j.Dir).Place(j.Key.Releasable(), "models", "tuned.model")
+	path, mode, err := results.Folder(j.Dir).Place(j.releasable(), "models", "tuned.model")
 	if err != nil {
 		return fmt.Errorf("tuned: %w", err)
 	}
@@ -318,7 +318,7 @@ func (j *job) finish(ctx context.Context, s *state, best *tune.Best) error {
 		return err
 	}
 	if best != nil {
-		accuracy, err := j.accuracy(ctx, ModelFile(j.Dir, j.Key.Releasable()))
+		accuracy, err := j.accuracy(ctx, ModelFile(j.Dir, j.releasable()))
 		if err != nil {
 			return err
 		}

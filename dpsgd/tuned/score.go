@@ -29,7 +29,7 @@ func (j *job) run(price tune.Price) func(context.Context, tune.Run) (tune.Outcom
 		if err := isCharged(plan.Event(price.Noise), row.Account); err != nil {
 			return tune.Outcome{}, err
 		}
-		model, _ := results.Folder(r.Dir).Result(r.Key.Releasable(), "models", row.Name+"-run-0.model")
+		model, _ := results.Folder(r.Dir).Result(row.Releasable, "models", row.Name+"-run-0.model")
 		m, err := recipe.OpenModel(model)
 		if err != nil {
 			return tune.Outcome{}, err

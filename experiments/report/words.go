@@ -29,6 +29,8 @@ func Warning(r *experiments.Result) string {
 		return "Seeded run: not releasable, whoever knows the seed can remove the noise."
 	case r.Figures() != nil:
 		return "Not releasable as shown: ε_µ is a function of private gradients that nobody was charged for."
+	case r.Withheld != "":
+		return "Not releasable: " + r.Withheld + "."
 	case !r.Releasable:
 		return "Not releasable as a whole: rows without an ε were not charged."
 	default:

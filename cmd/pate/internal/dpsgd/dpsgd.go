@@ -57,8 +57,10 @@ of its own; what publishing all of them costs is said below the table.
 
 With --data one file or known set is cut in two. DP-SGD asks nothing of public data,
 so all public rows score: of MNIST 60,000 rows are private and 10,000 score, of a
-table 70 % of the units are private. Hyper-parameters are chosen with
---split development, which never touches a row that scores.
+table 70 % of the units are private. Hyper-parameters are chosen by pate tune, which
+charges the choice, or on a known data set with --split development, which never touches
+a row that scores. Of your own data nothing of that split is releasable: its rows are
+private in the run that follows.
 
 PRIVATE with --public is your own data, read as pate train reads it: all rows of
 PRIVATE are trained on, and columns, scales and classes come from PUBLIC, of which

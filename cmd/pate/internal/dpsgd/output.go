@@ -183,6 +183,8 @@ func dpsgdFootnotes(r *recipe.Result) string {
 		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.\n")
 	case r.Figures() != nil:
 		b.WriteString("Not releasable as shown: ε_µ is a function of private gradients that nobody was charged for.\n")
+	case r.Withheld != "":
+		b.WriteString("Not releasable: " + r.Withheld + ".\n")
 	case !r.Releasable:
 		b.WriteString("Not releasable: without privacy nothing is protected.\n")
 	default:

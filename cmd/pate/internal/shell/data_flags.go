@@ -47,7 +47,7 @@ func (f *DataFlags) Add(flags *pflag.FlagSet) {
 	f.Columns.Add(flags)
 	f.AddReading(flags)
 	flags.StringVar(&f.Kind, "kind", "", "what the images of DIR are: "+strings.Join(dataset.Kinds(), " or ")+" (default pictures); decides how they are learned")
-	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature; development: splits the training part only, for choosing hyper-parameters; or full-test: of images, the pool is a part of the training images, and all test images score")
+	flags.StringVar(&f.Split, "split", string(dataset.Literature), "literature; development: splits the training part only; or full-test: of images, the pool is a part of the training images, and all test images score; only of a known data set is anything but literature releasable")
 	flags.BoolVar(&f.Quick, "quick", false, "a tenth of the private records, for a first look")
 }
 

@@ -25,8 +25,12 @@ func ReadAloud(g *Globals, notes []dataset.ColumnNote, repeated []string) {
 	}
 }
 
-// ReadTaskAloud says what the columns of a task are, if it is a table, as its pool shows them.
+// ReadTaskAloud says what the columns of a task are, if it is a table, as its pool shows them,
+// and warns where nothing may be released.
 func ReadTaskAloud(g *Globals, t dataset.Task) {
+	if why := t.Withheld(); why != "" {
+		g.Warn("not releasable: " + why + " (the ε of a run on the default split covers nothing that is learned or chosen by these rows)")
+	}
 	if t.Encoder == nil {
 		return
 	}

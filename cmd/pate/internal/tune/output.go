@@ -88,10 +88,13 @@ func footnotes(r *tuned.Result) string {
 	if r.Chosen != nil {
 		b.WriteString("Test rows chose nothing. ")
 	}
-	if r.Releasable {
-		b.WriteString("Releasable, but not when the search began and ended.")
-	} else {
+	switch {
+	case r.Seeded:
 		b.WriteString("Seeded run: not releasable, whoever knows the seed can remove the noise.")
+	case r.Withheld != "":
+		b.WriteString("Not releasable: " + r.Withheld + ".")
+	default:
+		b.WriteString("Releasable, but not when the search began and ended.")
 	}
 	return b.String()
 }
