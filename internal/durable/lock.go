@@ -3,11 +3,13 @@ package durable
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// Lock takes a lock file, however long that takes, but not beyond ctx.
+// Lock takes a lock file, however long that takes, but not beyond ctx. Its owner alone can
+// read the file: whoever opens it may hold it.
 func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	type taken struct {
 		unlock func()
@@ -15,8 +17,8 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	}
 	done := make(chan taken, 1)
 	go func() {
-		unlock, err := lockedfile.MutexAt(path).Lock()
-		done <- taken{unlock, err}
+		f, err := lockedfile.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		done <- taken{func() { _ = f.Close() }, err} // nothing was written
 	}()
 	select {
 	case t := <-done:

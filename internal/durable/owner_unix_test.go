@@ -3,6 +3,7 @@
 package durable_test
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -76,4 +77,15 @@ func TestPrivateFolders(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	require.NoError(t, os.Symlink(private, link))
 	require.ErrorIs(t, durable.PrivateFolder(link), durable.ErrExposed)
+}
+
+// TestLocksAreTheirOwners: whoever can open a lock file can hold it.
+func TestLocksAreTheirOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := durable.Lock(context.Background(), path)
+	require.NoError(t, err)
+	defer unlock()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
 }
