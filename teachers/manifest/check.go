@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -45,17 +46,27 @@ const passUnits = 1 << 22
 // which cannot be compared, and a silo named twice. Memory is bounded below 150 MB, apart
 // from the names of silos. The error is a [*Error], or says that ctx is done.
 func Check(ctx context.Context, paths []string) (*Report, error) {
-	return check(ctx, paths, passUnits)
+	return check(ctx, paths, passUnits, openFile)
 }
 
-func check(ctx context.Context, paths []string, room int) (*Report, error) {
+// CheckText checks a manifest that lies in no file; name is for messages.
+func CheckText(ctx context.Context, name string, text []byte) (*Report, error) {
+	return check(ctx, []string{name}, passUnits, func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
+}
+
+// opener opens a manifest by its name.
+type opener func(name string) (io.ReadCloser, error)
+
+func openFile(path string) (io.ReadCloser, error) { return durable.OpenRegular(path) }
+
+func check(ctx context.Context, paths []string, room int, open opener) (*Report, error) {
 	if len(paths) == 0 {
 		return nil, errors.New("manifest: no file is named")
 	}
 	r := &Report{}
 	names := map[string]string{}
 	for i, path := range paths {
-		head, silos, err := readFile(ctx, path, func(SiloInfo, Hash) error { return nil })
+		head, silos, err := open.read(ctx, path, func(SiloInfo, Hash) error { return nil })
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +84,7 @@ func check(ctx context.Context, paths []string, room int) (*Report, error) {
 			r.Units += int64(s.Units)
 		}
 	}
-	return r, r.compare(ctx, paths, room)
+	return r, r.compare(ctx, paths, room, open)
 }
 
 // join adds what another manifest says of the whole. It returns an error if the two do not
@@ -121,7 +132,7 @@ func compareEntries(a, b entry) int {
 
 // compare finds units that are in more than one silo. Hashes are evenly spread, so the k-th
 // of p passes takes those in the k-th of p equal ranges.
-func (r *Report) compare(ctx context.Context, paths []string, room int) error {
+func (r *Report) compare(ctx context.Context, paths []string, room int, open opener) error {
 	passes := (uint64(r.Units) + uint64(room)/4*3) / (uint64(room) / 4 * 3)
 	place := make(map[string]int32, len(r.Silos))
 	for i, s := range r.Silos {
@@ -132,7 +143,7 @@ func (r *Report) compare(ctx context.Context, paths []string, room int) error {
 	for pass := range passes {
 		entries = entries[:0]
 		for _, path := range paths {
-			_, _, err := readFile(ctx, path, func(s SiloInfo, unit Hash) error {
+			_, _, err := open.read(ctx, path, func(s SiloInfo, unit Hash) error {
 				e := entry{binary.BigEndian.Uint64(unit[:8]), binary.BigEndian.Uint64(unit[8:]), place[s.Name]}
 				if part, _ := bits.Mul64(e.high, passes); part != pass {
 					return nil
@@ -185,8 +196,8 @@ func (r *Report) count(entries []entry, pairs map[[2]int32]int64) {
 	}
 }
 
-func readFile(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
-	f, err := durable.OpenRegular(path)
+func (open opener) read(ctx context.Context, path string, visit func(SiloInfo, Hash) error) (Head, []SiloInfo, error) {
+	f, err := open(path)
 	if err != nil {
 		return Head{}, nil, &Error{File: path, What: "the manifest cannot be read", Err: err}
 	}
@@ -233,7 +244,7 @@ func Join(ctx context.Context, w io.Writer, paths []string, r *Report, checked *
 	}
 	for _, path := range paths {
 		last := ""
-		if _, _, err := readFile(ctx, path, func(s SiloInfo, unit Hash) error {
+		if _, _, err := opener(openFile).read(ctx, path, func(s SiloInfo, unit Hash) error {
 			if s.Name != last {
 				out.silo(s.Name)
 				last = s.Name

@@ -111,7 +111,7 @@ func TestCheckFindsWhatIsShared(t *testing.T) {
 			}
 		}
 		for _, room := range []int{100, passUnits} {
-			r, err := check(context.Background(), paths, room)
+			r, err := check(context.Background(), paths, room, openFile)
 			require.NoError(t, err)
 			require.Equal(t, shared, r.Shared)
 			require.Equal(t, units, r.Units)

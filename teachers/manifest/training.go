@@ -26,7 +26,7 @@ func Beside(votes string) string { return votes + ".manifest.json" }
 
 // Load reads the manifest in a file, without its units.
 func Load(path string) (Head, []SiloInfo, error) {
-	return readFile(context.Background(), path, func(SiloInfo, Hash) error { return nil })
+	return opener(openFile).read(context.Background(), path, func(SiloInfo, Hash) error { return nil })
 }
 
 func (h Head) checkTraining() error {

@@ -213,20 +213,11 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 		named[p.Silo] = p.path
 		silos = append(silos, manifest.Silo{Name: p.Silo, Hashes: p.units})
 	}
-	f, err := os.CreateTemp("", "pate-silos-*") // mode 0600
-	if err != nil {
-		return nil, fmt.Errorf("training: %w", err)
-	}
-	defer os.Remove(f.Name())
-	if err := durable.KeepPrivate(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	var b bytes.Buffer
-	err = manifest.Write(io.MultiWriter(&b, f), manifest.Head{Unit: parts[0].Unit, SaltID: parts[0].Salt}, silos...)
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := manifest.Write(&b, manifest.Head{Unit: parts[0].Unit, SaltID: parts[0].Salt}, silos...); err != nil {
 		return nil, fmt.Errorf("training: %w", err)
 	}
-	report, err := manifest.Check(ctx, []string{f.Name()})
+	report, err := manifest.CheckText(ctx, "silos", b.Bytes())
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +255,9 @@ func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []by
 		return &Error{File: path, What: "is there already, and is not what these parts make", Why: "votes are not overwritten", Fix: "choose another --out, or remove it with what stands beside it"}
 	}
 	var missing []file
+	durable.Sweep(out, "") // what a killed process left
 	for _, f := range files {
+		durable.Sweep(f.path, "")
 		there, err := durable.Exists(f.path)
 		if err != nil {
 			return err

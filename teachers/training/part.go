@@ -217,7 +217,8 @@ func decodePart(b []byte) (*partFile, error) {
 	if err := head.Check(); err != nil {
 		return nil, err
 	}
-	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 || p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits {
+	if p.Teachers < 1 || p.Teachers > votes.MaxTeachers || len(p.ClassNames) < 2 || p.Part < 0 || p.Part >= p.Parts || p.Parts > p.Teachers || p.Units < 0 || p.Units > manifest.MaxUnits ||
+		(p.Silo == "") != (p.Units == 0) { // the units of a silo prove that no other silo has one of them
 		return nil, errors.New("its head contradicts itself")
 	}
 	mine := len(teachersOf(p.Part, p.Parts, p.Teachers))

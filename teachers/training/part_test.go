@@ -20,7 +20,7 @@ func somePart(change func(*partHead)) []byte {
 	text, _ := json.Marshal(h)
 	b := binary.LittleEndian.AppendUint32([]byte(partMagic), uint32(len(text)))
 	b = append(b, text...)
-	return sealed.Seal(append(b, make([]byte, 2*2*3+16)...)) // teachers 1 and 3
+	return sealed.Seal(append(b, make([]byte, 2*2*3+16*min(h.Units, 1))...)) // teachers 1 and 3
 }
 
 func TestPartsThatLieAreRefused(t *testing.T) {
@@ -32,6 +32,8 @@ func TestPartsThatLieAreRefused(t *testing.T) {
 		"huge":          func(h *partHead) { h.Queries = 1 << 60 },
 		"negative":      func(h *partHead) { h.Queries = -1 },
 		"more units":    func(h *partHead) { h.Units = 1 << 20 },
+		"no proof":      func(h *partHead) { h.Units = 0 },
+		"no silo":       func(h *partHead) { h.Silo = "" },
 		"no part":       func(h *partHead) { h.Part = 2 },
 		"many parts":    func(h *partHead) { h.Parts = 1 << 40 },
 		"one class":     func(h *partHead) { h.ClassNames = []string{"a"} },
