@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers/votes"
 )
@@ -114,7 +113,6 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals, args []string) error {
 	if err := f.check(ctx, g, cmd, args, source); err != nil {
 		return err
 	}
-	durable.Sweep(f.out, "")
 	if err := out.Write(0o600, func(w io.Writer) error { return source.WriteCounts(ctx, w, form) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}
@@ -150,7 +148,6 @@ func (f *flags) runJoin(ctx context.Context, g *shell.Globals, args []string, ou
 	if err != nil {
 		return shell.FaultError(err, "votes")
 	}
-	durable.Sweep(f.out, "")
 	if err := out.Write(0o600, func(w io.Writer) error { return files.Write(ctx, w, form) }); err != nil {
 		return shell.FaultError(err, "votes")
 	}

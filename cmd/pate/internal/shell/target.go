@@ -35,8 +35,10 @@ func (t Target) CheckDistinct(what string, paths ...string) error {
 	return nil
 }
 
-// CheckWritable refuses a target that no file can be made at.
+// CheckWritable refuses a target that no file can be made at. It removes what a killed process
+// left of one.
 func (t Target) CheckWritable() error {
+	durable.Sweep(t.Path, "")
 	if err := durable.Writable(t.Path); err != nil {
 		return InputError(fmt.Errorf("%s %s cannot be written: %w", t.Flag, t.Path, err), "nothing was written or charged", "make its folder, or name another file", t.Topic)
 	}
