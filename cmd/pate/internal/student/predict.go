@@ -41,8 +41,8 @@ probabilities of all. Where NEW has a label of its own, in the column that the
 public rows had it in, or in a file of --labels, the accuracy is said too.
 Asking costs no privacy, however often. Answers and accuracy are functions of
 the rows that are asked about, and asking protects nobody in these: they are
-marked as releasable only if the model is and --public-rows says that the rows
-are public.`,
+marked as releasable, in each line, only if the model is and --public-rows says
+that the rows are public.`,
 		Example: `  pate student predict student.model new.csv --out predictions.csv
   pate student predict student.model new.csv --probability --format json`,
 		Args: shell.Wants(cobra.ExactArgs(2), nil),
@@ -114,7 +114,7 @@ func (f *predictFlags) run(cmd *cobra.Command, g *shell.Globals, path, newRows s
 func (f *predictFlags) print(g *shell.Globals, m *published.Model, rows dataset.Pool, predictions []published.Prediction, r predictReport) error {
 	format := g.ParsedFormat()
 	if f.out != "" {
-		write := func(w io.Writer) error { return f.table(m, rows, predictions).Write(w, table.CSV) }
+		write := func(w io.Writer) error { return f.table(m, rows, predictions, r.Releasable).Write(w, table.CSV) }
 		if err := durable.WriteFile(f.out, 0o600, write); err != nil {
 			return err
 		}
@@ -141,17 +141,19 @@ func (f *predictFlags) print(g *shell.Globals, m *published.Model, rows dataset.
 	if format == table.Text { // the file that --out writes
 		format = table.CSV
 	}
-	return f.table(m, rows, predictions).Write(g.Stdout, format)
+	return f.table(m, rows, predictions, r.Releasable).Write(g.Stdout, format)
 }
 
-// table returns the predictions, a line for each row.
-func (f *predictFlags) table(m *published.Model, rows dataset.Pool, predictions []published.Prediction) table.Table {
+// table returns the predictions, a line for each row, which says whether it is releasable: the
+// file leaves without the words on the terminal.
+func (f *predictFlags) table(m *published.Model, rows dataset.Pool, predictions []published.Prediction, releasable bool) table.Table {
 	t := table.Table{Header: []string{"row", "label"}, Left: []bool{true, true}}
 	if f.probability {
 		for _, c := range m.Classes {
 			t.Header, t.Left = append(t.Header, "p("+c+")"), append(t.Left, false)
 		}
 	}
+	t.Header, t.Left = append(t.Header, "releasable"), append(t.Left, true)
 	for i, p := range predictions {
 		row := []string{rows.IDs[i], m.Classes[p.Class]}
 		if f.probability {
@@ -159,7 +161,7 @@ func (f *predictFlags) table(m *published.Model, rows dataset.Pool, predictions 
 				row = append(row, strconv.FormatFloat(v, 'f', 6, 64))
 			}
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, append(row, strconv.FormatBool(releasable)))
 	}
 	return t
 }
