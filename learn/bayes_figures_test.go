@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gonum.org/v1/plot/plotter"
 
 	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/dataset"
@@ -45,7 +44,7 @@ func typicalMu(e bayes.Estimator, steps int, noise float64, norms []float64, ord
 const muLabel = "ε_µ, no differential privacy (δ_µ = 1e-10)"
 
 func bayesStepsFigure(t *testing.T) drawn {
-	d := drawn{file: "9-bayes.svg", x: "steps, q = 0.01, noise of one clip norm", y: muLabel, logX: true, top: true, left: true}
+	d := drawn{file: "9-bayes.svg", x: "steps, q = 0.01, noise of one clip norm", y: muLabel, logX: true}
 	xs := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}
 	for _, quantile := range []float64{0.05, 0.25, 0.75, 0.95} {
 		norms := weibullNorms(3000, quantile)
@@ -58,7 +57,7 @@ func bayesStepsFigure(t *testing.T) drawn {
 		f, err := typicalMu(bayes.StudentT, int(steps), 1, []float64{1, 1})
 		return opaque.Open(f.OpaqueWorst()), err
 	})
-	worst.dashed = true
+	worst.Dashed, worst.Colour = true, -1
 	d.curves = append(d.curves, worst)
 	return d
 }
@@ -80,20 +79,20 @@ func estimates(t *testing.T, d drawn, xs []float64, at func(e bayes.Estimator, n
 		f, err := at(bayes.StudentT, norms[:30], x)
 		return opaque.Open(f.OpaqueWorst()), err
 	})
-	worst.dashed = true
+	worst.Dashed, worst.Colour = true, -1
 	d.curves = append(d.curves, worst)
 	return d
 }
 
 func bayesNoiseFigure(t *testing.T) drawn {
-	d := drawn{file: "9-bayes-noise.svg", x: "noise over the clip norm, the 0.9995 quantile; 1000 steps, q = 0.01", y: muLabel, top: true}
+	d := drawn{file: "9-bayes-noise.svg", x: "noise over the clip norm, the 0.9995 quantile; 1000 steps, q = 0.01", y: muLabel}
 	return estimates(t, d, []float64{0.8, 0.9, 1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4, 5, 6}, func(e bayes.Estimator, norms []float64, noise float64) (bayes.Figure, error) {
 		return typicalMu(e, 1000, noise, norms)
 	}, bayes.Figure.Opaque)
 }
 
 func bayesOrderFigure(t *testing.T) drawn {
-	d := drawn{file: "9-bayes-order.svg", x: "λ; 1000 steps, q = 0.01, noise of two clip norms", y: muLabel, top: true}
+	d := drawn{file: "9-bayes-order.svg", x: "λ; 1000 steps, q = 0.01, noise of two clip norms", y: muLabel}
 	return estimates(t, d, []float64{4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 30, 31, 32}, func(e bayes.Estimator, norms []float64, lambda float64) (bayes.Figure, error) {
 		return typicalMu(e, 1000, 2, norms, int(lambda))
 	}, bayes.Figure.OpaqueEstimate)
@@ -106,22 +105,12 @@ func histogram(t *testing.T, d drawn, name string, xs []float64, top float64) dr
 	for _, x := range xs {
 		counts[min(bins-1, int(x/top*bins))] += 100 / float64(len(xs))
 	}
-	c := curve{name: name}
+	c := figure.Line{Name: name}
 	for i, y := range counts {
-		c.points = append(c.points, plotter.XY{X: float64(i) * top / bins, Y: y}, plotter.XY{X: float64(i+1) * top / bins, Y: y})
+		c.Points = append(c.Points, figure.Point{X: float64(i) * top / bins, Y: y}, figure.Point{X: float64(i+1) * top / bins, Y: y})
 	}
 	d.curves = append(d.curves, c)
 	return d
-}
-
-// look writes the drawing as a picture to look at, into the folder of FIGURES.
-func (d drawn) look(t *testing.T) {
-	if dir := os.Getenv("FIGURES"); dir != "" {
-		p := d.plot(t)
-		png, err := figure.PNG(p)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, d.file+".png"), png, 0o644))
-	}
 }
 
 // TestDistancesOfTrainingAndTestRows draws the distances between records of MNIST for a model
@@ -146,7 +135,7 @@ func TestDistancesOfTrainingAndTestRows(t *testing.T) {
 		rows[i] = i
 	}
 	rand.New(rand.NewPCG(3, 3)).Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	d := drawn{file: "9-bayes-train-test.svg", x: "distance between the gradients of two records, clip norm 1", y: "% of 300 pairs", top: true}
+	d := drawn{file: "9-bayes-train-test.svg", x: "distance between the gradients of two records, clip norm 1", y: "% of 300 pairs"}
 	var both [2][]float64
 	for i, data := range []dpsgd.Data{used, unused} {
 		both[i], err = dpsgd.MeasureDistances(model, data, rows, dpsgd.FlatClip(1), dpsgd.Records)

@@ -11,9 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat/distuv"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
@@ -23,26 +20,19 @@ import (
 	"github.com/pate-go/pate/svt"
 )
 
-// curve is a line of a picture.
-type curve struct {
-	name   string
-	dashed bool
-	points plotter.XYs
-}
-
 // through returns the curve of f at xs.
-func through(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) curve {
-	c := curve{name: name}
+func through(t *testing.T, name string, xs []float64, f func(x float64) (float64, error)) figure.Line {
+	c := figure.Line{Name: name}
 	for _, x := range xs {
 		y, err := f(x)
 		require.NoError(t, err)
-		c.points = append(c.points, plotter.XY{X: x, Y: y})
+		c.Points = append(c.Points, figure.Point{X: x, Y: y})
 	}
 	return c
 }
 
-func level(name string, xs []float64, y float64) curve {
-	return curve{name, true, plotter.XYs{{X: xs[0], Y: y}, {X: xs[len(xs)-1], Y: y}}}
+func level(name string, xs []float64, y float64) figure.Line {
+	return figure.Line{Name: name, Colour: -1, Dashed: true, Points: []figure.Point{{X: xs[0], Y: y}, {X: xs[len(xs)-1], Y: y}}}
 }
 
 func steps(from, to, by float64) (xs []float64) {
@@ -56,8 +46,7 @@ func steps(from, to, by float64) (xs []float64) {
 type drawn struct {
 	file, x, y string
 	logX, logY bool
-	top, left  bool // of the legend
-	curves     []curve
+	curves     []figure.Line
 }
 
 // TestFigures draws the pictures of the lecture from laws and accounts.
@@ -69,35 +58,15 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// plot returns the picture.
-func (d drawn) plot(t *testing.T) *plot.Plot {
-	p := figure.New(d.x, d.y)
-	p.Legend.Top, p.Legend.Left = d.top, d.left
-	if d.logX {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	if d.logY {
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	for i, c := range d.curves {
-		line, err := plotter.NewLine(c.points)
-		require.NoError(t, err)
-		line.Color, line.Width = figure.Colour(i), 1.7
-		if c.dashed {
-			line.Color, line.Dashes = figure.Grey(), []vg.Length{5, 3}
-		}
-		p.Add(line)
-		p.Legend.Add(c.name, line)
-	}
-	return p
-}
-
-// compare requires that the page has this picture. With UPDATE_GOLDEN=1 it gets it; FIGURES
-// names a folder for PNGs to look at.
+// compare requires that the page has this picture. UPDATE_GOLDEN=1 draws it again.
 func (d drawn) compare(t *testing.T) {
-	d.look(t)
-	got, err := figure.SVG(d.plot(t))
-	require.NoError(t, err)
+	f := figure.Figure{Title: d.y + " against " + d.x, X: figure.Axis{Label: d.x, Log: d.logX}, Y: figure.Axis{Label: d.y, Log: d.logY}, Lines: d.curves}
+	for i := range f.Lines {
+		if f.Lines[i].Colour >= 0 {
+			f.Lines[i].Colour = i
+		}
+	}
+	got := f.SVG()
 	require.Less(t, len(got), 30000)
 	name := filepath.Join("..", "docs", "lecture", d.file)
 	if os.Getenv("UPDATE_GOLDEN") != "" {
@@ -123,12 +92,11 @@ func argmaxFigure(t *testing.T) drawn {
 			return math.Exp(law.LogLabels[0]), err
 		}))
 	}
-	d.top, d.left = true, true
 	return d
 }
 
 func stabilityFigure(t *testing.T) drawn {
-	d := drawn{file: "3-stability.svg", x: "distance to instability, in votes", y: "probability of release, ε = 1, δ = 1e-6", top: true, left: true}
+	d := drawn{file: "3-stability.svg", x: "distance to instability, in votes", y: "probability of release, ε = 1, δ = 1e-6"}
 	xs := steps(0, 30, 1)
 	for _, n := range []struct {
 		name  string
@@ -147,7 +115,7 @@ func stabilityFigure(t *testing.T) drawn {
 // records, k odd, is right with a binomial probability.
 func subsampleFigure(t *testing.T) drawn {
 	const records = 3 * 3 * 5 * 7 * 11
-	d := drawn{file: "4-subsample-aggregate.svg", x: "blocks that 3465 records are dealt to", y: "expected distance, in records", logX: true, top: true, left: true}
+	d := drawn{file: "4-subsample-aggregate.svg", x: "blocks that 3465 records are dealt to", y: "expected distance, in records", logX: true}
 	xs := []float64{3, 5, 7, 9, 11, 15, 21, 33, 45, 63, 77, 99, 165, 231, 315, 385, 495, 693, 1155}
 	for _, share := range []float64{0.7, 0.6, 0.55} {
 		d.curves = append(d.curves, through(t, fmt.Sprintf("the winner has %g of the records", share), xs, func(blocks float64) (float64, error) {
@@ -165,7 +133,7 @@ func subsampleFigure(t *testing.T) drawn {
 }
 
 func sparseFigure(t *testing.T) drawn {
-	d := drawn{file: "5-sparse-vector.svg", x: "questions, all answered below", y: "loss of these answers", logX: true, logY: true, top: true, left: true}
+	d := drawn{file: "5-sparse-vector.svg", x: "questions, all answered below", y: "loss of these answers", logX: true, logY: true}
 	m, err := svt.NewSparseVector(svt.SparseVectorConfig{Noise: svt.DiscreteLaplace, Epsilon: 1, Answers: 1, Sensitivity: 1, Threshold: 0})
 	require.NoError(t, err)
 	xs := []float64{1, 2, 3, 5, 8, 13, 20, 35, 60, 100, 200, 400, 1000}
@@ -179,7 +147,7 @@ func sparseFigure(t *testing.T) drawn {
 	}
 	one, err := loss(m.Law(), 1)
 	require.NoError(t, err)
-	d.curves = []curve{
+	d.curves = []figure.Line{
 		through(t, "threshold with one noise for all", xs, func(k float64) (float64, error) { return loss(m.Law(), k) }),
 		through(t, "threshold with new noise for each", xs, func(k float64) (float64, error) { return k * one, nil }),
 		level("ε₁, the noise of the threshold", xs, svt.ThresholdShare(1, false)),
@@ -188,7 +156,7 @@ func sparseFigure(t *testing.T) drawn {
 }
 
 func pateFigure(t *testing.T) drawn {
-	d := drawn{file: "6-pate.svg", x: "labels", y: "ε (δ = 1e-5)", top: true, left: true}
+	d := drawn{file: "6-pate.svg", x: "labels", y: "ε (δ = 1e-5)"}
 	xs := append([]float64{1, 10, 25, 50}, steps(100, 1000, 50)...)
 	for _, sigma := range []float64{20, 40, 100} {
 		d.curves = append(d.curves, through(t, fmt.Sprintf("GNMax, σ = %g", sigma), xs, func(k float64) (float64, error) {
@@ -204,17 +172,17 @@ func pateFigure(t *testing.T) drawn {
 }
 
 func compareFigure(t *testing.T) drawn {
-	d := drawn{file: "8-comparing.svg", x: "queries, of which 20 are contested, ε = 2, δ = 1e-5", y: "lead that a query needs, in votes", logX: true, logY: true, top: true, left: true}
+	d := drawn{file: "8-comparing.svg", x: "queries, of which 20 are contested, ε = 2, δ = 1e-5", y: "lead that a query needs, in votes", logX: true, logY: true}
 	names := []string{plan.GNMax, "lnmax", plan.StableSVT}
 	for _, name := range names {
-		d.curves = append(d.curves, curve{name: name})
+		d.curves = append(d.curves, figure.Line{Name: name})
 	}
 	for _, queries := range []int{30, 100, 300, 1000, 3000, 10000, 30000, 100000} {
 		a, err := plan.Advise(context.Background(), plan.Regime{Teachers: 1000, Classes: 10, Queries: queries, Epsilon: 2, Delta: 1e-5, Unstable: 20})
 		require.NoError(t, err)
 		for _, m := range a.Methods {
 			if i := slices.Index(names, m.Mechanism); i >= 0 {
-				d.curves[i].points = append(d.curves[i].points, plotter.XY{X: float64(queries), Y: m.GapNeeded})
+				d.curves[i].Points = append(d.curves[i].Points, figure.Point{X: float64(queries), Y: m.GapNeeded})
 			}
 		}
 	}

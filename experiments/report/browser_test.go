@@ -67,8 +67,8 @@ func TestInABrowser(t *testing.T) {
 		require.Positive(t, s.Decision)
 		require.Less(t, s.Decision, 844.0, "on the first screen")
 		colours[s.Scheme] = s.Ink + " on " + s.Paper
-		if charts := 3; strings.Contains(s.Address, "sweep") {
-			require.Equal(t, charts, s.Charts, "one drawing of each for this width")
+		if charts := 4; strings.Contains(s.Address, "sweep") {
+			require.Equal(t, charts, s.Charts, "one drawing of each for this width, and the gap histogram")
 		}
 	}
 	require.NotEqual(t, colours["light"], colours["dark"])

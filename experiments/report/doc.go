@@ -1,5 +1,5 @@
 // Package report writes a comparison for people: tables in every format,
-// figures as SVG and PNG, and one HTML page that needs nothing else. The page begins with
+// figures as SVG, and one HTML page that needs nothing else. The page begins with
 // which method won; of several epsilons it draws accuracy against epsilon.
 //
 // # Caveats

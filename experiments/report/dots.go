@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/figure"
 )
 
 // dot is the accuracy of one method on a scale that all methods of a target share.
@@ -36,7 +37,7 @@ func dots(r *experiments.Result) []dot {
 		d := dot{Method: row.Method, Text: percent(row.Accuracy), Colour: -1, At: scale(row.Accuracy), From: scale(row.Accuracy - e)}
 		d.Width = scale(row.Accuracy+e) - d.From
 		if c, private := colour[row.Method]; private {
-			d.Colour = c % lineColours
+			d.Colour = c % figure.Colours
 		}
 		out = append(out, d)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/internal/number"
 )
 
@@ -16,30 +17,25 @@ var pageSource string
 
 type page struct {
 	*experiments.Result
-	Methods        [][]string // cells of Table
-	Header         []string
-	Advice         []advice
-	Use, Protects  string        // the first sentences
-	Accuracy       template.HTML // of a sweep
-	Dots           []dot         // of one target
-	Labels         []template.HTML
-	Falls          []waterfall
-	ClassTables    []classTable
-	PrivateFigures []picture
-	Repeat         string
-}
-
-type picture struct {
-	Name, Caption string
-	SVG           template.HTML
+	Methods       [][]string // cells of Table
+	Header        []string
+	Advice        []advice
+	Use, Protects string        // the first sentences
+	Accuracy      template.HTML // of a sweep
+	Dots          []dot         // of one target
+	Labels        []template.HTML
+	Falls         []waterfall
+	ClassTables   []classTable
+	Gaps          template.HTML // private
+	Repeat        string
 }
 
 // writePage renders the self-contained HTML page: no script, no font and no
 // picture is fetched from anywhere.
-func writePage(w io.Writer, r *experiments.Result, private []drawn, repeat string) error {
+func writePage(w io.Writer, r *experiments.Result, repeat string) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"percent":  percent,
-		"short":    trim,
+		"short":    func(x float64) string { return number.Digits(x, 4) },
 		"up":       claim,
 		"warning":  Warning,
 		"decision": Decision,
@@ -55,29 +51,23 @@ func writePage(w io.Writer, r *experiments.Result, private []drawn, repeat strin
 	}
 	cells := Table(r)
 	p := page{Result: r, Methods: cells.Rows, Header: cells.Header, Repeat: repeat,
-		Advice: advise(r), Falls: waterfalls(r), ClassTables: classTables(r), PrivateFigures: pictures(private)}
+		Advice: advise(r), Falls: waterfalls(r), ClassTables: classTables(r)}
 	if len(p.Advice) > 0 {
 		p.Use, p.Protects = use(p.Advice), protects(r, p.Advice)
 	}
 	if len(r.EpsilonTargets) > 1 {
-		p.Accuracy, p.Labels = accuracyChart(r), labelCharts(r)
+		p.Labels = labelCharts(r)
+		p.Accuracy = accuracyFigure(r, "").HTML(
+			figure.Size{Class: "wide", Width: 860, Height: 400, Left: 52, Right: 190, Font: 14},
+			figure.Size{Class: "narrow", Width: 350, Height: 330, Left: 34, Right: 156, Font: 11})
 	} else {
 		p.Dots = dots(r)
+	}
+	if r.Diagnostics != nil {
+		p.Gaps = gapFigure(r, "").HTML(figure.Size{Width: 640, Height: 390, Left: 52, Right: 12, Font: 14})
 	}
 	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
-}
-
-func pictures(figures []drawn) []picture {
-	out := make([]picture, len(figures))
-	for i, f := range figures {
-		svg := string(f.svg)
-		if at := strings.Index(svg, "<svg"); at > 0 {
-			svg = svg[at:] // the XML prologue has no place inside HTML
-		}
-		out[i] = picture{Name: f.name, Caption: f.caption, SVG: template.HTML(svg)}
-	}
-	return out
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
-	"image/png"
 	"io"
 	"math"
 	"os"
@@ -58,7 +57,7 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 	require.Less(t, strings.Index(page, "What was charged"), strings.Index(page, "Not for release"))
 	require.Greater(t, strings.LastIndex(page, "<svg"), strings.Index(page, "Not for release"), "the gap histogram stands in the private part")
 
-	for _, name := range []string{"accuracy", "charged", "vote-gaps"} {
+	for _, name := range []string{"accuracy", "vote-gaps"} {
 		svg, err := os.ReadFile(filepath.Join(results, name+".svg"))
 		require.NoError(t, err)
 		for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
@@ -68,12 +67,6 @@ func TestWriteMakesAReportThatNeedsNothingElse(t *testing.T) {
 				require.NoError(t, err, name)
 			}
 		}
-		f, err := os.Open(filepath.Join(results, name+".png"))
-		require.NoError(t, err)
-		img, err := png.Decode(f)
-		f.Close()
-		require.NoError(t, err)
-		require.Greater(t, img.Bounds().Dx(), 800)
 	}
 	var back map[string]any
 	data, err := os.ReadFile(filepath.Join(results, "results.json"))
@@ -190,7 +183,7 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		switch {
-		case filepath.Base(filepath.Dir(path)) == "private", filepath.Ext(path) == ".png":
+		case filepath.Base(filepath.Dir(path)) == "private":
 		case strings.HasPrefix(filepath.Base(path), "seeded-"):
 			marked++
 		default:
@@ -199,7 +192,7 @@ func TestFilesOfASeededRunAreMarked(t *testing.T) {
 		}
 		return nil
 	}))
-	require.GreaterOrEqual(t, marked, 6)
+	require.GreaterOrEqual(t, marked, 5)
 }
 
 // TestFarRowsDoNotPressTheOthers: the most frequent class is no part of the picture where it
@@ -209,9 +202,7 @@ func TestFarRowsDoNotPressTheOthers(t *testing.T) {
 	drawn := func(majority ...experiments.Row) []byte {
 		r := &experiments.Result{EpsilonTarget: epsilon, Delta: 1e-5, Rows: append([]experiments.Row{
 			{Method: experiments.GNMax, Epsilon: &epsilon, Accuracy: 0.97}, {Method: experiments.NonPrivate, Accuracy: 0.99}}, majority...)}
-		f, err := accuracyFigure(r, "")
-		require.NoError(t, err)
-		return f.svg
+		return accuracyFigure(r, "").SVG()
 	}
 	require.Equal(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.1}))
 	require.NotEqual(t, drawn(), drawn(experiments.Row{Method: experiments.Majority, Accuracy: 0.98}))

@@ -9,11 +9,12 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/figure"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )
 
-// Write puts results.json, results.csv, the figures as SVG and PNG, one
+// Write puts results.json, results.csv, the figures as SVG, one
 // accounts/METHOD.json per private method (what `pate account` reads) and
 // report.html into dir, each where package results has its place. Each file is wholly there or
 // not there. Unless all in it was charged it is marked as not releasable, an account of a seeded
@@ -31,26 +32,26 @@ func Write(dir string, r *experiments.Result, repeat string) error {
 		return err
 	}
 	r = r.WithoutTimes()
-	public, private, err := figures(r)
-	if err != nil {
-		return err
+	mark := ""
+	if !r.Releasable {
+		mark = Warning(r)
 	}
 	type file struct {
 		name  string
 		write func(io.Writer) error
 	}
-	bytes := func(text []byte) func(io.Writer) error {
-		return func(w io.Writer) error { _, err := w.Write(text); return err }
+	files := []file{
+		{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
+		{"report.html", func(w io.Writer) error { return writePage(w, r, repeat) }},
+		{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
 	}
-	var files []file
-	for _, f := range append(public[:len(public):len(public)], private...) {
-		files = append(files, file{f.name + ".svg", bytes(f.svg)}, file{f.name + ".png", bytes(f.png)})
+	figures := map[string]figure.Figure{"accuracy": accuracyFigure(r, mark)}
+	if r.Diagnostics != nil {
+		figures["vote-gaps"] = gapFigure(r, mark)
 	}
-	files = append(files,
-		file{"results.csv", func(w io.Writer) error { return Records(r).Write(w, table.CSV) }},
-		file{"report.html", func(w io.Writer) error { return writePage(w, r, private, repeat) }},
-		file{"results.json", func(w io.Writer) error { return WriteJSON(w, r) }},
-	)
+	for name, f := range figures {
+		files = append(files, file{name + ".svg", func(w io.Writer) error { _, err := w.Write(f.SVG()); return err }})
+	}
 	if err := writeAccounts(dir, r); err != nil {
 		return err
 	}
@@ -131,33 +132,4 @@ func WriteAccount(dir, name string, account *accountant.Schedule, seeded bool) e
 		return fmt.Errorf("report: %s: %w", name, err)
 	}
 	return nil
-}
-
-// figures draws what can be published and what cannot.
-func figures(r *experiments.Result) (public, private []drawn, err error) {
-	mark := ""
-	if !r.Releasable {
-		mark = Warning(r)
-	}
-	add := func(to *[]drawn, f drawn, err error) error {
-		*to = append(*to, f)
-		return err
-	}
-	draw := []func(*experiments.Result, string) (drawn, error){accuracyFigure, chargedFigure}
-	if len(r.EpsilonTargets) > 1 { // how a cost divides is in a table: many bars tell nothing
-		draw = []func(*experiments.Result, string) (drawn, error){sweepFigure}
-	}
-	for _, figure := range draw {
-		f, err := figure(r, mark)
-		if err := add(&public, f, err); err != nil {
-			return nil, nil, err
-		}
-	}
-	if r.Diagnostics != nil {
-		f, err := gapFigure(r.Diagnostics, r.Teachers, mark)
-		if err := add(&private, f, err); err != nil {
-			return nil, nil, err
-		}
-	}
-	return public, private, nil
 }

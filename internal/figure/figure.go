@@ -1,93 +1,75 @@
-// Package figure draws every plot in one style: size, fonts, colours, formats.
+// Package figure draws lines in one plot as SVG, with the name of each line at its end. Colours
+// are classes of a style sheet: a page brings its own, and a file has one for light and dark.
 package figure
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
-	"image/png"
-	"io"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"html/template"
+	"math"
+	"strings"
+	"unicode/utf8"
 )
 
-// Every figure has this size, and every PNG this resolution.
-const (
-	width  = 6.4 * vg.Inch
-	height = 3.9 * vg.Inch
-	dpi    = 144
-	margin = 0.08 * vg.Inch
-)
+// Figure is a plot of lines.
+type Figure struct {
+	Title string // the accessible name
+	Mark  string // a warning above the plot; empty for none
+	X, Y  Axis
+	Lines []Line
+	Zero  bool // draws the level zero
+}
 
-// Grey returns the colour of lines that the others are compared with.
-func Grey() color.RGBA { return color.RGBA{R: 0x70, G: 0x70, B: 0x70, A: 0xff} }
+// Line is a line with a name. An empty name is not written.
+type Line struct {
+	Name   string
+	Colour int  // of [Colours]; negative for grey
+	Dashed bool // grey lines of a page are dashed anyway
+	Dots   bool // draws each point
+	Level  bool // draws a level line at the last point, from side to side
+	Points []Point
+}
 
-// Colour returns the i-th of eight Okabe-Ito colours, which readers with colour blindness
-// can also tell apart. After the eighth it starts again from the first.
-func Colour(i int) color.RGBA {
-	colours := []color.RGBA{
-		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}, {R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
-		{R: 0x00, G: 0x9e, B: 0x73, A: 0xff}, {R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
-		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff}, {R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
-		{R: 0x00, G: 0x00, B: 0x00, A: 0xff}, Grey(),
+// Point is a point of a line, with an error bar from Low to High where High is above Low.
+type Point struct{ X, Y, Low, High float64 }
+
+// Colours is the number of colours: classes s0 to s7.
+const Colours = 8
+
+// Size is a size of a drawing, in pixels. Left is the space for the ticks, Right for the names.
+type Size struct {
+	Class                            string
+	Width, Height, Left, Right, Font float64
+}
+
+// HTML returns the plot in each size, for a page whose style sheet has the classes.
+func (f Figure) HTML(sizes ...Size) template.HTML {
+	var b strings.Builder
+	for _, s := range sizes {
+		f.draw(&b, s)
 	}
-	return colours[i%len(colours)]
+	return template.HTML(b.String())
 }
 
-// New returns an empty plot with a light grid and the given axis labels.
-func New(x, y string) *plot.Plot {
-	p := plot.New()
-	for style, size := range map[*text.Style]font.Length{
-		&p.X.Label.TextStyle: 11, &p.Y.Label.TextStyle: 11, &p.X.Tick.Label: 10, &p.Y.Tick.Label: 10, &p.Legend.TextStyle: 10,
-	} {
-		style.Font.Variant, style.Font.Size = "Sans", size
+// SVG returns a file that needs no style sheet, with space for the longest name.
+func (f Figure) SVG() []byte {
+	names := 0
+	for _, l := range f.Lines {
+		names = max(names, utf8.RuneCountInString(l.Name))
 	}
-	p.X.Label.Text, p.Y.Label.Text = x, y
-	p.X.Padding, p.Y.Padding = 0, 0
-	p.Legend.ThumbnailWidth = 0.3 * vg.Inch
-	p.Legend.Padding = 2
-	grid := plotter.NewGrid()
-	light := color.RGBA{R: 0xe4, G: 0xe4, B: 0xe4, A: 0xff}
-	grid.Horizontal.Color, grid.Vertical.Color = light, light
-	p.Add(grid)
-	return p
+	const font = 14
+	s := Size{Class: "alone", Left: 62, Right: math.Round(26 + 0.55*font*float64(names)), Height: 420, Font: font}
+	s.Width = 580 + s.Right
+	var b strings.Builder
+	f.draw(&b, s)
+	head, rest, _ := strings.Cut(b.String(), ">")
+	return fmt.Appendf(nil, "<svg xmlns=%q%s>%s%s", "http://www.w3.org/2000/svg", strings.TrimPrefix(head, "<svg"), style, rest)
 }
 
-// SVG returns the plot as an SVG image.
-func SVG(p *plot.Plot) ([]byte, error) { return render(p, vgsvg.New(width, height)) }
-
-// PNG returns the plot as a PNG image.
-func PNG(p *plot.Plot) ([]byte, error) {
-	return render(p, pngCanvas{vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(color.White))})
-}
-
-// pngCanvas writes PNG, and packs it in half of the time of the usual level, into 3 % more
-// bytes.
-type pngCanvas struct{ *vgimg.Canvas }
-
-func (c pngCanvas) WriteTo(w io.Writer) (int64, error) {
-	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, c.Image()); err != nil {
-		return 0, err
-	}
-	return out.WriteTo(w)
-}
-
-func render(p *plot.Plot, canvas interface {
-	vg.CanvasSizer
-	io.WriterTo
-}) ([]byte, error) {
-	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("figure: %w", err)
-	}
-	return out.Bytes(), nil
-}
+// style is the style sheet of a file.
+const style = `<style>
+svg { font-family: system-ui, sans-serif; background: #fff; color: #1b1b1b; } path { fill: none; } .grid { stroke: #ddd; } .zero { stroke: #777; } .tick { fill: #5a5a58; } .mark { fill: #a63f00; }
+.line { stroke: currentColor; stroke-width: 2; } .dashed { stroke-dasharray: 5 4; } .hair { stroke: currentColor; stroke-width: .7; } .bar { stroke: currentColor; stroke-width: 1.2; opacity: .7; } circle, .name { fill: currentColor; }
+.level { color: #6b7480; } .s0 { color: #0072b2; } .s1 { color: #c9530a; } .s2 { color: #00805e; } .s3 { color: #b0508a; } .s4 { color: #8a6500; } .s5 { color: #2f8fc4; } .s6 { color: #1b1b1b; } .s7 { color: #7a4fc0; }
+@media (prefers-color-scheme: dark) { svg { background: #17181a; } .grid { stroke: #3a3c40; } .tick { fill: #a8a8a4; } .mark { fill: #ff9d5c; } .level { color: #8f99a6; }
+.s0 { color: #56b4e9; } .s1 { color: #ff8f4d; } .s2 { color: #3fc79a; } .s3 { color: #e796c4; } .s4 { color: #f0c04a; } .s5 { color: #9ad0f5; } .s6 { color: #f2f2f2; } .s7 { color: #b79cf0; } }
+</style>`

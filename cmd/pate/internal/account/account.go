@@ -119,7 +119,7 @@ finite bound is "inf" in tables and null in JSON.`,
 	flags.BoolVar(&f.explain, "explain", false, "say by how much every accountant is above the tightest and why, what each way to say the result leaves out, and why other tools differ")
 	flags.BoolVar(&f.risk, "risk", false, "also say what an attacker can do, from the whole trade-off curve: pld and rdp")
 	flags.StringVar(&f.from, "from", "pate", "what wrote FILE: "+strings.Join(scheduleFormats(), "|"))
-	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps, or with --risk the trade-off curve: .svg or .png")
+	flags.StringVar(&f.plot, "plot", "", "draw epsilon against steps, or with --risk the trade-off curve, into this .svg")
 	shell.Complete(cmd, map[string]shell.Values{
 		"accountant": shell.WordList(append(shell.AccountantNames(), "strong", "clt", "all")...), "orders": shell.Anything(),
 		"conversion": shell.Words("improved", "classic"), "from": shell.Words(scheduleFormats()...), "plot": shell.Files("svg", "png"),
@@ -139,7 +139,7 @@ func runAccount(cmd *cobra.Command, g *shell.Globals, f accountFlags, path strin
 		return shell.UsageError("account", fmt.Errorf("--from %s: must be one of %s", f.from, strings.Join(scheduleFormats(), ", ")))
 	}
 	if f.plot != "" && !isPlotFile(f.plot) {
-		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg or .png", f.plot))
+		return shell.UsageError("account", fmt.Errorf("--plot %s: must end in .svg", f.plot))
 	}
 	if f.plot != "" {
 		if err := (shell.Target{Flag: "--plot", Path: f.plot, Topic: "account"}).CheckReplaceable(path); err != nil {

@@ -1,20 +1,13 @@
 package account
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"image/color"
 	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
@@ -24,18 +17,7 @@ import (
 
 const plotPoints = 60
 
-func isPlotFile(path string) bool {
-	ext := strings.ToLower(filepath.Ext(path))
-	return ext == ".svg" || ext == ".png"
-}
-
-// line is epsilon against steps by one accountant.
-type line struct {
-	name     string
-	estimate bool
-	colour   color.RGBA
-	points   plotter.XYs
-}
+func isPlotFile(path string) bool { return strings.EqualFold(filepath.Ext(path), ".svg") }
 
 // plotAccount draws epsilon while the repeated events of a schedule go on in
 // step, each from its first run to its last.
@@ -50,16 +32,16 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 		return shell.InputError(errors.New("--plot: nothing in the list is repeated"),
 			"epsilon is drawn against the runs of repeated events", "wrap an event in {\"type\":\"repeated\",\"count\":…,\"event\":…}", "account")
 	}
-	var lines []line
+	var lines []figure.Line
 	for i, name := range names { // a colour belongs to a name, not to a rank
-		l := line{name: name, colour: figure.Colour(i)}
+		l := figure.Line{Name: name, Colour: i}
 		for i := 1; i <= plotPoints; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			share := float64(i) / plotPoints
 			steps, part := partOf(schedule, share)
-			if n := len(l.points); n > 0 && l.points[n-1].X == float64(steps) {
+			if n := len(l.Points); n > 0 && l.Points[n-1].X == float64(steps) {
 				continue
 			}
 			r, err := accountBy(&shell.Globals{Quiet: true}, name, cfg, part, accountReport{Delta: &delta}, false)
@@ -68,24 +50,20 @@ func plotAccount(ctx context.Context, path string, names []string, cfg accountan
 			}
 			value := r.Epsilon
 			if r.Estimate != nil {
-				value, l.estimate = r.Estimate, true
+				value, l.Name, l.Dashed = r.Estimate, name+" (no bound)", true
 			}
 			if value != nil && !math.IsInf(float64(*value), 1) {
-				l.points = append(l.points, plotter.XY{X: float64(steps), Y: float64(*value)})
+				l.Points = append(l.Points, figure.Point{X: float64(steps), Y: float64(*value)})
 			}
 		}
-		if len(l.points) > 0 {
+		if len(l.Points) > 0 {
 			lines = append(lines, l)
 		}
 	}
 	if len(lines) == 0 {
 		return shell.InputError(errors.New("--plot: no accountant has a finite epsilon to draw"), "", "choose another --accountant or --delta", "account")
 	}
-	data, err := drawLines(lines, delta, strings.ToLower(filepath.Ext(path)))
-	if err != nil {
-		return err
-	}
-	return durable.WriteBytes(path, 0o644, data)
+	return durable.WriteBytes(path, 0o644, drawLines(lines, delta))
 }
 
 // partOf returns the schedule with the given share of all repetitions, and how
@@ -104,53 +82,25 @@ func partOf(schedule accountant.Schedule, share float64) (int64, accountant.Sche
 	return steps, out
 }
 
-func drawLines(lines []line, delta float64, ext string) ([]byte, error) {
-	p := figure.New("steps", "ε (δ = "+strconv.FormatFloat(delta, 'g', -1, 64)+")")
-	p.Legend.Top = true
-	low, high, least, right := math.Inf(1), 0.0, math.Inf(1), 0.0
+// drawLines returns the plot, whose vertical axis is logarithmic where the lines end far apart.
+func drawLines(lines []figure.Line, delta float64) []byte {
+	f := figure.Figure{Title: "ε against steps", X: figure.Axis{Label: "steps"}, Y: figure.Axis{Label: "ε (δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + ")"}, Lines: lines}
+	low, high, least := math.Inf(1), 0.0, math.Inf(1)
 	for _, l := range lines {
-		last := l.points[len(l.points)-1]
-		low, high, right = math.Min(low, last.Y), math.Max(high, last.Y), math.Max(right, last.X)
-		for _, q := range l.points {
+		last := l.Points[len(l.Points)-1]
+		low, high, f.X.High = min(low, last.Y), max(high, last.Y), max(f.X.High, last.X)
+		for _, q := range l.Points {
 			if q.Y > 0 {
-				least = math.Min(least, q.Y)
+				least = min(least, q.Y)
 			}
 		}
 	}
-	// The legend stands right of the last step, its lines in the order of theirs.
-	p.X.Min, p.X.Max = 0, right*1.36
-	p.X.Tick.Marker = plot.ConstantTicks(plot.DefaultTicks{}.Ticks(0, right))
-	slices.SortStableFunc(lines, func(a, b line) int {
-		return cmp.Compare(b.points[len(b.points)-1].Y, a.points[len(a.points)-1].Y)
-	})
-	p.Y.Min, p.Y.Max = 0, high*1.05
-	logarithmic := high > 20*low && low > 0
-	if logarithmic {
-		p.Y.Min, p.Y.Max = math.Pow(10, math.Floor(math.Log10(least))), math.Pow(10, math.Ceil(math.Log10(high)))
-		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	}
-	for _, l := range lines {
-		points := l.points[:0:0]
-		for _, q := range l.points {
-			if q.Y > 0 || !logarithmic {
-				points = append(points, q)
-			}
+	f.Y.High = high * 1.05
+	if high > 20*low && low > 0 {
+		f.Y.Low, f.Y.Log = least, true
+		for i, l := range lines {
+			lines[i].Points = slices.DeleteFunc(l.Points, func(q figure.Point) bool { return q.Y <= 0 })
 		}
-		drawn, err := plotter.NewLine(points)
-		if err != nil {
-			return nil, fmt.Errorf("--plot: %s: %w", l.name, err)
-		}
-		drawn.Color, drawn.Width = l.colour, 1.7
-		name := l.name
-		if l.estimate {
-			drawn.Dashes = []vg.Length{5, 3}
-			name += " (no bound)"
-		}
-		p.Add(drawn)
-		p.Legend.Add(name, drawn)
 	}
-	if ext == ".svg" {
-		return figure.SVG(p)
-	}
-	return figure.PNG(p)
+	return f.SVG()
 }

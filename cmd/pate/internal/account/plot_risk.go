@@ -2,15 +2,9 @@ package account
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
-
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/statement"
@@ -46,52 +40,31 @@ func plotRisk(ctx context.Context, path string, names []string, schedule account
 	if err != nil {
 		return err
 	}
-	var curve, pair plotter.XYs
+	var curve, pair []figure.Point
 	for i := range riskPlotPoints + 1 {
 		fpr := math.Pow(float64(i)/riskPlotPoints, 2)
 		v, err := risk.Tradeoff(fpr)
 		if err != nil {
 			return err
 		}
-		curve = append(curve, plotter.XY{X: fpr, Y: v.Lower})
+		curve = append(curve, figure.Point{X: fpr, Y: v.Lower})
 	}
 	for i := range 1001 {
 		fpr := math.Pow(float64(i)/1000, 2)
-		pair = append(pair, plotter.XY{X: fpr, Y: 1 - statement.TPR(claim.Upper, delta, fpr)})
+		pair = append(pair, figure.Point{X: fpr, Y: 1 - statement.TPR(claim.Upper, delta, fpr)})
 	}
-	data, err := drawRisk(curve, pair, claim.Upper, delta, risk.By, strings.ToLower(filepath.Ext(path)))
-	if err != nil {
-		return err
-	}
-	return durable.WriteBytes(path, 0o644, data)
+	return durable.WriteBytes(path, 0o644, drawRisk(curve, pair, claim.Upper, delta, risk.By))
 }
 
-func drawRisk(curve, pair plotter.XYs, epsilon, delta float64, by accountant.Method, ext string) ([]byte, error) {
-	p := figure.New("share of those who did not take part that is wrongly accused", "share of those who did that is missed")
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	p.Legend.Top = true
-	for _, l := range []struct {
-		name   string
-		points plotter.XYs
-		style  func(*plotter.Line)
-	}{
-		{"guessing", plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 0}}, func(l *plotter.Line) {
-			l.Color, l.Width, l.Dashes = figure.Grey(), 1, []vg.Length{2, 2}
-		}},
-		{"at least, by the whole curve (" + string(by) + ")", curve, func(l *plotter.Line) { l.Color, l.Width = figure.Colour(0), 1.7 }},
-		{"at least, by ε = " + shell.FormatUp(epsilon, false) + ", δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + " alone", pair,
-			func(l *plotter.Line) { l.Color, l.Width, l.Dashes = figure.Colour(1), 1.7, []vg.Length{5, 3} }},
-	} {
-		drawn, err := plotter.NewLine(l.points)
-		if err != nil {
-			return nil, fmt.Errorf("--plot: %s: %w", l.name, err)
-		}
-		l.style(drawn)
-		p.Add(drawn)
-		p.Legend.Add(l.name, drawn)
-	}
-	if ext == ".svg" {
-		return figure.SVG(p)
-	}
-	return figure.PNG(p)
+func drawRisk(curve, pair []figure.Point, epsilon, delta float64, by accountant.Method) []byte {
+	return figure.Figure{
+		Title: "Share of participants that an attack misses against its share of false alarms",
+		X:     figure.Axis{Label: "share of those who did not take part that is wrongly accused", High: 1},
+		Y:     figure.Axis{Label: "share of those who did that is missed", High: 1},
+		Lines: []figure.Line{
+			{Name: "guessing", Colour: -1, Dashed: true, Points: []figure.Point{{Y: 1}, {X: 1}}},
+			{Name: "at least, by the whole curve (" + string(by) + ")", Points: curve},
+			{Name: "at least, by ε = " + shell.FormatUp(epsilon, false) + ", δ = " + strconv.FormatFloat(delta, 'g', -1, 64) + " alone", Colour: 1, Dashed: true, Points: pair},
+		},
+	}.SVG()
 }

@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+
+	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/figure"
+	"github.com/pate-go/pate/internal/number"
+)
+
+// colours gives every private method one colour for all pictures of a page.
+func colours(r *experiments.Result) map[string]int {
+	out := map[string]int{}
+	for _, row := range r.Rows {
+		if _, there := out[row.Method]; row.Epsilon != nil && !there {
+			out[row.Method] = len(out)
+		}
+	}
+	return out
+}
+
+// lines returns a line for each method through the values of its rows; rows without a value
+// are left out.
+func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point) []figure.Line {
+	var out []figure.Line
+	colour := colours(r)
+	for _, row := range r.Rows {
+		p := value(row)
+		if p == nil {
+			continue
+		}
+		at := slices.IndexFunc(out, func(l figure.Line) bool { return l.Name == row.Method })
+		if at < 0 {
+			l := figure.Line{Name: row.Method, Colour: -1, Dashed: true, Level: row.TargetEpsilon == 0}
+			if c, private := colour[row.Method]; private {
+				l.Colour, l.Dashed, l.Dots = c, false, true
+			}
+			out, at = append(out, l), len(out)
+		}
+		out[at].Points = append(out[at].Points, *p)
+	}
+	return out
+}
+
+// span returns the ends of an axis for values of the lines that are above zero. A line that
+// protects nothing may lie far below the others, and does not lengthen the axis downwards.
+func span(lines []figure.Line) (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, l := range lines {
+		for _, p := range l.Points {
+			if l.Colour >= 0 {
+				low = min(low, p.Y)
+				if p.High > p.Low {
+					low = min(low, p.Low)
+				}
+			}
+			high = max(high, p.High, p.Y)
+		}
+	}
+	if low > high {
+		low = 0
+	}
+	return low, high
+}
+
+// percents returns a vertical axis for the lines.
+func percents(lines []figure.Line) figure.Axis {
+	low, high := span(lines)
+	margin := max(0.5, 0.06*(high-low))
+	return figure.Axis{Low: max(0, low-margin), High: min(100, high+margin)}
+}
+
+// targetAxis returns the axis of a sweep.
+func targetAxis(r *experiments.Result) figure.Axis {
+	return figure.Axis{Label: "ε", Low: slices.Min(r.EpsilonTargets), High: slices.Max(r.EpsilonTargets), Log: true, Ticks: r.EpsilonTargets}
+}
+
+// accuracyFigure draws the test accuracy of each method in percent: against the target of a
+// sweep, with standard errors, or as each method spends its one budget, in the first run. A
+// method that protects nothing is level, and left out where it lies below all others.
+func accuracyFigure(r *experiments.Result, mark string) figure.Figure {
+	f := figure.Figure{Title: "Test accuracy against epsilon", Mark: mark}
+	if len(r.EpsilonTargets) > 1 {
+		f.X = targetAxis(r)
+		f.Lines = lines(r, func(row experiments.Row) *figure.Point {
+			a, bar := 100*row.Accuracy, 100*standardError(row)
+			return &figure.Point{X: row.TargetEpsilon, Y: a, Low: a - bar, High: a + bar}
+		})
+	} else {
+		f.X.Label = "ε spent (δ = " + number.Exact(r.Delta) + ", upper bound)"
+		f.Lines = lines(r, func(row experiments.Row) *figure.Point { return &figure.Point{Y: 100 * row.Accuracy} })
+		for _, row := range r.Rows {
+			l := &f.Lines[slices.IndexFunc(f.Lines, func(l figure.Line) bool { return l.Name == row.Method })]
+			if l.Level = row.Epsilon == nil; l.Level {
+				continue
+			}
+			l.Points[0].X = *row.Epsilon
+			if len(row.Curve) > 0 {
+				l.Points = nil
+			}
+			for _, p := range row.Curve {
+				l.Points = append(l.Points, figure.Point{X: p.Epsilon, Y: 100 * p.Accuracy})
+			}
+			for _, p := range l.Points {
+				f.X.High = max(f.X.High, p.X)
+			}
+		}
+	}
+	f.Y = percents(f.Lines)
+	f.Y.Label = "test accuracy, %"
+	f.Lines = slices.DeleteFunc(f.Lines, func(l figure.Line) bool { return l.Points[len(l.Points)-1].Y < f.Y.Low })
+	return f
+}
+
+// standardError returns the standard error of the test rows and, with several runs, of the runs.
+func standardError(row experiments.Row) float64 {
+	if row.SD == nil || len(row.Runs) < 2 {
+		return row.StandardError
+	}
+	return math.Hypot(row.StandardError, *row.SD/math.Sqrt(float64(len(row.Runs))))
+}
+
+// labelCharts draws how many labels each vote released and how many of them are right; empty
+// where there are none.
+func labelCharts(r *experiments.Result) []template.HTML {
+	halves := []figure.Size{
+		{Class: "wide", Width: 425, Height: 280, Left: 46, Right: 158, Font: 12},
+		{Class: "narrow", Width: 350, Height: 270, Left: 34, Right: 156, Font: 11},
+	}
+	answered := figure.Figure{Title: "Labels released against epsilon", X: targetAxis(r), Lines: lines(r, func(row experiments.Row) *figure.Point {
+		if row.Asked == 0 {
+			return nil
+		}
+		return &figure.Point{X: row.TargetEpsilon, Y: math.Max(1, float64(row.Answered))}
+	})}
+	right := figure.Figure{Title: "Right among labels released against epsilon", X: targetAxis(r), Lines: lines(r, func(row experiments.Row) *figure.Point {
+		if row.Answered == 0 || r.PoolOf != "" {
+			return nil
+		}
+		a, bar := 100*row.LabelAccuracy, 100*labelError(r, row)
+		return &figure.Point{X: row.TargetEpsilon, Y: a, Low: math.Max(0, a-bar), High: math.Min(100, a+bar)}
+	})}
+	if len(answered.Lines) == 0 || len(right.Lines) == 0 {
+		return nil
+	}
+	low, high := span(answered.Lines)
+	answered.Y = figure.Axis{Low: max(0.9, low/1.25), High: max(2, high*1.25), Log: true}
+	right.Y = percents(right.Lines)
+	return []template.HTML{answered.HTML(halves...), right.HTML(halves...)}
+}
+
+// labelError returns the standard error of the share of right labels, all runs together.
+func labelError(r *experiments.Result, row experiments.Row) float64 {
+	n := float64(row.Answered * max(1, r.Seeds))
+	return math.Sqrt(row.LabelAccuracy * (1 - row.LabelAccuracy) / n)
+}
+
+// gapFigure draws how clearly the teachers agreed. It is a function of the
+// private data that nobody paid for.
+func gapFigure(r *experiments.Result, mark string) figure.Figure {
+	f := figure.Figure{Title: "Queries against the votes between the first and the second class", Mark: mark,
+		X: figure.Axis{Label: fmt.Sprintf("votes between the first and the second class, of %d", r.Teachers)}, Y: figure.Axis{Label: "queries"}}
+	bars := figure.Line{Points: []figure.Point{{}}}
+	for i, n := range r.Diagnostics.Gaps {
+		bars.Points = append(bars.Points, figure.Point{X: float64(i * r.Diagnostics.GapWidth), Y: float64(n)}, figure.Point{X: float64((i + 1) * r.Diagnostics.GapWidth), Y: float64(n)})
+	}
+	f.Lines = []figure.Line{bars}
+	return f
+}
