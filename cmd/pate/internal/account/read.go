@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/imports"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 )
 
@@ -22,7 +22,7 @@ func scheduleFormats() []string { return []string{"pate", "dp_accounting", "opac
 func readSchedule(stdin io.Reader, path, from string) (accountant.Schedule, error) {
 	in := stdin
 	if path != "-" {
-		file, err := os.Open(path)
+		file, err := durable.OpenRegular(path)
 		if err != nil {
 			return accountant.Schedule{}, shell.InputError(err, "the events are read from this file", "check its name, or give - and pipe them in", "account")
 		}

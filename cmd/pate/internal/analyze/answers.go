@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/teachers/votes"
 )
 
 // readAnswers reads which of the chosen queries were answered, from the file that
 // `pate label` wrote.
 func readAnswers(path string, votes *votes.Source) ([]bool, error) {
-	file, err := os.Open(path)
+	file, err := durable.OpenRegular(path)
 	if err != nil {
 		return nil, shell.InputError(err, "the answers are read from this file", "check its name", "votes")
 	}

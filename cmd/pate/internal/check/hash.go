@@ -80,7 +80,7 @@ func runHashIDs(cmd *cobra.Command, g *shell.Globals, f hashIDsFlags, args []str
 	}
 	in := cmd.InOrStdin()
 	if args[0] != "-" {
-		file, err := os.Open(args[0])
+		file, err := durable.OpenRegular(args[0])
 		if err != nil {
 			return shell.InputError(err, "", "", "votes")
 		}
@@ -130,9 +130,13 @@ func (f hashIDsFlags) openSalt(g *shell.Globals) (manifest.Salt, error) {
 
 func readSalt(path string) (manifest.Salt, error) {
 	var salt manifest.Salt
-	text, err := os.ReadFile(path)
+	file, err := durable.OpenRegular(path)
 	if err == nil {
-		err = salt.UnmarshalText(text)
+		defer file.Close()
+		var text []byte
+		if text, err = io.ReadAll(io.LimitReader(file, 1<<12)); err == nil {
+			err = salt.UnmarshalText(text)
+		}
 	}
 	if err != nil {
 		return salt, shell.InputError(fmt.Errorf("--salt %s: %w", path, err), "all silos hash with one salt", "get the file from whoever made it, or make one with --new-salt", "votes")
