@@ -69,7 +69,10 @@ func TestClassesNeverComeFromPrivateRows(t *testing.T) {
 
 	dropped, err := classTask(t, more, where, ClassRule{Other: DropOther})
 	require.NoError(t, err)
-	require.Equal(t, plain, dropped, "as if it were not there")
+	require.Equal(t, 11, dropped.Private.UnitCount(), "whoever carries the label, the unit is one")
+	require.Equal(t, 10, dropped.Private.Len())
+	dropped.Private.LeftOut = nil
+	require.Equal(t, plain, dropped, "else as if it were not there")
 
 	for _, names := range [][]string{nil, {"a", "b"}} {
 		rule := ClassRule{Names: names, Other: "other"}
@@ -162,6 +165,7 @@ func TestClassesOfAFolder(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, train.Validate())
 	require.Equal(t, []string{"train/0"}, train.Units, "units keep their names")
+	require.Equal(t, 2, train.UnitCount())
 	require.Equal(t, 1, test.Len())
 	train, _, err = Dir(path, ClassRule{Names: []string{"no", "yes"}, Other: "no"})
 	require.NoError(t, err)

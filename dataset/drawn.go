@@ -55,7 +55,7 @@ func splitDeclared(t *Table, p Protocol, all *Ranges) (Task, error) {
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: t.Name, X: x, Y: y, Units: of.Units, IDs: numbered(part.name, len(kept)), Classes: classes, Provenance: t.Provenance}
+		*part.set = Set{Name: t.Name, X: x, Y: y, Units: of.Units, LeftOut: leftOut(t.Units, part.rows, kept), IDs: numbered(part.name, len(kept)), Classes: classes, Provenance: t.Provenance}
 	}
 	if task, err = task.Drawn(nil); err != nil {
 		return Task{}, err

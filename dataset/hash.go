@@ -76,8 +76,11 @@ func (w *hashWriter) set(s Set) {
 		w.number(y)
 	}
 	w.number(len(s.Units))
-	for _, u := range s.Units {
-		w.text(u)
+	w.number(len(s.LeftOut))
+	for _, units := range [][]string{s.Units, s.LeftOut} {
+		for _, u := range units {
+			w.text(u)
+		}
 	}
 	w.number(len(s.Classes))
 	for _, c := range s.Classes {

@@ -94,6 +94,8 @@ func (f folder) classify(s Set, names []string) (Set, error) {
 		}
 		if s.Y[i] >= 0 {
 			kept = append(kept, i)
+		} else {
+			s.LeftOut = append(s.LeftOut, s.Units[i])
 		}
 	}
 	if len(kept) == s.Len() {

@@ -255,6 +255,7 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 		return Set{}, err
 	}
 	set.Units = about.Units
+	set.LeftOut = leftOut(about.Units, all, kept)
 	set.keepRows(kept)
 	set.IDs = numbered("private", set.Len())
 	return set, nil

@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/blas/blas32"
@@ -29,6 +30,7 @@ type Set struct {
 	X          blas32.General // features; images are row-major pixels in [0, 1]
 	Y          []int          // class of each row, an index into Classes
 	Units      []string       // unit of privacy of each row; several rows may share one
+	LeftOut    []string       // units of rows that [DropOther] left out, which are units all the same
 	IDs        []string       // a name of each row that its part of the data alone determines, such as "test/17" or "pool/17"
 	Classes    []string       // class names
 	Image      Shape          // zero if the rows are not images
@@ -73,17 +75,33 @@ func (s Set) Sample(fraction float64) (Set, error) {
 			sampled = append(sampled, i)
 		}
 	}
-	return s.rows(sampled), nil
+	out := s.rows(sampled)
+	out.LeftOut = slices.DeleteFunc(slices.Clone(s.LeftOut), func(u string) bool { return place.of(u) >= fraction })
+	return out, nil
 }
 
-// UnitCount returns the number of different units. It is taken to be public where the
-// number of rows is not: one unit may have any number of rows.
+// UnitCount returns the number of different units, those of which every row was left out
+// included: who is in the data is taken to be public, and neither how many rows a unit has
+// nor which labels they carry.
 func (s Set) UnitCount() int {
 	seen := make(map[string]bool, s.Len())
-	for _, u := range s.Units {
+	for _, u := range slices.Concat(s.Units, s.LeftOut) {
 		seen[u] = true
 	}
 	return len(seen)
+}
+
+// leftOut returns the units of those of the rows that are not kept.
+func leftOut(units []string, rows, kept []int) []string {
+	var names []string
+	for _, i := range rows {
+		if len(kept) > 0 && kept[0] == i {
+			kept = kept[1:]
+			continue
+		}
+		names = append(names, units[i])
+	}
+	return names
 }
 
 // OnePerUnit returns the first row of every unit, for methods whose guarantee is for one

@@ -33,10 +33,11 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 		rows []int
 		y    []int
 	}{{"private", &task.Private, private, nil}, {"pool", &task.Pool, pool, nil}, {"test", &task.Test, test, nil}}
-	for i := range parts {
-		if parts[i].rows, parts[i].y, err = t.classify(classes, parts[i].rows); err != nil {
+	for i, part := range parts {
+		if parts[i].rows, parts[i].y, err = t.classify(classes, part.rows); err != nil {
 			return Task{}, err
 		}
+		part.set.LeftOut = leftOut(t.Units, part.rows, parts[i].rows)
 	}
 	if err := t.enough(parts[0].rows, parts[1].rows, parts[2].rows); err != nil {
 		return Task{}, err
@@ -52,7 +53,7 @@ func SplitTable(t *Table, p Protocol, opt EncoderOptions) (Task, error) {
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: t.Name, X: x, Y: part.y, Units: rows.Units, IDs: numbered(part.name, len(part.rows)), Classes: classes, Provenance: t.Provenance}
+		*part.set = Set{Name: t.Name, X: x, Y: part.y, Units: rows.Units, LeftOut: part.set.LeftOut, IDs: numbered(part.name, len(part.rows)), Classes: classes, Provenance: t.Provenance}
 	}
 	return task, task.validate()
 }

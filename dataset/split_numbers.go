@@ -50,7 +50,7 @@ func splitNumbers(n *numbers, p Protocol) (Task, error) {
 		if err != nil {
 			return Task{}, err
 		}
-		*part.set = Set{Name: about.Name, Y: y, IDs: numbered(part.name, len(kept)), Classes: classes, Image: s.Image, Provenance: about.Provenance}
+		*part.set = Set{Name: about.Name, Y: y, LeftOut: leftOut(about.Units, part.rows, kept), IDs: numbered(part.name, len(kept)), Classes: classes, Image: s.Image, Provenance: about.Provenance}
 		for _, i := range kept {
 			part.set.Units = append(part.set.Units, about.Units[i])
 		}

@@ -211,7 +211,7 @@ func (j *job) train(ctx context.Context, done state, reservations []*ledger.Rese
 		return Row{}, nil, fmt.Errorf("recipe: %w", err)
 	}
 	cfg := j.plan.train(noise)
-	cfg.Records = j.Records
+	cfg.Records = j.shape.Records
 	cfg.Workers, cfg.Checkpoint, cfg.CheckpointEvery = j.Workers, j.checkpoint(), checkpointEvery(cfg.TotalSteps())
 	watch := watcher{job: j, ctx: context.WithoutCancel(ctx), model: m, test: p.test, curve: done.Curve}
 	cfg.Observe = watch.step

@@ -217,15 +217,22 @@ func (j *job) quote(ctx context.Context) (tune.Price, error) {
 // goes does not depend on the others. Both parts share no memory with s.
 func split(s dataset.Set, share float64) (train, choose dataset.Set) {
 	empty := s
-	empty.Y, empty.Units, empty.IDs = nil, nil, nil
+	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil
 	empty.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols}
 	train, choose = empty, empty
-	for i, unit := range s.Units {
+	part := func(unit string) *dataset.Set {
 		sum := sha256.Sum256([]byte("pate tune validation 1\x00" + unit))
-		to := &train
 		if float64(binary.BigEndian.Uint64(sum[:])>>11)/(1<<53) < share {
-			to = &choose
+			return &choose
 		}
+		return &train
+	}
+	for _, unit := range s.LeftOut {
+		to := part(unit)
+		to.LeftOut = append(to.LeftOut, unit)
+	}
+	for i, unit := range s.Units {
+		to := part(unit)
 		to.X.Rows++
 		to.X.Data = append(to.X.Data, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]...)
 		to.Y, to.Units, to.IDs = append(to.Y, s.Y[i]), append(to.Units, unit), append(to.IDs, s.IDs[i])

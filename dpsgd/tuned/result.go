@@ -103,7 +103,7 @@ func (j *job) private() int {
 	if j.Records > 0 {
 		return j.Records
 	}
-	return j.Task.Private.OnePerUnit().Len()
+	return j.Task.Private.UnitCount()
 }
 
 // chosen returns the run that was released; its setting is written out in full.
