@@ -65,6 +65,9 @@ func csvLayout(ctx context.Context, r *reader, in *input, opt Options, offsets b
 		return t, err
 	}
 	t.form.sep = csvSeparator(head)
+	if line, _, _ := bytes.Cut(head, []byte("\n")); !in.table() && isLong(strings.Split(strings.NewReplacer(`"`, "", "\r", "", " ", "").Replace(string(line)), string(t.form.sep))) {
+		return t, longTable(in, fmt.Sprintf("pd.read_csv(%q%s)", in.name, separator(t.form.sep)), fmt.Sprintf("to_csv(%q, index=False)", beside(in.name, ".csv")))
+	}
 	var names *domain
 	if opt.ClassNames != nil {
 		d := opt.labelDomain(opt.Classes)

@@ -56,9 +56,7 @@ func writeTable(w *bufio.Writer, r io.ReaderAt, in *input, opt Options) (err err
 func (t *table) write(w *bufio.Writer, opt Options) error {
 	in := t.in
 	if isLong(t.names) {
-		pivot := fmt.Sprintf("pd.read_parquet(%q).pivot(index=\"query\", columns=\"teacher\", values=\"vote\").to_parquet(%q, index=False)", in.name, beside(in.name, ".parquet"))
-		return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
-			Fix: inPython(pivot + ", with the names of its columns")}
+		return longTable(in, fmt.Sprintf("pd.read_parquet(%q)", in.name), fmt.Sprintf("to_parquet(%q, index=False)", beside(in.name, ".parquet")))
 	}
 	var read []int
 	for i, name := range t.names {
@@ -126,6 +124,12 @@ func isLong(names []string) bool {
 		seen[strings.ToLower(name)] = true
 	}
 	return len(names) <= 4 && (seen["teacher"] || seen["model"]) && (seen["vote"] || seen["label"])
+}
+
+// longTable refuses a table with a row for each vote, and says how to read and write it.
+func longTable(in *input, read, write string) error {
+	return &Error{File: in.name, What: "has a row for each vote, of a query and a teacher", Why: "each row is a query, each column a teacher: a teacher then votes once",
+		Fix: inPython(read+`.pivot(index="query", columns="teacher", values="vote").`+write) + ", with the names of its columns; or count the votes where they lie, pate sql"}
 }
 
 // ofTable makes an error about a table one of this package.
