@@ -5,12 +5,13 @@
 
 student.model itself will do as well: it is the same JSON between a line and a hash. So will
 the model of pate publish --method dpsgd. The file says all that is needed: how cells become features ("rows"), and the model, a mean
-of softmax regression, trees and kernels. Images need the features of pate itself, and a
-column of dates the layout of Go.
+of softmax regression, trees and kernels. Images need the features of pate itself.
 """
 import csv
 import json
+import re
 import sys
+from datetime import datetime, timezone
 
 import numpy as np
 
@@ -21,18 +22,41 @@ def missing(cell):
     return cell in MISSING or cell.lower() == "nan"
 
 
+# Parts of a layout of dates as Go writes it: as Python does, and what stands there.
+PARTS = {"2006": ("%Y", r"\d{4}"), "Jan": ("%b", "[A-Za-z]{3}"), "01": ("%m", r"\d\d"), "02": ("%d", r"\d\d"), "2": ("%d", r"\d\d?"),
+         "15": ("%H", r"\d\d"), "04": ("%M", r"\d\d"), "05": ("%S", r"\d\d"), "Z07:00": ("%z", r"(Z|[+-]\d\d:\d\d)")}
+
+
+def days(layout, cell):
+    """Returns the days from 1970 on of a date; a ValueError if it is none."""
+    python, like = (re.sub("|".join(PARTS), lambda part: PARTS[part[0]][i], text) for i, text in enumerate((layout, re.escape(layout))))
+    if not re.fullmatch(like, cell):
+        raise ValueError(cell)
+    when = datetime.strptime(cell, python)
+    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp() / 86400
+
+
+def number(column, cell):
+    """Returns what a cell of a column of numbers stands for."""
+    if "date" in column:
+        return days(column["date"], cell)
+    if column.get("decimal_comma"):
+        if not re.fullmatch(r"[+-]?(\d{1,3}(\.\d{3})*|\d+)(,\d+)?", cell):
+            raise ValueError(cell)
+        cell = cell.replace(".", "").replace(",", ".")
+    return float(cell)
+
+
 def table(rows, lines):
     """Encodes the columns of a table as the public rows were."""
     out = []
     for column in rows["encoder"]:
-        if "date" in column:
-            raise ValueError("column %s holds dates" % column["name"])
         cells = [line.get(column["name"], "").strip() for line in lines]
         if "sd" in column:
             feature = np.zeros(len(cells))
             for i, cell in enumerate(cells):
                 try:
-                    value = float(cell.replace(",", ".") if column.get("decimal_comma") else cell)
+                    value = number(column, cell)
                 except ValueError:
                     continue
                 if not np.isnan(value):

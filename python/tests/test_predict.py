@@ -1,0 +1,52 @@
+"""docs/predict.py answers as the program does, for every form that a column may have."""
+
+import csv
+import importlib.util
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+import pate_go
+
+DATES = {
+    "2006-01-02": "%Y-%m-%d", "2006-01-02 15:04:05": "%Y-%m-%d %H:%M:%S", "2006-01-02T15:04:05": "%Y-%m-%dT%H:%M:%S",
+    "2006-01-02T15:04:05Z07:00": "%Y-%m-%dT%H:%M:%S+01:00", "2006-01-02 15:04": "%Y-%m-%d %H:%M", "2006/01/02": "%Y/%m/%d",
+    "02.01.2006": "%d.%m.%Y", "02/01/2006": "%d/%m/%Y", "01/02/2006": "%m/%d/%Y", "02-01-2006": "%d-%m-%Y",
+    "2 Jan 2006": "%e %b %Y", "02-Jan-2006": "%d-%b-%Y", "Jan 2, 2006": "%b %e, %Y",
+}
+
+
+def test_predict_py_answers_as_the_program(tmp_path: Path) -> None:
+    draw = random.Random(1)
+
+    def row() -> list[str]:
+        out = []
+        for form in DATES.values():
+            day = datetime(2024, 1, 13) + timedelta(days=draw.randrange(300), seconds=draw.randrange(86400))
+            if form.startswith("%m/"):
+                day = day.replace(day=draw.randrange(13, 28))  # or it would be a date with the day first
+            out.append(day.strftime(form).strip().replace("  ", " "))
+        return [*out, f"{draw.gauss(1700, 400):.1f}", f"{draw.gauss(1700, 400):,.1f}".translate(str.maketrans(",.", ".,")), draw.choice(["heart", "surgery", ""])]
+
+    table = [row() for _ in range(60)]
+    with open(tmp_path / "rows.csv", "w", newline="") as file:
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward"], *table])
+    with open(tmp_path / "labels.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["query", "label"], *([i, int(cells[0] > "2024-06")] for i, cells in enumerate(table))])
+    new = [row() for _ in range(40)] + [["5.1.2024"] * len(DATES) + ["1.700,5", "1700.5", "other"], ["?"] * (len(DATES) + 3)]
+    with open(tmp_path / "new.csv", "w", newline="") as file:
+        csv.writer(file).writerows([[*DATES, "number", "comma", "ward"], *new])
+    model = tmp_path / "student.model"
+    pate_go.run("student", tmp_path / "rows.csv", labels=[tmp_path / "labels.csv"], header="yes", classes=2, out=model, export=tmp_path / "student.json", verbose=False)
+    answers = pate_go.run("student", "predict", model, tmp_path / "new.csv", probability=True, verbose=False)["predictions"]
+    spec = importlib.util.spec_from_file_location("predict", Path(__file__).parents[2] / "docs" / "predict.py")
+    assert spec is not None and spec.loader is not None
+    predict = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(predict)
+    for path in (model, tmp_path / "student.json"):
+        document = predict.load(path)
+        columns = document["rows"]["encoder"]
+        assert [c["date"] for c in columns if "date" in c] == list(DATES) and [c["name"] for c in columns if c.get("decimal_comma")] == ["comma"]
+        np.testing.assert_allclose(predict.predict(document, str(tmp_path / "new.csv")), [a["probabilities"] for a in answers], atol=1e-6)
