@@ -77,10 +77,10 @@ func matrix(t *testing.T, p Poll, all []Vote) *votes.Matrix {
 }
 
 // written returns the shards, one after the other.
-func written(t *testing.T, p Poll, to Sharded) string {
+func written(t *testing.T, to Sharded) string {
 	t.Helper()
 	var b strings.Builder
-	for _, name := range to.Files(p) {
+	for _, name := range to.Files() {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		info, err := os.Stat(name)
@@ -98,8 +98,8 @@ func TestCountsAreThoseOfPateCounts(t *testing.T) {
 	to := Sharded{filepath.Join(t.TempDir(), "counts"), 2}
 	before := encodedVotes.Load()
 	require.NoError(t, run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, p, SyntheticVotes(s, p)), to) }))
-	require.Len(t, to.Files(p), 2)
-	require.Equal(t, counts(t, matrix(t, p, allVotes(p)), p.Classes), written(t, p, to))
+	require.Len(t, to.Files(), 2)
+	require.Equal(t, counts(t, matrix(t, p, allVotes(p)), p.Classes), written(t, to))
 	// Beam encodes a sample to estimate sizes, one in a hundred or fewer.
 	require.Less(t, encodedVotes.Load()-before, p.Queries*int64(p.Teachers)/50)
 
@@ -156,7 +156,7 @@ func TestLinesInAnyOrder(t *testing.T) {
 		require.NoError(t, run(func(s beam.Scope) {
 			WriteCounts(s, CountVotes(s, p, c.lines.Votes(s, textio.Read(s, filepath.Join(dir, "votes-*.txt")))), to)
 		}))
-		require.Equal(t, want, written(t, p, to))
+		require.Equal(t, want, written(t, to))
 	}
 }
 
@@ -228,11 +228,11 @@ func TestWhatIsRunAgainChangesNothing(t *testing.T) {
 				break
 			}
 			require.ErrorContains(t, err, "this worker was lost")
-			require.NoFileExists(t, to.Files(p)[0])
+			require.NoFileExists(t, to.Files()[0])
 		}
 		require.Equal(t, min(1, tries), tries)
 		require.True(t, failed.Load())
-		require.Equal(t, want, written(t, p, to))
+		require.Equal(t, want, written(t, to))
 	}
 }
 
@@ -305,7 +305,7 @@ func TestTeachersTrainedInTheEngine(t *testing.T) {
 	p := Poll{Queries: 50, Teachers: trained, Classes: 3}
 	to := Sharded{filepath.Join(folder, "counts"), 1}
 	require.NoError(t, run(func(s beam.Scope) { WriteCounts(s, CountVotes(s, p, CastVotes(s, p, trainOne, folder)), to) }))
-	require.Equal(t, want, written(t, p, to))
+	require.Equal(t, want, written(t, to))
 
 	p.Queries = 51
 	require.ErrorContains(t, run(func(s beam.Scope) { CheckVotes(s, CountVotes(s, p, CastVotes(s, p, trainOne, folder))) }), "has votes on 50 queries, want 51")

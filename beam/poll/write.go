@@ -19,7 +19,7 @@ import (
 // engine, as gs.
 type Sharded struct {
 	Prefix string
-	Shards int // 1 to [MaxShards]; no more than there are blocks are written
+	Shards int // 1 to [MaxShards]; some are empty where there are fewer blocks
 }
 
 // MaxShards is how many files counts may go to.
@@ -36,20 +36,17 @@ func (o Sharded) Validate() error {
 	return nil
 }
 
-// Files returns the names of the files for a poll.
-func (o Sharded) Files(p Poll) []string {
-	n := o.number(p)
-	names := make([]string, n)
+// Files returns the names of the files.
+func (o Sharded) Files() []string {
+	names := make([]string, o.Shards)
 	for i := range names {
-		names[i] = o.file(int64(i), n)
+		names[i] = o.file(int64(i))
 	}
 	return names
 }
 
-func (o Sharded) number(p Poll) int64 { return min(int64(o.Shards), p.blocks()) }
-
-func (o Sharded) file(shard, shards int64) string {
-	return fmt.Sprintf("%s-%05d-of-%05d.csv", o.Prefix, shard, shards)
+func (o Sharded) file(shard int64) string {
+	return fmt.Sprintf("%s-%05d-of-%05d.csv", o.Prefix, shard, o.Shards)
 }
 
 // piece is the text of the counts of a block.
@@ -67,7 +64,7 @@ func WriteCounts(s beam.Scope, c Counts, to Sharded) beam.PCollection {
 		panic(err)
 	}
 	s = s.Scope("WriteCounts")
-	n := to.number(c.poll)
+	n := int64(to.Shards)
 	pieces := beam.ParDo(s, &textFn{Poll: c.poll, Shards: n}, c.blocks)
 	all := beam.ParDo(s, &shardsFn{Shards: n}, beam.Impulse(s))
 	shards := beam.GroupByKey(s, beam.Flatten(s, pieces, all))
@@ -124,7 +121,7 @@ func (f *writeFn) ProcessElement(ctx context.Context, shard int64, pieces func(*
 	if err := report.s.check(); err != nil {
 		return "", err
 	}
-	shards := f.To.number(f.Poll)
+	shards := int64(f.To.Shards)
 	from, to := f.Poll.shardBlocks(shard, shards)
 	texts := make([][]byte, to-from)
 	var p piece
@@ -142,7 +139,7 @@ func (f *writeFn) ProcessElement(ctx context.Context, shard int64, pieces func(*
 			texts[i] = f.Poll.lines(from+int64(i), nil)
 		}
 	}
-	name := f.To.file(shard, shards)
+	name := f.To.file(shard)
 	return name, writeFile(ctx, name, texts)
 }
 

@@ -128,7 +128,7 @@ func (f *flags) run(ctx context.Context) error {
 		return err
 	}
 	if !strings.Contains(f.out, "://") {
-		for _, name := range out.Files(f.poll) {
+		for _, name := range out.Files() {
 			durable.Sweep(name, "") // what a killed process left
 		}
 	}
@@ -150,7 +150,7 @@ func (f *flags) run(ctx context.Context) error {
 	if err := beamx.Run(ctx, p); err != nil {
 		return err
 	}
-	files := out.Files(f.poll)
+	files := out.Files()
 	fmt.Printf("counts: %d files, %s to %s; keep them to yourself, they are as secret as the votes\n", len(files), filepath.Base(files[0]), filepath.Base(files[len(files)-1]))
 	return nil
 }
