@@ -2,8 +2,8 @@
 // private data, privately: each in one call that keeps the order of charge, noise, commit
 // and close.
 //
-//	votes, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
-//	labels, err := pate.Label(ctx, votes, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl", Out: "labels.csv"})
+//	source, err := votes.Open(ctx, []string{"votes.npy"}, votes.Options{Classes: 6})
+//	labels, err := pate.Label(ctx, source, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: "run.jsonl", Out: "labels.csv"})
 //	trained, err := pate.Train(ctx, model, data, config, pate.Options{Epsilon: 2, Delta: 1e-5, Ledger: "model.jsonl", Out: "my.model"})
 //
 // [Label] plans from public numbers alone which mechanism, which noise and how many queries

@@ -58,6 +58,12 @@ hyper-parameters fixed before the private data were seen; per-image
 preprocessing; and everything computed from public data or from labels already
 released.
 
+A mechanism's loss distribution is the law of how much one answer speaks for one of
+the two data sets. Where everything is reserved, that is charged before the first
+answer (--mode reserved), the distributions of all answers are composed, which proves
+less epsilon than Renyi divergences do. Charges that may depend on earlier answers
+(--mode filter) have Renyi divergences alone. The claim of a ledger is by one of the two.
+
 A budget is that of one ledger, and only what is charged to it is added up. pate
 label and pate analyze release charge the --ledger they are given, and so does pate
 dpsgd: give all runs on the same records the same one, and its budget holds for all
@@ -174,7 +180,7 @@ Data go to stdout, messages and progress to stderr.`),
 		topic("exit-codes", "what the exit code says", `    0  done
     1  failure
     2  usage
-    3  input invalid; nothing was written
+    3  input invalid; no result was written
     4  the budget would be exceeded; nothing was spent
     5  a check failed
     6  every query was declined

@@ -98,8 +98,8 @@ func (s *Source) Kind() string {
 }
 
 // Source is votes in files, read as often as asked in bounded memory. Make
-// one with [Open]. It keeps no file open between calls, does not change and
-// is safe for concurrent use. Whatever fmt or slog is asked to print, only the
+// one with [Open]. It keeps no file open between calls, so that there is
+// nothing to close, does not change and is safe for concurrent use. Whatever fmt or slog is asked to print, only the
 // shape shows.
 type Source struct {
 	opt      Options
