@@ -163,9 +163,9 @@ func TestAllocationTwoWays(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			var above, below [2]*profile
 			for i, up := range []bool{true, false} {
-				points, err := a.split(h, -26, reverse, up)
+				points, err := a.split(t.Context(), h, -26, reverse, up)
 				require.NoError(t, err)
-				l, err := a.law(h, -26, up)
+				l, err := a.law(t.Context(), h, -26, up)
 				require.NoError(t, err)
 				for j, law := range []*pointLaw{points, a.points(l)} {
 					cells := law.cells(h, func(float64, float64) int { return 1 })

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"math/bits"
 
@@ -53,7 +54,7 @@ func (a *allocation) spread() float64 {
 }
 
 // law returns the law of the sum on a grid of step h or less; it may cut tails of e^logTail.
-func (a *allocation) law(h, logTail float64, up bool) (*sumLaw, error) {
+func (a *allocation) law(ctx context.Context, h, logTail float64, up bool) (*sumLaw, error) {
 	h = math.Min(math.Min(h, 0.25), a.spread()/2)
 	h = math.Exp2(math.Floor(2*math.Log2(h)) / 2) // few different ones
 	levels := 2 * float64(bits.Len64(uint64(a.steps)))
@@ -65,15 +66,17 @@ func (a *allocation) law(h, logTail float64, up bool) (*sumLaw, error) {
 		}
 		return l, nil
 	}
-	l, err := a.build(h, tail, up)
-	a.laws[key] = l
+	l, err := a.build(ctx, h, tail, up)
+	if ctx.Err() == nil {
+		a.laws[key] = l
+	}
 	return l, err
 }
 
 // build adds ratios up by doubling. The error of all grids of one level is that of blocks x
 // (h_m m)^2, so small blocks need coarse grids only, as long as one large ratio, which may make up
 // the whole sum, keeps its place.
-func (a *allocation) build(h, tail float64, up bool) (*sumLaw, error) {
+func (a *allocation) build(ctx context.Context, h, tail float64, up bool) (*sumLaw, error) {
 	largest := math.Exp(math.Min(600, (0.5/a.sigma+5)/a.sigma))
 	step := func(m float64) float64 {
 		coarse := math.Min(math.Sqrt(a.steps/m), 1+a.steps/largest)
@@ -86,6 +89,9 @@ func (a *allocation) build(h, tail float64, up bool) (*sumLaw, error) {
 	var sum *sumLaw
 	work := 0
 	for n := uint64(a.steps); ; n >>= 1 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if n&1 == 1 && sum == nil {
 			sum = block
 		} else if n&1 == 1 {
@@ -188,10 +194,10 @@ func (l *pointLaw) cells(h float64, width gridWidths) *cells {
 }
 
 // roughLaw is that of a coarse grid; beyond it one ratio is the whole loss.
-func (a *allocation) roughLaw() roughLaw {
+func (a *allocation) roughLaw(ctx context.Context) roughLaw {
 	var s roughLaw
 	last := math.Inf(-1)
-	if l, err := a.law(a.spread()/2, -40, true); err == nil {
+	if l, err := a.law(ctx, a.spread()/2, -40, true); err == nil {
 		points := a.points(l)
 		s.loss, s.logw = points.loss, points.logMass
 		last = s.loss[len(s.loss)-1]
@@ -206,14 +212,14 @@ func (a *allocation) roughLaw() roughLaw {
 }
 
 // discretise returns the cells of one order of the pair.
-func (a *allocation) discretise(h, logTail float64, reverse, up bool, most int, width gridWidths) (*cells, error) {
+func (a *allocation) discretise(ctx context.Context, h, logTail float64, reverse, up bool, most int, width gridWidths) (*cells, error) {
 	if a.clipped && !up { // what is below is unknown
 		return nil, errTooLong
 	}
-	points, err := a.split(1.7*h, logTail, reverse, up)
+	points, err := a.split(ctx, 1.7*h, logTail, reverse, up)
 	if err != nil || up && math.Max(points.zero, points.inf) > 12*math.Exp(logTail) { // too long, or too noisy
 		var l *sumLaw
-		if l, err = a.law(0.7*h, logTail, up); err == nil {
+		if l, err = a.law(ctx, 0.7*h, logTail, up); err == nil {
 			points = a.points(l)
 		}
 	}

@@ -66,7 +66,7 @@ type smallSum struct {
 }
 
 // split returns the points of one order of the pair, or errTooLong.
-func (a *allocation) split(h, logTail float64, reverse, up bool) (*pointLaw, error) {
+func (a *allocation) split(ctx context.Context, h, logTail float64, reverse, up bool) (*pointLaw, error) {
 	if logTail < -34 || a.sigma < leastSplitNoise { // below the noise of transforms
 		return nil, errTooLong
 	}
@@ -81,6 +81,7 @@ func (a *allocation) split(h, logTail float64, reverse, up bool) (*pointLaw, err
 	if l == nil {
 		return nil, errTooLong
 	}
+	l.fft.ctx = ctx // of this question
 	sum, err := l.sum(reverse, up)
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (a *allocation) newSplit(h, tail float64) *splitLaw {
 	t := a.steps
 	m := mixture{1, a.sigma}
 	l := &splitLaw{steps: t, sigma: a.sigma, tail: tail, h: h / 2, d: h * math.Sqrt(t) / 2, sums: make(map[splitKey]*smallSum), jumps: make(map[jumpKey]*sumLaw),
-		fft: &convolver{ctx: context.Background(), maxLength: maxSplit, accuracy: 1e-16}}
+		fft: &convolver{maxLength: maxSplit, accuracy: 1e-16}}
 	reach := math.Sqrt(-2 * math.Log(tail/(4*t)))
 	zlo, zhi := -reach, 1/a.sigma+reach
 	off, end := math.Exp(m.loss(zlo)), math.Exp(m.loss(zhi))

@@ -209,7 +209,11 @@ func (q *query) firstBudget() float64 {
 
 // oneOrder bounds the epsilon of a schedule for one order of the pairs.
 func (p *PLD) oneOrder(ctx context.Context, s *schedule, reverse bool, to target) (epsilonInterval, error) {
-	q := &query{parts: s.components(reverse), reverse: reverse, tilted: to.onlyLower}
+	parts, err := s.components(ctx, reverse)
+	if err != nil {
+		return epsilonInterval{}, err
+	}
+	q := &query{parts: parts, reverse: reverse, tilted: to.onlyLower}
 	if law := q.enumerate(); law != nil && math.Min(to.deltaUp, to.deltaLow) > 1e-280 {
 		return enumeratedEpsilon(law, to.deltaUp, to.deltaLow), nil
 	}
@@ -346,7 +350,11 @@ func (p *PLD) bodyDelta(ctx context.Context, s *schedule, epsilon float64) (lowe
 		if epsilon >= s.pure(reverse)*(1+0x1p-48) {
 			continue
 		}
-		q := &query{parts: s.components(reverse), reverse: reverse}
+		parts, err := s.components(ctx, reverse)
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		q := &query{parts: parts, reverse: reverse}
 		if law := q.enumerate(); law != nil {
 			l, u := enumeratedDelta(law, epsilon)
 			lower, upper, points = math.Max(lower, l), math.Max(upper, u), max(points, len(law))

@@ -39,6 +39,7 @@ type cells struct {
 	// below, and likewise right of them; -1 where there is no bound.
 	leftHigh, leftLow, rightHigh, rightLow int
 	lossError                              float64 // absolute rounding error of any loss
+	pieces                                 int     // bounds those that the half cells were integrated in
 }
 
 // at returns the loss of grid point i.
@@ -58,7 +59,7 @@ func (c *cells) mirror() *cells {
 	n := len(c.grid)
 	m := &cells{h: c.h, off: -c.off, lowest: -1, highest: -1, grid: make([]int, n), halfs: make([]halfCell, len(c.halfs)),
 		leftP: c.rightQ, leftQ: c.rightP, rightP: c.leftQ, rightQ: c.leftP,
-		leftHigh: n - 1 - c.rightLow, rightLow: n - 1 - c.leftHigh, leftLow: -1, rightHigh: -1, lossError: c.lossError}
+		leftHigh: n - 1 - c.rightLow, rightLow: n - 1 - c.leftHigh, leftLow: -1, rightHigh: -1, lossError: c.lossError, pieces: c.pieces}
 	if c.rightHigh >= 0 {
 		m.leftLow = n - 1 - c.rightHigh
 	}

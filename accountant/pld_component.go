@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"context"
 	"math"
 	"slices"
 	"sort"
@@ -22,8 +23,8 @@ type component struct {
 	logTail float64
 }
 
-// components prepares the pairs of a schedule in one order.
-func (s *schedule) components(reverse bool) []component {
+// components prepares the pairs of a schedule in one order. Its only error is that of the context.
+func (s *schedule) components(ctx context.Context, reverse bool) ([]component, error) {
 	var out []component
 	if s.mu2 > 0 {
 		out = append(out, component{key: pairKey{pairGaussian, 1, 1 / math.Sqrt(s.mu2), 0}, count: 1})
@@ -51,9 +52,9 @@ func (s *schedule) components(reverse bool) []component {
 			c.atoms = sampledResponse(c.key.a, c.key.b, reverse)
 		case pairAllocation:
 			c.spread = s.allocation(c.key)
-			c.roughLaw = c.spread.roughLaw()
+			c.roughLaw = c.spread.roughLaw(ctx)
 		case pairSeveral:
-			c.outcomes = several{int64(c.key.a), int64(c.key.c), c.key.b}.outcomes(reverse, s.logDelta, s.most)
+			c.outcomes = several{int64(c.key.a), int64(c.key.c), c.key.b}.outcomes(ctx, reverse, s.logDelta, s.most)
 		case pairSampledLaplace:
 			c.roughLaw = c.sampledLaplace().roughLaw()
 		case pairSampledDiscreteLaplace:
@@ -78,8 +79,11 @@ func (s *schedule) components(reverse bool) []component {
 		if reverse && (c.key.kind == pairSampled || c.key.kind == pairSampledLaplace || c.key.kind == pairAllocation || c.outcomes != nil) {
 			c.roughLaw = c.roughLaw.mirror()
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
-	return out
+	return out, nil
 }
 
 func (c *component) mixture() mixture { return mixture{q: c.key.a, sigma: c.key.b} }
@@ -98,14 +102,14 @@ func (c *component) ownGrid() bool {
 // law discretises one step: on the grid of step h, or somewhat less if aligned, or, for
 // atoms, as it is. It refuses more than most points. Losses above those of the rough law
 // are left to infinity.
-func (c *component) law(h, lambda float64, reverse, up bool, most int) (*tilted, error) {
+func (c *component) law(ctx context.Context, h, lambda float64, reverse, up bool, most int) (*tilted, error) {
 	if c.atoms != nil {
 		if len(c.atoms.logp) > most {
 			return nil, errTooLong
 		}
 		return c.atoms.law(lambda, up), nil
 	}
-	t, err := c.cells(h, lambda, reverse, !up, h*float64(most))
+	t, err := c.cells(ctx, h, lambda, reverse, !up, h*float64(most))
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +142,10 @@ func (c *component) smooth() roughLaw {
 const widestCell = 300
 
 // cells cuts one step, merge for a lower law. It refuses a range of losses above widest.
-func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
+func (c *component) cells(ctx context.Context, h, lambda float64, reverse, merge bool, widest float64) (*cells, error) {
 	width := c.smooth().widths(lambda, h)
 	if c.key.kind == pairAllocation {
-		return c.spread.discretise(h, c.logTail-math.Log(float64(c.count)), reverse, !merge, int(widest/h), width)
+		return c.spread.discretise(ctx, h, c.logTail-math.Log(float64(c.count)), reverse, !merge, int(widest/h), width)
 	}
 	if reverse { // cut in the other order
 		inner := width
@@ -203,7 +207,13 @@ func (c *component) cells(h, lambda float64, reverse, merge bool, widest float64
 			zhi = turningPoint(0, 60, func(z float64) bool { return mathx.LogNormalCDF(-z) < above })
 		}
 		if c.key.kind == pairDrawn {
-			zhi = math.Max(zhi, 0.5/m.sigma+1)
+			zlo = 0.5 / m.sigma
+			zhi = math.Max(zhi, zlo+1)
+		}
+		if !(m.pieces(zlo, zhi) <= maxPieces) { // on any grid
+			return nil, errTooCoarse
+		}
+		if c.key.kind == pairDrawn {
 			if !(2*m.loss(zhi) <= widest) {
 				return nil, errTooLong
 			}

@@ -31,11 +31,14 @@ func (q *query) compose(c *convolver, gap float64, up bool) (*tilted, error) {
 
 // law discretises one step of a part and counts its points.
 func (c *convolver) law(part *component, h float64, q *query, up bool) (*tilted, error) {
-	t, err := part.law(h, q.lambda, q.reverse, up, c.maxLength)
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	t, err := part.law(c.ctx, h, q.lambda, q.reverse, up, c.maxLength)
 	if err != nil {
 		return nil, err
 	}
-	return t, c.spend(len(t.p))
+	return t, c.spend(len(t.p) + t.pieces)
 }
 
 // build runs one component through its stages and returns what is left to

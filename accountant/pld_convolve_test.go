@@ -16,9 +16,9 @@ func TestManyStepsAreConvolvedAsFewAre(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			s := &schedule{}
 			require.NoError(t, s.add(pairKey{pairSampled, q, 1, 0}, 1e7))
-			all := &query{parts: s.components(reverse)}
+			all := &query{parts: componentsOf(t, s, reverse)}
 			all.truncate(-20)
-			law, err := all.parts[0].law(q/50, 5, reverse, true, 1<<20)
+			law, err := all.parts[0].law(t.Context(), q/50, 5, reverse, true, 1<<20)
 			require.NoError(t, err)
 			c := newPLD(t, PLDConfig{}).newConvolver(t.Context())
 			c.accuracy = 1e-12
@@ -49,9 +49,9 @@ func TestWindowsHoldTheirLaw(t *testing.T) {
 		for _, power := range []int64{2, 25, 300} {
 			s := &schedule{}
 			require.NoError(t, s.add(pairKey{pairSampled, q, 1, 0}, 1000))
-			all := &query{parts: s.components(false)}
+			all := &query{parts: componentsOf(t, s, false)}
 			all.truncate(-20)
-			law, err := all.parts[0].law(q/20, 3, false, true, 1<<20)
+			law, err := all.parts[0].law(t.Context(), q/20, 3, false, true, 1<<20)
 			require.NoError(t, err)
 			const outside = 1e-9
 			lo, hi := chernoffWindow([]factor{{law, power}}, math.Log(outside))

@@ -55,7 +55,7 @@ func (m mixture) above(h, zero, zhi float64, width gridWidths) *cells {
 	c.rightP, c.rightQ = m.logTailP(zhi), mathx.LogNormalCDF(-zhi)
 	c.rightLow = len(c.grid) - 2
 	c.lossError = m.lossError(hi, zhi, m.slope(zhi))
-	c.halfs = m.fill(c, zero, zhi, 0, hi)
+	c.halfs, c.pieces = m.fill(c, zero, zhi, 0, hi), int(m.pieces(zero, zhi))
 	return c
 }
 

@@ -47,11 +47,11 @@ func TestLawsAtAnyTilt(t *testing.T) {
 		reverse := kind == pairSampled && rnd.IntN(2) == 0
 		s := &schedule{}
 		s.add(pairKey{kind, m.q, m.sigma, 0}, 1)
-		q := &query{parts: s.components(reverse), reverse: reverse}
+		q := &query{parts: componentsOf(t, s, reverse), reverse: reverse}
 		q.aimDelta(-math.Pow(10, 2.7*rnd.Float64()), 1e-3)
 		h := q.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
 		for _, up := range []bool{true, false} {
-			law, err := q.parts[0].law(h, q.lambda, reverse, up, 1<<20)
+			law, err := q.parts[0].law(t.Context(), h, q.lambda, reverse, up, 1<<20)
 			if err != nil || !law.sound() {
 				continue
 			}
@@ -103,11 +103,11 @@ func TestExponentialLawsAtAnyTilt(t *testing.T) {
 		}
 		s := &schedule{}
 		s.add(pairKey{kind, e.epsilon, 0, 0}, 1)
-		c := s.components(false)[0]
+		c := componentsOf(t, s, false)[0]
 		lambda := math.Pow(10, 3*rnd.Float64()-1)
 		h := e.epsilon / float64(1+rnd.IntN(300))
 		for _, up := range []bool{true, false} {
-			law, err := c.law(h, lambda, false, up, 1<<20)
+			law, err := c.law(t.Context(), h, lambda, false, up, 1<<20)
 			require.NoError(t, err)
 			for i, l := range []*tilted{law, law.onto(3*h, lambda, up), law.onto(1.7*h, lambda, up)} {
 				if !l.sound() {
@@ -140,13 +140,13 @@ func TestCellsKeepTheirMasses(t *testing.T) {
 		for _, reverse := range []bool{false, true} {
 			s := &schedule{}
 			s.add(pairKey{pairSampled, m.q, m.sigma, 0}, 1)
-			c := s.components(reverse)[0]
+			c := componentsOf(t, s, reverse)[0]
 			for _, up := range []bool{true, false} {
 				for _, h := range []float64{1e-2, 1e-3} {
 					if m.q == 1 && reverse {
 						continue
 					}
-					law, err := c.law(h, 0, reverse, up, 1<<26)
+					law, err := c.law(t.Context(), h, 0, reverse, up, 1<<26)
 					require.NoError(t, err)
 					var sumP, sumQ float64
 					for i, x := range law.p {

@@ -105,7 +105,7 @@ func (m mixture) cells(h, off, zlo, zhi float64, merge bool, width gridWidths) *
 			c.lowest++
 		}
 	}
-	c.halfs = m.fill(c, zlo, zhi, lo, hi)
+	c.halfs, c.pieces = m.fill(c, zlo, zhi, lo, hi), int(m.pieces(zlo, zhi))
 	return c
 }
 
@@ -141,6 +141,15 @@ func (m mixture) fill(c *cells, z0, zhi, l0, hi float64) []halfCell {
 type output struct{ z, loss, slope float64 }
 
 func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope(z)} }
+
+// maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that
+// need them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
+const maxPieces = 1 << 20
+
+// pieces bounds how many half takes between two outputs.
+func (m mixture) pieces(zlo, zhi float64) float64 {
+	return 2 * (zhi - zlo) * (1 + math.Max(math.Abs(zlo), math.Abs(zhi)) + 1/m.sigma)
+}
 
 // half integrates from one output to another, where the loss starts below above the left end of
 // a cell of width d, in pieces on which the integrand is a polynomial to rounding. With p the

@@ -166,6 +166,10 @@ func (t *tilted) onto(h, lambda float64, up bool) *tilted {
 		}
 	}
 	bottom, top := int(math.Floor((t.loss(0)-out.off)/h)), int(math.Floor((t.loss(last)-out.off)/h))
+	if period > 0 { // where the losses are far from 0 for their step, a float64 is a point or more off
+		bottom, _ = floorDiv(t.lo, period)
+		top, _ = floorDiv(t.lo+last, period)
+	}
 	out.err += 0x1p-48
 	if up {
 		out.lo = bottom - 1

@@ -166,7 +166,7 @@ func TestSampledLawsAtAnyTilt(t *testing.T) {
 			s := &schedule{}
 			require.NoError(t, s.add(key, 1))
 			reverse := try%3 == 1
-			asked := &query{parts: s.components(reverse), reverse: reverse}
+			asked := &query{parts: componentsOf(t, s, reverse), reverse: reverse}
 			if key.kind == pairDrawnResponse || key.kind == pairSampled { // an upper bound, or tested there
 				continue
 			}
@@ -175,7 +175,7 @@ func TestSampledLawsAtAnyTilt(t *testing.T) {
 			h := asked.spread * math.Pow(10, 0.5-2.5*rnd.Float64())
 			c.aligned = c.aligned || rnd.IntN(2) == 0
 			for _, up := range []bool{true, false} {
-				law, err := c.law(h, asked.lambda, reverse, up, 1<<20)
+				law, err := c.law(t.Context(), h, asked.lambda, reverse, up, 1<<20)
 				if err != nil || !law.sound() {
 					continue
 				}

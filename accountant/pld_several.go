@@ -65,10 +65,10 @@ type term struct {
 // outcomes returns a pair below that of the sum, in the order that is asked for, from lattices of
 // at most so many points, for a delta of about e^logDelta. Where nothing can be certified it is one
 // that tells nothing.
-func (s several) outcomes(reverse bool, logDelta float64, most int) *outcomes {
+func (s several) outcomes(ctx context.Context, reverse bool, logDelta float64, most int) *outcomes {
 	depths := s.depths(logDelta)
 	f := s.term(most, logDelta)
-	c := &convolver{ctx: context.Background(), maxLength: most, accuracy: 1e-16}
+	c := &convolver{ctx: ctx, maxLength: most, accuracy: 1e-16}
 	var with, without []tiltedSum
 	for _, depth := range depths {
 		at := s.tilt(f, depth, reverse) // of the law with the record; the other is e^-loss of it

@@ -205,7 +205,7 @@ func TestSeveralRoundsBothLaws(t *testing.T) {
 	for _, s := range []several{{4, 2, 1}, {50, 3, 0.7}, {1000, 40, 2}} {
 		for _, depth := range []float64{-1, -60} {
 			for _, reverse := range []bool{false, true} {
-				o := s.outcomes(reverse, depth, 1<<19)
+				o := s.outcomes(t.Context(), reverse, depth, 1<<19)
 				p, q := 0.0, 0.0
 				for i, l := range o.loss {
 					p, q = p+math.Exp(o.logp[i]), q+math.Exp(o.logp[i]-l)
@@ -293,6 +293,6 @@ func TestSeveralIsNear(t *testing.T) {
 		require.NoError(t, err)
 		assert.LessOrEqual(t, b.Lower, b.Upper)
 		assert.Greater(t, b.Lower, 0.9*b.Upper, "%d bytes: %+v", memory, b)
-		require.Less(t, several{7, 3, 1}.outcomes(false, -20, 16).loss[0], 1e-9, "hardly a lattice")
+		require.Less(t, several{7, 3, 1}.outcomes(t.Context(), false, -20, 16).loss[0], 1e-9, "hardly a lattice")
 	}
 }

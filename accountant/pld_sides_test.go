@@ -19,7 +19,7 @@ func TestSidesAtTheSameTime(t *testing.T) {
 			require.NoError(t, p.Compose(compose, 1))
 			s, _ := p.schedules()
 			query := func() *query {
-				q := &query{parts: s.components(false)}
+				q := &query{parts: componentsOf(t, s, false)}
 				q.aimDelta(-11.5, 1e-3)
 				return q
 			}
@@ -55,7 +55,7 @@ func TestSidesShareTheMemory(t *testing.T) {
 	p := newPLD(t, PLDConfig{})
 	require.NoError(t, p.Compose(sgd(0.01, 1, 3000), 1))
 	s, _ := p.schedules()
-	q := &query{parts: s.components(false)}
+	q := &query{parts: componentsOf(t, s, false)}
 	q.aimDelta(-11.5, 1e-3)
 	c, budget := p.newConvolver(t.Context()), 7e-4
 	_, _, err := q.sides(c, &budget)

@@ -177,7 +177,7 @@ func TestPLDNegativeControls(t *testing.T) {
 		assert.Less(t, b.Lower, 1.8282330, "a law dominated by the truth promises too little")
 	})
 	t.Run("wrap-around", func(t *testing.T) {
-		q := &query{parts: s.components(false)}
+		q := &query{parts: componentsOf(t, s, false)}
 		q.aimDelta(math.Log(delta), 1e-3)
 		c := newPLD(t, PLDConfig{}).newConvolver(t.Context())
 		c.clamp = 1 << 12

@@ -28,6 +28,7 @@ type tilted struct {
 	// most bounds one |p - truth| of that part, of what the last convolution did.
 	most   float64
 	length int // of the window of that convolution
+	pieces int // of the integrals of one step
 	// inf is mass at infinite loss, not tilted, not part of p.
 	inf float64
 	// lossError bounds the rounding error of one loss.
@@ -196,7 +197,7 @@ func (c *cells) upper(lambda float64) *tilted {
 // empty returns a lattice that spans the grid.
 func (c *cells) empty() *tilted {
 	n := len(c.grid)
-	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1)}
+	return &tilted{h: c.h, off: c.off, lo: c.grid[0], p: make([]float64, c.grid[n-1]-c.grid[0]+1), pieces: c.pieces}
 }
 
 // tiltError bounds the rounding of the exponent that tilts a mass.

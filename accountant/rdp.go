@@ -154,8 +154,12 @@ func (r *RDP) Delta(epsilon float64) (Bound, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bound{}, fmt.Errorf("accountant: epsilon must be a finite number, at least 0, got %v", epsilon)
 	}
+	return r.delta(r.terms.total(), epsilon), nil
+}
+
+// delta bounds delta at epsilon for the divergence of all terms.
+func (r *RDP) delta(total curve, epsilon float64) Bound {
 	b := Bound{Conversion: r.cfg.Conversion, FailureDelta: r.failure()}
-	total := r.terms.total()
 	var logDelta float64
 	logDelta, b.Order, b.AtGridEdge = r.best(func(a float64) float64 {
 		d := total(a)
@@ -173,7 +177,7 @@ func (r *RDP) Delta(epsilon float64) (Bound, error) {
 	if b.Upper == 5e-324 && math.IsInf(logDelta, -1) && b.FailureDelta == 0 {
 		b.Upper = 0
 	}
-	return b, nil
+	return b
 }
 
 // best minimises f over the orders; with the default grid it then searches the

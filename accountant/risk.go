@@ -49,22 +49,21 @@ func (t *Tight) Risk(ctx context.Context) (*Risk, error) {
 			return r, err
 		}
 	}
-	return t.rdp.risk()
+	return t.rdp.risk(ctx)
 }
 
 // rdpRiskPoints is how many epsilons a Rényi curve is asked at: each takes all orders.
 const rdpRiskPoints = 200
 
 // risk samples delta, which any lesser epsilon may only exceed.
-func (r *RDP) risk() (*Risk, error) {
-	upper := make([]float64, rdpRiskPoints)
+func (r *RDP) risk(ctx context.Context) (*Risk, error) {
+	upper, total := make([]float64, rdpRiskPoints), r.terms.total()
 	at := func(i int) float64 { return 16 * math.Pow(float64(i)/rdpRiskPoints, 2) }
 	for i := range upper {
-		b, err := r.Delta(at(i))
-		if err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if upper[i] = b.Upper; i > 0 {
+		if upper[i] = r.delta(total, at(i)).Upper; i > 0 {
 			upper[i] = math.Min(upper[i], upper[i-1])
 		}
 	}
@@ -132,7 +131,11 @@ func (p *PLD) curve(ctx context.Context, s *schedule, reverse bool) (deltaCurve,
 			return Interval{lower, upper}
 		}, nil
 	}
-	q := &query{parts: s.components(reverse), reverse: reverse}
+	parts, err := s.components(ctx, reverse)
+	if err != nil {
+		return nil, err
+	}
+	q := &query{parts: parts, reverse: reverse}
 	if law := q.enumerate(); law != nil {
 		return func(epsilon float64) Interval {
 			lower, upper := enumeratedDelta(law, epsilon)

@@ -1,0 +1,157 @@
+package accountant
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var swept = flag.Int("sweep", 30, "random schedules that TestEveryScaleIsAnsweredOrRefused asks about")
+
+// scales draws parameters of any size.
+type scales struct{ *rand.Rand }
+
+// number returns one of 60 decades, or a probability near either end.
+func (s scales) number() float64 {
+	switch s.IntN(5) {
+	case 0:
+		return math.Pow(10, -60*s.Float64())
+	case 1:
+		return -math.Expm1(-math.Pow(10, -16*s.Float64()))
+	case 2: // most hangs were here
+		return math.Pow(10, 12*s.Float64()-9)
+	}
+	return math.Pow(10, 60*s.Float64()-30)
+}
+
+func (s scales) count() int64 { return int64(math.Pow(10, 18.9*s.Float64())) }
+
+// event draws one of the type of zero, whatever its fields are.
+func (s scales) event(zero Event, depth int) Event {
+	for {
+		e := reflect.New(reflect.TypeOf(zero)).Elem()
+		for i := range e.NumField() {
+			switch f := e.Field(i); f.Interface().(type) {
+			case float64:
+				f.SetFloat(s.number())
+			case int64:
+				f.SetInt(s.count())
+			case bool:
+				f.SetBool(s.IntN(2) == 0)
+			case []Event:
+				f.Set(reflect.ValueOf([]Event{s.any(depth + 1), s.any(depth + 1)}))
+			default:
+				f.Set(reflect.ValueOf(s.any(depth + 1)))
+			}
+		}
+		if drawn := e.Interface().(Event); drawn.Validate() == nil {
+			return drawn
+		}
+	}
+}
+
+// any draws an event of any type; of events inside others most are Gaussian noise, which
+// most samples are accounted for.
+func (s scales) any(depth int) Event {
+	all := allEvents()
+	if depth > 0 && s.IntN(4) > 0 || depth > 3 {
+		all = all[:6]
+		if s.IntN(2) == 0 {
+			return s.event(Gaussian{}, depth)
+		}
+	}
+	return s.event(all[s.IntN(len(all))], depth)
+}
+
+// questions asks about a schedule all that an account answers. Every answer gets a context of a
+// second. It may take far longer on a busy machine, but it must end.
+func questions(t *testing.T, rel Relation, delta float64, events ...Event) {
+	t.Helper()
+	text, err := json.Marshal(Schedule{rel, events})
+	require.NoError(t, err)
+	ask := func(name string, question func(ctx context.Context) (Interval, error)) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			if v, err := question(ctx); err == nil && !(v.Lower <= v.Upper && v.Upper >= 0) {
+				t.Errorf("%s: %v is no interval: %s at %g", name, v, text, delta)
+			}
+		}()
+		select {
+		case <-answered:
+		case <-time.After(20 * time.Second):
+			require.Fail(t, "neither an answer nor a refusal", "%s: %s at %g", name, text, delta)
+		}
+	}
+	for _, m := range []Method{ByTightest, ByPLD} {
+		account, err := NewTight(TightConfig{Relation: rel, Method: m})
+		require.NoError(t, err)
+		if account.Compose(Composed{events}, 1) != nil {
+			continue // refused
+		}
+		ask(string(m)+" epsilon", func(ctx context.Context) (Interval, error) {
+			b, err := account.EpsilonContext(ctx, delta)
+			return Interval{b.Lower, b.Upper}, err
+		})
+		ask(string(m)+" risk", func(ctx context.Context) (Interval, error) {
+			r, err := account.Risk(ctx)
+			if err != nil {
+				return Interval{}, err
+			}
+			return r.TPR(0.01)
+		})
+	}
+	p, err := NewPLD(PLDConfig{Relation: rel})
+	require.NoError(t, err)
+	if p.Compose(Composed{events}, 1) != nil {
+		return
+	}
+	ask("pld epsilon", func(ctx context.Context) (Interval, error) {
+		b, err := p.EpsilonContext(ctx, delta)
+		return Interval{b.Lower, b.Upper}, err
+	})
+	ask("pld delta", func(ctx context.Context) (Interval, error) {
+		b, err := p.DeltaContext(ctx, 1)
+		return Interval{b.Lower, b.Upper}, err
+	})
+}
+
+// Any parameters that are valid, alone and in pairs: an answer or a refusal when the context
+// ends, if not before; never a loop, NaN or a panic. With -sweep 8000 it takes half an hour.
+func TestEveryScaleIsAnsweredOrRefused(t *testing.T) {
+	t.Parallel()
+	for i := range *swept {
+		s := scales{rand.New(rand.NewPCG(30, uint64(i)))}
+		events := []Event{s.any(0)}
+		if s.IntN(2) == 0 {
+			events = append(events, Repeated{s.any(0), s.count()})
+		}
+		questions(t, AddRemove+Relation(s.IntN(2)), 0.9*math.Pow(10, -323.3*s.Float64()*s.Float64()), events...)
+	}
+}
+
+// Shifts of 1e6 to 2e8 standard deviations beside another law: far out there, a piece of an
+// integral that is short enough is nothing to a float64, and there are too many of them before.
+func TestNextToNoNoiseIsAnsweredOrRefused(t *testing.T) {
+	t.Parallel()
+	allocated := RandomAllocation{999999999999999, 1000000000000000, Gaussian{0.3}}
+	questions(t, AddRemove, 1e-5, allocated)
+	for _, sigma := range []float64{1e-6, 3e-8, 1e-8} {
+		for _, other := range []Event{Laplace{1}, DiscreteGaussian{5, 1}, PoissonSampled{0.01, Gaussian{1}}, RandomAllocation{1, 2, Gaussian{1}}} {
+			questions(t, AddRemove, 1e-5, Gaussian{sigma}, other)
+		}
+	}
+	questions(t, AddRemove, 1e-5, Repeated{Gaussian{1}, 1e16}, Laplace{1})
+	// losses far from 0 for the step of their grid
+	questions(t, AddRemove, 1e-5, sgd(2.805697253404547e-08, 35.40465924722593, 26128950125), sgd(0.25968845904414317, 5.1328466354037875e19, 423658588910))
+	questions(t, ReplaceOne, 1e-5, SampledWithoutReplacement{1, 100, Gaussian{1e-8}}, Laplace{1})
+}
