@@ -49,6 +49,23 @@ func (p Plan) claim(s Shape, delta float64) (claim, error) {
 	return claim{delta, draws}, nil
 }
 
+// together returns what all runs of all plans cost, with their rows, and the claim for it.
+func (r *runner) together(rows []Row) (together claim, all accountant.Composed, err error) {
+	together.delta = r.Delta
+	for i, row := range rows {
+		if row.Account == nil {
+			continue
+		}
+		one, err := r.Plans[i].claim(r.shape, r.Delta)
+		if err != nil {
+			return claim{}, all, err
+		}
+		together.draws += one.draws * r.Seeds
+		all.Events = append(all.Events, accountant.Repeated{Event: whole(row.Account.Events), Count: int64(r.Seeds)})
+	}
+	return together, all, nil
+}
+
 // continuous says whether, about epsilon, the share is enough.
 func (c claim) continuous(epsilon float64) bool {
 	return dpsgd.LatticeDelta(c.draws, epsilon) <= latticeShare*c.delta

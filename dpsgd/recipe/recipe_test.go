@@ -139,6 +139,29 @@ func TestDrawsOfStatisticsCount(t *testing.T) {
 	}
 }
 
+// TestAllRunsCountTogether: the bound of all plans is for the draws and events of every seed of
+// every plan that is charged.
+func TestAllRunsCountTogether(t *testing.T) {
+	task := strokes(t, 240, 20)
+	c := config(t, task, Plan{Recipe: Default(ShapeOf(task), features.NameHOG, "", 1), Epsilon: 1},
+		Plan{Recipe: Default(ShapeOf(task), features.NameHOG, "", 1), NonPrivate: true},
+		Plan{Recipe: Default(ShapeOf(task), CentredHOG, "", 2), Epsilon: 2})
+	c.Seeds = 3
+	r := runner{Config: c, shape: ShapeOf(task)}
+	rows, draws := make([]Row, 3), 0
+	for _, i := range []int{0, 2} {
+		rows[i].Account = &accountant.Schedule{Relation: relation, Events: c.Plans[i].events(5)}
+		one, err := c.Plans[i].claim(r.shape, c.Delta)
+		require.NoError(t, err)
+		draws += 3 * one.draws
+	}
+	together, all, err := r.together(rows)
+	require.NoError(t, err)
+	require.Equal(t, claim{c.Delta, draws}, together)
+	require.Equal(t, []accountant.Event{accountant.Repeated{Event: whole(c.Plans[0].events(5)), Count: 3},
+		accountant.Repeated{Event: whole(c.Plans[2].events(5)), Count: 3}}, all.Events)
+}
+
 // Bounds for continuous noise are claimed at a smaller delta, and not at all where the
 // difference to discrete noise is larger than what was kept for it.
 func TestDiscreteNoiseIsAllowedFor(t *testing.T) {

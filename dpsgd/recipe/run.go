@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
@@ -72,24 +71,17 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if r.ends != nil {
 		result.Note = fmt.Sprintf("trained on up to %d rows per %s, which is what epsilon is for", c.RowsPerUnit, c.Unit)
 	}
-	var all accountant.Composed
-	together := claim{delta: c.Delta}
 	rows, err := r.plans(ctx, result)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range c.Plans {
-		row := rows[i]
-		if row.Account != nil {
-			one, err := p.claim(r.shape, c.Delta)
-			if err != nil {
-				return nil, err
-			}
-			together.draws += one.draws * c.Seeds
-			all.Events = append(all.Events, accountant.Repeated{Event: whole(row.Account.Events), Count: int64(c.Seeds)})
-		}
+	for _, row := range rows {
 		result.Releasable = result.Releasable && row.Releasable
 		result.Rows = append(result.Rows, row)
+	}
+	together, all, err := r.together(rows)
+	if err != nil {
+		return nil, err
 	}
 	if len(all.Events) > 0 {
 		b, err := together.epsilonOf(ctx, all)

@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -13,20 +14,65 @@ import (
 	"github.com/pate-go/pate/features"
 )
 
-// inUnits gives every three rows to one unit.
-func inUnits(task dataset.Task) dataset.Task {
+// inUnits gives every so many rows to one unit.
+func inUnits(task dataset.Task, rows int) dataset.Task {
 	task.Grouped = true
-	task.Private.Units = append([]string(nil), task.Private.Units...)
+	task.Private.Units = slices.Clone(task.Private.Units)
 	for i := range task.Private.Units {
-		task.Private.Units[i] = task.Private.Units[i/3*3]
+		task.Private.Units[i] = task.Private.Units[i/rows*rows]
 	}
 	return task
+}
+
+// TestTrainingIsGivenUnits: what is trained on has one record for each unit, whether features
+// are fixed or learned.
+func TestTrainingIsGivenUnits(t *testing.T) {
+	task := inUnits(strokes(t, 60, 20), 3)
+	for _, set := range []string{features.NamePixels, features.NameHOG, CentredHOG} {
+		c, err := config(t, task, Plan{Recipe: Default(ShapeOf(task), set, "", 4), NonPrivate: true}).withDefaults()
+		require.NoError(t, err)
+		r := &runner{Config: c, shape: c.Shape()}
+		r.RowsPerUnit = 2
+		r.Task.Private, r.ends, err = r.rowsOfUnits(task.Private)
+		require.NoError(t, err)
+		j := job{runner: r, plan: c.Plans[0]}
+		p, err := j.prepare(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, 20, p.train.Records(), set)
+		require.Equal(t, r.ends, p.train.Ends, set)
+		require.Len(t, p.train.Y, 40, set)
+	}
+}
+
+// TestASecondRowMovesTheSumByOneClipNorm: with two equal rows a unit contributes one clip norm,
+// with a second row of the other class nothing. Clipped one by one its rows would contribute two.
+func TestASecondRowMovesTheSumByOneClipNorm(t *testing.T) {
+	const units = 60
+	task := inUnits(strokes(t, 2*units, 20), 2)
+	copy(task.Private.X.Data[256:512], task.Private.X.Data[:256])
+	sum := func(second int) []float32 {
+		task.Private.Y = slices.Clone(task.Private.Y)
+		task.Private.Y[1] = second
+		r := Recipe{Features: features.NamePixels, Model: Linear, Train: dpsgd.Config{SamplingProbability: 1, ClipNorm: 1, Steps: 1, LearningRate: units}}
+		c := config(t, task, Plan{Recipe: r, NoiseMultiplier: 0x1p-10})
+		c.RowsPerUnit = 2
+		_, err := Run(t.Context(), c)
+		require.NoError(t, err)
+		m, err := OpenModel(filepath.Join(c.Dir, "private", "results", "models", c.Plans[0].name()+"-run-0.model"))
+		require.NoError(t, err)
+		return m.network.Parameters()
+	}
+	moved, square := sum(task.Private.Y[0]), 0.0
+	for i, x := range sum(1 - task.Private.Y[0]) {
+		square += math.Pow(float64(moved[i]-x), 2)
+	}
+	require.InDelta(t, 1, math.Sqrt(square), 0.05)
 }
 
 // TestUnitsOfSeveralRowsCostWhatOneRowDoes: with more rows of a unit the charges stay, for
 // features that learn from private rows too, and all rows are trained on.
 func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
-	task := inUnits(strokes(t, 240, 40))
+	task := inUnits(strokes(t, 240, 40), 3)
 	require.Equal(t, 80, ShapeOf(task).Records)
 	for _, set := range []string{features.NameHOG, CentredHOG} {
 		r := Default(ShapeOf(task), set, "", 4)
@@ -56,7 +102,7 @@ func TestUnitsOfSeveralRowsCostWhatOneRowDoes(t *testing.T) {
 // more or fewer changes no charge and nothing that is said.
 func TestADeclaredNumberOfUnits(t *testing.T) {
 	of := func(private int) *Result {
-		task := inUnits(strokes(t, private, 40))
+		task := inUnits(strokes(t, private, 40), 3)
 		task.Test = dataset.Set{Classes: task.Classes, Image: task.Image} // no public row is labelled
 		task.Pool = task.Test
 		c := config(t, task)
