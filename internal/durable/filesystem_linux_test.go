@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/pate-go/pate/internal/durable"
 )
@@ -31,4 +32,21 @@ func TestUnchanged(t *testing.T) {
 	was = write("1,2")
 	require.NoError(t, os.Rename(path, path+"0"))
 	require.False(t, durable.Unchanged(was, write("2,1")), "in its place")
+}
+
+// Asking whether a folder can be written to gives no file a name, so that none stays where the process
+// is killed.
+func TestWritableLeavesNoNames(t *testing.T) {
+	dir := t.TempDir()
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK)
+	require.NoError(t, err)
+	defer unix.Close(watch)
+	_, err = unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVE)
+	require.NoError(t, err)
+	require.NoError(t, durable.Writable(filepath.Join(dir, "ledger")))
+	_, err = unix.Read(watch, make([]byte, 4096))
+	require.ErrorIs(t, err, unix.EAGAIN)
+	require.Error(t, durable.Writable(filepath.Join(dir, "none", "ledger")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	require.Error(t, durable.Writable(filepath.Join(dir, "file", "ledger")))
 }

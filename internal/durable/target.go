@@ -79,7 +79,12 @@ func Exists(path string) (bool, error) {
 // Writable returns an error if the folder of path does not exist or cannot be written to,
 // so that WriteFile would fail.
 func Writable(path string) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if known, err := nameless(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("durable: %w", err)
+	} else if known {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), temporary(path, ""))
 	if err == nil {
 		err = f.Close()
 		if gone := os.Remove(f.Name()); !errors.Is(gone, fs.ErrNotExist) { // another process may have swept it

@@ -34,6 +34,25 @@ func TestASecondHeadThatIsMissingIsToldOnce(t *testing.T) {
 	require.Contains(t, (*warned)[0], "older copy")
 }
 
+// What a killed process left in the state folder goes when the ledger is opened next.
+func TestTheStateFolderIsSwept(t *testing.T) {
+	f, _ := book(t)
+	_, err := do(t.Context(), f, one(f, "a"))
+	require.NoError(t, err)
+	state := filepath.Join(os.Getenv("XDG_STATE_HOME"), "pate", "ledgers")
+	kept, err := os.ReadDir(state)
+	require.NoError(t, err)
+	require.Len(t, kept, 2, "a head and an index")
+	for _, file := range kept {
+		require.NoError(t, os.WriteFile(filepath.Join(state, "."+file.Name()+".17.tmp"), nil, 0o600))
+	}
+	_, err = do(t.Context(), f, one(f, "b"))
+	require.NoError(t, err)
+	left, err := os.ReadDir(state)
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+}
+
 // A link to a ledger is not charged, and adopting it is adopting the ledger: nothing comes to lie
 // beside the link.
 func TestALinkToALedger(t *testing.T) {

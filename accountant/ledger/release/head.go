@@ -182,6 +182,7 @@ func (b *Book) mark(head ledger.Head) {
 		err = durable.WriteBytes(path, 0o600, formatHead(head))
 	}
 	if index, wrong := indexFile(b.file.Path); err == nil && wrong == nil {
+		durable.Sweep(index, "")
 		if is, wrong := os.ReadFile(index); wrong != nil || string(is) != b.Ledger.State().ID+"\n" {
 			err = durable.WriteBytes(index, 0o600, []byte(b.Ledger.State().ID+"\n"))
 		}

@@ -1,0 +1,23 @@
+package durable
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// nameless makes a file without a name in a folder, which goes with its process, and reports
+// whether the file system has such files.
+func nameless(dir string) (known bool, err error) {
+	f, err := os.OpenFile(dir, unix.O_TMPFILE|os.O_WRONLY, 0o600)
+	for _, unknown := range []error{unix.EOPNOTSUPP, unix.EISDIR, unix.EINVAL} {
+		if errors.Is(err, unknown) {
+			return false, nil
+		}
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	return true, err
+}
