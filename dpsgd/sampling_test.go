@@ -45,6 +45,44 @@ func uniform(observed []float64) []float64 {
 	return slices.Repeat([]float64{sum / float64(len(observed))}, len(observed))
 }
 
+// TestRecordsOfTwoPartsAreIndependent checks, in every scheme, that records with the same place in
+// two parts, which have streams of random numbers of their own, go together like any two records:
+// all pairs of what they draw come equally often. The false-alarm rate is 1e-6 each.
+func TestRecordsOfTwoPartsAreIndependent(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		sampling Sampling
+		q        float64
+		steps    int
+	}{
+		{"poisson", Sampling{}, 0.5, 3},
+		{"allocation", allocation(5, 2), 0, 5},
+		{"balls in bins", bins(7), 0, 7},
+		{"turns", cycle(7), 1.0 / 7, 7}, // taken for certain
+		{"coins of a turn", cycle(1), 0.5, 3},
+	} {
+		in := stepsOf(newBatcher(x.sampling, x.q, 0, 2*drawLength, 3), SeedKey(5), x.steps)
+		mask := func(record int) (m int) {
+			for _, step := range in[record] {
+				m |= 1 << step
+			}
+			return m
+		}
+		places := map[int]int{}
+		for record := range in {
+			if _, ok := places[mask(record)]; !ok {
+				places[mask(record)] = len(places)
+			}
+		}
+		pairs := make([]float64, len(places)*len(places))
+		for record := range drawLength {
+			pairs[places[mask(record)]*len(places)+places[mask(record+drawLength)]]++
+		}
+		require.Greater(t, len(pairs), 40, x.name)
+		t.Run(x.name, func(t *testing.T) { fits(t, pairs) })
+	}
+}
+
 // TestAllocationTakesKStepsOfEveryEpoch checks that every record is in exactly PerEpoch
 // different steps of each epoch, that all subsets come equally often, and that epochs,
 // neighbouring records and blocks go together like independent draws.
