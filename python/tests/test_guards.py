@@ -52,6 +52,19 @@ def test_what_the_program_warns_of_is_a_warning(votes, tmp_path: Path, capsys: p
         pate_go.label(same, classes=4, epsilon=2, ledger=tmp_path / "two.jsonl", verbose=False, teacher_accuracy=0.85, force=["duplicates", "few"])
 
 
+def test_a_plan_by_private_votes_is_refused_or_marked(votes, tmp_path: Path) -> None:
+    truth = np.random.default_rng(0).integers(4, size=400)  # as in conftest.py
+    np.save(tmp_path / "known.npy", votes[:300])
+    np.savetxt(tmp_path / "right.csv", truth[:300], fmt="%d")
+    calls = {"classes": 4, "epsilon": 2, "ledger": tmp_path / "run.jsonl", "verbose": False, "calibrate_on": [tmp_path / "known.npy", tmp_path / "right.csv"]}
+    with pytest.raises(pate_go.UsageError, match="private votes"):
+        pate_go.label(votes, **calls)
+    assert not (tmp_path / "run.jsonl").exists()
+    with pytest.warns(pate_go.PateWarning, match="come from votes"):
+        got = pate_go.label(votes, **calls, force=("calibration",))
+    assert got.answered.any() and not got.releasable
+
+
 def test_warnings_of_a_refusal(votes, tmp_path: Path) -> None:
     with pytest.warns(pate_go.PateWarning, match="epsilon 30"), pytest.raises(pate_go.InputError, match="no such file") as error:
         pate_go.label("nowhere.npy", classes=4, epsilon=30, ledger=tmp_path / "run.jsonl", verbose=False)

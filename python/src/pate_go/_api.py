@@ -75,9 +75,10 @@ def label(
     classes that happen to be voted for are not.
     out: where the labels are kept, LEDGER.labels.csv unless given. The same call again
     returns the same labels at no further cost.
-    options: flags of `pate label` with _ for -: delta, teacher_accuracy, mechanism, sigma, ...;
-    force=["few", "calibration"] waives by name what would be refused, calibrate_on=[VOTES, LABELS]
-    names two files.
+    options: flags of `pate label` with _ for -: delta, teacher_accuracy, mechanism, sigma, ...
+    calibrate_on=[VOTES, LABELS] names two files by which a plan is made: that is a use of private
+    votes, refused (UsageError) unless force=["calibration"] waives it. force waives other
+    refusals by name, too; where epsilon may then not be true, releasable is False.
 
     Without mechanism the labels are planned, and nobody is asked before the plan is charged.
     Give teacher_accuracy, known from public data: without it the plan takes teachers to be as
