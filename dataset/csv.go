@@ -50,6 +50,8 @@ type CSVOptions struct {
 	// needed are the features that are asked for, if only some are; others may be of a type
 	// that is not read.
 	needed []string
+	// public are columns of the public rows beside a private file.
+	public []string
 }
 
 func (o CSVOptions) isZero() bool {
@@ -289,8 +291,9 @@ func isMissing(cell string) bool {
 	return cell == "" || cell == "?" || cell == "NA" || strings.EqualFold(cell, "nan")
 }
 
-// findColumn resolves a name or a 1-based number. A name wins over a number.
-func findColumn(path string, names []string, want, role string) (int, error) {
+// findColumn resolves a name or a 1-based number. A name wins over a number. Public are columns
+// of the public rows beside a private file, if there are any.
+func findColumn(path string, names, public []string, want, role string) (int, error) {
 	at := slices.Index(names, want)
 	if at >= 0 {
 		if slices.Contains(names[at+1:], want) {
@@ -301,12 +304,7 @@ func findColumn(path string, names []string, want, role string) (int, error) {
 	if n, err := strconv.Atoi(want); err == nil && n >= 1 && n <= len(names) {
 		return n - 1, nil
 	}
-	shown := strings.Join(names[:min(len(names), 20)], ", ")
-	if len(names) > 20 {
-		shown += ", ..."
-	}
-	return 0, &InputError{File: path, What: fmt.Sprintf("has no column %q", want),
-		Why: fmt.Sprintf("its %d columns are %s", len(names), shown), Fix: "give the " + role + " column by its name or its number, from 1"}
+	return 0, &InputError{File: path, What: fmt.Sprintf("has no column %q", want), Why: columnsAre(names, public), Fix: "give the " + role + " column by its name or its number, from 1"}
 }
 
 func tableName(path string) string {

@@ -27,35 +27,42 @@ type Data struct {
 	numbers *numbers // rows of an NPY or idx file or of a folder of images; nil for others
 }
 
-// Task splits the data as the protocol says.
+// Task splits the data as the protocol says. An error of rows that are not published says that
+// it is for their owner alone.
 func (d Data) Task(p Protocol) (Task, error) {
-	var t Task
-	var err error
 	switch {
+	case !slices.Contains(Protocols(), string(p)):
+		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
 	case p == FullTest && (d.Table != nil || d.numbers != nil):
 		return Task{}, &InputError{File: d.Name, What: "has no test set of its own", Why: "the split " + string(FullTest) + " is for images in two published parts", Fix: "leave the split out"}
 	case d.ranges != nil && d.Table == nil:
 		return Task{}, &InputError{File: d.Name, What: "has no columns with names", Why: "questions are drawn from the declared ranges of columns", Fix: "give a table as CSV or Parquet, or take public rows"}
-	case d.ranges != nil:
-		t, err = splitDeclared(d.Table, p, d.ranges)
-	case d.Table != nil:
-		t, err = SplitTable(d.Table, p, EncoderOptions{Keep: d.keep})
-	case d.numbers != nil:
-		t, err = splitNumbers(d.numbers, p)
-	case p == Literature:
-		t, err = LiteratureSplit(d.Train, d.Test)
-	case p == Development:
-		t, err = DevelopmentSplit(d.Train)
-	case p == FullTest:
-		t, err = FullTestSplit(d.Train, d.Test)
-	default:
-		return Task{}, fmt.Errorf("dataset: unknown protocol %q", p)
+	}
+	t, err := d.split(p)
+	if !d.published {
+		err = forOwner(err)
 	}
 	if d.Kind != "" {
 		t.Kind = d.Kind
 	}
 	t.Published = d.published
 	return t, err
+}
+
+func (d Data) split(p Protocol) (Task, error) {
+	switch {
+	case d.ranges != nil:
+		return splitDeclared(d.Table, p, d.ranges)
+	case d.Table != nil:
+		return SplitTable(d.Table, p, EncoderOptions{Keep: d.keep})
+	case d.numbers != nil:
+		return splitNumbers(d.numbers, p)
+	case p == Development:
+		return DevelopmentSplit(d.Train)
+	case p == FullTest:
+		return FullTestSplit(d.Train, d.Test)
+	}
+	return LiteratureSplit(d.Train, d.Test)
 }
 
 // Options say how to read what [Open] finds.
@@ -76,15 +83,20 @@ type Options struct {
 // Open finds data by name ([Names]), as a folder of idx files ([Dir]) or as a
 // table ([CSV], [Parquet]). Options that are not for what was found are an [*InputError].
 //
-// Of one file of labelled rows most are to be private, and which ones is not known yet: an
-// error about any row says that it is for the owner alone.
+// Of one file of labelled rows most are to be private, and which ones is not known yet: every
+// error of reading it says that it is for the owner alone.
 func Open(where string, opt Options) (Data, error) {
 	d, err := open(where, opt)
-	if !opt.CSV.Unlabelled {
-		err = forOwner(err)
-	}
 	d.ranges = opt.Ranges
 	return d, err
+}
+
+// told marks an error of reading rows that may be private: those to be asked about are not.
+func (o Options) told(err error) error {
+	if o.CSV.Unlabelled {
+		return err
+	}
+	return forOwner(err)
 }
 
 func open(where string, opt Options) (Data, error) {
@@ -105,7 +117,7 @@ func open(where string, opt Options) (Data, error) {
 		opt.CSV.Rule = opt.Rule
 		t, err := readTable(where, opt.CSV)
 		if err != nil {
-			return Data{}, err
+			return Data{}, opt.told(err)
 		}
 		return Data{Name: t.Name, Kind: Columns, Table: t, keep: opt.Keep}, nil
 	}
@@ -128,7 +140,7 @@ func open(where string, opt Options) (Data, error) {
 	}
 	train, test, err := Dir(where, opt.Rule)
 	if err != nil {
-		return Data{}, err
+		return Data{}, opt.told(err)
 	}
 	return Data{Name: train.Name, Kind: cmp.Or(opt.Kind, Pictures), Train: train, Test: test}, nil
 }
@@ -154,7 +166,7 @@ func openSource(where string, folder bool, opt Options) (d Data, found bool, err
 	r := Reading{Rule: opt.Rule, Kind: opt.Kind, ImageSize: opt.ImageSize}
 	in, err := r.open(Source{Path: where, Labels: opt.Labels, Units: opt.Units}, false)
 	if err != nil {
-		return d, true, err
+		return d, true, opt.told(err)
 	}
 	return Data{Name: in.numbers.about.Name, Kind: opt.Kind, numbers: in.numbers}, true, nil
 }

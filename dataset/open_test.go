@@ -54,10 +54,6 @@ func TestErrorsAboutARowOfOneFileAreForItsOwner(t *testing.T) {
 			require.NotContains(t, err.Error(), ownerNotice, name)
 		}
 	}
-	opt.CSV.Label = "sort"
-	_, err := Open(filepath.Join("testdata", "visits.csv"), opt)
-	require.Error(t, err)
-	require.NotContains(t, err.Error(), ownerNotice, "a column tells of no row")
 }
 
 func TestNamedSaysHowToGetWhatIsMissing(t *testing.T) {

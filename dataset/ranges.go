@@ -225,13 +225,17 @@ func (r *Ranges) pick(t *Table) (*Ranges, error) {
 		out.columns = append(out.columns, r.columns[at])
 	}
 	if undeclared != nil {
-		return nil, &InputError{File: t.Name, What: "has columns of which no range is declared: " + shown(undeclared),
+		what := "has columns of which no range is declared"
+		if out.columns != nil { // else the first line may be a row
+			what += ": " + shown(undeclared)
+		}
+		return nil, &InputError{File: t.Name, What: what,
 			Why: "without public rows the values of a column are known from its declaration alone, never from private rows",
 			Fix: "declare them in --ranges, or leave them out with --drop"}
 	}
 	for _, d := range r.columns {
 		if n := countColumns(t, d.name); n != 1 {
-			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: "its columns are " + shown(t.header), Fix: "declare the columns that it has"}
+			return nil, &InputError{File: t.Name, What: fmt.Sprintf("has %d feature columns %q, and one is declared", n, d.name), Why: columnsAre(t.header, nil), Fix: "declare the columns that it has"}
 		}
 	}
 	out.encoder = out.encode(nil)

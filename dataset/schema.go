@@ -209,13 +209,8 @@ func (s *Schema) matrix(n *numbers, visit func(i int, row []float64)) (blas32.Ge
 // Columns are found by their names. Private rows that lie outside of what public rows have,
 // most of them in some column, are refused unless Reading.Accept: one of the two files is
 // likely in other units of measure, or names its categories otherwise. Such an error, and
-// every other about a private file, tells of private rows and is for their owner alone.
+// every other about a private file, may tell of private rows and is for their owner alone.
 func (s *Schema) ReadPrivate(src Source) (Set, error) {
-	set, err := s.readPrivate(src)
-	return set, forOwner(err)
-}
-
-func (s *Schema) readPrivate(src Source) (Set, error) {
 	if s.Classes == nil {
 		fix := "name all classes with --class-names, or say with --classes how many there are"
 		if label := s.reading.CSV.Label; label != "" {
@@ -224,7 +219,16 @@ func (s *Schema) readPrivate(src Source) (Set, error) {
 		return Set{}, &InputError{File: src.Path, What: "has labels of which no class is known",
 			Why: "class names are released with every label, so they come from labelled public rows or from you, never from private rows", Fix: fix}
 	}
-	in, err := s.reading.open(src, false)
+	set, err := s.readPrivate(src)
+	return set, forOwner(err)
+}
+
+func (s *Schema) readPrivate(src Source) (Set, error) {
+	reading := s.reading
+	if s.Encoder != nil {
+		reading.CSV.public = s.header()
+	}
+	in, err := reading.open(src, false)
 	if err != nil {
 		return Set{}, err
 	}
@@ -296,6 +300,11 @@ func (s *Schema) privateCells(t *Table) (blas32.General, error) {
 	return s.Encoder.Encode(picked)
 }
 
+// header returns names of which a private header has some.
+func (s *Schema) header() []string {
+	return append(s.Encoder.Columns(), s.reading.CSV.Label, s.reading.CSV.Unit)
+}
+
 // align finds the columns of the schema in a table, by their names.
 func (s *Schema) align(t *Table) (*Table, error) {
 	if s.bare != nil || t.bare {
@@ -327,7 +336,7 @@ func (s *Schema) align(t *Table) (*Table, error) {
 			noun = "columns "
 		}
 		return nil, &InputError{File: t.file(), What: "has no " + noun + strings.Join(missing, ", ") + ", and the public rows have",
-			Why: "its columns are " + shown(t.header), Fix: "name the columns alike, or leave them out of both with --drop"}
+			Why: columnsAre(t.header, s.header()), Fix: "name the columns alike, or leave them out of both with --drop"}
 	case len(twice) > 0:
 		return nil, &InputError{File: t.file(), What: "has more than one column " + strings.Join(twice, ", "), Why: "columns are found by their names", Fix: "give each column a name of its own"}
 	}

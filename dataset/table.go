@@ -134,7 +134,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		b.label = -1
 	}
 	there := func(column string) bool {
-		_, err := findColumn(path, names, column, "")
+		_, err := findColumn(path, names, opt.public, column, "")
 		return column != "" && (err == nil || !opt.Optional)
 	}
 	if opt.Optional {
@@ -142,22 +142,22 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 	}
 	if opt.AskLabel && opt.Label == "" && b.label >= 0 {
 		if b.label = obviousLabel(names); b.label < 0 {
-			return nil, &InputError{File: path, What: "has no column that is named to be the label", Why: "its columns are " + shown(names),
+			return nil, &InputError{File: path, What: "has no column that is named to be the label", Why: columnsAre(names, opt.public),
 				Fix: "name the column of the class with --label: a name, or a number from 1"}
 		}
 	}
 	if there(opt.Label) {
-		if b.label, err = findColumn(path, names, opt.Label, "label"); err != nil {
+		if b.label, err = findColumn(path, names, opt.public, opt.Label, "label"); err != nil {
 			return nil, err
 		}
 	}
 	skip := map[int]bool{b.label: true}
 	if there(opt.Unit) {
-		if b.unit, err = findColumn(path, names, opt.Unit, "unit"); err != nil {
+		if b.unit, err = findColumn(path, names, opt.public, opt.Unit, "unit"); err != nil {
 			return nil, err
 		}
 		if b.unit == b.label {
-			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %q as label and as unit", names[b.label]), Fix: "give two different columns"}
+			return nil, &InputError{File: path, What: fmt.Sprintf("would have column %s as label and as unit", opt.Unit), Fix: "give two different columns"}
 		}
 		skip[b.unit] = true
 	}
@@ -165,7 +165,7 @@ func newTableBuilder(path string, opt CSVOptions, names []string) (*tableBuilder
 		if !there(d) {
 			continue
 		}
-		at, err := findColumn(path, names, d, "dropped")
+		at, err := findColumn(path, names, opt.public, d, "dropped")
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,135 @@
+package dataset
+
+import (
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// canary stands in a private file, and nowhere else.
+const canary = "MrsCanary"
+
+// requireOfOwner checks that an error about a private file is marked for the owner alone. The
+// cells of a first line that may be a row are in none.
+func requireOfOwner(t *testing.T, err error, firstLine bool) {
+	t.Helper()
+	require.Error(t, err)
+	if firstLine {
+		require.NotContains(t, err.Error(), canary)
+	}
+	require.Contains(t, err.Error(), "owner alone")
+	require.Equal(t, 1, strings.Count(err.Error(), "owner alone"), err)
+}
+
+// Every error that reading a private file makes is marked for its owner alone, whatever it quotes,
+// and a line that may be a row is not quoted at all.
+func TestErrorsOfPrivateFilesAreForTheirOwner(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write := func(name, text string) { require.NoError(t, os.WriteFile(at(name), []byte(text), 0o600)) }
+	const head = "age,ward,kind,who\n"
+	rows := strings.Repeat("30,east,a,p1\n40,west,b,p2\n", 20)
+	write("public.csv", head+rows)
+	named := Reading{CSV: CSVOptions{Label: "kind", Unit: "who"}}
+	numbered := Reading{CSV: CSVOptions{Label: "3", Unit: "4", Header: HeaderYes}}
+	ranges, err := parseRanges("ranges.csv", []byte("age,0..100\nward,east,west\n"))
+	require.NoError(t, err)
+
+	for name, c := range map[string]struct {
+		text      string
+		reading   Reading
+		firstLine bool // the canary stands in the first one
+	}{
+		"no header, a number":      {"26,north," + canary + ",p3\n" + rows, named, true},
+		"no header, texts":         {"old,north," + canary + ",p3\n" + rows, named, true},
+		"no header, by number":     {"old,north,c," + canary + "\n" + rows, numbered, true},
+		"no header, missing cell":  {"?,NA," + canary + ",p3\n" + rows, named, true},
+		"a column fewer":           {"age,kind,who\n30,a," + canary + "\n", named, false},
+		"a column twice":           {"age,age,ward,kind,who\n30,3,east,a," + canary + "\n", named, false},
+		"label":                    {head + "30,east," + canary + ",p1\n", named, false},
+		"no label":                 {head + rows + "30,east,," + canary + "\n", named, false},
+		"no unit":                  {head + canary + ",east,a,\n", named, false},
+		"cells":                    {head + "30,east,a,p1," + canary + "\n", named, false},
+		"quotes":                   {head + "30,\"ea\"" + canary + "\"st,a,p1\n", named, false},
+		"other units of measure":   {head + strings.NewReplacer("east", canary, "west", canary).Replace(rows), named, false},
+		"no row":                   {head, named, false},
+		"a quote that never ends":  {head + "30,\"" + canary + strings.Repeat("x", maxRecord), named, false},
+		"header of numbers, label": {"26,north,kind," + canary + "\n" + rows, named, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write("private.csv", c.text)
+			c.reading.CSV.Header = HeaderYes
+			schema, _, err := ReadPublic(Source{Path: at("public.csv")}, Reading{CSV: CSVOptions{Label: "kind", Unit: "who"}})
+			require.NoError(t, err)
+			schema.reading = c.reading
+			_, err = schema.ReadPrivate(Source{Path: at("private.csv")})
+			requireOfOwner(t, err, c.firstLine)
+
+			whole := Options{CSV: c.reading.CSV}
+			for _, declared := range []*Ranges{nil, ranges} {
+				whole.Ranges = declared
+				d, err := Open(at("private.csv"), whole)
+				for _, p := range []Protocol{Literature, Development} {
+					if err == nil {
+						_, err = d.Task(p)
+					}
+				}
+				if err != nil { // some files are no good beside public rows alone
+					require.Contains(t, err.Error(), "owner alone")
+				}
+			}
+		})
+	}
+
+	write("ages.csv", "26,north,"+canary+",p3\n")
+	private, err := Open(at("ages.csv"), Options{CSV: CSVOptions{Label: "3", Unit: "4", Header: HeaderYes}, Ranges: ranges})
+	if err == nil {
+		_, err = private.Task(Literature)
+	}
+	requireOfOwner(t, err, true)
+
+	_, err = Open(at("none.csv"), Options{})
+	require.NotContains(t, err.Error(), "owner alone", "nothing was read")
+	_, err = Open("mnist", Options{CSV: CSVOptions{Label: "1"}})
+	require.NotContains(t, err.Error(), "owner alone")
+}
+
+// Names of files and folders of images are those of people, too.
+func TestErrorsOfPrivateImagesAreForTheirOwner(t *testing.T) {
+	dir := t.TempDir()
+	picture := func(path string, side int) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700))
+		f, err := os.Create(filepath.Join(dir, path))
+		require.NoError(t, err)
+		require.NoError(t, png.Encode(f, image.NewGray(image.Rect(0, 0, side, side))))
+		require.NoError(t, f.Close())
+	}
+	for _, folder := range []string{"public", "private"} {
+		for _, class := range []string{"a", "b"} {
+			picture(folder+"/"+class+"/1.png", 8)
+		}
+	}
+	schema, _, err := ReadPublic(Source{Path: filepath.Join(dir, "public")}, Reading{})
+	require.NoError(t, err)
+	private := Source{Path: filepath.Join(dir, "private")}
+	_, err = schema.ReadPrivate(private)
+	require.NoError(t, err)
+	picture("private/"+canary+"/1.png", 8)
+	_, err = schema.ReadPrivate(private)
+	requireOfOwner(t, err, false)
+	require.NoError(t, os.Rename(filepath.Join(dir, "private", canary, "1.png"), filepath.Join(dir, "private", "a", canary+".png")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "private", canary)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "private", "a", canary+".png"), []byte("\x89PNG\r\n\x1a\nbroken"), 0o600))
+	_, err = schema.ReadPrivate(private)
+	requireOfOwner(t, err, false)
+	d, err := Open(private.Path, Options{})
+	if err == nil {
+		_, err = d.Task(Literature)
+	}
+	requireOfOwner(t, err, false)
+}
