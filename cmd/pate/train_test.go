@@ -281,7 +281,7 @@ func TestTrainSurvivesKill(t *testing.T) {
 		secret, err := os.ReadDir(filepath.Join(dir, name+".private"))
 		require.NoError(t, err)
 		for _, e := range secret {
-			require.Contains(t, []string{"lock", "lock-key", "salt"}, e.Name())
+			require.Contains(t, []string{"lock", "lock-key", "salt", name + ".made"}, e.Name())
 		}
 	}
 	entries, err := os.ReadDir(dir)
@@ -289,6 +289,35 @@ func TestTrainSurvivesKill(t *testing.T) {
 	for _, e := range entries {
 		require.NotContains(t, e.Name(), ".tmp")
 	}
+}
+
+// Manifests are public. Two of one folder of secrets do not show whether the private rows changed
+// between them; the folder recognises the rows and the votes.
+func TestManifestsHideWhetherRowsChanged(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("public.csv"), publicPeople(), 0o600))
+	train := func(code int, out string, rows []byte) string {
+		t.Helper()
+		require.NoError(t, os.WriteFile(at("private.csv"), rows, 0o600))
+		_, said := typed(t, code, "train", at("private.csv"), "--public", at("public.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c", "--teachers", "7",
+			"--learner", "softmax", "--private-dir", at("secrets"), "--out", at(out))
+		return said
+	}
+	rows := people(false)
+	fewer := rows[:bytes.LastIndexByte(rows[:len(rows)/2], '\n')+1]
+	for out, private := range map[string][]byte{"1.npy": rows, "2.npy": rows, "3.npy": fewer} {
+		train(shell.ExitDone, out, private)
+		require.Contains(t, train(shell.ExitDone, out, private), "these votes are complete")
+	}
+	require.NotEqual(t, read(t, at("1.npy")), read(t, at("3.npy")))
+	first := read(t, at("1.npy.manifest.json"))
+	for _, out := range []string{"2.npy", "3.npy"} {
+		require.Equal(t, first, strings.ReplaceAll(read(t, at(out+".manifest.json")), out, "1.npy"))
+	}
+	require.Contains(t, train(shell.ExitInvalidInput, "1.npy", fewer), "not made by this job from these rows")
+	require.NoError(t, os.Remove(at("secrets/1.npy.made")))
+	require.Contains(t, train(shell.ExitInvalidInput, "1.npy", rows), "not made by this job from these rows")
 }
 
 // Parts of the teachers, trained one by one, end as the whole; without a seed, too.

@@ -10,15 +10,13 @@ import (
 	"github.com/pate-go/pate/teachers/votes"
 )
 
-// Training says how `pate train` made the votes. Nothing in it depends on private rows but
-// Data, which tells nothing to a reader without the salt.
+// Training says how `pate train` made the votes. Nothing in it depends on private rows.
 type Training struct {
 	Program  string `json:"program"`  // version and commit
 	Learner  string `json:"learner"`  // with all its parameters
 	Features string `json:"features"` // what rows became
 	Command  string `json:"command"`  // repeats the training
 	Public   string `json:"public"`   // SHA-256 of the public rows as they were read
-	Data     string `json:"data"`     // [Salt.Data] of the private rows as they were read
 }
 
 // Beside returns where the manifest of a votes file stands.
@@ -51,8 +49,8 @@ func (h Head) checkTraining() error {
 			}
 		}
 	}
-	if t := h.Training; t != nil && (!isHex(t.Public, 32) || !isHex(t.Data, 32)) {
-		return errors.New(`manifest: "public" and "data" must be 64 hexadecimal digits`)
+	if t := h.Training; t != nil && !isHex(t.Public, 32) {
+		return errors.New(`manifest: "public" must be 64 hexadecimal digits`)
 	}
 	return nil
 }
@@ -91,7 +89,7 @@ func (p *parser) names() []string {
 // training reads an object of strings, which must all be there.
 func (p *parser) training() *Training {
 	var t Training
-	fields := map[string]*string{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public, "data": &t.Data}
+	fields := map[string]*string{"program": &t.Program, "learner": &t.Learner, "features": &t.Features, "command": &t.Command, "public": &t.Public}
 	seen := p.object(func(key string) {
 		field, known := fields[key]
 		if !known {

@@ -14,7 +14,7 @@ func TestManifestOfATraining(t *testing.T) {
 	salt := newSalt(t)
 	head := Head{Unit: "patient", SaltID: salt.ID(), Teachers: 50, Classes: 2, Votes: salt.Votes([32]byte{1}), ClassNames: []string{`a "quoted" one`, "ü"},
 		Queries: 7, Relation: "add_remove", Training: &Training{Program: "v1", Learner: "forest", Features: "raw", Command: "pate train 'x y'",
-			Public: strings.Repeat("0a", 32), Data: salt.Data([32]byte{1})}}
+			Public: strings.Repeat("0a", 32)}}
 	path := save(t, t.TempDir(), "m.json", head)
 	got, silos, err := Load(path)
 	require.NoError(t, err)

@@ -10,8 +10,8 @@
 // One unit more, one fewer or another one in the private file changes the votes of one
 // teacher, always the same one, and nothing else that Run returns, writes beside the votes or
 // says: features, classes, the number of teachers, the learner and the manifest come from
-// public rows, from the job and from constants. The manifest has keyed hashes of the private
-// rows and of the votes, which tell nothing without the salt.
+// public rows, from the job and from constants. What recognises the private rows and the votes
+// stays in the folder of secrets: two manifests do not show whether the rows changed between them.
 //
 // # Caveats
 //

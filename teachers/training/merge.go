@@ -3,9 +3,7 @@ package training
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,8 +22,8 @@ import (
 type Merging struct {
 	Parts []string // files, patterns, or folders with the files of parts
 	Out   string   // file of the votes
-	// Secrets is the folder with the salt of the job, if it is here. With it the manifest is
-	// bound to the votes. "": Out with ".private" at its end.
+	// Secrets is the folder with the salt of the job, if it is here. It keeps what recognises the
+	// votes. "": Out with ".private" at its end.
 	Secrets string
 }
 
@@ -56,15 +54,13 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 	}
 	head := manifest.Head{Unit: first.Unit, SaltID: first.Salt, Teachers: first.Teachers, Classes: len(first.ClassNames), ClassNames: first.ClassNames,
 		Queries: first.Queries, Relation: relation, Training: &first.Training}
-	if !salt.IsZero() {
-		head.Votes = salt.Votes(matrix.Hash())
-	}
+	data := first.Data
 	var silos []byte
 	if first.Silo != "" {
 		if silos, err = disjointSilos(ctx, parts); err != nil {
 			return nil, err
 		}
-		head.Training = trainingOfSilos(parts)
+		head.Training, data = trainingOfSilos(first), ""
 	}
 	if err := keepMerged(m.Out, head, matrix, silos); err != nil {
 		return nil, err
@@ -73,6 +69,9 @@ func Merge(ctx context.Context, m Merging) (*Result, error) {
 		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
 	if !salt.IsZero() {
 		s := secrets{dir: m.Secrets}
+		if err := s.keepMade(m.Out, made{Data: data, Votes: votesHash(matrix)}); err != nil {
+			return nil, err
+		}
 		return r, s.finish()
 	}
 	return r, nil
@@ -197,7 +196,7 @@ func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
 		err = salt.UnmarshalText(text)
 	}
 	if err == nil && salt.ID() != p.Salt {
-		err = &Error{File: path, What: "is not the salt of " + p.path, Why: "the manifest would name other votes", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
+		err = &Error{File: path, What: "is not the salt of " + p.path, Why: "the folder would take the votes of another job for its own", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
 	}
 	return salt, err
 }
@@ -230,13 +229,9 @@ func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
 }
 
 // trainingOfSilos returns what the manifest says of parts that each had rows of their own.
-func trainingOfSilos(parts []*partFile) *manifest.Training {
-	all := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintln(all, p.Training.Data) // keyed hashes
-	}
-	t := parts[0].Training
-	t.Data, t.Command = hex.EncodeToString(all.Sum(nil)), "pate teachers merge"
+func trainingOfSilos(first *partFile) *manifest.Training {
+	t := first.Training
+	t.Command = "pate teachers merge"
 	return &t
 }
 

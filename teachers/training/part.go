@@ -41,6 +41,7 @@ type partHead struct {
 	Key        string            `json:"key_id"` // derived from the run key one way
 	Silo       string            `json:"silo,omitempty"`
 	Units      int               `json:"units,omitempty"` // of the silo
+	Data       string            `json:"data"`            // [manifest.Salt.Data] of the private rows
 	Training   manifest.Training `json:"training"`
 }
 
@@ -77,7 +78,7 @@ func keyID(key Key) string { return fmt.Sprintf("%016x", key.Derive("id").Stream
 func (t *task) partHead() partHead {
 	r := t.result
 	return partHead{Part: t.Part, Parts: t.Parts, Teachers: r.Teachers, Queries: r.Queries, ClassNames: r.Classes, Unit: t.Unit, Seeded: r.Seeded,
-		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Training: t.hashes}
+		Salt: t.secrets.salt.ID(), Key: keyID(t.secrets.key), Silo: t.Silo, Data: t.data, Training: t.hashes}
 }
 
 // partName returns what a file is called that holds a part, up to the name of its content.
@@ -107,7 +108,7 @@ func (t *task) partThere() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if what := want.differs(p.partHead, false); what != "" || p.Silo != want.Silo || p.Training.Data != want.Training.Data || p.Key != want.Key {
+		if what := want.differs(p.partHead, false); what != "" || p.Silo != want.Silo || p.Data != want.Data || p.Key != want.Key {
 			return false, &Error{File: path, What: "is this part of another job, or of other rows", Why: "parts are not overwritten", Fix: "remove it, or choose another --parts"}
 		}
 		found = path
@@ -256,7 +257,7 @@ func (h partHead) differs(from partHead, merging bool) string {
 		{"another salt", h.Salt == from.Salt},
 		{"silos, or none", (h.Silo == "") == (from.Silo == "")},
 		{"another key", !same || h.Key == from.Key},
-		{"other private rows", !same || h.Training.Data == from.Training.Data},
+		{"other private rows", !same || h.Data == from.Data},
 		{"another version of this program", !same || h.Training.Program == from.Training.Program},
 	} {
 		if !s.equal {

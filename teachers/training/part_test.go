@@ -15,7 +15,7 @@ import (
 func somePart(change func(*partHead)) []byte {
 	hex := strings.Repeat("0f", 32)
 	h := partHead{Part: 1, Parts: 2, Teachers: 5, Queries: 3, ClassNames: []string{"a", "b"}, Unit: "person", Salt: "0123456789abcdef", Key: "0123456789abcdef", Silo: "s", Units: 1,
-		Training: manifest.Training{Program: "p", Learner: "l", Features: "f", Command: "c", Public: hex, Data: hex}}
+		Training: manifest.Training{Program: "p", Learner: "l", Features: "f", Command: "c", Public: hex}}
 	change(&h)
 	text, _ := json.Marshal(h)
 	b := binary.LittleEndian.AppendUint32([]byte(partMagic), uint32(len(text)))
@@ -39,7 +39,7 @@ func TestPartsThatLieAreRefused(t *testing.T) {
 		"one class":     func(h *partHead) { h.ClassNames = []string{"a"} },
 		"many teachers": func(h *partHead) { h.Teachers = 1 << 30 },
 		"no salt":       func(h *partHead) { h.Salt = "" },
-		"no hash":       func(h *partHead) { h.Training.Data = "x" },
+		"no hash":       func(h *partHead) { h.Training.Public = "x" },
 	} {
 		_, err := decodePart(somePart(change))
 		require.Error(t, err, name)

@@ -64,7 +64,8 @@ type task struct {
 	private dataset.Set
 	queries teachers.Matrix
 	hashes  manifest.Training
-	data    [32]byte // hash of the private rows
+	hash    [32]byte // of the private rows
+	data    string   // the same, keyed
 	secrets *secrets
 }
 
@@ -90,7 +91,7 @@ func Run(ctx context.Context, j Job) (*Result, error) {
 		return nil, err
 	}
 	defer t.secrets.close()
-	t.hashes.Data = t.secrets.salt.Data(t.data)
+	t.data = t.secrets.salt.Data(t.hash)
 	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
 		durable.Sweep(j.Out, "")
 		durable.Sweep(manifest.Beside(j.Out), "")
@@ -184,7 +185,7 @@ func (t *task) readPrivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.data = set.Hash()
+	t.hash = set.Hash()
 	t.Progress("private rows", 1, 1)
 	if set.X, err = t.features(ctx, "features of private rows", set); err != nil {
 		return err
@@ -222,13 +223,17 @@ func (t *task) complete() (bool, error) {
 	if head.Training == nil || head.SaltID != t.secrets.salt.ID() {
 		return false, t.errExists()
 	}
-	made, want := *head.Training, t.hashes
-	made.Program, made.Command, want.Program, want.Command = "", "", "", ""
-	if made != want || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !equal(head.ClassNames, t.result.Classes) {
+	is, want := *head.Training, t.hashes
+	is.Program, is.Command, want.Program, want.Command = "", "", "", ""
+	record, err := t.secrets.made(t.Out)
+	if err != nil {
+		return false, err
+	}
+	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !equal(head.ClassNames, t.result.Classes) {
 		return false, t.errExists()
 	}
 	matrix, err := votes.Load(t.Out, len(t.result.Classes))
-	if err != nil || t.secrets.salt.Votes(matrix.Hash()) != head.Votes {
+	if err != nil || votesHash(matrix) != record.Votes {
 		return false, &Error{File: t.Out, What: "is not what its manifest was written for", Why: "it was changed, or cut off", Fix: "remove it and train again", Check: true}
 	}
 	t.Say("these votes are complete; nothing was trained")
@@ -286,7 +291,7 @@ func (t *task) train(ctx context.Context) error {
 		return err
 	}
 	data := teachers.Dataset{X: t.private.X, Y: t.private.Y, Classes: len(r.Classes)}
-	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers, Checkpoint: t.secrets.votes(), Fingerprint: t.fingerprint(),
+	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers, Checkpoint: t.secrets.single(), Fingerprint: t.fingerprint(),
 		Progress: func(done, total int) { t.Progress("teachers", done, total) }}
 	if t.Parts > 1 {
 		matrix, err := teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
@@ -305,8 +310,10 @@ func (t *task) train(ctx context.Context) error {
 	if err := t.keep(matrix); err != nil {
 		return err
 	}
-	salt := t.secrets.salt
-	head := manifest.Head{Unit: t.Unit, SaltID: salt.ID(), Teachers: r.Teachers, Classes: len(r.Classes), ClassNames: r.Classes, Votes: salt.Votes(matrix.Hash()),
+	if err := t.secrets.keepMade(t.Out, made{Data: t.data, Votes: votesHash(matrix)}); err != nil {
+		return err
+	}
+	head := manifest.Head{Unit: t.Unit, SaltID: t.secrets.salt.ID(), Teachers: r.Teachers, Classes: len(r.Classes), ClassNames: r.Classes,
 		Queries: r.Queries, Relation: relation, Training: &t.hashes}
 	if err := writeManifest(r.Manifest, head); err != nil {
 		return err

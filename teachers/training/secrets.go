@@ -2,6 +2,8 @@ package training
 
 import (
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
 )
 
 // secrets is the folder beside the votes: the key from which the shares derive, the salt of
@@ -61,8 +64,8 @@ func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
 
 func (s *secrets) close() { s.unlock() }
 
-// votes returns the folder of the votes of each teacher.
-func (s *secrets) votes() string { return filepath.Join(s.dir, "teachers") }
+// single returns the folder of the votes of each teacher.
+func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
 
 // runKey returns the key of the folder, and makes it where there is none.
 func (s *secrets) runKey() (Key, error) {
@@ -99,9 +102,49 @@ func (s *secrets) readSalt() error {
 	return durable.WriteBytes(path, 0o600, text)
 }
 
+// made is what a folder of secrets keeps of votes that stand elsewhere. It recognises the rows that they
+// were made of, and whether they were changed. In the manifest, which is public, it would show whether
+// the rows had changed from one to the next.
+type made struct {
+	Data  string `json:"data"`  // keyed hash of the private rows, or of those of all parts
+	Votes string `json:"votes"` // SHA-256
+}
+
+func votesHash(m *votes.Matrix) string {
+	hash := m.Hash()
+	return hex.EncodeToString(hash[:])
+}
+
+func (s *secrets) madePath(out string) string {
+	return filepath.Join(s.dir, filepath.Base(out)+".made")
+}
+
+// made returns what is kept of votes; nothing if these were not made with this folder.
+func (s *secrets) made(out string) (m made, err error) {
+	text, err := durable.ReadSecret(s.madePath(out))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("training: %w", err)
+	}
+	return m, nil
+}
+
+func (s *secrets) keepMade(out string, m made) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("training: %w", err)
+	}
+	return durable.WriteBytes(s.madePath(out), 0o600, text)
+}
+
 // finish removes the votes of single teachers, when they stand in the file of all.
 func (s *secrets) finish() error {
-	if err := os.RemoveAll(s.votes()); err != nil {
+	if err := os.RemoveAll(s.single()); err != nil {
 		return fmt.Errorf("training: %w", err)
 	}
 	return durable.SyncDir(s.dir)
