@@ -15,6 +15,7 @@ def test_labels_are_right_and_charged(votes, tmp_path: Path) -> None:
     assert got.labels.shape == (400,) and got.answered.sum() == got.report["answered"] > 50
     assert (got.labels[got.answered] == TRUTH[got.answered]).mean() > 0.7  # the plan asks for 0.9 of 132 labels: missed in less than one of 10^8 runs
     assert 1.9 < got.epsilon <= 2 and got.delta == 1e-5 and got.releasable
+    assert repr(got) == f"Labels({got.answered.sum()} of 400, epsilon=2, releasable, {str(tmp_path / 'run.jsonl')!r})"
     checked = pate_go.verify(got.ledger, labels=got.path)
     assert checked["whole"] and checked["files"][0]["matches"]
 

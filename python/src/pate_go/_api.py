@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,11 @@ class Labels:
     path: Path
     ledger: Path
     report: Mapping[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        """Returns one line; epsilon is rounded up."""
+        claim = f"epsilon={math.ceil(self.epsilon * 1000) / 1000:g}, {'releasable' if self.releasable else 'NOT releasable'}"
+        return f"Labels({self.answered.sum()} of {len(self.labels)}, {claim}, {str(self.ledger)!r})"
 
     @property
     def answered(self) -> npt.NDArray[np.bool_]:
