@@ -92,6 +92,8 @@ func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 func TestWhatIsSaidOfEachLedger(t *testing.T) {
 	filter, seeded, unknown, replace, pure, waived := config, config, config, config, config, config
 	waived.Waived = []string{"calibration", "duplicates"}
+	both := waived
+	both.Noise = ledger.UnknownNoise
 	filter.Mode = ledger.Filter
 	seeded.Noise, unknown.Noise = ledger.SeededNoise, ledger.UnknownNoise
 	replace.Relation, replace.Unit = accountant.ReplaceOne, "patient"
@@ -110,6 +112,7 @@ func TestWhatIsSaidOfEachLedger(t *testing.T) {
 		"pure":        {pure, charge(t, true, votes), 2, true, []string{"as a filter at order 8, 32, infinity", "δ split among"}},
 		"seeded":      {seeded, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE", "from a seed"}},
 		"waived":      {waived, charge(t, true, votes), 0.7, false, []string{"**NOT FOR RELEASE: refusals were waived for run.jsonl (calibration, duplicates)", "noise came from a secret key"}},
+		"both":        {both, charge(t, true, votes), 0.7, false, []string{"refusals were waived", "Randomness: the ledger does not say"}},
 		"unknown":     {unknown, charge(t, true, votes), 0.7, nil, []string{"**The ledger does not say", "Release nothing"}},
 		"replace":     {replace, charge(t, true, votes), 0.7, true, []string{"the data of one patient are replaced", "which of two values one patient has"}},
 	} {

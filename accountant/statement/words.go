@@ -280,7 +280,7 @@ func (s *Statement) trust() section {
 	switch {
 	case s.seeded():
 		out.List = append(out.List, "Randomness: noise came from a seed. This was an experiment.")
-	case s.Release == nil:
+	case s.Noise != string(ledger.SecretNoise):
 		out.List = append(out.List, "Randomness: the ledger does not say where the noise came from.")
 	default:
 		out.List = append(out.List, "Randomness: noise came from a secret key drawn by the operating system. Who learns that key can take the noise off; it is to be destroyed when the run is closed.")

@@ -68,12 +68,14 @@ they then name the same wrong class. Declare what holds of such teachers on publ
 measured on private teachers these numbers are private, and the plan would show them.
 The plan is shown before it is charged, with --yes or a terminal's answer. With
 --mechanism, noise that is left out is the least for which this run fits what is left
-of the budget. Neither looks at votes. A budget is refused where labels would rarely be right (--min-accuracy) or
-fewer than three for each class; nothing is charged then, and what would work is told.
+of the budget. Neither looks at votes. A budget is refused where labels would rarely be
+right (--min-accuracy) or fewer than three for each class; nothing is charged then, and
+what would work is told.
 
 Votes are checked first, as pate check does: what fails there stops here. Where
 FILE.manifest.json lies beside the votes, unit, relation and number of teachers are those
 that it has.
+
 --force waives a refusal of noise, and --force=few one of too few labels. --force=checks
 and --force=duplicates waive checks without which epsilon may not be true, and
 --force=calibration a plan by --calibrate-on, which follows from private votes. Nothing
