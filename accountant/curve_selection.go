@@ -6,6 +6,7 @@ import "math"
 // in its JSON form. One of gamma and mean is set.
 type selected struct {
 	eta, gamma, mean float64
+	rel              Relation
 	inner            string
 }
 
@@ -42,7 +43,7 @@ func (t *terms) selection(e Event, leaf selected, inner Event, count int64, rel 
 	if err != nil {
 		return err
 	}
-	leaf.inner = string(data)
+	leaf.rel, leaf.inner = rel, string(data)
 	return t.curves.add(leaf, count)
 }
 
@@ -53,11 +54,8 @@ func (e selected) base() curve {
 		return infiniteCurve
 	}
 	var t terms
-	if err := t.flatten(inner, 1, AddRemove); err != nil {
-		t = terms{}
-		if err := t.flatten(inner, 1, ReplaceOne); err != nil {
-			return infiniteCurve
-		}
+	if err := t.flatten(inner, 1, e.rel); err != nil {
+		return infiniteCurve
 	}
 	return t.total()
 }

@@ -229,3 +229,23 @@ func TestUnsaidIsRefused(t *testing.T) {
 		assert.True(t, errors.Is(err, ErrUnsupportedEvent), "%T: %v", e, err)
 	}
 }
+
+// A selection costs what its runs cost under the relation of the account.
+func TestASelectionHasTheRelationOfItsAccount(t *testing.T) {
+	e := SampledWithoutReplacement{10, 1000, Gaussian{2}}
+	for _, s := range []Event{Selection{1, 0.01, e}, PoissonSelection{20, e}} {
+		for _, order := range []float64{2, 8, 30} {
+			inner, _, err := Divergence(ReplaceOne, order, e)
+			require.NoError(t, err)
+			outer, _, err := Divergence(AddRemove, order, e)
+			require.NoError(t, err)
+			require.NotEqual(t, inner, outer)
+			replaced, _, err := Divergence(ReplaceOne, order, s)
+			require.NoError(t, err)
+			added, _, err := Divergence(AddRemove, order, s)
+			require.NoError(t, err)
+			require.NotEqual(t, replaced, added)
+			require.Equal(t, inner < outer, replaced < added, "%v at %v", s, order)
+		}
+	}
+}

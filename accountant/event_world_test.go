@@ -228,7 +228,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 		for _, eta := range []float64{-0.5, 0, 0.5, 1, 4} {
 			for _, gamma := range []float64{1e-4, 0.01, 0.3, 0.9} {
 				pgf := negativeBinomial(eta, gamma)
-				c := selected{eta: eta, gamma: gamma, inner: string(mustJSON(t, PureDP{eps}))}.curve()
+				c := selected{eta: eta, gamma: gamma, rel: AddRemove, inner: string(mustJSON(t, PureDP{eps}))}.curve()
 				for low := 1e-6; low < 0.9; low *= 1.7 { // chances of a good run, eps apart at most
 					high := math.Min(low*math.Exp(eps), 1-(1-low)*math.Exp(-eps))
 					p, q := []float64{pgf(1 - low), 1 - pgf(1-low)}, []float64{pgf(1 - high), 1 - pgf(1-high)}
@@ -241,7 +241,7 @@ func TestSelectionSmallWorld(t *testing.T) {
 				if gamma < 0.1 {
 					continue // the chance of no good run underflows below
 				}
-				pc := selected{mean: 1 / gamma, inner: string(mustJSON(t, PureDP{eps}))}.curve()
+				pc := selected{mean: 1 / gamma, rel: AddRemove, inner: string(mustJSON(t, PureDP{eps}))}.curve()
 				for low := 1e-6; low < 0.9; low *= 1.7 {
 					high := math.Min(low*math.Exp(eps), 1-(1-low)*math.Exp(-eps))
 					law := func(x float64) []float64 { // nothing; bad; good

@@ -47,6 +47,50 @@ func TestRiskOfAGaussian(t *testing.T) {
 	}
 }
 
+// By Rényi divergences, delta is known at some epsilons, and between two of them counts as at the
+// lesser: nowhere less than the account itself gives.
+func TestRiskByRenyiIsNotBelowItsDeltas(t *testing.T) {
+	t.Parallel()
+	for _, e := range []Event{Gaussian{0.7}, sgd(0.05, 1, 200), WithFailure{PureDP{0.4}, 1e-4}} {
+		account := tightOf(t, TightConfig{Relation: AddRemove, Method: ByRDP}, e)
+		r, err := account.Risk(t.Context())
+		require.NoError(t, err)
+		for i := range 400 {
+			epsilon := 20 * math.Pow(float64(i)/400, 2)
+			b, err := account.Delta(epsilon)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, r.worst(epsilon).Upper, b.Upper, "%v at %v", e, epsilon)
+		}
+	}
+	r, err := tightOf(t, TightConfig{Relation: AddRemove, Method: ByRDP}, Gaussian{1}).Risk(t.Context())
+	require.NoError(t, err)
+	for i := range 20 {
+		fpr := (float64(i) + 0.5) / 20
+		v, err := r.TPR(fpr)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, v.Upper, normalTPR(1, fpr))
+	}
+}
+
+// Delta is nowhere above that of the normal laws of a certified mu, between the epsilons that
+// mu was chosen at either, and a failure is no part of mu.
+func TestDeltaIsBelowThatOfItsMu(t *testing.T) {
+	t.Parallel()
+	for _, events := range [][]Event{
+		{PureDP{0.3}}, {PureDP{0.11}, PureDP{0.5}}, {Laplace{3}}, {RandomizedResponse{0.7}}, {Gaussian{2}, WithFailure{Composed{}, 1e-3}},
+	} {
+		r := riskOf(t, events...)
+		gdp := r.GDP()
+		require.GreaterOrEqual(t, gdp.Delta, r.only, "%v", events)
+		for i := range 8000 {
+			epsilon := float64(i) / 8192
+			normal, err := GaussianDelta(1/gdp.Mu, epsilon)
+			require.NoError(t, err)
+			require.LessOrEqual(t, r.worst(epsilon).Upper, normal+gdp.Delta, "%v at %v", events, epsilon)
+		}
+	}
+}
+
 // What the issue of a statement is: votes whose (epsilon, delta) is (2, 1e-5). One pair
 // gives 88 % right guesses; the curve says less than 60.
 func TestRiskOfVotesAtEpsilonTwo(t *testing.T) {

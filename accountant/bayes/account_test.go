@@ -174,18 +174,23 @@ func TestPrintedReverseDestroysAmplification(t *testing.T) {
 }
 
 func TestRepeatedStepsAreSteps(t *testing.T) {
-	sample := []float64{0.1, 0.5, 0.2}
-	var figures []Figure
-	for _, times := range []int{1, 5} {
-		a, err := New(Config{Steps: 10, Delta: 1e-8, Estimator: StudentT, Bound: 1})
-		require.NoError(t, err)
-		for range 10 / times {
-			require.NoError(t, a.AddRepeated(Step{0.1, 2}, sample, times))
+	for _, sample := range [][]float64{{0.1, 0.5, 0.2}, nil} { // nil: of which no distances are known
+		var accounts []*Account
+		for _, times := range []int{1, 5} {
+			a, err := New(Config{Steps: 10, Delta: 1e-8, Estimator: StudentT, Bound: 1})
+			require.NoError(t, err)
+			for range 10 / times {
+				require.NoError(t, a.AddRepeated(Step{0.1, 2}, sample, times))
+			}
+			require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 0))
+			require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 1))
+			require.Equal(t, 10, a.Figure().Steps)
+			accounts = append(accounts, a)
 		}
-		require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 0))
-		require.Error(t, a.AddRepeated(Step{0.1, 2}, sample, 1))
-		figures = append(figures, a.Figure())
+		require.InEpsilonSlice(t, accounts[0].costs, accounts[1].costs, 1e-12)
+		require.InEpsilonSlice(t, accounts[0].worst, accounts[1].worst, 1e-12)
+		if sample != nil {
+			require.InEpsilon(t, value(accounts[0].Figure()), value(accounts[1].Figure()), 1e-12)
+		}
 	}
-	require.InEpsilon(t, value(figures[0]), value(figures[1]), 1e-12)
-	require.Equal(t, 10, figures[1].Steps)
 }

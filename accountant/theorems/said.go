@@ -50,7 +50,10 @@ func (z *Concentrated) TPR(fpr float64) (float64, error) {
 		}
 	}
 	// With failure f a test that accuses a share x finds at most (1-f) g(x/(1-f)) + f, for g
-	// the bound of rho alone, which is concave from g(0) >= 0: at most g(x) + f.
+	// the bound of rho alone, which is concave from g(0) >= 0: at most g(x) + f. That is for
+	// failures that are mixtures, as those of all events with a rho are: WithFailure is one by
+	// definition, and what is (epsilon, f)-private in both directions by Kairouz, Oh, Viswanath
+	// 2015, with the rho of epsilon. A divergence on an event of probability 1-f alone allows more.
 	return math.Min(1, sumUp(hi*(1+1e-12), failure)), nil
 }
 
