@@ -156,7 +156,7 @@ func OpenFolder(ctx context.Context, path string, id Identity, newKey func() (ag
 // key if the run is finished.
 func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (key aggregate.Key, err error) {
 	folder := results.Folder(path)
-	config, keyFile := folder.Private("config.json"), folder.Private(keyName)
+	config, keyFile := folder.Config(), folder.Private(keyName)
 	folder.Sweep() // the folder is locked
 	switch found, err := os.ReadFile(config); {
 	case err == nil:
@@ -187,8 +187,17 @@ func openRun(path string, id Identity, newKey func() (aggregate.Key, error)) (ke
 	if key, err = newKey(); err != nil {
 		return key, fmt.Errorf("experiments: %w", err)
 	}
-	if err := keyfile.Write(keyFile, key); err != nil {
+	switch kept, ok, err := keyfile.Read(keyFile); {
+	case err != nil:
 		return key, fmt.Errorf("experiments: %w", err)
+	case ok && kept.Releasable() && !key.Releasable():
+		return key, fmt.Errorf("experiments: %s is a key that is not of this run: %w", keyFile, fs.ErrExist)
+	case ok && kept.Releasable(): // of a process that was killed before it wrote the configuration
+		key = kept
+	default:
+		if err := keyfile.Write(keyFile, key); err != nil {
+			return key, fmt.Errorf("experiments: %w", err)
+		}
 	}
 	data, err := json.MarshalIndent(id, "", "  ")
 	if err != nil {

@@ -34,6 +34,51 @@ func Same(a, b string) (bool, error) {
 	return false, fmt.Errorf("durable: %w", err)
 }
 
+// Within reports whether path is in dir or is dir: by its name, by links, by another spelling of
+// a name, or because a file there is a link to it. Neither need exist.
+func Within(path, dir string) (bool, error) {
+	at, err := resolve(path)
+	if err != nil {
+		return false, err
+	}
+	in, err := resolve(dir)
+	if err != nil {
+		return false, err
+	}
+	folder, err := os.Stat(in)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("durable: %w", err)
+	}
+	for up := at; ; up = filepath.Dir(up) {
+		if up == in {
+			return true, nil
+		}
+		if is, err := os.Stat(up); err == nil && folder != nil && os.SameFile(is, folder) {
+			return true, nil
+		}
+		if up == filepath.Dir(up) {
+			break
+		}
+	}
+	file, err := os.Stat(at)
+	if folder == nil || err != nil || !file.Mode().IsRegular() {
+		return false, nil // what cannot be read is refused where it is read
+	}
+	linked := false
+	err = filepath.WalkDir(in, func(there string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		is, err := os.Stat(there)
+		linked = linked || err == nil && os.SameFile(is, file)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("durable: %w", err)
+	}
+	return linked, nil
+}
+
 // maxLinks bounds how many links resolve follows, as operating systems do.
 const maxLinks = 40
 

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/pate-go/pate/internal/durable"
@@ -38,6 +39,36 @@ func (f Folder) Result(releasable bool, names ...string) (string, os.FileMode) {
 
 func (f Folder) join(half string, names []string) string {
 	return filepath.Join(append([]string{string(f), half}, names...)...)
+}
+
+// Config returns the path of the configuration of the run, which is written before anything else
+// but its key.
+func (f Folder) Config() string { return f.Private("config.json") }
+
+// Strangers returns the files in both halves if no run has begun there: they are of somebody
+// else, or of a run whose configuration is gone.
+func (f Folder) Strangers() (paths []string, err error) {
+	begun, err := durable.Exists(f.Config())
+	if err != nil || begun {
+		return nil, err
+	}
+	f.Sweep() // of a process that was killed before it began
+	first := []string{f.Private("run.key")}
+	if is, err := os.Lstat(f.Private("lock")); err == nil && is.Mode().IsRegular() && is.Size() == 0 {
+		first = append(first, f.Private("lock"))
+	}
+	for _, half := range []string{f.Public(), f.Private()} {
+		err := filepath.WalkDir(half, func(at string, e fs.DirEntry, err error) error {
+			if err == nil && !e.IsDir() && !slices.Contains(first, at) {
+				paths = append(paths, at)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("results: %w", err)
+		}
+	}
+	return paths, nil
 }
 
 // Place returns what [Folder.Result] returns, and makes the folder that the file is in.

@@ -115,6 +115,11 @@ func compare(cmd *cobra.Command, g *shell.Globals, f compareFlags) error {
 	if err != nil {
 		return shell.UsageError("bayes", err)
 	}
+	if f.out != "" && !f.plan {
+		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
+			return err
+		}
+	}
 	task, err := f.task()
 	if err != nil {
 		return err

@@ -232,6 +232,11 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	if err != nil {
 		return shell.UsageError("bayes", err)
 	}
+	if f.out != "" {
+		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
+			return err
+		}
+	}
 	task, schema, err := f.task(g)
 	if err != nil {
 		return err
@@ -264,7 +269,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	f.own.sayUnits(g, cfg)
 	if f.ledger != "" {
-		begun, err := durable.Exists(results.Folder(f.out).Private("config.json"))
+		begun, err := durable.Exists(results.Folder(f.out).Config())
 		if err == nil && !begun {
 			err = cfg.TryLedger(cmd.Context(), fresh)
 		}

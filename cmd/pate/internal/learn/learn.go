@@ -17,6 +17,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/learn/page"
 	"github.com/pate-go/pate/learn/site"
 )
 
@@ -73,6 +74,22 @@ func export(ctx context.Context, g *shell.Globals, path string, load func(contex
 	single := !folder && (strings.EqualFold(filepath.Ext(path), ".html") || strings.EqualFold(filepath.Ext(path), ".htm"))
 	if err == nil && !folder && !single {
 		return shell.UsageError("", fmt.Errorf("--export %s: is a file; name a file that ends in .html, or a folder", path))
+	}
+	files := []string{path}
+	if !single {
+		files = []string{filepath.Join(path, "index.html"), filepath.Join(path, "course.js")}
+		for _, c := range page.Chapters() {
+			files = append(files, filepath.Join(path, c.Name+".html"))
+		}
+	}
+	for _, file := range files {
+		there, err := durable.Exists(file)
+		if err == nil && there {
+			err = shell.Target{Flag: "--export", Path: file}.CheckReplaceable()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	program, err := load(ctx)
 	if errors.Is(err, site.ErrNoProgram) {

@@ -42,7 +42,11 @@ func writeAll(cmd *cobra.Command, dir string) error {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := durable.WriteBytes(filepath.Join(dir, fileName(cmd)), 0o644, []byte(Page(cmd))); err != nil {
+	path := filepath.Join(dir, fileName(cmd))
+	if err := (shell.Target{Flag: "--out", Path: path}).CheckReplaceable(); err != nil {
+		return err
+	}
+	if err := durable.WriteBytes(path, 0o644, []byte(Page(cmd))); err != nil {
 		return fmt.Errorf("man: %w", err)
 	}
 	for _, child := range cmd.Commands() {

@@ -5,6 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/experiments"
@@ -41,6 +46,91 @@ func RunFolder(out, name string) (dir string, keep bool, err error) {
 		return "", false, fmt.Errorf("no folder for what an interrupted run needs: %w; use --out", err)
 	}
 	return filepath.Join(cache, "pate", name), false, nil
+}
+
+// outputs are the flags of files and folders that commands write.
+var outputs = []string{"out", "export", "plot", "private-dir", "parts"}
+
+// inputs returns what a command may read: its arguments, the data and the ledger, and every other
+// flag that has the name of a file. A flag that a command gets later is among them.
+func inputs(cmd *cobra.Command) []string {
+	all := slices.Clone(cmd.Flags().Args())
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if slices.Contains(outputs, flag.Name) {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, path := range values {
+			is, err := os.Stat(path)
+			if err == nil && is.Mode().IsRegular() || slices.Contains([]string{"data", "public", "ledger"}, flag.Name) {
+				all = append(all, path)
+			}
+		}
+	})
+	return all
+}
+
+// CheckApart refuses files and folders that a command writes if one of its inputs is one of them,
+// or in one of them, by whatever name or link.
+func CheckApart(cmd *cobra.Command, topic string, written ...string) error {
+	for _, input := range inputs(cmd) {
+		for _, path := range written {
+			if in, err := durable.Within(input, path); err == nil && in { // what cannot be read is refused where it is read
+				return InputError(fmt.Errorf("%s is an input, and %s is where this command writes", input, path), "it would be overwritten; nothing was written", "name another place", topic)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckFolder looks at a folder of results before anything is made or charged. It refuses one that
+// is an input or has one in a half of it, by whatever name or link, and halves with files in them
+// that are of no run there. Where those are what a run released, and nothing is left of the run
+// itself, a second release would be a second budget that no ledger adds to the first.
+func CheckFolder(g *Globals, cmd *cobra.Command, dir string) error {
+	const topic = "data"
+	if is, err := os.Stat(dir); err == nil {
+		if !is.IsDir() {
+			return InputError(fmt.Errorf("--out %s is a file", dir), "it is a folder of several files", "name a folder", topic)
+		}
+		if err := durable.Exposed(dir, is); err != nil {
+			g.Warn(fmt.Sprintf("%s %v: they can take its private half away, or put something else in place of what is published", dir, err))
+		}
+	}
+	folder := results.Folder(dir)
+	if err := CheckApart(cmd, topic, folder.Public(), folder.Private()); err != nil {
+		return err
+	}
+	for _, input := range inputs(cmd) {
+		if same, err := durable.Same(input, dir); err == nil && same {
+			return InputError(fmt.Errorf("--out %s is an input", dir), "what is written there would be read as data", "name another folder", topic)
+		}
+	}
+	strangers, err := folder.Strangers()
+	if err != nil || len(strangers) == 0 {
+		return err
+	}
+	for _, path := range strangers {
+		if releasedFile(filepath.Base(path)) {
+			return ErrReleased(path, folder.Private()+" does not have the run that released it")
+		}
+	}
+	return InputError(fmt.Errorf("%s is there already", strangers[0]), "it is not of this run, and is not overwritten; nothing was written", "move it away, or choose another --out", topic)
+}
+
+// ErrReleased returns the refusal of a second release where the first one is seen, and what shows
+// that it is not this run's.
+func ErrReleased(path, but string) error {
+	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("%s was released, and %s", path, but),
+		Why: "another release would spend a whole budget on the same people, and no ledger would add up the two", Fix: "put back the private half as it was, or choose another --out and add up the two budgets", Topic: "ledger"}
+}
+
+// releasedFile reports whether a file of this name is what a run released, or the ledger of that.
+func releasedFile(name string) bool {
+	return strings.HasPrefix(name, "labels") || strings.HasPrefix(name, "marginals") || strings.HasSuffix(name, ".model") || strings.HasSuffix(name, ".jsonl")
 }
 
 // Do runs, or goes on, or prints what was found before.

@@ -59,7 +59,7 @@ Parts are as secret as the private rows.`,
 			if f.shard == "" {
 				return shell.UsageError("train", errors.New("missing: --shard I/N: which part this is; pate train trains all"))
 			}
-			return f.run(cmd.Context(), g, cmd.Flags().Changed, args[0])
+			return f.run(cmd, g, args[0])
 		},
 	}
 	f.add(cmd)

@@ -1,7 +1,7 @@
 package train
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +17,7 @@ import (
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/manifest"
 	"github.com/pate-go/pate/teachers/training"
 )
 
@@ -59,7 +60,7 @@ A training that was interrupted goes on when the same command is given again.`,
   pate train x.npy --labels y.npy --public pool.npy --classes 10 --out votes.npy`,
 		Args: shell.Wants(cobra.ExactArgs(1), func(cmd *cobra.Command, _ []string) []string { return shell.Unset(cmd, "public", "out") }),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), g, cmd.Flags().Changed, args[0])
+			return f.run(cmd, g, args[0])
 		},
 	}
 	f.add(cmd)
@@ -144,10 +145,17 @@ func (f *trainFlags) command(private string) string {
 	return strings.Join(words, " ")
 }
 
-func (f *trainFlags) run(ctx context.Context, g *shell.Globals, changed func(string) bool, private string) error {
+func (f *trainFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
 	defer shell.CollectAt(30)() // most of the memory is one matrix, of which a third is enough to spare
-	j, err := f.job(g, changed, private)
+	j, err := f.job(g, cmd.Flags().Changed, private)
 	if err != nil {
+		return err
+	}
+	written := []string{manifest.Beside(f.out), f.folder()} // training.Run looks at the votes
+	if j.Parts > 1 {
+		written = append(written, cmp.Or(f.parts, f.out+".parts"))
+	}
+	if err := shell.CheckApart(cmd, "train", written...); err != nil {
 		return err
 	}
 	bar := shell.NewProgress(g)
@@ -161,7 +169,7 @@ func (f *trainFlags) run(ctx context.Context, g *shell.Globals, changed func(str
 		bar.Clear()
 		shell.ReadAloud(g, r.Columns, r.Repeated)
 	}
-	result, err := training.Run(ctx, j)
+	result, err := training.Run(cmd.Context(), j)
 	bar.Clear()
 	if err != nil {
 		return inWords(err)

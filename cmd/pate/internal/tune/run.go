@@ -24,6 +24,11 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	if err := f.check(cmd); err != nil {
 		return shell.UsageError("tune", err)
 	}
+	if !f.plan {
+		if err := shell.CheckFolder(g, cmd, f.out); err != nil {
+			return err
+		}
+	}
 	task, err := f.data.Task()
 	if err != nil {
 		return err
@@ -73,7 +78,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 		cfg.Cache = shell.FeatureCache(func(text string) { g.Logf("%s", text) })
 	}
 	if f.ledger != "" {
-		begun, err := durable.Exists(results.Folder(f.out).Private("config.json"))
+		begun, err := durable.Exists(results.Folder(f.out).Config())
 		if err == nil && !begun {
 			err = cfg.TryLedger(cmd.Context(), fresh)
 		}
