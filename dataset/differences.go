@@ -58,6 +58,23 @@ func usualCells(t *Table, e *Encoder) []usual {
 	return out
 }
 
+// usual returns what is declared of each column.
+func (r *Ranges) usual() []usual {
+	out := make([]usual, len(r.columns))
+	for j, d := range r.columns {
+		out[j] = usual{name: d.name, missing: true}
+		if d.edges != nil {
+			out[j].low, out[j].high = d.ends()
+			continue
+		}
+		out[j].known = map[string]bool{}
+		for _, v := range d.values {
+			out[j].known[v] = true
+		}
+	}
+	return out
+}
+
 // unlikeCells names the columns in which most private values are not what public rows have.
 func unlikeCells(t *Table, public []usual) []string {
 	var unlike []string
@@ -153,7 +170,10 @@ func (s *Schema) differences(name string, columns []string) error {
 	if len(columns) > 10 {
 		text += fmt.Sprintf(" and %d more", len(columns)-10)
 	}
-	return &InputError{File: name, What: "is unlike the public rows in column " + text,
-		Why: "most of its values there are outside of what public rows have, so teachers could not use them; " + ownerNotice,
-		Fix: "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"}
+	with, fix := "the public rows", "bring both files to the same units and names, leave the columns out with --drop, or say --accept-differences"
+	if s.reading.Ranges != nil {
+		with, fix = "the declared ranges", "bring the columns to the units and names that are declared, mend --ranges, or say --accept-differences"
+	}
+	return &InputError{File: name, What: "is unlike " + with + " in column " + text,
+		Why: "most of its values there are outside of " + with + ", so teachers could not use them; " + ownerNotice, Fix: fix}
 }

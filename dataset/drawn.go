@@ -93,13 +93,13 @@ func (t Task) Drawn(weights [][]float64) (Task, error) {
 }
 
 // Schema returns how rows are read by what is declared of them alone, where there are no public
-// rows yet.
+// rows yet. Private rows that are unlike it are refused unless Reading.Accept.
 func (r *Ranges) Schema(reading Reading) (*Schema, error) {
 	if err := reading.Rule.Validate(); err != nil {
 		return nil, err
 	}
-	reading.Accept = true // there is nothing to be unlike
-	s := &Schema{Kind: Columns, Encoder: r.encoder, Features: r.encoder.Dim(), reading: reading}
+	reading.Ranges = r
+	s := &Schema{Kind: Columns, Encoder: r.encoder, Features: r.encoder.Dim(), usual: r.usual(), reading: reading}
 	if reading.Rule.Names != nil {
 		s.Classes = reading.Rule.withOther(reading.Rule.Names)
 	}

@@ -134,7 +134,7 @@ func (s *Schema) fitDeclared(t *Table) error {
 		}
 	}
 	e := ranges.encode(weights)
-	s.Kind, s.Encoder, s.Features, s.usual = Columns, e, e.Dim(), usualCells(t, e)
+	s.Kind, s.Encoder, s.Features, s.usual = Columns, e, e.Dim(), ranges.usual()
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,8 +50,8 @@ func Write(path string, key rng.Key) error {
 	return nil
 }
 
-// Destroy overwrites and removes the key file, if it exists. It cannot reach what a disk, a
-// snapshot or a backup remembers.
+// Destroy overwrites and removes the key file, or another secret, if it exists. It cannot reach
+// what a disk, a snapshot or a backup remembers.
 func Destroy(path string) error {
 	is, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,13 +70,23 @@ func Destroy(path string) error {
 	return nil
 }
 
+// ended reads as nothing but the byte that is written over a key.
+type ended struct{}
+
+func (ended) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = destroyed
+	}
+	return len(p), nil
+}
+
 // overwrite puts something else in the place of a key.
 func overwrite(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err == nil {
 		var info fs.FileInfo
 		if info, err = f.Stat(); err == nil {
-			_, err = f.Write(bytes.Repeat([]byte{destroyed}, int(info.Size())))
+			_, err = io.CopyN(f, ended{}, info.Size())
 		}
 		err = errors.Join(err, f.Sync(), f.Close())
 	}

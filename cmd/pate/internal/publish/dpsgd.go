@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
-	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/student/published"
@@ -35,62 +31,57 @@ type training struct {
 // modelKind is what the published model says of itself.
 const modelKind = "logistic regression, trained by DP-SGD"
 
-// publishModel carries out all steps of one private model. An earlier run leaves the key and
-// the state of the training; once the model is whole the key is destroyed, and everything
-// else is a function of the model and of public rows.
-func (j *job) publishModel(ctx context.Context, private string) (*report, error) {
+// model trains one private model and releases it. Once it is whole everything else is a function
+// of the model and of public rows.
+type model struct {
+	*job
+	cfg  recipe.Config
+	pool dataset.Pool
+}
+
+// lookModel reads all rows, and refuses a budget for which no model can be trained. It returns a
+// hash of the rows.
+func (j *job) lookModel(ctx context.Context, private string) (method, [32]byte, error) {
+	fail := func(err error) (method, [32]byte, error) { return nil, [32]byte{}, shell.TrainingError(err) }
 	task, schema, pool, err := shell.PrivateTask(j.g, &j.flags.PairFlags, private, false)
 	if err != nil {
-		return nil, err
+		return fail(err)
 	}
 	cfg := recipe.Config{Task: task, Delta: j.g.Delta, Unit: j.flags.UnitWord(), RowsPerUnit: j.flags.rows, Records: j.flags.size, Rows: schema,
 		Cache: shell.FeatureCache(j.say)}
-	plan := recipe.Plan{Recipe: recipe.Default(cfg.Shape(), "", "", j.flags.epsilon)}
-	cfg.Plans = []recipe.Plan{plan}
+	cfg.Plans = []recipe.Plan{{Recipe: recipe.Default(cfg.Shape(), "", "", j.flags.epsilon)}}
 	fresh := false
 	if cfg.Shared, fresh, err = j.account(cfg.Unit); err != nil {
-		return nil, err
+		return fail(err)
 	}
 	if err := cfg.Validate(); err != nil {
-		return nil, shell.UsageError("dpsgd", err)
+		return fail(shell.UsageError("dpsgd", err))
 	}
 	shell.SayRecords(j.g, cfg)
 	if task.Grouped {
 		shell.SayRows(j.g, cfg)
 	}
-	if begun, err := durable.Exists(results.Folder(j.Private("model")).Private("config.json")); err != nil {
-		return nil, err
-	} else if !begun {
+	if !j.begun {
 		if err := cfg.TryLedger(ctx, fresh); err != nil {
-			return nil, err
+			return fail(err)
 		}
 	}
-	folder, err := j.openFolder(ctx, "model", private, fmt.Sprintf("--method dpsgd --size %d --rows-per-unit %d", j.flags.size, j.flags.rows))
+	return &model{job: j, cfg: cfg, pool: pool}, task.Hash(), nil
+}
+
+func (m *model) release(ctx context.Context) (*report, error) {
+	r, err := m.trained(ctx)
 	if err != nil {
+		return nil, shell.TrainingError(err)
+	}
+	r.Public, r.Classes, r.Training.Features = m.pool.Len(), m.cfg.Rows.Classes, m.cfg.Plans[0].Recipe.Features
+	if err := m.answer(ctx, m.pool, r); err != nil {
 		return nil, err
 	}
-	defer folder.Close()
-	r, err := j.trained(ctx, cfg, folder)
-	if err != nil {
+	if err := m.statement(studentFile); err != nil {
 		return nil, err
 	}
-	r.Public, r.Classes, r.Training.Features = pool.Len(), schema.Classes, plan.Recipe.Features
-	if err := j.answer(ctx, pool, r); err != nil {
-		return nil, err
-	}
-	if err := j.statement(studentFile); err != nil {
-		return nil, err
-	}
-	if err := j.report(r, labelsFile, studentFile, statementFile, ledgerFile); err != nil {
-		return nil, err
-	}
-	if err := folder.Finish(task.Hash()); err != nil {
-		return nil, err
-	}
-	if j.flags.destroy && folder.Finished {
-		return r, os.RemoveAll(results.Folder(folder.Path).Private(modelName))
-	}
-	return r, nil
+	return r, m.report(r, labelsFile, studentFile, statementFile, ledgerFile)
 }
 
 // modelName is what package recipe calls the only model of a shared ledger.
@@ -101,68 +92,43 @@ func (j *job) account(unit string) (*recipe.Shared, bool, error) {
 	made := ledger.Config{Unit: unit, Relation: accountant.AddRemove, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Mode: ledger.Reserved, Noise: j.g.Noise()}
 	file := release.File{Path: j.Private(ledgerFile), New: made, Warn: j.g.Warn,
 		Expect: release.Expect{Relation: made.Relation, Unit: made.Unit, Epsilon: made.Epsilon, Delta: made.Delta, Mode: &made.Mode}}
+	if !j.begun { // nor is its folder there
+		return &recipe.Shared{File: file, Account: made}, true, nil
+	}
 	account, fresh, err := shell.LedgerConfig(file)
 	return &recipe.Shared{File: file, Account: account}, fresh, err
 }
 
-// openFolder opens a folder of the key of a run, which the flags beside those of rows and budget
-// name.
-func (j *job) openFolder(ctx context.Context, name, private, flags string) (experiments.Folder, error) {
-	data, err := filepath.Abs(private)
-	if err != nil {
-		return experiments.Folder{}, err
-	}
-	words := append([]string{"pate publish", shell.ShellWord(private)}, j.flags.Words()...)
-	words = append(words, flags, fmt.Sprintf("--epsilon %g --delta %g", j.flags.epsilon, j.g.Delta))
-	id := experiments.Identity{Schema: "pate.publish.run/1", Data: data, Epsilon: j.flags.epsilon, Delta: j.g.Delta, Command: strings.Join(words, " ")}
-	id.Methods = []string{id.Command}
-	if j.g.Seeded {
-		id.Seed = fmt.Sprint(j.g.Seed)
-	}
-	return experiments.OpenFolder(ctx, j.Private(name), id, func() (aggregate.Key, error) {
-		if j.g.Seeded {
-			return aggregate.SeedKey(j.g.Seed), nil
-		}
-		return aggregate.NewKey()
-	})
-}
-
 // trained trains the model, unless that was done, and puts it into its place.
-func (j *job) trained(ctx context.Context, cfg recipe.Config, folder experiments.Folder) (*report, error) {
-	if folder.Finished {
-		if err := folder.CheckMadeOf(cfg.Task.Hash(), "the model in "+j.flags.out); err != nil {
-			return nil, err
-		}
-		j.say("this model is complete; nothing was trained")
-	} else {
-		cfg.Key, cfg.Dir, cfg.Format = folder.Key, folder.Path, formatFor(cfg)
-		cfg.Progress = func(p recipe.Progress) { j.bar.Update(p.Stage, p.Done, p.Total) }
-		defer shell.SpareMemory(cfg.Task)()
-		result, err := recipe.Run(ctx, cfg)
-		if err != nil {
-			return nil, err
-		}
-		j.say(fmt.Sprintf("model: %d steps, noise %.4g times the clip norm", result.Rows[0].Steps, result.Rows[0].Noise))
+func (m *model) trained(ctx context.Context) (*report, error) {
+	j, cfg := m.job, m.cfg
+	cfg.Key, cfg.Dir, cfg.Format = j.key, j.Private("model"), formatFor(cfg)
+	cfg.Progress = func(p recipe.Progress) { j.bar.Update(p.Stage, p.Done, p.Total) }
+	defer shell.SpareMemory(cfg.Task)()
+	result, err := recipe.Run(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
-	made, _ := results.Folder(folder.Path).Result(j.releasable(), "models", modelName+".model")
+	j.say(fmt.Sprintf("model: %d steps, noise %.4g times the clip norm", result.Rows[0].Steps, result.Rows[0].Noise))
+	made, _ := results.Folder(cfg.Dir).Result(j.releasable(), "models", modelName+".model")
 	file, err := os.ReadFile(made)
 	if err != nil {
 		return nil, err
 	}
-	if err := j.write(studentFile, file); err != nil {
+	if err := j.writeBytes(studentFile, file); err != nil {
 		return nil, err
 	}
-	m, err := published.Open(j.result(studentFile))
+	left, err := published.Open(j.made(studentFile))
 	if err != nil {
 		return nil, err
 	}
-	p := m.Labels
+	p := left.Labels
 	noise, err := noiseOf(j.Private(ledgerFile))
 	if err != nil {
 		return nil, err
 	}
 	train := cfg.Plans[0].Recipe.Train
-	return &report{Schema: schemaPublish, Method: methodDPSGD, Unit: p.Unit, Student: m.Card.String(), Entry: p.Entry, Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
+	return &report{Schema: schemaPublish, Method: methodDPSGD, Unit: p.Unit, Student: left.Card.String(), Entry: p.Entry, Epsilon: p.Epsilon, Delta: p.Delta, Releasable: p.Releasable,
 		Training: &training{Records: cfg.Shape().Records, RowsPerUnit: j.flags.rows, Steps: train.Steps, Probability: train.SamplingProbability, Noise: noise, ClipNorm: train.ClipNorm}}, nil
 }
 
@@ -212,7 +178,7 @@ func formatFor(cfg recipe.Config) func(*recipe.Model, recipe.Paid) ([]byte, erro
 
 // answer writes what the model says of the public rows.
 func (j *job) answer(ctx context.Context, pool dataset.Pool, r *report) error {
-	m, err := published.Open(j.result(studentFile))
+	m, err := published.Open(j.made(studentFile))
 	if err != nil {
 		return err
 	}
@@ -227,5 +193,5 @@ func (j *job) answer(ctx context.Context, pool dataset.Pool, r *report) error {
 		labels.Of = append(labels.Of, p.Class)
 	}
 	r.Released = len(predictions)
-	return j.Write(j.releasable(), labelsFile, labels.Write)
+	return j.write(labelsFile, labels.Write)
 }

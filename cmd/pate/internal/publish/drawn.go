@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/pate-go/pate/accountant"
@@ -18,8 +17,6 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/aggregate/marginals"
-	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
@@ -45,71 +42,57 @@ const (
 type drawn struct {
 	ranges *dataset.Ranges
 	rows   int
-	counts [][]int64 // noisy, nil where nothing was counted
-	// Of marginals: what both they and the labels cost was reserved on one ledger.
-	folder  experiments.Folder
-	data    [32]byte // hash of the private rows
-	setting aggregate.Setting
-	book    *release.Book
-	labels  label.Charged
+	// Of marginals: what both they and the labels cost is reserved on one ledger.
+	private   dataset.Set
+	marginals *marginals.Marginals
+	counts    [][]int64 // noisy
+	setting   aggregate.Setting
+	book      *release.Book
+	labels    label.Charged
 }
 
-// counted says whether the pool comes from counts, which were charged with the labels.
-func (d *drawn) counted() bool { return d != nil && d.book != nil }
+// counted says whether the pool comes from counts, which are charged with the labels.
+func (d *drawn) counted() bool { return d != nil && d.marginals != nil }
 
-// close gives the folder and the ledger back.
-func (d *drawn) close() error {
-	if !d.counted() {
-		return nil
-	}
-	d.folder.Close()
-	return d.book.Close()
-}
-
-// drawPool writes the pool of a job without public rows, and returns the job that asks about it.
-func (j *job) drawPool(ctx context.Context, t teaching.Job) (teaching.Job, *drawn, error) {
-	d := &drawn{rows: mostDrawn}
-	var err error
+// declared returns the pool of a job without public rows, which the job asks about, and how rows
+// are read by it.
+func (j *job) declared(t *teaching.Job) (d *drawn, schema *dataset.Schema, err error) {
+	d = &drawn{rows: mostDrawn}
 	if d.ranges, err = dataset.ReadRanges(j.flags.ranges); err != nil {
-		return t, nil, err
+		return nil, nil, err
 	}
-	t.Reading.Ranges, t.Public.Path = d.ranges, j.result(poolFile)
-	if j.flags.pool == experiments.PoolMarginals {
-		if err := j.countColumns(ctx, t, d); err != nil {
-			return t, nil, errors.Join(err, d.close())
+	t.Reading.Ranges, t.Public.Path = d.ranges, j.made(poolFile)
+	schema, err = d.ranges.Schema(t.Reading)
+	return d, schema, err
+}
+
+// count lets the pool come from counts of private rows.
+func (d *drawn) count(ctx context.Context, j *job, private dataset.Set) (err error) {
+	d.private = private
+	d.marginals, err = marginals.OfShare(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.flags.epsilon, Delta: j.g.Delta}, experiments.MarginalsShare)
+	return err
+}
+
+// drawPool writes the pool.
+func (v *voting) drawPool(ctx context.Context) error {
+	d := v.pool
+	if d.counted() {
+		if err := v.countColumns(ctx); err != nil {
+			return err
 		}
 	}
 	weights := marginals.Weights(d.counts)
-	err = j.Write(j.releasable(), poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
-	if err != nil {
-		return t, nil, errors.Join(err, d.close())
+	err := v.write(poolFile, func(w io.Writer) error { return d.ranges.Draw(w, weights, d.rows) })
+	if err != nil && d.counted() {
+		err = errors.Join(err, d.book.Close())
 	}
-	return t, d, nil
+	return err
 }
 
 // countColumns reserves what marginals and labels cost, in one batch, and releases the marginals.
-func (j *job) countColumns(ctx context.Context, t teaching.Job, d *drawn) error {
-	schema, err := d.ranges.Schema(t.Reading)
-	if err != nil {
-		return err
-	}
-	private, err := schema.ReadPrivate(t.Private)
-	if err != nil {
-		return err
-	}
-	d.data = private.Hash()
-	teachers := t.Count()
-	if j.g.Delta >= 1/float64(teachers) {
-		return shell.UsageError("privacy", fmt.Errorf("delta %g is not below 1/%d, one over the number of teachers", j.g.Delta, teachers))
-	}
-	m, err := marginals.OfShare(ctx, marginals.Config{Bins: d.ranges.Bins(), Relation: accountant.AddRemove}, accountant.Target{Epsilon: j.flags.epsilon, Delta: j.g.Delta}, experiments.MarginalsShare)
-	if err != nil {
-		return err
-	}
-	account := j.labelsAccount(t.Unit)
-	public := plan.Public{Teachers: teachers, Classes: len(schema.Classes), Queries: mostDrawn}
-	public.Accuracy = j.flags.accuracy
-	if d.setting, err = j.planDrawn(ctx, account, m, public); err != nil {
+func (v *voting) countColumns(ctx context.Context) (err error) {
+	j, d := v.job, v.pool
+	if d.setting, err = v.planDrawn(ctx); err != nil {
 		return err
 	}
 	d.rows = max(fewestDrawn, min(drawnForQuery*d.setting.Queries, mostDrawn))
@@ -117,31 +100,24 @@ func (j *job) countColumns(ctx context.Context, t teaching.Job, d *drawn) error 
 	if err != nil {
 		return err
 	}
-	events := []accountant.Event{m.Event(), labels}
-	if d.folder, err = j.openDrawn(ctx, t.Private.Path); err != nil {
+	events := []accountant.Event{d.marginals.Event(), labels}
+	if d.book, err = v.openBook(ctx, fmt.Appendf(nil, "%s %+v %+v", j.flags.learner, d.ranges.Bins(), events)); err != nil {
 		return err
 	}
-	if d.book, err = j.openBook(ctx, account, d, fmt.Appendf(nil, "%s %+v %+v", j.flags.learner, d.ranges.Bins(), events)); err != nil {
-		d.folder.Close()
-		return err
-	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.book.Close())
+		}
+	}()
 	reserved, err := d.book.Ledger.ReserveBatch(events)
 	if err != nil {
 		return err
 	}
-	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: d.folder.Key}
-	noise := d.folder.Key
-	if !d.folder.Finished {
-		d.labels.Key, noise = d.labels.Key.Derive("labels"), noise.Derive("marginals")
-	}
-	path, mode, err := j.Place(j.releasable(), marginalsFile)
-	if err != nil {
-		return err
-	}
+	d.labels = label.Charged{Book: d.book, Reservation: reserved[1], Key: j.key.Derive("labels")}
 	_, err = d.book.Release(ctx, release.Release{
-		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: path, Mode: mode}, Key: release.Key{Given: noise},
+		Events: events[:1], Charged: reserved[:1], Out: release.Out{Path: j.made(marginalsFile), Mode: 0o600}, Key: release.Key{Given: j.key.Derive("marginals")},
 		Draw: func(r []*ledger.Reservation, key aggregate.Key, out io.Writer) (err error) {
-			if d.counts, err = m.Release(r[0], key, d.ranges.Cells(private.OnePerUnit().X)); err != nil {
+			if d.counts, err = d.marginals.Release(r[0], key, d.ranges.Cells(d.private.OnePerUnit().X)); err != nil {
 				return err
 			}
 			return experiments.WriteMarginals(out, d.ranges, d.counts)
@@ -180,8 +156,8 @@ func (k keptPlan) setting() aggregate.Setting {
 
 // planDrawn plans labels for what marginals leave of a budget. The plan is on disk before it is
 // charged, since another version could plan otherwise.
-func (j *job) planDrawn(ctx context.Context, account ledger.Config, m *marginals.Marginals, public plan.Public) (s aggregate.Setting, err error) {
-	path := j.Private("plan.json")
+func (v *voting) planDrawn(ctx context.Context) (s aggregate.Setting, err error) {
+	path := v.Private("plan.json")
 	text, err := os.ReadFile(path)
 	if err == nil {
 		var kept keptPlan
@@ -191,26 +167,11 @@ func (j *job) planDrawn(ctx context.Context, account ledger.Config, m *marginals
 	if !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
-	trial, err := release.Trial(account)
+	a, err := v.planned(ctx)
 	if err != nil {
 		return s, err
 	}
-	if _, err := trial.Reserve(m.Event()); err != nil {
-		return s, err
-	}
-	goal := j.goal(public)
-	goal.Epsilon, goal.Delta, goal.Accountant = account.Epsilon, account.Delta, account.Method()
-	a, err := plan.ForLabels(ctx, public, goal, func(event func(noise float64) (accountant.Event, error)) (float64, error) {
-		return trial.LeastNoise(ctx, event)
-	})
-	var none *plan.NoPlanError
-	if errors.As(err, &none) {
-		return s, errors.Join(err, public.Remedy(ctx, none))
-	}
-	if err != nil {
-		return s, err
-	}
-	if err := j.sayPlan(ctx, public, a, mostDrawn); err != nil {
+	if err := v.sayPlan(ctx, v.public, a, mostDrawn); err != nil {
 		return s, err
 	}
 	kept := keptPlan{a.Setting.Mechanism, a.Setting.Values, a.Setting.Queries}
@@ -220,31 +181,12 @@ func (j *job) planDrawn(ctx context.Context, account ledger.Config, m *marginals
 	return kept.setting(), durable.WriteBytes(path, 0o600, text)
 }
 
-// openDrawn opens the folder of the key.
-func (j *job) openDrawn(ctx context.Context, private string) (experiments.Folder, error) {
-	ranges, err := filepath.Abs(j.flags.ranges)
-	if err != nil {
-		return experiments.Folder{}, err
-	}
-	return j.openFolder(ctx, "drawn", private, fmt.Sprintf("--pool %s --ranges %s --teachers %d --size %d --learner %s", j.flags.pool, shell.ShellWord(ranges), j.flags.teachers, j.flags.size, j.flags.learner))
-}
-
-// openBook opens the ledger of a run that its key, its data and bound name. That of a run whose
-// key was destroyed is complete, and is its own.
-func (j *job) openBook(ctx context.Context, account ledger.Config, d *drawn, bound []byte) (*release.Book, error) {
-	file := release.File{Path: j.Private(ledgerFile), New: account, Warn: j.g.Warn, Expect: expected(account)}
-	if d.folder.Finished {
-		if err := d.folder.CheckMadeOf(d.data, "what is in "+j.flags.out); err != nil {
-			return nil, err
-		}
-		is, _, err := file.Look()
-		if err != nil {
-			return nil, err
-		}
-		return file.Open(ctx, is)
-	}
+// openBook opens the ledger of a run that its key, its data and bound name.
+func (v *voting) openBook(ctx context.Context, bound []byte) (*release.Book, error) {
+	account := v.labelsAccount(v.t.Unit)
+	file := release.File{Path: v.Private(ledgerFile), Warn: v.g.Warn, Expect: expected(account)}
 	var err error
-	if account.Run, err = experiments.RunID(d.folder.Key, d.data, bound); err != nil {
+	if account.Run, err = experiments.RunID(v.key, v.pool.private.Hash(), bound); err != nil {
 		return nil, err
 	}
 	file.New = account
@@ -260,7 +202,7 @@ func (j *job) labelDrawn(ctx context.Context, t *teaching.Result, d *drawn) (lab
 	if err != nil {
 		return label.Result{}, nil, err
 	}
-	c := label.Config{Ledger: j.Private(ledgerFile), Out: j.Private(labelsFile), Pool: "pool", Warn: j.g.Warn, Setting: d.setting}
+	c := label.Config{Ledger: j.Private(ledgerFile), Out: j.made(labelsFile), Pool: "pool", Warn: j.g.Warn, Setting: d.setting}
 	if j.g.Seeded {
 		c.Seed = &j.g.Seed
 	}

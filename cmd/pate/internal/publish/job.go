@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
+	"encoding/json"
 	"io"
 	"os"
 
@@ -12,11 +12,12 @@ import (
 	"github.com/pate-go/pate/accountant/statement"
 	"github.com/pate-go/pate/aggregate"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/student"
 	"github.com/pate-go/pate/student/published"
-	"github.com/pate-go/pate/teachers/label"
 	teaching "github.com/pate-go/pate/teachers/training"
 )
 
@@ -25,6 +26,8 @@ type job struct {
 	results.Folder
 	flags *publishFlags
 	g     *shell.Globals
+	begun bool // a run is there
+	key   aggregate.Key
 	bar   interface {
 		Update(stage string, done, total int)
 		Clear()
@@ -42,72 +45,75 @@ const (
 	ledgerFile    = "ledger.jsonl"
 )
 
-// publish carries out all steps. Each of them finds what an earlier run left: the teachers
-// their votes, the labels their charge and key, and everything after the labels is a
-// function of these and of public rows.
-func (j *job) publish(ctx context.Context, t teaching.Job) (r *report, err error) {
-	if j.g.Seeded {
-		t.Key = aggregate.SeedKey(j.g.Seed)
-	}
-	t.Progress = j.bar.Update
-	t.Say = j.say
-	t.Decided = func(r *teaching.Result) {
-		j.bar.Clear()
-		shell.ReadAloud(j.g, r.Columns, r.Repeated)
-	}
-	var pool *drawn
-	if j.flags.drawn() {
-		if t, pool, err = j.drawPool(ctx, t); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, pool.close()) }()
-	}
-	trained, err := teaching.Run(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	var released label.Result
-	var rows []int
-	if pool.counted() {
-		released, rows, err = j.labelDrawn(ctx, trained, pool)
+// method is one way to learn from private rows.
+type method interface {
+	// release carries out all steps and writes the results.
+	release(context.Context) (*report, error)
+}
+
+// run carries out the command. Before anything is made or charged the private rows are read, and
+// refused if they cannot be used: after that nothing in them stops a run. A run that is complete
+// is recognised by its configuration and a hash of its data.
+func (j *job) run(ctx context.Context, private string, reading dataset.Reading) (r *report, err error) {
+	var m method
+	var data [32]byte
+	if j.flags.method == methodDPSGD {
+		m, data, err = j.lookModel(ctx, private)
 	} else {
-		released, rows, err = j.label(ctx, trained)
+		m, data, err = j.lookVotes(ctx, teaching.Job{
+			Private: j.flags.PrivateSource(private), Public: j.flags.PublicSource(), Reading: reading, Teachers: j.flags.teachers, Size: j.flags.size, Learner: j.flags.learner,
+			Unit: j.flags.UnitWord(), Out: j.Private("votes.npy"), Secrets: j.Private("teachers"),
+		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	r = &report{Schema: schemaPublish, Method: methodPATE, Public: trained.Queries, Teachers: trained.Teachers, Reason: trained.Reason, Learner: trained.Learner, Classes: trained.Classes,
-		Unit: trained.Unit, Asked: released.Asked, Released: released.Answered, Mechanism: released.Setting.Mechanism, Epsilon: released.Claim, Delta: released.Delta, Releasable: released.Releasable}
-	if err := j.tables(trained, rows); err != nil {
+	folder, err := j.open(ctx, private)
+	if err != nil {
 		return nil, err
 	}
-	if released.Answered > 0 {
-		if err := j.student(ctx, trained, rows, r); err != nil {
+	defer folder.Close()
+	if folder.Finished {
+		if err := folder.CheckMadeOf(data, "what is in "+j.flags.out); err != nil {
 			return nil, err
 		}
+		j.say("this release is complete; nothing was trained")
+		r, err = j.kept()
+	} else {
+		r, err = j.make(ctx, &folder, m, data)
 	}
-	left, files := []string{labelsFile}, []string{labelsFile, queriesFile, labelledFile, studentFile, statementFile, ledgerFile}
-	if pool != nil {
-		r.Pool, files = j.flags.pool, append(files, poolFile)
-		if pool.counted() {
-			left, files = append(left, marginalsFile), append(files, marginalsFile)
-		}
+	if err == nil && j.flags.destroy {
+		err = j.destroySecrets()
 	}
-	if err := j.statement(left...); err != nil {
+	if err == nil && folder.Finished {
+		err = j.publish(r)
+	}
+	return r, err
+}
+
+// make carries out a run, or what is left of it. It finds what an earlier process left: the
+// teachers their votes, the labels their charge and key, and everything after the labels is a
+// function of these and of public rows. What is published leaves when all of it is there.
+func (j *job) make(ctx context.Context, folder *experiments.Folder, m method, data [32]byte) (*report, error) {
+	if left, err := os.ReadDir(j.Public()); err == nil && len(left) > 0 {
+		return nil, shell.ErrReleased(j.Public(left[0].Name()), "the run in "+j.Private()+" has not released it")
+	}
+	if err := durable.PrivateFolder(j.made("")); err != nil {
 		return nil, err
 	}
-	if err := j.report(r, files...); err != nil {
+	j.key = folder.Key
+	r, err := m.release(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if pool.counted() {
-		if err := pool.folder.Finish(pool.data); err != nil {
-			return nil, err
-		}
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = j.Keep(keptReport, text)
 	}
-	if j.flags.destroy {
-		return r, j.destroySecrets(trained)
+	if err != nil {
+		return nil, err
 	}
-	return r, nil
+	return r, folder.Finish(data)
 }
 
 func (j *job) say(text string) {
@@ -118,20 +124,29 @@ func (j *job) say(text string) {
 // releasable says whether what is made may be published.
 func (j *job) releasable() bool { return !j.g.Seeded }
 
-// result returns the path of a result.
-func (j *job) result(name string) string {
-	path, _ := j.Result(j.releasable(), name)
+// made returns where a result is made. What may be published is copied from there when all is
+// complete.
+func (j *job) made(name string) string {
+	if j.releasable() {
+		return j.Private("published", name)
+	}
+	path, _ := j.Result(false, name)
 	return path
 }
 
 // write writes a result.
-func (j *job) write(name string, text []byte) error {
-	return j.Write(j.releasable(), name, func(w io.Writer) error { _, err := w.Write(text); return err })
+func (j *job) write(name string, write func(io.Writer) error) error {
+	return durable.WriteFile(j.made(name), 0o600, write)
+}
+
+// writeBytes writes a result that is there.
+func (j *job) writeBytes(name string, text []byte) error {
+	return j.write(name, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // read reads the labels that were released, of rows of the pool.
 func (j *job) read(t *teaching.Result, rows []int) (published.Labels, error) {
-	f, err := durable.OpenRegular(j.Private(labelsFile))
+	f, err := durable.OpenRegular(j.made(labelsFile))
 	if err != nil {
 		return published.Labels{}, err
 	}
@@ -141,7 +156,7 @@ func (j *job) read(t *teaching.Result, rows []int) (published.Labels, error) {
 	return l, err
 }
 
-// tables writes the labels, and which rows they are of.
+// tables writes which rows the labels are of, and both together.
 func (j *job) tables(t *teaching.Result, rows []int) error {
 	labels, err := j.read(t, rows)
 	if err != nil {
@@ -151,19 +166,10 @@ func (j *job) tables(t *teaching.Result, rows []int) error {
 	if err := labels.Write(&labelled); err != nil {
 		return err
 	}
-	committed, err := os.ReadFile(j.Private(labelsFile))
-	if err != nil {
+	if err := j.writeBytes(queriesFile, queriesOf(rows[:labels.Asked])); err != nil {
 		return err
 	}
-	for _, file := range []struct {
-		name string
-		text []byte
-	}{{labelsFile, committed}, {queriesFile, queriesOf(rows[:labels.Asked])}, {labelledFile, labelled.Bytes()}} {
-		if err := j.write(file.name, file.text); err != nil {
-			return err
-		}
-	}
-	return nil
+	return j.writeBytes(labelledFile, labelled.Bytes())
 }
 
 // student trains and writes the student.
@@ -186,11 +192,7 @@ func (j *job) student(ctx context.Context, t *teaching.Result, rows []int, r *re
 		j.g.Warn(doubt)
 	}
 	r.Student, r.Entry, r.Held = m.Card.String(), provenance.Entry, &m.HeldBack
-	path, mode, err := j.Place(j.releasable(), studentFile)
-	if err != nil {
-		return err
-	}
-	return m.Save(path, mode)
+	return m.Save(j.made(studentFile), 0o600)
 }
 
 // statement writes the statement, and a copy of the ledger that it is about. The ledger
@@ -200,7 +202,7 @@ func (j *job) statement(released ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := j.write(ledgerFile, text); err != nil {
+	if err := j.writeBytes(ledgerFile, text); err != nil {
 		return err
 	}
 	file, known, err := shell.OpenLedgerFile(j.Private(ledgerFile))
@@ -210,7 +212,7 @@ func (j *job) statement(released ...string) error {
 	defer file.Close()
 	var files []statement.File
 	for _, name := range released {
-		left, err := os.ReadFile(j.result(name))
+		left, err := os.ReadFile(j.made(name))
 		if err != nil {
 			return err
 		}
@@ -221,16 +223,5 @@ func (j *job) statement(released ...string) error {
 	if err != nil {
 		return err
 	}
-	return j.Write(j.releasable(), statementFile, s.WriteHTML)
-}
-
-// destroySecrets removes what only another run would need. The ledger stays, since what was
-// charged stays spent.
-func (j *job) destroySecrets(t *teaching.Result) error {
-	for _, path := range []string{t.Votes, t.Manifest, j.Private(askedVotes), j.Private(askedRows), j.Private("teachers")} {
-		if err := os.RemoveAll(path); err != nil {
-			return err
-		}
-	}
-	return durable.SyncDir(j.Private())
+	return j.write(statementFile, s.WriteHTML)
 }

@@ -37,7 +37,7 @@ func (j *job) label(ctx context.Context, t *teaching.Result) (label.Result, []in
 		return label.Result{}, nil, err
 	}
 	account := j.labelsAccount(t.Unit)
-	c := label.Config{Ledger: j.Private(ledgerFile), Account: account, Out: j.Private(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn, Expect: expected(account)}
+	c := label.Config{Ledger: j.Private(ledgerFile), Account: account, Out: j.made(labelsFile), Pool: "pool", Votes: source, Warn: j.g.Warn, Expect: expected(account)}
 	if j.g.Seeded {
 		c.Seed = &j.g.Seed
 	}
@@ -163,8 +163,9 @@ func (j *job) sayPlan(ctx context.Context, public plan.Public, a plan.Alternativ
 	if err != nil {
 		return err
 	}
-	j.say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, %.0f %% of these labels would be what the plurality says\n"+
-		"if you know from public data that one teacher is right more often, say so: --teacher-accuracy 0.95 asks more queries", told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
+	j.say(fmt.Sprintf("%s %.0f %% of the time, which nobody said; of teachers right %.0f %%, %.0f %% of these labels would be what the plurality says",
+		told, 100*plan.UsualAccuracy, 100*lesserAccuracy, 100*lesser.Accuracy()))
+	j.say("if you know from public data that one teacher is right more often, say so: --teacher-accuracy 0.95 asks more queries")
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -38,6 +37,9 @@ type publishFlags struct {
 
 // poolRows is a pool of public rows, which is not drawn.
 const poolRows = "rows"
+
+// leastAccuracy is that of labels, where none is asked for.
+const leastAccuracy = 0.9
 
 // drawn says whether there are no public rows.
 func (f *publishFlags) drawn() bool { return f.pool != poolRows }
@@ -119,7 +121,7 @@ removes the votes and the teachers' keys at the end; the ledger stays.`,
 	shell.ChoiceVar(flags, &f.pool, "pool", poolRows, []string{poolRows, experiments.PoolNone, experiments.PoolMarginals}, "what queries are about: rows of --public, or without any none (declared ranges) or marginals (drawn from noisy counts, charged)")
 	flags.StringVar(&f.ranges, "ranges", "", "with --pool none or marginals: the ranges and categories of all columns, FILE.csv (pate help data)")
 	flags.Float64Var(&f.accuracy, "teacher-accuracy", 0, "how often one teacher is right, from public data; above 0.88 more is asked")
-	flags.Float64Var(&f.least, "min-accuracy", 0.9, "how often labels must be what the teachers' plurality says")
+	flags.Float64Var(&f.least, "min-accuracy", leastAccuracy, "how often labels must be what the teachers' plurality says")
 	flags.BoolVar(&f.destroy, "destroy-private", false, "remove votes and keys when all is done")
 	f.Complete(cmd)
 	shell.Complete(cmd, map[string]shell.Values{"out": shell.Folder(), "ranges": shell.Files("csv")})
@@ -167,21 +169,7 @@ func (f *publishFlags) check(g *shell.Globals, given func(string) bool, private 
 			return shell.UsageError("privacy", fmt.Errorf("--delta %g is not below 1/%d, one over the number of units: it would allow giving one of them away whole", g.Delta, f.size))
 		}
 	}
-	if err := f.CheckApart(private); err != nil {
-		return err
-	}
-	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
-		return shell.InputError(fmt.Errorf("--out %s is a file", f.out), "it is a folder of several files", "name a folder", "data")
-	}
-	for _, in := range []string{private, f.Public} {
-		if in == "" {
-			continue
-		}
-		if same, err := durable.Same(in, f.out); err == nil && same {
-			return shell.InputError(fmt.Errorf("--out %s is an input", f.out), "", "name another folder", "data")
-		}
-	}
-	return nil
+	return f.CheckApart(private)
 }
 
 func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string) error {
@@ -193,51 +181,19 @@ func (f *publishFlags) run(cmd *cobra.Command, g *shell.Globals, private string)
 	if err != nil {
 		return err
 	}
+	if err := shell.CheckFolder(g, cmd, f.out); err != nil {
+		return err
+	}
 	j := &job{flags: f, g: g, Folder: results.Folder(f.out), bar: shell.NewProgress(g)}
-	if err := durable.MkdirAll(f.out, 0o755); err != nil {
-		return shell.InputError(fmt.Errorf("--out %s: %w", f.out, err), "", "name a folder that can be made", "data")
-	}
-	if err := durable.PrivateFolder(j.Private()); err != nil {
-		return shell.FaultError(err, "data")
-	}
-	unlock, err := durable.Lock(cmd.Context(), j.Private("lock"))
-	if err != nil {
+	if j.begun, err = durable.Exists(j.Config()); err != nil {
 		return err
 	}
-	defer unlock()
-	if err := j.oneMethod(); err != nil {
-		return err
-	}
-	j.Sweep()
-	var r *report
-	if f.method == methodDPSGD {
-		r, err = j.publishModel(cmd.Context(), private)
-		err = shell.TrainingError(err)
-	} else {
-		r, err = j.publish(cmd.Context(), teaching.Job{
-			Private: f.PrivateSource(private), Public: f.PublicSource(), Reading: reading, Teachers: f.teachers, Size: f.size, Learner: f.learner,
-			Unit: f.UnitWord(), Out: j.Private("votes.npy"), Secrets: j.Private("teachers"),
-		})
-	}
+	r, err := j.run(cmd.Context(), private, reading)
 	j.bar.Clear()
 	if err != nil {
 		return inWords(err)
 	}
 	return shell.PrintFolder(g, f.out, func() error { return j.print(r) })
-}
-
-// oneMethod refuses a folder in which the other method has begun. A folder has one ledger, which
-// one release fills.
-func (j *job) oneMethod() error {
-	other, name := methodPATE, "teachers"
-	if j.flags.method == methodPATE {
-		other, name = methodDPSGD, "model"
-	}
-	there, err := durable.Exists(j.Private(name))
-	if err != nil || !there {
-		return err
-	}
-	return shell.InputError(fmt.Errorf("%s was begun with --method %s", j.flags.out, other), "a folder has one ledger, which one method fills", "choose another --out, or repeat that command", "train")
 }
 
 // inWords adds what a person can do.

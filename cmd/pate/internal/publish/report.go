@@ -48,6 +48,15 @@ type releasedFile struct {
 	SHA256 string `json:"sha256"`
 }
 
+// names returns the names of the files, without the report's own.
+func (r *report) names() []string {
+	var names []string
+	for _, f := range r.Files {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // held is how often the student predicted a label that was held back, in percent.
 func (r *report) held() string {
 	if r.Held == nil || r.Held.Labels == 0 {
@@ -82,7 +91,7 @@ var page string
 // report hashes files and writes the page about them.
 func (j *job) report(r *report, files ...string) error {
 	for _, name := range files {
-		f, err := os.Open(j.result(name))
+		f, err := os.Open(j.made(name))
 		if os.IsNotExist(err) && name == studentFile { // every query was declined
 			continue
 		}
@@ -101,7 +110,7 @@ func (j *job) report(r *report, files ...string) error {
 	if err != nil {
 		return err
 	}
-	return j.Write(j.releasable(), reportFile, func(w io.Writer) error {
+	return j.write(reportFile, func(w io.Writer) error {
 		return t.Execute(w, map[string]any{"R": r, "Classes": strings.Join(r.Classes, ", "), "Epsilon": shell.FormatUp(r.Epsilon, false), "Held": r.held()})
 	})
 }

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/cmd/pate/internal/shell"
+)
+
+// published runs a command with a folder of results in a folder of its own, without a seed, and
+// returns the command line and the folder of results.
+func published(t *testing.T, name string) (args []string, out string) {
+	t.Helper()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := t.TempDir()
+	args = folderCommands(t, dir)[name]
+	typed(t, shell.ExitDone, args...)
+	return args, filepath.Join(dir, "out")
+}
+
+// contents returns all files of a folder.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[path] = string(text)
+		return err
+	}))
+	return found
+}
+
+// A folder that shows a release has no second one when the private half is gone or older, and the
+// state of this user with it: that would be a second budget.
+func TestAReleaseWithoutItsPrivateHalfIsNotRepeated(t *testing.T) {
+	for _, name := range []string{"publish", "publish marginals", "publish dpsgd", "dpsgd", "tune", "compare", "compare neighbours"} {
+		t.Run(name, func(t *testing.T) {
+			args, out := published(t, name)
+			before := contents(t, filepath.Join(out, "public"))
+			require.NoError(t, os.Rename(filepath.Join(out, "private"), filepath.Join(out, "away")))
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			_, errs := typed(t, shell.ExitCheckFailed, args...)
+			require.Contains(t, errs, "was released")
+			require.NoDirExists(t, filepath.Join(out, "private"), "nothing is made")
+			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
+			require.NoError(t, os.Rename(filepath.Join(out, "away"), filepath.Join(out, "private")))
+			typed(t, shell.ExitDone, args...)
+			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
+		})
+	}
+}
+
+// What is published is what the ledger of the private half paid for, or refused.
+func TestPublishedFilesAreThoseThatWerePaidFor(t *testing.T) {
+	for _, name := range []string{"publish", "publish dpsgd"} {
+		t.Run(name, func(t *testing.T) {
+			args, out := published(t, name)
+			keep := contents(t, out)
+			restore := func() {
+				for path, text := range keep {
+					require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+				}
+			}
+			for file, change := range map[string]func(path string) error{
+				"public/labels.csv":            func(path string) error { return os.WriteFile(path, []byte("query,label\n0,1\n"), 0o600) },
+				"private/published/labels.csv": func(path string) error { return os.WriteFile(path, []byte("query,label\n0,1\n"), 0o600) },
+				"private/ledger.jsonl":         os.Remove,
+				"private/finished":             os.Remove,
+			} {
+				require.NoError(t, change(filepath.Join(out, filepath.FromSlash(file))))
+				before := contents(t, filepath.Join(out, "public"))
+				code, _, errs := execute(t, "", args...)
+				require.NotEqual(t, shell.ExitDone, code, file)
+				if file != "private/finished" { // whose key is gone too
+					require.Equal(t, shell.ExitCheckFailed, code, "%s: %s", file, errs)
+				}
+				require.Equal(t, before, contents(t, filepath.Join(out, "public")), file)
+				restore()
+			}
+			typed(t, shell.ExitDone, args...)
+		})
+	}
+}
+
+// After --destroy-private the same command finds all complete: it trains nothing, makes no secret
+// and puts back what is missing of the public half.
+func TestARunWhoseSecretsAreDestroyedIsComplete(t *testing.T) {
+	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
+		t.Run(name, func(t *testing.T) {
+			args, out := published(t, name)
+			first := contents(t, filepath.Join(out, "public"))
+			destroy := append(args, "--destroy-private")
+			typed(t, shell.ExitDone, destroy...)
+			left := contents(t, filepath.Join(out, "private"))
+			for path := range left {
+				require.NotRegexp(t, regexp.MustCompile(`\.key$|salt|\.npy|teachers|checkpoint|plan\.json|model/`), filepath.ToSlash(strings.TrimPrefix(path, out)))
+			}
+			require.NoError(t, os.RemoveAll(filepath.Join(out, "public")))
+			_, errs := typed(t, shell.ExitDone, args...)
+			require.Contains(t, errs, "nothing was trained")
+			require.NotContains(t, errs, "teachers: 24")
+			require.Equal(t, first, contents(t, filepath.Join(out, "public")))
+			require.Equal(t, left, contents(t, filepath.Join(out, "private")))
+			typed(t, shell.ExitDone, destroy...)
+			require.Equal(t, left, contents(t, filepath.Join(out, "private")))
+		})
+	}
+}
+
+// inflated is a table whose column gain is zero but for a tenth of the rows; lab has decimal
+// commas if they are asked for.
+func inflated(commas bool) string {
+	var text strings.Builder
+	text.WriteString("gain,lab,who,kind\n")
+	for i := range 400 {
+		gain, class := 0, i%3
+		if i%10 == 0 {
+			gain = 5000 + 200*class
+		}
+		lab := fmt.Sprintf("%d.%d", 4*class+i%4, i%7)
+		if commas {
+			lab = `"` + strings.Replace(lab, ".", ",", 1) + `"`
+		}
+		fmt.Fprintf(&text, "%d,%s,p%d,%c\n", gain, lab, i/4, 'a'+class)
+	}
+	return text.String()
+}
+
+// Whatever stands in private rows is refused before anything is charged, or not at all, and a
+// refused run goes on when its file is mended.
+func TestDeclaredColumnsAreCheckedBeforeTheCharge(t *testing.T) {
+	for _, pool := range []string{"none", "marginals"} {
+		t.Run(pool, func(t *testing.T) {
+			t.Setenv("XDG_STATE_HOME", t.TempDir())
+			dir := t.TempDir()
+			in := func(name string) string { return filepath.Join(dir, name) }
+			require.NoError(t, os.WriteFile(in("ranges.csv"), []byte("gain,0..100000\nlab,0.0..12.0,?\n"), 0o600))
+			args := []string{"publish", in("t.csv"), "--pool", pool, "--ranges", in("ranges.csv"), "--label", "kind", "--unit", "who", "--class-names", "a,b,c",
+				"--teachers", "24", "--learner", "softmax", "--min-accuracy", "0.6", "--epsilon", "20", "--out", in("out")}
+			require.NoError(t, os.WriteFile(in("t.csv"), []byte(inflated(true)), 0o600))
+			_, errs := typed(t, shell.ExitInvalidInput, args...)
+			require.Contains(t, errs, `"lab" (no numbers)`)
+			require.Contains(t, errs, "the declared ranges")
+			require.NoDirExists(t, in("out"), "nothing was written or charged")
+			require.NoError(t, os.WriteFile(in("t.csv"), []byte(inflated(false)), 0o600))
+			typed(t, shell.ExitDone, args...)
+			verified, _ := typed(t, shell.ExitDone, "ledger", "verify", in("out/public/ledger.jsonl"), "--labels", in("out/public/labels.csv"))
+			require.Contains(t, verified, map[string]string{"none": "1 reserved, 1 committed", "marginals": "2 reserved, 2 committed"}[pool])
+		})
+	}
+}
+
+// The command that a refusal names repeats the run, as it is.
+func TestTheCommandThatARefusalNamesRepeatsTheRun(t *testing.T) {
+	for _, name := range []string{"publish", "publish marginals", "publish dpsgd"} {
+		t.Run(name, func(t *testing.T) {
+			args, out := published(t, name)
+			_, errs := typed(t, shell.ExitInvalidInput, append(args, "--accept-differences")...)
+			named := regexp.MustCompile("`pate (.*)`").FindStringSubmatch(errs)
+			require.NotNil(t, named, errs)
+			before := contents(t, filepath.Join(out, "public"))
+			_, errs = typed(t, shell.ExitDone, strings.Fields(strings.ReplaceAll(named[1], "'", ""))...)
+			require.Contains(t, errs, "nothing was trained")
+			require.Equal(t, before, contents(t, filepath.Join(out, "public")))
+		})
+	}
+}
+
+// Somebody who may write to a folder can take its private half away.
+func TestAFolderOfOthersIsWarnedOf(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	dir := t.TempDir()
+	args := folderCommands(t, dir)["publish"]
+	out := filepath.Join(dir, "out")
+	require.NoError(t, os.Mkdir(out, 0o700))
+	_, errs := typed(t, shell.ExitDone, args...)
+	require.NotContains(t, errs, "others may write")
+	require.NoError(t, os.Chmod(out, 0o777))
+	_, errs = typed(t, shell.ExitDone, append(args, "--quiet")...)
+	require.Contains(t, errs, "pate: warning: "+out+" others may write to it")
+}
