@@ -58,6 +58,8 @@ label votes.csv --classes 3 --queries 5:2 --epsilon 9 --ledger new.jsonl --out n
 label page.html --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
 label rows.parquet --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
 label run.jsonl --classes 3 --epsilon 9 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --calibrate-on votes.csv,labels.csv --epsilon 9 --ledger new.jsonl --out new.csv
+label votes.csv --classes 3 --mechanism gnmax --sigma 3 --epsilon 12 --force=duplicates --ledger run.jsonl --out new.csv
 
 # check
 check
