@@ -309,7 +309,7 @@ func TestDPSGDMarksItsFiles(t *testing.T) {
 			mode, account, mark, half = 0o600, "seeded-epsilon-2.json", "false", filepath.Join("private", "results")
 		}
 		text, _ := typed(t, shell.ExitDone, args...)
-		require.Regexp(t, regexp.MustCompile(`"seconds": \d+[,\n]`), text, "whole seconds on stdout")
+		require.Equal(t, seeded, strings.Contains(text, `"seconds"`), "what may leave has no times")
 		for _, name := range []string{"results.json", "results.csv", "curve.csv", filepath.Join("accounts", account), filepath.Join("models", "epsilon-2-run-0.model")} {
 			info, err := os.Stat(filepath.Join(out, half, name))
 			require.NoError(t, err)

@@ -238,5 +238,5 @@ func (p *shares) error(row int, wrong string) *Error {
 		}
 	}
 	return &Error{File: p.in.name, What: fmt.Sprintf("the probabilities of teacher %d on query %d (both from 0): %s", teacher, query, wrong),
-		Why: "a teacher gives each class a probability from 0 to 1, and together they are 1", Fix: "save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one"}
+		Why: "a teacher gives each class a probability from 0 to 1, and together they are 1" + ownerNotice, Fix: "save what predict_proba or softmax returns; where votes are missing, save votes, -1 for a missing one"}
 }

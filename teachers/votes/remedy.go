@@ -14,14 +14,15 @@ type cellError struct{ told *Error }
 func (e cellError) Error() string { return e.told.Error() }
 func (e cellError) Unwrap() error { return e.told }
 
-// explained adds to the error for a cell what would mend the file. It reads the file once
-// more.
+// explained adds to the error for a cell what would mend the file, which it reads once more, and
+// for whom the error is.
 func (s *Source) explained(ctx context.Context, err error) error {
 	var cell cellError
 	if !errors.As(err, &cell) {
 		return err
 	}
 	told := *cell.told
+	told.Why += ownerNotice
 	switch {
 	case s.opt.Counts:
 		told.Fix = "fix the count; shares and probabilities are no counts: each teacher votes once"

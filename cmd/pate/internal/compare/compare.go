@@ -201,7 +201,11 @@ func printResult(g *shell.Globals, r *experiments.Result) error {
 		shown := *r
 		shown.Releasable, r = false, &shown
 	}
-	switch format := g.ParsedFormat(); format {
+	format := g.ParsedFormat()
+	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
+		r = r.WithoutTimes()
+	}
+	switch format {
 	case table.JSON:
 		return report.WriteJSON(g.Stdout, r)
 	case table.CSV:

@@ -23,7 +23,11 @@ func printDPSGD(g *shell.Globals, r *recipe.Result) error {
 		shown := *r
 		shown.Releasable, r = false, &shown
 	}
-	switch format := g.ParsedFormat(); format {
+	format := g.ParsedFormat()
+	if r.Releasable && (format == table.JSON || format == table.CSV) { // as in files: times were charged nowhere
+		r = r.WithoutTimes()
+	}
+	switch format {
 	case table.JSON:
 		return shell.WriteJSON(g.Stdout, r)
 	case table.CSV:

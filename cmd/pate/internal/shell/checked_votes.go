@@ -24,7 +24,7 @@ func FailedFindings(g *Globals, report *votes.Report) (failed []votes.Finding) {
 // FailedVotes returns the error of a command that takes no votes with such a finding.
 func FailedVotes(finding votes.Finding, fix string) error {
 	return &CommandError{Code: ExitCheckFailed, What: fmt.Errorf("the votes fail a check, %s: %s", finding.Check, finding.Detail),
-		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says", Fix: fix, Topic: "votes"}
+		Why: "one teacher must be one share of the private data and vote once on a query, or epsilon is not what it says; this message tells of private votes and is for their owner alone", Fix: fix, Topic: "votes"}
 }
 
 // CountedTeachers compares the number of teachers of votes with a manifest beside them, and
