@@ -18,7 +18,7 @@ import (
 func TestNobodysLabelMovesTheNumberOfUnits(t *testing.T) {
 	dir := t.TempDir()
 	data, private, public := filepath.Join(dir, "t.csv"), filepath.Join(dir, "private.csv"), filepath.Join(dir, "public.csv")
-	row := func(label string) string { return "1.00,2.00,red," + privateUnit(1) + "," + label }
+	row := func(label string) string { return oddUnit{rows: []string{"1.00,2.00,red,WHO," + label}}.of(false)[0] }
 	write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	write(public, string(people(false)))
 	// Of one unit all rows are left out, of another one of two rows.

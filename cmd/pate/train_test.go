@@ -114,13 +114,13 @@ func TestTrainChangesOneColumnForOneUnit(t *testing.T) {
 			neighbours(t, want, on(), exact, "removed")
 			others := units(unit)
 			if learner != training.Forest { // one learner sees all, the others some
-				others = map[string][]string{"new class": others["new class"], "beyond float64": others["beyond float64"], "forty rows": others["forty rows"]}
+				others = map[string][]string{"new class": others["new class"], "beyond float64": others["beyond float64"], "400 rows": others["400 rows"]}
 			}
 			for name, rows := range others {
 				neighbours(t, want, on(rows...), exact, name)
 			}
 			if exact {
-				require.NotEqual(t, want.votes.Hash(), on(others["forty rows"]...).votes.Hash(), "and one column it does change")
+				require.NotEqual(t, want.votes.Hash(), on(others["400 rows"]...).votes.Hash(), "and one column it does change")
 			}
 		})
 	}
