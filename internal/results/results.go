@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pate-go/pate/internal/durable"
@@ -52,14 +53,14 @@ func (f Folder) Strangers() (paths []string, err error) {
 	if err != nil || begun {
 		return nil, err
 	}
-	f.Sweep() // of a process that was killed before it began
 	first := []string{f.Private("run.key")}
 	if is, err := os.Lstat(f.Private("lock")); err == nil && is.Mode().IsRegular() && is.Size() == 0 {
 		first = append(first, f.Private("lock"))
 	}
 	for _, half := range []string{f.Public(), f.Private()} {
 		err := filepath.WalkDir(half, func(at string, e fs.DirEntry, err error) error {
-			if err == nil && !e.IsDir() && !slices.Contains(first, at) {
+			unnamed := strings.HasPrefix(filepath.Base(at), ".") && filepath.Ext(at) == ".tmp" // somebody is writing it
+			if err == nil && !e.IsDir() && !unnamed && !slices.Contains(first, at) {
 				paths = append(paths, at)
 			}
 			return err
@@ -67,6 +68,9 @@ func (f Folder) Strangers() (paths []string, err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("results: %w", err)
 		}
+	}
+	if begun, err = durable.Exists(f.Config()); err != nil || begun { // by another process, meanwhile
+		return nil, err
 	}
 	return paths, nil
 }
@@ -125,24 +129,12 @@ func (f Folder) Sweep() {
 // reports whether anything may be published.
 func (f Folder) Settle() (some bool, err error) {
 	now := time.Now().Truncate(time.Second)
-	err = filepath.WalkDir(f.Public(), func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
+	err = settle(f.Public(), func(path string, e fs.DirEntry) error {
 		some = some || !e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 { // not ours
-			return nil
-		}
 		return os.Chtimes(path, now, now)
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	if err == nil {
-		err = filepath.WalkDir(f.Private(), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.Type()&fs.ModeSymlink != 0 {
-				return err
-			}
+		err = settle(f.Private(), func(path string, e fs.DirEntry) error {
 			info, err := e.Info()
 			if err == nil && info.Mode().Perm()&0o077 != 0 {
 				err = os.Chmod(path, info.Mode().Perm()&^0o077)
@@ -154,4 +146,18 @@ func (f Folder) Settle() (some bool, err error) {
 		return some, fmt.Errorf("results: %w", err)
 	}
 	return some, nil
+}
+
+// settle calls one for everything below a folder but links, which lead elsewhere. What goes
+// meanwhile, as another process has the folder by now, is passed over.
+func settle(dir string, one func(path string, e fs.DirEntry) error) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type()&fs.ModeSymlink == 0 {
+			err = one(path, e)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	})
 }

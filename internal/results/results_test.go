@@ -83,3 +83,24 @@ func TestSweepTakesWhatKilledProcessesLeft(t *testing.T) {
 	require.NoFileExists(t, f.Public(".labels.csv.12.tmp"))
 	require.NoFileExists(t, f.Private("run-0", ".votes.npy.3.tmp"))
 }
+
+// Files of no run are told from those of one that begins, whose key is there before its
+// configuration.
+func TestStrangers(t *testing.T) {
+	f := results.Folder(t.TempDir())
+	for _, name := range []string{"lock", "run.key", ".config.json.7.tmp"} {
+		require.NoError(t, f.Keep(name, nil))
+	}
+	found, err := f.Strangers()
+	require.NoError(t, err)
+	require.Empty(t, found)
+	require.NoError(t, f.Keep("lock", []byte("a file of that name")))
+	require.NoError(t, f.Write(true, "labels.csv", func(io.Writer) error { return nil }))
+	found, err = f.Strangers()
+	require.NoError(t, err)
+	require.Equal(t, []string{f.Public("labels.csv"), f.Private("lock")}, found)
+	require.NoError(t, f.Keep("config.json", nil))
+	found, err = f.Strangers()
+	require.NoError(t, err)
+	require.Empty(t, found)
+}
