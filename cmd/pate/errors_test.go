@@ -296,7 +296,7 @@ func wrongFiles(t *testing.T) {
 	write("wrong.json", `{"owner":"me"}`)
 	pool, err := os.ReadFile("blobs.csv")
 	require.NoError(t, err)
-	write("pool.csv", string(pool))
+	write("pool.csv", string(pool)+"\n")
 	require.NoError(t, os.Mkdir("folder", 0o700))
 	label := func(name string, more ...string) {
 		typed(t, shell.ExitDone, append([]string{"label", "votes.csv", "--classes", "3", "--mechanism", "gnmax", "--sigma", "4", "--epsilon", "12", "--force",

@@ -27,9 +27,9 @@ func TestTrainOnParquet(t *testing.T) {
 			}
 			return trainOn(t, map[string][]byte{"private": file(private), "public": file(public)}, 2, args...)
 		}
-		want := on("people.csv", "people.csv")
-		for _, same := range []string{"people.parquet", "groups.parquet"} {
-			got := on(same, "people.parquet")
+		want := on("people.csv", "groups.parquet") // a copy of the private file is refused
+		for same, public := range map[string]string{"people.parquet": "people.csv", "groups.parquet": "people.parquet"} {
+			got := on(same, public)
 			require.Equal(t, want.public, got.public)
 			require.Equal(t, want.votes.Hash(), got.votes.Hash())
 		}

@@ -75,15 +75,24 @@ func (f *PairFlags) PublicSource() dataset.Source {
 	return dataset.Source{Path: f.Public, Labels: f.PublicLabels}
 }
 
-// CheckApart refuses one file as both: its rows would be private and public.
+// CheckApart refuses one file as both, and a copy of it, packed or not: its rows would be private
+// and public.
 func (f *PairFlags) CheckApart(private string) error {
 	if f.Public == "" {
 		return nil
 	}
+	what := "%s is given as private and as public"
 	if same, err := durable.Same(private, f.Public); err != nil || !same {
-		return nil // what cannot be read is refused where it is read
+		a, err := dataset.SumOf(private)
+		if err != nil {
+			return nil // what cannot be read is refused where it is read
+		}
+		if b, err := dataset.SumOf(f.Public); err != nil || a != b {
+			return nil
+		}
+		what = "%s is a copy of the public file"
 	}
-	return InputError(fmt.Errorf("%s is given as private and as public", private),
+	return InputError(fmt.Errorf(what, private),
 		"nothing protects public rows: whatever is in them may be known to anybody", "name a file of other rows with --public", "data")
 }
 
