@@ -87,6 +87,10 @@ func TestPATEAndDPSGDTakeTheSameWay(t *testing.T) {
 		order = at
 	}
 	require.Contains(t, text, "2 reservations, each with its worst case over all data, before it ran; 1 led to")
+	const known = "covered as a group of two is, at twice ε and (1 + e^ε) times δ"
+	require.Contains(t, text, known, "where the number of records is known")
+	s.Relation = accountant.ReplaceOne
+	require.NotContains(t, markdown(t, s), known)
 }
 
 func TestWhatIsSaidOfEachLedger(t *testing.T) {

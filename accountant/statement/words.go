@@ -107,9 +107,13 @@ func (s *Statement) protected() section {
 	if unit == "id" || strings.HasSuffix(unit, "_id") || strings.HasSuffix(unit, "ID") {
 		unitIs = "One " + unit + " stands for all records that carry it, such as those of one person. "
 	}
+	known := ""
+	if s.Relation == accountant.AddRemove {
+		known = " For somebody who knows the number of " + unit + "s, two such data sets differ in one that was replaced, which is covered as a group of two is, at twice ε and (1 + e^ε) times δ at most."
+	}
 	return section{Title: "What is protected", Text: []string{
 		unitIs + "The contribution of any one " + unit + " to the private data. Two data sets are neighbours if " + differ +
-			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know.",
+			" (relation " + s.Relation.String() + "). Whatever was released is nearly as likely on either, so nobody can tell from it with confidence what any one " + unit + " contributed, whatever else they know." + known,
 		"Not protected are facts about many at once: what the data teach about everybody is meant to be learnt, and k " + unit + "s together are protected k times less, in ε.",
 	}}
 }

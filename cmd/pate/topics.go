@@ -51,7 +51,9 @@ PATE costs the same whether a record is added, removed or replaced under its own
 id, because its id alone says which teacher sees it: one record changes at most
 one teacher and so at most one vote of each query.
 DP-SGD is accounted for records added or removed, with the Poisson sampling
-that the trainer really does. Both are shown under add/remove.
+that the trainer really does. Both are shown under add/remove. Whoever knows the number
+of records compares data sets in which one was replaced: votes of teachers cost the same,
+and DP-SGD is covered as a group of two is, at twice epsilon and (1 + e^epsilon) delta.
 
 What is not charged: the number of private records, which is taken to be public;
 hyper-parameters fixed before the private data were seen; per-image
