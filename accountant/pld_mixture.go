@@ -144,7 +144,7 @@ func (m mixture) output(z, loss float64) output { return output{z, loss, m.slope
 
 // maxPieces bounds the pieces that one law is integrated in. So many are short: at the shifts that
 // need them one Rényi order is as good, and far beyond a piece is less than a float64 tells apart.
-const maxPieces = 1 << 20
+const maxPieces = 1 << 18
 
 // pieces bounds how many half takes between two outputs.
 func (m mixture) pieces(zlo, zhi float64) float64 {
