@@ -118,14 +118,17 @@ func (c leaving) expected(t *testing.T, l left) {
 	}
 }
 
-// refused fails unless a command stopped, left nothing, and said whom that is for.
-func (c leaving) refused(t *testing.T, l left, name string) {
+// refused fails unless a command stopped, said whom that is for, and left at most files that are
+// the same for every input.
+func (c leaving) refused(t *testing.T, want, l left, name string) {
 	t.Helper()
 	require.Equal(t, fmt.Sprint(shell.ExitInvalidInput), l[c.step(0)+"code"], name)
 	require.Contains(t, l[c.step(0)+"stderr"], "for their owner alone", name)
 	require.Empty(t, l[c.step(0)+"stdout"], name)
 	for file, text := range l {
-		require.False(t, strings.HasPrefix(text, "-"), "%s: %s", name, file)
+		if strings.HasPrefix(text, "-") {
+			require.Equal(t, want[file], text, "%s: %s", name, file)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ func TestNothingReleasedDependsOnOneUnit(t *testing.T) {
 	compare := func(t *testing.T, c leaving, n neighbour, want, again left) {
 		got := c.leave(t, n)
 		if n.refused && c.code != shell.ExitUsage {
-			c.refused(t, got, n.name)
+			c.refused(t, want, got, n.name)
 			return
 		}
 		hidden := c.between(want, got)
