@@ -249,3 +249,10 @@ func TestASelectionHasTheRelationOfItsAccount(t *testing.T) {
 		}
 	}
 }
+
+// The theorem about groups of a sample is for orders from 2; below, the divergence at 2 counts.
+func TestAGroupOfASampleBelowOrderTwo(t *testing.T) {
+	at := groupedSample{0.01, 2, 4}.curve()
+	require.Equal(t, at(2), at(1.1))
+	require.Greater(t, at(2.5), at(2))
+}
