@@ -118,6 +118,15 @@ func (t Task) Withheld() string {
 	return "rows score that the default split keeps private; see pate tune"
 }
 
+// Waived returns the name by which a ledger of this split is marked as not releasable; nil if it
+// is not [Task.Withheld].
+func (t Task) Waived() []string {
+	if t.Withheld() == "" {
+		return nil
+	}
+	return []string{"split"}
+}
+
 // newTask cuts the private rows from one set, pool and test rows from another.
 func newTask(p Protocol, private, public Set, cuts [3][2]int) (Task, error) {
 	t := Task{Name: private.Name, Protocol: p, Kind: Pictures, Classes: private.Classes, Image: private.Image, Provenance: private.Provenance}

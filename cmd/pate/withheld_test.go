@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,6 +47,18 @@ func TestAnotherSplitOfOwnDataIsWithheld(t *testing.T) {
 			public, err := filepath.Glob(filepath.Join(out, "public", "*"))
 			require.NoError(t, err)
 			require.Equal(t, []string{filepath.Join(out, "public", "accounts")}, public)
+			var ledgers []string
+			require.NoError(t, filepath.WalkDir(out, func(path string, _ os.DirEntry, err error) error {
+				if filepath.Ext(path) == ".jsonl" {
+					ledgers = append(ledgers, path)
+				}
+				return err
+			}))
+			require.NotEmpty(t, ledgers)
+			for _, l := range ledgers {
+				stated, _ := typed(t, shell.ExitDone, "statement", l, "--format", "json")
+				require.Contains(t, stated, `"releasable": false`, l)
+			}
 			models, err := filepath.Glob(filepath.Join(out, "private", "results", "models", "*.model"))
 			require.NoError(t, err)
 			require.Len(t, models, 1)

@@ -59,7 +59,7 @@ func (c Config) ownFile(name, id string, events []accountant.Event) (release.Fil
 	}
 	return release.File{
 		Path: results.Folder(c.Dir).Private("ledger", name+".jsonl"),
-		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise},
+		New:  ledger.Config{Unit: c.Unit, Relation: relation, Epsilon: budget, Delta: c.Delta, Run: id, Noise: noise, Waived: c.Task.Waived()},
 	}, nil
 }
 

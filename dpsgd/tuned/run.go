@@ -168,7 +168,7 @@ func (j *job) settle(ctx context.Context, s *state) (*release.Book, error) {
 		noise = ledger.SecretNoise
 	}
 	file := release.File{Path: j.path(ledgerFile), New: ledger.Config{
-		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Noise: noise,
+		Unit: j.Unit, Relation: relation, Epsilon: j.Epsilon, Delta: j.Delta, Run: s.ID, Noise: noise, Waived: j.Task.Waived(),
 	}}
 	account, _, err := file.Look()
 	if err != nil {

@@ -248,7 +248,7 @@ func runDPSGD(cmd *cobra.Command, g *shell.Globals, f dpsgdFlags) error {
 	}
 	fresh, budget := false, 0.0
 	if f.ledger != "" {
-		if cfg.Shared, fresh, err = f.shared(cmd, g, targets); err != nil {
+		if cfg.Shared, fresh, err = f.shared(cmd, g, targets, task.Waived()); err != nil {
 			return err
 		}
 		cfg.Delta, budget = cfg.Shared.Account.Delta, cfg.Shared.Account.Epsilon
@@ -291,12 +291,12 @@ func (f *dpsgdFlags) unitWord() string {
 }
 
 // shared returns the ledger of --ledger, whose budget is the one target if it is new.
-func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals, targets []float64) (shared *recipe.Shared, fresh bool, err error) {
+func (f *dpsgdFlags) shared(cmd *cobra.Command, g *shell.Globals, targets []float64, waived []string) (shared *recipe.Shared, fresh bool, err error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
 		return nil, false, shell.UsageError("dpsgd", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
 	}
-	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
+	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived}
 	if len(targets) > 0 {
 		made.Epsilon = targets[0]
 	}

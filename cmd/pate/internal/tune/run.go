@@ -43,7 +43,7 @@ func (f *flags) run(cmd *cobra.Command, g *shell.Globals) error {
 	}
 	fresh := false
 	if f.ledger != "" {
-		if cfg.Shared, fresh, err = f.shared(cmd, g); err != nil {
+		if cfg.Shared, fresh, err = f.shared(cmd, g, task.Waived()); err != nil {
 			return err
 		}
 		cfg.Delta, cfg.Epsilon = cfg.Shared.Account.Delta, f.spend
@@ -113,12 +113,12 @@ func explain(err error) error {
 }
 
 // shared returns the ledger of --ledger.
-func (f *flags) shared(cmd *cobra.Command, g *shell.Globals) (shared *recipe.Shared, fresh bool, err error) {
+func (f *flags) shared(cmd *cobra.Command, g *shell.Globals, waived []string) (shared *recipe.Shared, fresh bool, err error) {
 	var mode ledger.Mode
 	if err := mode.UnmarshalText([]byte(f.mode)); err != nil {
 		return nil, false, shell.UsageError("tune", fmt.Errorf("--mode %q: must be filter or reserved", f.mode))
 	}
-	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise()}
+	made := ledger.Config{Unit: f.unitWord(), Relation: accountant.AddRemove, Delta: g.Delta, Mode: mode, Noise: g.Noise(), Waived: waived}
 	given := cmd.Flags().Changed
 	if given("epsilon") {
 		made.Epsilon = f.epsilon
