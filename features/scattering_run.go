@@ -122,10 +122,9 @@ func (p *scatteringPlan) filter(s scratch, filters []*kernel.Groups, spectrum []
 		if len(filters) > 1 {
 			difference = sum
 		}
-		if signals == 1 {
-			f.Mul(sum, difference, spectrum)
-		} else {
-			f.MulTwo(sum, difference, spectrum, s.apart)
+		for signal := range signals {
+			at := signal * s.apart
+			f.Mul(sum[at:], difference[at:], spectrum[signal*lanes:])
 		}
 	}
 }

@@ -12,7 +12,7 @@ func addInts(on path, scaled []float64, total, noise []int64, scale float64) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaAddInts(on, scaled, total, noise, scale)
+		done = fmaAddInts(scaled, total, noise, scale)
 	}
 	for i := done; i < len(total); i++ {
 		total[i] += noise[i]
@@ -34,7 +34,7 @@ func descend[T Float](on path, parameters []T, gradient []float64, decay, rate f
 	done := 0
 	finite = true
 	if on > portable {
-		done, finite = fmaDescend(on, parameters, gradient, decay, rate)
+		done, finite = fmaDescend(parameters, gradient, decay, rate)
 	}
 	for i := done; i < len(parameters); i++ {
 		x := float64(parameters[i])

@@ -56,8 +56,8 @@
 // for float64, the loops are portable Go. Go code checks the dimensions first in either
 // case.
 //
-// Most loops have a second version for AVX-512, with vectors twice as long. It has the bits
-// of AVX2: each element meets the same operations in the same order, and only the number of
+// Matrix products have a second version for AVX-512, with vectors twice as long. It has the
+// bits of AVX2: each element meets the same operations in the same order, and only the number of
 // elements at a time differs. So machines with AVX2 are of one kind, whether they have
 // AVX-512 or not. GODEBUG=cpu.avx512f=off keeps to AVX2, and GODEBUG=cpu.avx2=off to portable
 // Go.

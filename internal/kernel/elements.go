@@ -12,7 +12,7 @@ func rectify[T Float](on path, dst, src []T) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaRectify(on, dst, src)
+		done = fmaRectify(dst, src)
 	}
 	for i, v := range src[done:] {
 		dst[done+i] = max(v, 0)
@@ -30,7 +30,7 @@ func gate[T Float](on path, dst, y, src []T) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaGate(on, dst, y, src)
+		done = fmaGate(dst, y, src)
 	}
 	// Random values make the processor guess the branch of a comparison wrong half of the
 	// time. Bits have no branch.
@@ -73,7 +73,7 @@ func addToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaAddToRows(on, dst, ldd, v, m, n)
+		done = fmaAddToRows(dst, ldd, v, m, n)
 	}
 	if done == n {
 		return

@@ -84,25 +84,20 @@ func fmaRow[T Float](on path, dst []T, a []T, cs int, b []T, ldb, n, k, run int,
 // fmaDots sets m by n elements of dst to the inner products of rows of a and b, or adds the
 // products to them.
 func fmaDots[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int, m, n, k int, add bool) {
-	const lanes, group, pairGroup = 8, 6, 12 // the most columns that dots32 and dots512 take
+	const lanes, group = 8, 6 // group is the most columns of a tile, but for the ten of dots512
+	rows, cols := 0, evenly(n, group)
 	if on == avx512 {
-		for j, cols := 0, evenly(n, pairGroup); j < n; j += cols {
-			cols := min(cols, n-j)
-			height := 4
-			if cols <= 6 {
-				height = 6
-			}
-			rows := m - m%height
-			if rows > 0 {
-				dots512(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, rows, cols, k, flag(add))
-			}
-			if rows < m {
-				fmaDots(avx2, dst[rows*ldd+j:], ldd, a[rows*lda:], lda, b[j*ldb:], ldb, m-rows, cols, k, add)
-			}
+		if rows = m - m%6; n == 10 {
+			rows, cols = m-m%4, n
 		}
-		return
+		for j := 0; rows > 0 && j < n; j += cols {
+			dots512(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, rows, min(cols, n-j), k, flag(add))
+		}
+		cols = evenly(n, group)
 	}
-	for j, cols := 0, evenly(n, group); j < n; j += cols {
-		dots32(first(dst[j:]), 4*ldd, first(a), 4*lda, first(b[j*ldb:]), 4*ldb, m, min(cols, n-j), k, flag(add), mask(k%lanes))
+	for j := 0; j < n; j += cols {
+		if rows < m {
+			dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb, m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
+		}
 	}
 }

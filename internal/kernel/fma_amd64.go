@@ -35,9 +35,6 @@ func copyRow32(dst *float32, src *float32, next *float32, n int)
 func squaredNorm32(lanes *float64, x *float32, n int)
 
 //go:noescape
-func moduli32(dst *float32, re *float32, im *float32, n int)
-
-//go:noescape
 func addRows32(dst *float32, a *float32, lda int, m int, n int, run int)
 
 //go:noescape
@@ -66,9 +63,6 @@ func addToTaps32(dst *float32, winner *uint8, src *float32, taps *int, count int
 
 //go:noescape
 func mirrorStrips32(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
-
-//go:noescape
-func mirrorModuli32(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
 
 //go:noescape
 func mulGroups32(sum *float32, difference *float32, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
@@ -141,57 +135,3 @@ func wide512(c *float32, a *float32, cs int, b *float32, ldb int, n int, k int, 
 
 //go:noescape
 func dots512(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m int, n int, k int, add int)
-
-//go:noescape
-func fold512(dst *int64, src *float32, n int, perUnit float64, lanes *float64)
-
-//go:noescape
-func squaredNorm512(lanes *float64, x *float32, n int)
-
-//go:noescape
-func moduli512(dst *float32, re *float32, im *float32, n int)
-
-//go:noescape
-func addRows512(dst *float32, a *float32, lda int, m int, n int, run int)
-
-//go:noescape
-func scale512(dst *float32, src *float32, n int, factor float32)
-
-//go:noescape
-func rectify512(dst *float32, src *float32, n int)
-
-//go:noescape
-func gate512(dst *float32, y *float32, src *float32, n int)
-
-//go:noescape
-func addToRows512(dst *float32, ldd int, v *float32, m int, n int)
-
-//go:noescape
-func maxTaps512(best *float32, winner *uint8, x *float32, taps *int, count int, n int)
-
-//go:noescape
-func addToTaps512(dst *float32, winner *uint8, src *float32, taps *int, count int, n int)
-
-//go:noescape
-func addInts512(scaled *float64, total *int64, noise *int64, n int, scale float64)
-
-//go:noescape
-func descend512(parameters *float32, gradient *float64, n int, decay float64, rate float64) (odd int32)
-
-//go:noescape
-func mirrorStrips512(up *float32, down *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
-
-//go:noescape
-func quarterStrips512(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
-
-//go:noescape
-func quarterModuli512(up *float32, down *float32, up2 *float32, down2 *float32, upRow int, downRow int, dstStep int, even *float32, odd *float32, m int, height int, ke int, ko int, src *float32, srcOdd int, srcRow int, srcStep int, strips int)
-
-//go:noescape
-func halves512(dst *float32, dstRow int, dstStep int, even *float32, odd *float32, m int, height int, k int, src *float32, last *float32, srcRow int, srcStep int, strips int)
-
-//go:noescape
-func mulGroups512(sum *float32, difference *float32, apart int, out *int32, weights *float32, src *float32, in *int32, counts *int32, groups int)
-
-//go:noescape
-func gaussian512(dst *float32, norms *float32, n int, norm float32, factor float32, table *uint64)

@@ -17,25 +17,23 @@ func fmaDots[T Float](_ path, _ []T, _ int, _ []T, _ int, _ []T, _ int, _, _, _ 
 	panic("kernel: unreachable")
 }
 
-func fmaAddRows[T Float](_ path, _, _ []T, _, _, _, _ int) int { panic("kernel: unreachable") }
+func fmaAddRows[T Float](_, _ []T, _, _, _, _ int) int { panic("kernel: unreachable") }
 
-func fmaScale[T Float](_ path, _ []T, _ T, _ []T) int { panic("kernel: unreachable") }
+func fmaScale[T Float](_ []T, _ T, _ []T) int { panic("kernel: unreachable") }
 
-func fmaSquares[T Float](_ path, _ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
+func fmaSquares[T Float](_ *[normLanes]float64, _ []T) int { panic("kernel: unreachable") }
 
-func fmaModuli(_ path, _, _, _ []float32) int { panic("kernel: unreachable") }
-
-func fmaFold(_ path, _ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
+func fmaFold(_ *[normLanes]float64, _ []int64, _ []float32, _ float64) int {
 	panic("kernel: unreachable")
 }
 
-func fmaAddInts(_ path, _ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
+func fmaAddInts(_ []float64, _, _ []int64, _ float64) int { panic("kernel: unreachable") }
 
 func fmaFoldFloats(_ []float64, _ []float32) int { panic("kernel: unreachable") }
 
 func fmaAddFloats(_, _ []float64) int { panic("kernel: unreachable") }
 
-func fmaDescend[T Float](_ path, _ []T, _ []float64, _, _ float64) (int, bool) {
+func fmaDescend[T Float](_ []T, _ []float64, _, _ float64) (int, bool) {
 	panic("kernel: unreachable")
 }
 
@@ -45,29 +43,23 @@ func fmaTranspose[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: u
 
 func fmaSpread[T Float](_ []T, _ int, _ []T) int { panic("kernel: unreachable") }
 
-func fmaRectify[T Float](_ path, _, _ []T) int { panic("kernel: unreachable") }
+func fmaRectify[T Float](_, _ []T) int { panic("kernel: unreachable") }
 
-func fmaGate[T Float](_ path, _, _, _ []T) int { panic("kernel: unreachable") }
+func fmaGate[T Float](_, _, _ []T) int { panic("kernel: unreachable") }
 
-func fmaAddToRows[T Float](_ path, _ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
+func fmaAddToRows[T Float](_ []T, _ int, _ []T, _, _ int) int { panic("kernel: unreachable") }
 
-func fmaMaxTaps[T Float](_ path, _ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
+func fmaMaxTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int { panic("kernel: unreachable") }
 
-func fmaAddToTaps[T Float](_ path, _ []T, _ []uint8, _ []T, _ []int) int {
+func fmaAddToTaps[T Float](_ []T, _ []uint8, _ []T, _ []int) int {
 	panic("kernel: unreachable")
 }
 
-func fmaMirrorStrips(_ path, _ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
-	panic("kernel: unreachable")
-}
-
-func fmaMirrorModuli(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+func fmaMirrorStrips(_ Mirror, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }
 
 func fmaGroups(_ *Groups, _, _, _ []float32) { panic("kernel: unreachable") }
-
-func fmaGroupsOfTwo(_ *Groups, _, _, _ []float32, _ int) { panic("kernel: unreachable") }
 
 func fmaButterfly(_, _, _, _ []float32) int { panic("kernel: unreachable") }
 
@@ -79,7 +71,7 @@ func fmaPackInt16(_ []int16, _ []float32, _ float32) int { panic("kernel: unreac
 
 func fmaLargest(_ []float32) (most uint32, done int) { panic("kernel: unreachable") }
 
-func fmaGaussian(_ path, _ []float32, _ float32, _ []float32, _ float32) {
+func fmaGaussian(_ []float32, _ float32, _ []float32, _ float32) {
 	panic("kernel: unreachable")
 }
 

@@ -8,14 +8,9 @@ import (
 )
 
 // The functions here do the part of the work that there is assembly for. Their bits are
-// those of the portable path. They return how many elements they have done. AVX-512 has masks
-// for the last ones.
+// those of the portable path. They return how many elements they have done.
 
-func fmaAddRows[T Float](on path, dst, a []T, lda, m, n, run int) int {
-	if on == avx512 && n > 0 {
-		addRows512(first(dst), first(a), 4*lda, m, n, run)
-		return n
-	}
+func fmaAddRows[T Float](dst, a []T, lda, m, n, run int) int {
 	done := n &^ 7
 	if done > 0 {
 		addRows32(first(dst), first(a), 4*lda, m, done, run)
@@ -23,11 +18,7 @@ func fmaAddRows[T Float](on path, dst, a []T, lda, m, n, run int) int {
 	return done
 }
 
-func fmaScale[T Float](on path, dst []T, factor T, src []T) int {
-	if on == avx512 && len(src) > 0 {
-		scale512(first(dst), first(src), len(src), float32(factor))
-		return len(src)
-	}
+func fmaScale[T Float](dst []T, factor T, src []T) int {
 	done := len(src) &^ 7
 	if done > 0 {
 		scale32(first(dst), first(src), done, float32(factor))
@@ -35,49 +26,23 @@ func fmaScale[T Float](on path, dst []T, factor T, src []T) int {
 	return done
 }
 
-func fmaSquares[T Float](on path, lanes *[normLanes]float64, x []T) int {
+func fmaSquares[T Float](lanes *[normLanes]float64, x []T) int {
 	done := len(x) &^ (normLanes - 1)
-	switch {
-	case done == 0:
-	case on == avx512:
-		squaredNorm512(&lanes[0], first(x), done)
-	default:
+	if done > 0 {
 		squaredNorm32(&lanes[0], first(x), done)
 	}
 	return done
 }
 
-func fmaModuli(on path, dst, re, im []float32) int {
-	if on == avx512 && len(dst) > 0 {
-		moduli512(&dst[0], &re[0], &im[0], len(dst))
-		return len(dst)
-	}
-	done := len(dst) &^ 7
-	if done > 0 {
-		moduli32(&dst[0], &re[0], &im[0], done)
-	}
-	return done
-}
-
-func fmaFold(on path, lanes *[normLanes]float64, dst []int64, src []float32, perUnit float64) int {
+func fmaFold(lanes *[normLanes]float64, dst []int64, src []float32, perUnit float64) int {
 	done := len(src) &^ (normLanes - 1)
-	switch {
-	case done == 0:
-	case on == avx512:
-		fold512(&dst[0], &src[0], done, perUnit, &lanes[0])
-	default:
+	if done > 0 {
 		foldInt64(&dst[0], &src[0], done, perUnit, &lanes[0])
 	}
 	return done
 }
 
-func fmaAddInts(on path, scaled []float64, total, noise []int64, scale float64) int {
-	if done := len(scaled) &^ 7; on == avx512 {
-		if done > 0 {
-			addInts512(&scaled[0], &total[0], &noise[0], done, scale)
-		}
-		return done
-	}
+func fmaAddInts(scaled []float64, total, noise []int64, scale float64) int {
 	done := len(scaled) &^ 3
 	if done > 0 {
 		addInts64(&scaled[0], &total[0], &noise[0], done, scale)
@@ -101,10 +66,7 @@ func fmaAddFloats(dst, src []float64) int {
 	return done
 }
 
-func fmaDescend[T Float](on path, parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
-	if done = len(parameters) &^ 7; on == avx512 {
-		return done, done == 0 || descend512(first(parameters), &gradient[0], done, decay, rate) == 0
-	}
+func fmaDescend[T Float](parameters []T, gradient []float64, decay, rate float64) (done int, finite bool) {
 	done = len(parameters) &^ 3
 	return done, done == 0 || descend32(first(parameters), &gradient[0], done, decay, rate) == 0
 }
@@ -136,11 +98,7 @@ func fmaSpread[T Float](dst []T, stride int, src []T) int {
 	return done
 }
 
-func fmaRectify[T Float](on path, dst, src []T) int {
-	if on == avx512 && len(dst) > 0 {
-		rectify512(first(dst), first(src), len(dst))
-		return len(dst)
-	}
+func fmaRectify[T Float](dst, src []T) int {
 	done := len(dst) &^ 7
 	if done > 0 {
 		rectify32(first(dst), first(src), done)
@@ -148,11 +106,7 @@ func fmaRectify[T Float](on path, dst, src []T) int {
 	return done
 }
 
-func fmaGate[T Float](on path, dst, y, src []T) int {
-	if on == avx512 && len(dst) > 0 {
-		gate512(first(dst), first(y), first(src), len(dst))
-		return len(dst)
-	}
+func fmaGate[T Float](dst, y, src []T) int {
 	done := len(dst) &^ 7
 	if done > 0 {
 		gate32(first(dst), first(y), first(src), done)
@@ -160,11 +114,7 @@ func fmaGate[T Float](on path, dst, y, src []T) int {
 	return done
 }
 
-func fmaAddToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) int {
-	if on == avx512 && n > 0 {
-		addToRows512(first(dst), 4*ldd, first(v), m, n)
-		return n
-	}
+func fmaAddToRows[T Float](dst []T, ldd int, v []T, m, n int) int {
 	done := n &^ 7
 	if done > 0 {
 		addToRows32(first(dst), 4*ldd, first(v), m, done)
@@ -172,11 +122,7 @@ func fmaAddToRows[T Float](on path, dst []T, ldd int, v []T, m, n int) int {
 	return done
 }
 
-func fmaMaxTaps[T Float](on path, best []T, winner []uint8, x []T, taps []int) int {
-	if on == avx512 && len(best) > 0 {
-		maxTaps512(first(best), &winner[0], first(x), &taps[0], len(taps), len(best))
-		return len(best)
-	}
+func fmaMaxTaps[T Float](best []T, winner []uint8, x []T, taps []int) int {
 	done := len(best) &^ 7
 	if done > 0 {
 		maxTaps32(first(best), &winner[0], first(x), &taps[0], len(taps), done)
@@ -184,11 +130,7 @@ func fmaMaxTaps[T Float](on path, best []T, winner []uint8, x []T, taps []int) i
 	return done
 }
 
-func fmaAddToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) int {
-	if on == avx512 && len(src) > 0 {
-		addToTaps512(first(dst), &winner[0], first(src), &taps[0], len(taps), len(src))
-		return len(src)
-	}
+func fmaAddToTaps[T Float](dst []T, winner []uint8, src []T, taps []int) int {
 	done := len(src) &^ 7
 	if done > 0 {
 		addToTaps32(first(dst), &winner[0], first(src), &taps[0], len(taps), done)
@@ -196,27 +138,13 @@ func fmaAddToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int
 	return done
 }
 
-func fmaMirrorStrips(on path, m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	if on == avx512 {
-		mirrorStrips512(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, evenly(m.M, stripRows), m.KE, m.KO,
-			&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
-		return
-	}
+func fmaMirrorStrips(m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	mirrorStrips32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, m.KE, m.KO,
-		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
-}
-
-func fmaMirrorModuli(m Mirror, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	mirrorModuli32(&dst[sum.At], &dst[difference.At], 4*sum.Row, 4*difference.Row, 4*sum.Step, &m.Even[0], first(m.Odd), m.M, m.KE, m.KO,
 		&src[even.At], 4*(odd.At-even.At), 4*even.Row, 4*even.Step, strips)
 }
 
 func fmaGroups(g *Groups, sum, difference, src []float32) {
 	mulGroups32(&sum[0], &difference[0], &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0], len(g.out)/GroupOutputs)
-}
-
-func fmaGroupsOfTwo(g *Groups, sum, difference, src []float32, apart int) {
-	mulGroups512(&sum[0], &difference[0], 4*apart, &g.out[0], first(g.weights), first(src), unsafe.SliceData(g.in), &g.counts[0], len(g.out)/GroupOutputs)
 }
 
 func fmaButterfly(sum, difference, a, b []float32) int {

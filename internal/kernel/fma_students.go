@@ -6,17 +6,11 @@ package kernel
 // for. Its bits are those of the portable path.
 
 // fmaGaussian does all of Gaussian; the factor is -gamma.
-func fmaGaussian(on path, products []float32, norm float32, norms []float32, factor float32) {
+func fmaGaussian(products []float32, norm float32, norms []float32, factor float32) {
 	const lanes = 8
-	done := 0
-	if on == avx512 {
-		if done = len(products) &^ (2*lanes - 1); done > 0 {
-			gaussian512(&products[0], &norms[0], done, norm, factor, &roots[0])
-		}
-	}
-	if whole := (len(products) - done) &^ (lanes - 1); whole > 0 {
-		gaussian32(&products[done], &norms[done], whole, norm, factor, &roots[0])
-		done += whole
+	done := len(products) &^ (lanes - 1)
+	if done > 0 {
+		gaussian32(&products[0], &norms[0], done, norm, factor, &roots[0])
 	}
 	if done < len(products) {
 		var last, lastNorms [lanes]float32

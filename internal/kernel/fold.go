@@ -18,7 +18,7 @@ func foldInts(on path, dst []int64, src []float32, perUnit float64) float64 {
 	}
 	var s [normLanes]float64
 	if on > portable {
-		done := fmaFold(on, &s, dst, src, perUnit)
+		done := fmaFold(&s, dst, src, perUnit)
 		dst, src = dst[done:], src[done:]
 	}
 	// A double of magnitude below 2^51 plus 1.5 2^52 has its nearest integer in the low

@@ -16,7 +16,7 @@ func gaussian(on path, products []float32, norm float32, norms []float32, gamma 
 		panic("kernel: dimension mismatch")
 	}
 	if on > portable {
-		fmaGaussian(on, products, norm, norms, -gamma)
+		fmaGaussian(products, norm, norms, -gamma)
 		return
 	}
 	for j, dot := range products {

@@ -53,27 +53,6 @@ func (g *Groups) Mul(sum, difference, src []float32) {
 	g.mul(pathOf[float32](), sum, difference, src)
 }
 
-// MulTwo does what Mul does for two signals side by side: inputs of the second lie eight numbers
-// behind those of the first, and its results lie as many behind as apart says. No result of one may
-// lie where the other has one, but for what nobody reads.
-func (g *Groups) MulTwo(sum, difference, src []float32, apart int) {
-	g.mulTwo(pathOf[float32](), sum, difference, src, apart)
-}
-
-func (g *Groups) mulTwo(on path, sum, difference, src []float32, apart int) {
-	const lanes = 8
-	if apart < 0 || len(src) < lanes || min(len(sum), len(difference)) < apart {
-		panic("kernel: slice too short for its dimensions")
-	}
-	g.check(sum[apart:], difference[apart:], src[lanes:])
-	if on == avx512 && len(g.out) > 0 {
-		fmaGroupsOfTwo(g, sum, difference, src, apart)
-		return
-	}
-	g.mul(on, sum, difference, src)
-	g.mul(on, sum[apart:], difference[apart:], src[lanes:])
-}
-
 // check panics unless everything fits.
 func (g *Groups) check(sum, difference, src []float32) {
 	if len(sum) < g.dstSize || len(difference) < g.dstSize || len(src) < g.srcSize {

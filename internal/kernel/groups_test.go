@@ -3,7 +3,6 @@ package kernel
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,34 +52,7 @@ func TestGroups(t *testing.T) {
 			require.InDelta(t, want[0][i]+want[1][i], float64(sum[i]), 1e-5*size)
 			require.InDelta(t, want[0][i]-want[1][i], float64(difference[i]), 1e-5*size)
 		}
-		checkTwo(t, g, rnd, n, len(src))
 	})
-}
-
-// checkTwo checks that two signals have on every path the bits that one has after the other, also
-// where the difference takes the place of the sum.
-func checkTwo(t *rapid.T, g *Groups, rnd *rand.Rand, n, inputs int) {
-	src := normal[float32](rnd, inputs+8)
-	for _, v := range rapid.SliceOfN(hostile[float32](), 0, 3).Draw(t, "odd") {
-		src[rnd.IntN(len(src))] = v
-	}
-	apart := n + rapid.IntRange(0, 3).Draw(t, "gap")
-	want, sum := make([]float32, apart+n), make([]float32, apart+n)
-	wantDifference, difference := make([]float32, apart+n), make([]float32, apart+n)
-	g.mul(portable, want, wantDifference, src)
-	g.mul(portable, want[apart:], wantDifference[apart:], src[8:])
-	both := slices.Clone(want)
-	for _, on := range paths[float32]() {
-		g.mulTwo(on, sum, difference, src, apart)
-		if on == avx2 { // it fuses, and so does AVX-512
-			g.mul(on, want, wantDifference, src)
-			g.mul(on, want[apart:], wantDifference[apart:], src[8:])
-		}
-		sameBits(t, want, sum)
-		sameBits(t, wantDifference, difference)
-		g.mulTwo(on, both, both, src, apart)
-		sameBits(t, wantDifference, both)
-	}
 }
 
 func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
@@ -96,12 +68,4 @@ func TestGroupsRefuseWhatDoesNotFit(t *testing.T) {
 	require.Panics(t, func() { g.Mul(a[:31], b, make([]float32, 13)) })
 	require.Panics(t, func() { g.Mul(a, b[:31], make([]float32, 13)) })
 	require.Panics(t, func() { g.Mul(a, b, make([]float32, 12)) })
-	a, b = make([]float32, 33), make([]float32, 33)
-	g.MulTwo(a, b, make([]float32, 21), 1)
-	require.Panics(t, func() { g.MulTwo(a, b, make([]float32, 21), 2) })
-	require.Panics(t, func() { g.MulTwo(a, b, make([]float32, 21), 34) })
-	require.Panics(t, func() { g.MulTwo(a, b, make([]float32, 21), -1) })
-	require.Panics(t, func() { g.MulTwo(a, b[:32], make([]float32, 21), 1) })
-	require.Panics(t, func() { g.MulTwo(a, b, make([]float32, 20), 1) })
-	require.Panics(t, func() { g.MulTwo(a, b, nil, 1) })
 }

@@ -26,7 +26,7 @@ func (h Halves) mulStrips(on path, dst []float32, to Strips, src []float32, from
 	to.fits(dst, h.M, strips, strip)
 	from.fits(src, h.Last+1, strips, strip)
 	if on > portable {
-		fmaHalves(on, h, dst, to, src, from, strips)
+		fmaHalves(h, dst, to, src, from, strips)
 		return
 	}
 	for s := range strips {

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 // strip is the number of columns of a strip, two vectors: those of a point in a signal whose
 // real parts are the first eight and whose imaginary parts are the others.
 const strip = 16
@@ -49,32 +51,11 @@ func (m Mirror) mulStrips(on path, dst []float32, sum, difference Strips, src []
 	}
 	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip)
 	if on > portable {
-		fmaMirrorStrips(on, m, dst, sum, difference, src, even, odd, strips)
+		fmaMirrorStrips(m, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
 		setStrips(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
-	})
-}
-
-// Moduli does what MulStrips does and takes moduli of the two results, complex numbers in
-// the sense of [Moduli]. Eight columns of sum become those of the moduli, and eight of
-// difference their differences.
-func (m Mirror) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	m.moduli(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
-}
-
-func (m Mirror) moduli(on path, dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
-	if strips == 0 {
-		return
-	}
-	m.prepare(dst, sum, difference, m.M, src, even, odd, strips, strip/2)
-	if on > portable {
-		fmaMirrorModuli(m, dst, sum, difference, src, even, odd, strips)
-		return
-	}
-	m.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
-		setModuli(sum.row(dst, r, s), difference.row(dst, r, s), e, o)
 	})
 }
 
@@ -89,14 +70,23 @@ func setStrips(up, down []float32, e, o *[strip]float32) {
 	}
 }
 
+// moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of
+// their sum and of the root.
+func moduli(dst, re, im []float32) {
+	for i := range dst {
+		// The conversions keep compilers from fusing.
+		dst[i] = float32(math.Sqrt(float64(float32(float32(re[i]*re[i]) + float32(im[i]*im[i])))))
+	}
+}
+
 // setModuli sets up and down to sum and difference of the moduli of sum and difference.
 func setModuli(up, down []float32, e, o *[strip]float32) {
 	const half = strip / 2
 	var a, b [strip]float32
 	setStrips(a[:], b[:], e, o)
 	var front, back [half]float32
-	moduli(portable, front[:], a[:half], a[half:])
-	moduli(portable, back[:], b[:half], b[half:])
+	moduli(front[:], a[:half], a[half:])
+	moduli(back[:], b[:half], b[half:])
 	up, down = up[:half], down[:half]
 	for j := range half {
 		up[j], down[j] = front[j]+back[j], front[j]-back[j]

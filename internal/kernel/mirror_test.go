@@ -122,9 +122,6 @@ func TestMirror(t *testing.T) {
 		c := newMirrorCase(t)
 		c.m.mulStrips(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
 		c.checkStrips(t)
-		c = newMirrorCase(t)
-		c.m.moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
-		c.checkModuli(t)
 	})
 }
 
@@ -137,38 +134,6 @@ func TestQuarters(t *testing.T) {
 		c = newMirrorCase(t)
 		c.quarters().moduli(on, c.dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
 		c.checkModuli(t)
-	})
-}
-
-// AVX2 and AVX-512 have the same bits, whatever the numbers are.
-func TestFusedStripsAgree(t *testing.T) {
-	if machine < avx512 {
-		t.Skip("no AVX-512 here; .ci/avx512 emulates it")
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		c := newMirrorCase(t)
-		for _, v := range rapid.SliceOfN(hostile[float32](), 0, 4).Draw(t, "odd") {
-			c.src[rapid.IntRange(0, len(c.src)-1).Draw(t, "at")] = v
-		}
-		q, h := c.quarters(), Halves{M: c.m.M, Last: c.m.KE + c.m.KO - 1}
-		rnd, k := rand.New(rand.NewPCG(12, uint64(h.M))), h.Last/2+1
-		h.Even, h.Odd = normal[float32](rnd, (h.M+1)/2*k), normal[float32](rnd, h.M/2*k)
-		for name, run := range map[string]func(on path, dst []float32){
-			"mirror": func(on path, dst []float32) {
-				c.m.mulStrips(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
-			},
-			"quarters": func(on path, dst []float32) {
-				q.mulStrips(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips)
-			},
-			"quarters' moduli": func(on path, dst []float32) { q.moduli(on, dst, c.sum, c.difference, c.src, c.even, c.odd, c.strips) },
-			"halves":           func(on path, dst []float32) { h.mulStrips(on, dst, c.sum, c.src, c.even, c.strips) },
-		} {
-			narrow, wide := slices.Clone(c.dst), slices.Clone(c.dst)
-			run(avx2, narrow)
-			run(avx512, wide)
-			require.NotZero(t, written(narrow), name)
-			sameBits(t, narrow, wide)
-		}
 	})
 }
 
@@ -187,7 +152,6 @@ func TestMirrorRefusesWhatDoesNotFit(t *testing.T) {
 		"source":                       func() { m.MulStrips(dst, at(0, 16), at(48, -16), src[:31], at(0, 16), at(16, 16), 1) },
 		"more strips":                  func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 2) },
 		"other distances":              func() { m.MulStrips(dst, at(0, 16), at(48, -16), src, at(0, 16), at(0, 8), 1) },
-		"moduli":                       func() { m.Moduli(dst[:55], at(0, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
 		"as many quarters":             func() { q.MulStrips(dst[:63], at(16, 16), at(48, -16), src, at(0, 16), at(16, 16), 1) },
 		"quarters before the start":    func() { q.Moduli(dst, at(0, 16), at(31, -16), src, at(0, 16), at(16, 16), 1) },
 		"other quarters": func() {

@@ -23,7 +23,7 @@ const normLanes = 16
 func squaredNorm[T Float](on path, x []T) float64 {
 	var s [normLanes]float64
 	if on > portable {
-		x = x[fmaSquares(on, &s, x):]
+		x = x[fmaSquares(&s, x):]
 	}
 	for ; len(x) >= normLanes; x = x[normLanes:] {
 		for l, v := range x[:normLanes] {

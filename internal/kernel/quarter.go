@@ -28,7 +28,7 @@ func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src 
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip)
 	if on > portable {
-		fmaQuarterStrips(on, q, dst, sum, difference, src, even, odd, strips)
+		fmaQuarterStrips(q, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {
@@ -36,7 +36,9 @@ func (q Quarters) mulStrips(on path, dst []float32, sum, difference Strips, src 
 	})
 }
 
-// Moduli does what [Mirror.Moduli] does, for results 0 to Last.
+// Moduli does what MulStrips does and takes moduli of the two results, which are complex numbers:
+// real parts in the first eight columns of a strip, imaginary parts in the others. Eight columns
+// of sum become the sums of the moduli, and eight of difference their differences.
 func (q Quarters) Moduli(dst []float32, sum, difference Strips, src []float32, even, odd Strips, strips int) {
 	q.moduli(pathOf[float32](), dst, sum, difference, src, even, odd, strips)
 }
@@ -48,7 +50,7 @@ func (q Quarters) moduli(on path, dst []float32, sum, difference Strips, src []f
 	q.check()
 	q.prepare(dst, sum, difference, q.Last+1, src, even, odd, strips, strip/2)
 	if on > portable {
-		fmaQuarterModuli(on, q, dst, sum, difference, src, even, odd, strips)
+		fmaQuarterModuli(q, dst, sum, difference, src, even, odd, strips)
 		return
 	}
 	q.each(src, even, odd, strips, func(s, r int, e, o *[strip]float32) {

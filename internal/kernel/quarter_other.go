@@ -2,14 +2,14 @@
 
 package kernel
 
-func fmaQuarterStrips(_ path, _ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+func fmaQuarterStrips(_ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }
 
-func fmaQuarterModuli(_ path, _ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
+func fmaQuarterModuli(_ Quarters, _ []float32, _, _ Strips, _ []float32, _, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }
 
-func fmaHalves(_ path, _ Halves, _ []float32, _ Strips, _ []float32, _ Strips, _ int) {
+func fmaHalves(_ Halves, _ []float32, _ Strips, _ []float32, _ Strips, _ int) {
 	panic("kernel: unreachable")
 }

@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // AddRows adds the sum of the rows of a, m by n, to dst, n long. It sums the rows in runs
 // of 48, and then sums the runs, as [AddATB] does.
 func AddRows[T Float](dst []T, a []T, lda, m, n int) { addRows(pathOf[T](), dst, a, lda, m, n) }
@@ -14,7 +12,7 @@ func addRows[T Float](on path, dst []T, a []T, lda, m, n int) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaAddRows(on, dst, a, lda, m, n, addRun)
+		done = fmaAddRows(dst, a, lda, m, n, addRun)
 	}
 	const width = 16
 	var sum [width]T
@@ -58,27 +56,9 @@ func scale[T Float](on path, dst []T, factor T, src []T) {
 	}
 	done := 0
 	if on > portable {
-		done = fmaScale(on, dst, factor, src)
+		done = fmaScale(dst, factor, src)
 	}
 	for i := done; i < len(src); i++ {
 		dst[i] = factor * src[i]
-	}
-}
-
-// Moduli sets dst[i] to the modulus of re[i] + i im[i], with one rounding of each square, of
-// their sum and of the root. All three have one length.
-func Moduli(dst, re, im []float32) { moduli(pathOf[float32](), dst, re, im) }
-
-func moduli(on path, dst, re, im []float32) {
-	if len(re) != len(dst) || len(im) != len(dst) {
-		panic("kernel: dimension mismatch")
-	}
-	done := 0
-	if on > portable {
-		done = fmaModuli(on, dst, re, im)
-	}
-	for i := done; i < len(dst); i++ {
-		// The conversions keep compilers from fusing.
-		dst[i] = float32(math.Sqrt(float64(float32(float32(re[i]*re[i]) + float32(im[i]*im[i])))))
 	}
 }

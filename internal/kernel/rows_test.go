@@ -134,22 +134,3 @@ func TestPathsAgree(t *testing.T) {
 		}
 	})
 }
-
-// The assembly and the portable path have the same bits, whatever the numbers are.
-func TestModuli(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		any32 := rapid.OneOf(rapid.Float32(), rapid.SampledFrom([]float32{float32(math.Inf(1)), float32(math.NaN()), 0, 1e-45, 3e38}))
-		n := rapid.IntRange(0, 70).Draw(t, "n")
-		re, im := rapid.SliceOfN(any32, n, n).Draw(t, "re"), rapid.SliceOfN(any32, n, n).Draw(t, "im")
-		plain, fast := make([]float32, n), make([]float32, n)
-		moduli(portable, plain, re, im)
-		for _, on := range paths[float32]() {
-			moduli(on, fast, re, im)
-			bitsEqual(t, plain, fast)
-		}
-	})
-	dst := make([]float32, 1)
-	Moduli(dst, []float32{3}, []float32{-4})
-	require.Equal(t, []float32{5}, dst)
-	require.Panics(t, func() { Moduli(dst, []float32{3}, nil) })
-}

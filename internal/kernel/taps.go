@@ -13,7 +13,7 @@ func maxTapsOn[T Float](on path, best []T, winner []uint8, x []T, taps []int) {
 	checkTaps(len(best), winner, x, taps)
 	done := 0
 	if on > portable {
-		done = fmaMaxTaps(on, best, winner, x, taps)
+		done = fmaMaxTaps(best, winner, x, taps)
 	}
 	for c := done; c < len(best); c++ {
 		top, won := order(x[c+taps[0]]), 0
@@ -36,7 +36,7 @@ func addToTaps[T Float](on path, dst []T, winner []uint8, src []T, taps []int) {
 	checkTaps(len(src), winner, dst, taps)
 	done := 0
 	if on > portable {
-		done = fmaAddToTaps(on, dst, winner, src, taps)
+		done = fmaAddToTaps(dst, winner, src, taps)
 	}
 	for c := done; c < len(src); c++ {
 		dst[c+taps[winner[c]]] += src[c]

@@ -14,8 +14,8 @@ import (
 //	       output all of B but its last 32 bytes
 //	       K = the last 32 bytes of B
 //
-// With AVX2, assembly makes eight blocks at a time, and with AVX-512 all sixteen. Elsewhere the
-// words are the standard library's.
+// With AVX2, assembly makes eight blocks at a time. Elsewhere the words are the standard
+// library's.
 type source struct {
 	words   [chunkWords]uint64
 	at, end uint // words[at:end] are unread
@@ -32,7 +32,6 @@ type path uint8
 const (
 	portable path = iota
 	avx2
-	avx512
 )
 
 const (
@@ -90,10 +89,6 @@ func (s *source) refill() {
 		chacha8(&s.words, &s.key, s.counter)
 		s.end = chunkWords / 2
 		s.counter += keyBlocks / 2
-	case avx512:
-		chacha16(&s.words, &s.key)
-		s.end = chunkWords
-		s.counter = keyBlocks
 	}
 	if s.counter == keyBlocks {
 		s.end -= keyWords

@@ -221,11 +221,7 @@ func (t *told) copy(on path, dst []int64, from, n uint) uint {
 
 // tell sets what there is to say of words.
 func (d *DiscreteGaussian) tell(on path, told *told, words *[toldWords]uint64, t *table) {
-	switch on {
-	case avx512:
-		told.odd = tell512(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
-		return
-	case avx2:
+	if on == avx2 {
 		told.odd = tell256(&told.values[0], words, &t.guide[0], uint64(d.fine), d.reach)
 		return
 	}

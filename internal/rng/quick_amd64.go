@@ -2,14 +2,11 @@
 
 package rng
 
-// tell256 and tell512 set toldWords values to what words tell by themselves. Bit i of odd is set if
+// tell256 sets toldWords values to what words tell by themselves. Bit i of odd is set if
 // quick refuses word i, or if it is zero or minus zero.
 //
 //go:noescape
 func tell256(values *int64, words *[toldWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)
-
-//go:noescape
-func tell512(values *int64, words *[toldWords]uint64, guide *uint16, fine, reach uint64) (odd uint64)
 
 // copy32 is for avx2 and above.
 //

@@ -83,45 +83,6 @@ loop:
 	ORL R9, R8
 	NEXT
 
-// func tell512(values *int64, words *[64]uint64, guide *uint16, fine, reach uint64) (odd uint64)
-//
-// Z9 is zero, Z10 holds ones, Z11 the bit of open slots, Z12 the bits of J and Z14 reach.
-TEXT ·tell512(SB), NOSPLIT, $128-48
-	MOVQ values+0(FP), DI
-	MOVQ words+8(FP), SI
-	MOVQ guide+16(FP), BX
-	CELLS
-	VMOVQ fine+24(FP), X15
-	VPBROADCASTQ reach+32(FP), Z14
-	VPTERNLOGQ $0xff, Z13, Z13, Z13
-	VPSLLQ X15, Z13, Z12
-	VPXORQ Z13, Z12, Z12
-	VPSRLQ $63, Z13, Z10
-	VPSLLQ $15, Z10, Z11
-	VPXORQ Z9, Z9, Z9
-
-loop:
-	VMOVDQU64 (SI)(AX*8), Z0
-	VPMOVZXWQ (DX)(AX*2), Z1
-	// The bound is (2x + 1) reach, and what it bounds is the word without its slot.
-	VPADDQ Z1, Z1, Z2
-	VPADDQ Z10, Z2, Z2
-	VPMULLQ Z14, Z2, Z2
-	VPSLLQ $13, Z0, Z3
-	VPCMPUQ $1, Z2, Z3, K1
-	VPTESTMQ Z11, Z1, K2
-	VPSLLQ X15, Z1, Z1
-	VPSRLQ $1, Z0, Z3
-	VPTERNLOGQ $0xf8, Z12, Z3, Z1 // Z1 or (Z3 and Z12)
-	VPTESTNMQ Z1, Z1, K3
-	KORB K1, K2, K1
-	KORB K1, K3, K1
-	VPTESTMQ Z10, Z0, K4
-	VPSUBQ Z1, Z9, K4, Z1
-	VMOVDQU64 Z1, (DI)(AX*8)
-	KMOVB K1, R8
-	NEXT
-
 // func copy32(dst, src *[32]int64)
 TEXT ·copy32(SB), NOSPLIT, $0-16
 	MOVQ dst+0(FP), DI

@@ -160,18 +160,11 @@ func (g broad) block(rows int) {
 	CMPQ(g.left(), g.count())
 	CMOVQLT(g.left(), g.count())
 	SUBQ(g.count(), g.left())
-	CMPQ(argument("n"), operand.U8(16*g.vectors))
-	JNE(operand.LabelRef(name("_part")))
-	g.steps(rows, name("_whole"), z, func(b operand.Mem, v reg.VecPhysical) { VMOVUPS(b, v) })
-	JMP(operand.LabelRef(name("_sum")))
-	// Of the last vector there are some columns.
-	load := func(b operand.Mem, v reg.VecPhysical) { VMOVUPS_Z(b, g.mask(), v) }
-	Label(name("_part"))
 	CMPQ(argument("n"), operand.U8(16*g.vectors-8))
 	JLE(operand.LabelRef(name("_half")))
-	g.steps(rows, name("_most"), z, load)
+	g.steps(rows, name("_most"), z)
 	JMP(operand.LabelRef(name("_sum")))
-	g.steps(rows, name("_half"), y256, load)
+	g.steps(rows, name("_half"), y256)
 	Label(name("_sum"))
 	TESTQ(g.work(), g.work())
 	JE(operand.LabelRef(name("_store")))
@@ -206,9 +199,8 @@ func (g broad) store(row, vector int, c operand.Mem) {
 }
 
 // steps writes the loop over a run: it adds the products of an element of each row with a row
-// of b. The last vector of the row is loaded by a function, and multiplied in registers of a
-// width.
-func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical, load func(b operand.Mem, v reg.VecPhysical)) {
+// of b. The last vector of the row is loaded by the mask, and multiplied in registers of a width.
+func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical) {
 	in := func(vector, register int) reg.VecPhysical {
 		if g.last(vector) {
 			return width(register)
@@ -219,7 +211,7 @@ func (g broad) steps(rows int, label string, width func(int) reg.VecPhysical, lo
 	Label(label)
 	for v := range g.vectors {
 		if g.last(v) {
-			load(g.right(v), in(v, b(v)))
+			VMOVUPS_Z(g.right(v), g.mask(), in(v, b(v)))
 		} else {
 			VMOVUPS(g.right(v), z(b(v)))
 		}

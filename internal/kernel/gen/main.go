@@ -8,14 +8,12 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	ConstraintExpr("amd64,!noasm")
 	for _, write := range []func(){
-		tiles, wide, dots, foldInt64, addInts, foldFloats, addFloats, descend, copyRow, squaredNorm, moduli, addRows, scale, transpose, spread,
+		tiles, wide, dots, foldInt64, addInts, foldFloats, addFloats, descend, copyRow, squaredNorm, addRows, scale, transpose, spread,
 		rectify, gate, addToRows, maxTaps, addToTaps, mirrors, groups, butterfly,
 		unpackInt16, fetchInt16, packInt16, largest,
 		gaussian, sparse, distances, centre, search,
 		quarters, halves, polar, squareRoots, scaleUpTo, between, affine, sums, squaresAbout,
-		tiles512, wide512, dots512, fold512, squaredNorm512, moduli512, addRows512, scale512,
-		rectify512, gate512, addToRows512, maxTaps512, addToTaps512, addInts512, descend512,
-		strips512, halves512, groups512, gaussian512,
+		tiles512, wide512, dots512,
 	} {
 		write()
 	}

@@ -9,18 +9,13 @@ import (
 )
 
 // mirrors writes the functions that compute an even and an odd product of two vectors of
-// columns, and their sum and difference: see MirrorStrips and MirrorModuli. Strides are in
+// columns, and their sum and difference: see MirrorStrips. Strides are in
 // bytes. All counts are positive, but ko may be 0.
 func mirrors() {
-	for _, g := range []mirror{{"mirrorStrips32", false}, {"mirrorModuli32", true}} {
-		g.write()
-	}
+	mirror{"mirrorStrips32"}.write()
 }
 
-type mirror struct {
-	name   string
-	moduli bool
-}
+type mirror struct{ name string }
 
 const mirrorRows = 3
 
@@ -99,11 +94,7 @@ func (g mirror) block(rows int) {
 	ADDQ(argument("srcOdd"), g.bw())
 	g.product(rows, 1, "ko", g.odd(), g.os())
 	for r := range rows {
-		if g.moduli {
-			g.storeModuli(r)
-		} else {
-			g.store(r)
-		}
+		g.store(r)
 		ADDQ(g.ups(), g.up())
 		ADDQ(g.dns(), g.down())
 		ADDQ(g.es(), g.even())
@@ -145,15 +136,6 @@ func (g mirror) store(r int) {
 		VMOVUPS(y(12), operand.Mem{Base: g.up(), Disp: 32 * half})
 		VMOVUPS(y(13), operand.Mem{Base: g.down(), Disp: 32 * half})
 	}
-}
-
-func (g mirror) storeModuli(r int) {
-	for half := range 2 {
-		e, o := g.acc(0, r, half), g.acc(1, r, half)
-		VADDPS(o, e, y(12+half))
-		VSUBPS(o, e, y(14+half))
-	}
-	g.moduliOf(g.up(), g.down())
 }
 
 // moduliOf stores sum and difference of the moduli of two complex numbers, in registers 12 and 13

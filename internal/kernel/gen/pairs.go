@@ -8,22 +8,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// mostPairs is the greatest number of rows of b that dots512 takes.
-const mostPairs = 12
-
-// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows
-// of b. It keeps within 24 sums.
-func pairsOf(n int) int {
-	if n <= mostPairs/2 {
-		return 3
-	}
-	return 2
-}
+// pairsOf returns the number of pairs of rows of a in a register tile, by the number of rows of b.
+// Ten classes are one tile: two of five would read a twice, which takes up to 1.5 times as long.
+var pairsOf = []int{1: 3, 2: 3, 3: 3, 4: 3, 5: 3, 6: 3, 10: 2}
 
 // dots512 writes the function that does what dots32 does with AVX-512, in the same order
 // for each element. A register holds eight lanes of one row of a, and eight of the next. The
-// number n is at most 12. The number m is a multiple of six if n is at most six, and of four
-// otherwise.
+// number n is at most 6, and m a multiple of 6, or n is 10 and m a multiple of 4.
 func dots512() {
 	function("dots512", "func(c *float32, ldc int, a *float32, lda int, b *float32, ldb int, m, n, k int, add int)")
 	var g pairs
@@ -38,15 +29,20 @@ func dots512() {
 	ANDQ(operand.U8(3), g.count())
 	lanes(g.count(), g.some())
 	Load(Param("n"), g.count())
-	for n := 2; n <= mostPairs; n++ {
-		CMPQ(g.count(), operand.U8(n))
-		JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
+	for n, pairs := range pairsOf {
+		if pairs > 0 && n > 1 {
+			CMPQ(g.count(), operand.U8(n))
+			JE(operand.LabelRef(fmt.Sprintf("n%d", n)))
+		}
 	}
-	for n := 1; n <= mostPairs; n++ {
+	for n, count := range pairsOf {
+		if count == 0 {
+			continue
+		}
 		name := fmt.Sprintf("n%d", n)
 		Label(name)
-		g.block(name, pairsOf(n), n)
-		SUBQ(operand.U8(2*pairsOf(n)), argument("m"))
+		g.block(name, count, n)
+		SUBQ(operand.U8(2*count), argument("m"))
 		JNE(operand.LabelRef(name))
 		finish()
 	}
@@ -69,7 +65,7 @@ func (pairs) bw(i int) reg.Register {
 	return []reg.Register{reg.RCX, reg.R9, reg.R12, reg.R13}[i]
 }
 
-// block computes 2 times count rows by n inner products. Registers 0 to 4 hold factors.
+// block computes inner products of a number of pairs of rows of a with n rows of b. Registers 0 to 4 hold factors.
 func (g pairs) block(label string, count, n int) {
 	name := func(part string) string { return label + "_" + part }
 	const (
@@ -78,15 +74,11 @@ func (g pairs) block(label string, count, n int) {
 		b      = 4
 	)
 	acc := func(pair, j int) int { return 31 - pair*n - j }
-	addresses := []reg.Register{g.aw()}
+	addresses := []reg.Register{g.aw(), g.a3(), g.bw(0)}
 	MOVQ(argument("a"), g.aw())
-	if count > 1 {
-		LEAQ(operand.Mem{Base: g.aw(), Index: g.lda(), Scale: 2}, g.a3())
-		ADDQ(g.lda(), g.a3())
-		addresses = append(addresses, g.a3())
-	}
+	LEAQ(operand.Mem{Base: g.aw(), Index: g.lda(), Scale: 2}, g.a3())
+	ADDQ(g.lda(), g.a3())
 	MOVQ(argument("b"), g.bw(0))
-	addresses = append(addresses, g.bw(0))
 	for i := 1; i < (n+2)/3; i++ {
 		LEAQ(operand.Mem{Base: g.bw(i - 1), Index: g.ldb(), Scale: 2}, g.bw(i))
 		ADDQ(g.ldb(), g.bw(i))

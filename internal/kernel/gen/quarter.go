@@ -12,14 +12,17 @@ import (
 // twice: see QuarterStrips and QuarterModuli. Rows at the other end begin at up2 and down2 and go
 // the other way.
 func quarters() {
-	for _, g := range []quarter{{mirror{"quarterStrips32", false}}, {mirror{"quarterModuli32", true}}} {
+	for _, g := range []quarter{{mirror{"quarterStrips32"}, false}, {mirror{"quarterModuli32"}, true}} {
 		g.write()
 	}
 }
 
 // quarter has the registers of mirror. The accumulators are those of the first product of a half,
 // and of the second.
-type quarter struct{ mirror }
+type quarter struct {
+	mirror
+	moduli bool
+}
 
 // ends is where the current rows at the other end are in memory, and place where the even products
 // wait: sums, or differences, of the two of them.

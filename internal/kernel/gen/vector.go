@@ -7,7 +7,6 @@ import (
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 func function(name, signature string) {
@@ -115,28 +114,6 @@ func scale() {
 	VMOVUPS(v, operand.Mem{Base: dst})
 	ADDQ(operand.U8(32), dst)
 	ADDQ(operand.U8(32), src)
-	SUBQ(operand.U8(8), n)
-	JNE(operand.LabelRef("loop"))
-	finish()
-}
-
-// moduli writes dst = sqrt(re² + im²) for n a positive multiple of 8. Every step rounds once,
-// and none is fused, so that the portable path has the same bits.
-func moduli() {
-	function("moduli32", "func(dst, re, im *float32, n int)")
-	dst, re, im, n := parameter("dst"), parameter("re"), parameter("im"), parameter("n")
-	a, b := YMM(), YMM()
-	Label("loop")
-	VMOVUPS(operand.Mem{Base: re}, a)
-	VMOVUPS(operand.Mem{Base: im}, b)
-	VMULPS(a, a, a)
-	VMULPS(b, b, b)
-	VADDPS(b, a, a)
-	VSQRTPS(a, a)
-	VMOVUPS(a, operand.Mem{Base: dst})
-	for _, p := range []reg.Register{dst, re, im} {
-		ADDQ(operand.U8(32), p)
-	}
 	SUBQ(operand.U8(8), n)
 	JNE(operand.LabelRef("loop"))
 	finish()
