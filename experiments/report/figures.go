@@ -45,8 +45,8 @@ func lines(r *experiments.Result, value func(row experiments.Row) *figure.Point)
 	return out
 }
 
-// span returns the ends of an axis for values of the lines that are above zero. A line that
-// protects nothing may lie far below the others, and does not lengthen the axis downwards.
+// span returns the least and the greatest value of the lines, error bars included. A line that
+// protects nothing may lie far below the others, and does not count for the least.
 func span(lines []figure.Line) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, l := range lines {

@@ -95,9 +95,7 @@ func fmaDots[T Float](on path, dst []T, ldd int, a []T, lda int, b []T, ldb int,
 		}
 		cols = evenly(n, group)
 	}
-	for j := 0; j < n; j += cols {
-		if rows < m {
-			dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb, m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
-		}
+	for j := 0; rows < m && j < n; j += cols {
+		dots32(first(dst[rows*ldd+j:]), 4*ldd, first(a[rows*lda:]), 4*lda, first(b[j*ldb:]), 4*ldb, m-rows, min(cols, n-j), k, flag(add), mask(k%lanes))
 	}
 }
