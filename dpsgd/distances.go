@@ -35,7 +35,7 @@ func (b Between) String() string {
 	return fmt.Sprintf("Between(%d)", int(b))
 }
 
-// Distances asks Train to measure distances at every step, for package accountant/bayes.
+// Distances asks Train to measure distances at every step, for package internal/accountant/bayes.
 // They change nothing about the training. They are exact functions of the private data,
 // protected by nothing and charged nowhere.
 type Distances struct {

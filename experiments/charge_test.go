@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 

@@ -10,14 +10,14 @@ import (
 	"sync"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/marginals"
-	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
 	"github.com/pate-go/pate/teachers/golearn"
-	"github.com/pate-go/pate/teachers/training"
 )
 
 // Methods of a comparison, in the order of the table.

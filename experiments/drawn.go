@@ -16,8 +16,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/marginals"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
 )

@@ -4,8 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
-	"github.com/pate-go/pate/teachers/training"
 )
 
 // Learners of teachers: those of package training.

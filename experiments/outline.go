@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/internal/teachers/training"
 )
 
 // Outline says what a comparison will do, about how long it takes and how much memory it

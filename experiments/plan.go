@@ -8,11 +8,11 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/stable"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/student"
-	"github.com/pate-go/pate/teachers/training"
 )
 
 // The hyper-parameters of a comparison: constants and rules of public numbers

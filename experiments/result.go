@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/bayes"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
 // Schema names the JSON form of a Result.

@@ -16,7 +16,7 @@
 // row, and features cost no privacy budget under any unit or relation:
 // they are part of the analysis that runs afterwards, not a release. This is why
 // there is no whitening, no PCA and no per-feature scaling here; each would have
-// to be fitted on public rows or charged: package dpsgd/moments does that.
+// to be fitted on public rows or charged: package internal/dpsgd/moments does that.
 //
 // # Caveats
 //

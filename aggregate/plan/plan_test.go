@@ -12,7 +12,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 func histogram(t require.TestingT, counts ...int) aggregate.Histogram {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // The names of the stability methods, as the command line spells them.

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/stability"
 	"github.com/pate-go/pate/svt"
 )

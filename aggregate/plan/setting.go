@@ -8,7 +8,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // Names of mechanisms that plans treat by themselves.

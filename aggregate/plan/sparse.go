@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/stability"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/svt"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
-	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/internal/keyfile"
 	"github.com/pate-go/pate/internal/rng"
 )

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
 // typicalTable writes a table of two clouds.

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/learn/page"
+	"github.com/pate-go/pate/internal/learn/page"
 )
 
 // outputFlags are the names of flags of files and folders that commands write.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // mechanismTable lists every mechanism, what it does and what a query costs.

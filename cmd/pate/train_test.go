@@ -23,7 +23,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/npy"
-	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/tuned"
+	"github.com/pate-go/pate/internal/dpsgd/tuned"
 )
 
 // What a search costs is what the ledger, `pate account` and the model say, and the files

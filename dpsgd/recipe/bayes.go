@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
-// Bayes asks for the figures of package accountant/bayes beside epsilon. They change nothing
+// Bayes asks for the figures of package internal/accountant/bayes beside epsilon. They change nothing
 // about the training. They are private and charged nowhere: [Result.WithoutTimes] has none.
 type Bayes struct {
 	Delta   float64       // delta_mu; default 1e-10

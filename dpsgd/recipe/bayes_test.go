@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
 func TestBayesianFiguresStandBesideEpsilon(t *testing.T) {

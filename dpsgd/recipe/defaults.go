@@ -5,9 +5,9 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
 // The numbers in this file are constants and rules of public numbers, so they cost no

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
 // Feature sets that learn a few statistics from private rows, which are charged.

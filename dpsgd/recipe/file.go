@@ -11,8 +11,8 @@ import (
 
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/charged"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/sealed"
 )
 

@@ -1,7 +1,7 @@
 package recipe
 
 import (
-	"github.com/pate-go/pate/dpsgd/charged"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 	"github.com/pate-go/pate/internal/plain"
 )
 

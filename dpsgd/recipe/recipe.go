@@ -9,7 +9,7 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
-	"github.com/pate-go/pate/dpsgd/charged"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
 )
 
 // Recipe is everything about a model that is fixed before the data are seen, apart

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/bayes"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 )
 
 // Schema names the JSON form of a Result.

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/accountant/audit"
 )
 
 // brokenAccounts returns right mechanisms with a wrong price: answers of accountants that

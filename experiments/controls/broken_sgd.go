@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/mathx"
 	"github.com/pate-go/pate/internal/rng"
 )

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/integrate/quad"
 
-	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/svt"
 )

@@ -5,8 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 )
 

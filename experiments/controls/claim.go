@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/accountant/audit"
 )
 
 // claimAt returns what an event costs at delta, by the better of two accountants.

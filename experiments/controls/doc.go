@@ -1,5 +1,5 @@
 // Package controls puts every mechanism of the toolkit, and mistakes that were made with
-// such mechanisms, to the tests of package accountant/audit.
+// such mechanisms, to the tests of package internal/accountant/audit.
 //
 //	results, err := controls.Run(ctx, controls.Default(), controls.Options{Key: key, Alpha: 1e-4})
 //

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
 )

@@ -6,8 +6,8 @@ import (
 	"math"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/svt"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/stability"
 )

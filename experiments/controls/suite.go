@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 )
 

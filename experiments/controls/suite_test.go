@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/internal/rng"
 	"github.com/pate-go/pate/internal/testkit"
 )

@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/audit"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/dpsgd"
@@ -18,6 +17,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/optim"
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/accountant/audit"
 	"github.com/pate-go/pate/internal/rng"
 )
 

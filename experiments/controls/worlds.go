@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/pate-go/pate/accountant/audit"
+	"github.com/pate-go/pate/internal/accountant/audit"
 )
 
 // lawAccuracy is that of the laws, relative.

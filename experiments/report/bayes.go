@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/pate-go/pate/accountant/bayes"
+	"github.com/pate-go/pate/internal/accountant/bayes"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
 )

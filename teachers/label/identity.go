@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // identity holds what a run is a function of. As JSON it is the name of the run in

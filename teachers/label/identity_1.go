@@ -3,7 +3,7 @@ package label
 import (
 	"fmt"
 
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // identity1 is an identity in form 1, in which several parameters had one field. It is

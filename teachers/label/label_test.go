@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
 	"github.com/pate-go/pate/aggregate/plan"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 	"github.com/pate-go/pate/teachers/votes"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pate-go/pate/accountant"
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
-	"github.com/pate-go/pate/aggregate/stable"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/stable"
 	"github.com/pate-go/pate/internal/number"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/npy"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
-	"github.com/pate-go/pate/teachers/training"
 )
 
 // The test images that are asked for.

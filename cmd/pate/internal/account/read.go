@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/accountant/imports"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/accountant/imports"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/filekind"
 )

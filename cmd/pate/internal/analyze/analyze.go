@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/teachers/votes"
 )
 

@@ -3,8 +3,8 @@ package analyze
 import (
 	"fmt"
 
-	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/internal/table"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/pate-go/pate/accountant"
-	"github.com/pate-go/pate/aggregate/analysis"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/aggregate/analysis"
 	"github.com/pate-go/pate/internal/table"
 )
 

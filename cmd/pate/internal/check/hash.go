@@ -12,7 +12,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/teachers/manifest"
+	"github.com/pate-go/pate/internal/teachers/manifest"
 )
 
 type hashIDsFlags struct {

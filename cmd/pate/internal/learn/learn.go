@@ -17,8 +17,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/learn/page"
-	"github.com/pate-go/pate/learn/site"
+	"github.com/pate-go/pate/internal/learn/page"
+	"github.com/pate-go/pate/internal/learn/site"
 )
 
 type flags struct {

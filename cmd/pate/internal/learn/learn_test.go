@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/learn/site"
+	"github.com/pate-go/pate/internal/learn/site"
 )
 
 // TestExportedPagesAreTheirOwners: scripts run in the pages, so nobody but their owner may

@@ -19,7 +19,7 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/keyfile"
-	"github.com/pate-go/pate/student/published"
+	"github.com/pate-go/pate/internal/student/published"
 )
 
 // keptReport is what a complete run prints again.

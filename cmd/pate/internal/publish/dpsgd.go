@@ -14,7 +14,7 @@ import (
 	"github.com/pate-go/pate/dpsgd/recipe"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
-	"github.com/pate-go/pate/student/published"
+	"github.com/pate-go/pate/internal/student/published"
 )
 
 // training says how a private model was trained. All of it is public.

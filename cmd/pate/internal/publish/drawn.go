@@ -16,12 +16,12 @@ import (
 	"github.com/pate-go/pate/accountant/ledger"
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/marginals"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/aggregate/marginals"
 	"github.com/pate-go/pate/internal/durable"
+	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers/label"
-	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // Files of a pool that was drawn: its rows, and the noisy counts that they are drawn from.

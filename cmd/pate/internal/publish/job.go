@@ -16,9 +16,9 @@ import (
 	"github.com/pate-go/pate/experiments"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
+	"github.com/pate-go/pate/internal/student/published"
+	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/student"
-	"github.com/pate-go/pate/student/published"
-	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // job is one run of the command.

@@ -14,10 +14,10 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/number"
+	"github.com/pate-go/pate/internal/student/published"
+	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/student"
-	"github.com/pate-go/pate/student/published"
 	"github.com/pate-go/pate/teachers/label"
-	teaching "github.com/pate-go/pate/teachers/training"
 	"github.com/pate-go/pate/teachers/votes"
 )
 

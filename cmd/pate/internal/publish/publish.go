@@ -14,8 +14,8 @@ import (
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/results"
 	"github.com/pate-go/pate/internal/table"
+	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
-	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // publishFlags are the flags of `pate publish`.

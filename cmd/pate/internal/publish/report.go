@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/student/published"
 )
 
 const schemaPublish = "pate.publish/1"

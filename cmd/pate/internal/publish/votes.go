@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/experiments"
+	teaching "github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers/label"
-	teaching "github.com/pate-go/pate/teachers/training"
 )
 
 // voting releases labels by the votes of teachers, and a student of them.

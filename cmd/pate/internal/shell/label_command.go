@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/aggregate"
-	"github.com/pate-go/pate/aggregate/mechanisms"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
 )
 
 // LabelFlags writes a setting as the flags of pate label, for queries that begin at from.

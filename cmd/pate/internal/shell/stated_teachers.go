@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pate-go/pate/teachers/manifest"
+	"github.com/pate-go/pate/internal/teachers/manifest"
 )
 
 // Stated is what a manifest beside votes, FILE.manifest.json, as pate train writes it, states of

@@ -12,8 +12,8 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/student/published"
 )
 
 const schemaPredict = "pate.student-predict/1"

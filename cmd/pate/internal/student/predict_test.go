@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/pate-go/pate/dataset"
-	"github.com/pate-go/pate/student/published"
+	"github.com/pate-go/pate/internal/student/published"
 )
 
 // TestEveryPredictionSaysWhetherItMayLeave: as answers of pate dpsgd predict do.

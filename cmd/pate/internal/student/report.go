@@ -7,8 +7,8 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/student/published"
 )
 
 // report is what is said of a model that was made.

@@ -12,9 +12,9 @@ import (
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dataset"
 	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/student/published"
 	"github.com/pate-go/pate/internal/table"
 	"github.com/pate-go/pate/student"
-	"github.com/pate-go/pate/student/published"
 )
 
 const schemaStudent = "pate.student/1"

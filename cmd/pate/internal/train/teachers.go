@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/teachers/training"
+	"github.com/pate-go/pate/internal/teachers/training"
 )
 
 // NewTeachers returns the command for teachers on many machines.

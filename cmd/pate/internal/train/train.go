@@ -16,9 +16,9 @@ import (
 	"github.com/pate-go/pate/features"
 	"github.com/pate-go/pate/internal/fault"
 	"github.com/pate-go/pate/internal/table"
+	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/internal/teachers/training"
 	"github.com/pate-go/pate/teachers"
-	"github.com/pate-go/pate/teachers/manifest"
-	"github.com/pate-go/pate/teachers/training"
 )
 
 // trainFlags are the flags of `pate train`.

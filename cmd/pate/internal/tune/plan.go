@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
-	"github.com/pate-go/pate/dpsgd/tuned"
+	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/number"
 	"github.com/pate-go/pate/internal/table"
-	"github.com/pate-go/pate/tune"
+	"github.com/pate-go/pate/internal/tune"
 )
 
 // plan is the JSON form of what a search would cost under several laws.

@@ -13,8 +13,8 @@ import (
 	"github.com/pate-go/pate/accountant/ledger/release"
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/dpsgd/tuned"
 	"github.com/pate-go/pate/experiments"
+	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/durable"
 	"github.com/pate-go/pate/internal/results"
 )

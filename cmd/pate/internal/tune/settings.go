@@ -12,9 +12,9 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/dpsgd/tuned"
+	"github.com/pate-go/pate/internal/dpsgd/tuned"
 	"github.com/pate-go/pate/internal/durable"
-	"github.com/pate-go/pate/tune"
+	"github.com/pate-go/pate/internal/tune"
 )
 
 // settingFlags say which settings are tried.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pate-go/pate/cmd/pate/internal/shell"
 	"github.com/pate-go/pate/dpsgd/recipe"
-	"github.com/pate-go/pate/dpsgd/tuned"
+	"github.com/pate-go/pate/internal/dpsgd/tuned"
 )
 
 // flags are those of `pate tune`. A zero default is the recipe's own.

@@ -1,0 +1,282 @@
+package mechanisms_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/aggregate/mechanisms"
+)
+
+// settings returns settings of a mechanism for n queries: a little noise and more of it.
+func settings(d aggregate.Description, n int) []aggregate.Setting {
+	var out []aggregate.Setting
+	for _, noise := range []float64{0.8, 2, 7} {
+		for _, instead := range alternatives(d) {
+			s := aggregate.Setting{Mechanism: d.Name, Queries: n, Teachers: 6, Predict: predict}
+			for _, p := range d.Parameters {
+				switch {
+				case p.Kind == "threshold" && d.Distances: // few unstable answers are released
+					s = s.With(p.Name, math.Ceil(5*noise))
+				case p.Kind == "threshold":
+					s = s.With(p.Name, 3)
+				case p.Kind == "noise" && p.Name != instead:
+					s = s.With(p.Name, noise)
+					noise *= 1.3
+				}
+			}
+			out = append(out, d.Complete(s))
+		}
+	}
+	return out
+}
+
+// alternatives lists the noises that are left out in turn, because another stands for
+// them.
+func alternatives(d aggregate.Description) []string {
+	var out []string
+	for _, p := range d.Noise() {
+		if p.Instead != "" {
+			out = append(out, p.Name)
+		}
+	}
+	if out == nil {
+		return []string{""}
+	}
+	return out
+}
+
+func predict(uint64) ([]float64, error) { return []float64{0.6, 0.3, 0.1}, nil }
+
+// TestDescriptionsAreComplete asks of every mechanism what commands, plans, ledgers and
+// audits rely on.
+func TestDescriptionsAreComplete(t *testing.T) {
+	word := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	seen := map[string]bool{}
+	for _, d := range mechanisms.All() {
+		t.Run(d.Name, func(t *testing.T) {
+			require.Regexp(t, word, d.Name)
+			require.False(t, seen[d.Name], "two mechanisms of one name")
+			seen[d.Name] = true
+			require.NotEmpty(t, d.Short)
+			require.NotEmpty(t, d.Cost)
+			require.NotNil(t, d.New)
+			require.NotEmpty(t, d.Noise(), "a mechanism without noise")
+			names := map[string]bool{}
+			for _, p := range d.Parameters {
+				require.Regexp(t, word, p.Name)
+				require.False(t, names[p.Name], p.Name)
+				names[p.Name] = true
+				require.NotEmpty(t, p.Doc, p.Name)
+				require.Contains(t, []string{"noise", "threshold", "cap", "share"}, p.Kind, p.Name)
+				require.Less(t, p.Min, p.Max, p.Name)
+				require.True(t, p.Default == nil || p.DefaultDoc != "", "%s: say what the default is", p.Name)
+				require.False(t, p.Default != nil && p.Chosen(), "%s: chosen, or a default", p.Name)
+			}
+			if d.Fit == nil { // otherwise package controls has audits of its own
+				require.Equal(t, d.Name, d.Audit.Mechanism, "what does an audit put to the test?")
+				require.Len(t, d.Neighbours[0], len(d.Neighbours[1]))
+				moved := 0
+				for i, n := range d.Neighbours[0] {
+					moved += max(n-d.Neighbours[1][i], d.Neighbours[1][i]-n)
+				}
+				require.Equal(t, 2, moved, "neighbours between which one vote moves")
+			}
+			found, err := mechanisms.Find(d.Name)
+			require.NoError(t, err)
+			require.Equal(t, d.Parameters[0].Name, found.Parameters[0].Name)
+		})
+	}
+	_, err := mechanisms.Find("magic")
+	require.ErrorContains(t, err, "gnmax, confident")
+	require.Equal(t, []string{"interactive"}, mechanisms.Names(func(d aggregate.Description) bool { return d.Predicts }))
+}
+
+// TestSettings: what is given is checked, and what is left out is chosen.
+func TestSettings(t *testing.T) {
+	for _, d := range mechanisms.All() {
+		for _, s := range settings(d, 4) {
+			require.NoError(t, d.Check(s), "%+v", s)
+			require.True(t, d.Settled(s))
+			require.True(t, d.WithNoise(s, 99).Equal(s), "all noise was given")
+			for _, p := range d.Parameters {
+				require.Error(t, d.CheckValues(s.With(p.Name, math.NaN())), p.Name)
+				require.Error(t, d.CheckValues(s.With(p.Name, math.Inf(1))), p.Name)
+				require.Error(t, d.CheckValues(s.With(p.Name, math.Nextafter(p.Min, math.Inf(-1)))), p.Name)
+			}
+			require.ErrorContains(t, d.CheckValues(s.With("magic", 1)), "has no magic")
+			if d.Fit == nil {
+				open := aggregate.Setting{Mechanism: d.Name, Queries: 4, Teachers: 6, Predict: predict}
+				for name, v := range s.Values {
+					if p, _ := d.Parameter(name); p.Kind != "noise" {
+						open = open.With(name, v)
+					}
+				}
+				require.NoError(t, d.Check(open))
+				require.False(t, d.Settled(open))
+				require.True(t, d.Settled(d.WithNoise(open, 3)))
+			}
+		}
+	}
+}
+
+// TestEventsCoverTheLaws is the event test of every mechanism: on all votes of up to six
+// teachers for three classes, no first answer tells two neighbours apart by more than
+// what is charged, at any of many orders, but for the failure that is charged too.
+func TestEventsCoverTheLaws(t *testing.T) {
+	orders := []float64{1.1, 1.3, 1.7, 2, 3, 4, 6, 8, 16, 32, 64}
+	for _, d := range mechanisms.All() {
+		for i, s := range settings(d, 1) {
+			m, err := d.New(s)
+			require.NoError(t, err)
+			account, err := accountant.NewRDP(accountant.Config{Relation: accountant.ReplaceOne})
+			require.NoError(t, err)
+			require.NoError(t, account.Compose(m.Event(), 1))
+			curve, failure, err := account.RDP(orders)
+			require.NoError(t, err)
+			require.Equal(t, d.Fails, failure > 0, "%s: only mechanisms that may fail are charged for it", d.Name)
+			nearest := 0.0
+			neighbours(t, m, func(p, q aggregate.Law) {
+				for k, order := range orders {
+					divergence, lost := divergence(order, p, q)
+					require.LessOrEqual(t, lost, failure*(1+1e-9), "%s, %+v: released what a neighbour never does", d.Name, s.Values)
+					require.LessOrEqual(t, divergence, curve[k]*(1+1e-9)+1e-12, "%s, %+v, order %v", d.Name, s.Values, order)
+					nearest = max(nearest, divergence/curve[k])
+				}
+			})
+			if !d.Distances { // whose answers on few votes are all unstable
+				require.Greater(t, nearest, 0.1, "%s: ten times more is charged than the law needs", d.Name)
+			}
+			t.Logf("%s %d: %.3f of the charge, failure %.2g", d.Name, i, nearest, failure)
+		}
+	}
+}
+
+// neighbours calls compare with the laws of every two votes between which one moves.
+func neighbours(t *testing.T, m aggregate.Mechanism, compare func(p, q aggregate.Law)) {
+	laws := map[string]aggregate.Law{}
+	var all [][]int
+	for n := 1; n <= 6; n++ {
+		for a := range n + 1 {
+			for b := range n - a + 1 {
+				counts := []int{a, b, n - a - b}
+				h, err := aggregate.NewHistogram(counts)
+				require.NoError(t, err)
+				law, err := m.Law(h)
+				require.NoError(t, err)
+				sum := math.Exp(law.LogDeclined)
+				for _, l := range law.LogLabels {
+					sum += math.Exp(l)
+				}
+				require.InDelta(t, 1, sum, 1e-9, "a law adds up to 1")
+				laws[fmt.Sprint(counts)], all = law, append(all, counts)
+			}
+		}
+	}
+	for _, counts := range all {
+		for from := range counts {
+			for to := range counts {
+				other := slices.Clone(counts)
+				other[from]--
+				other[to]++
+				if q, ok := laws[fmt.Sprint(other)]; ok && from != to {
+					compare(laws[fmt.Sprint(counts)], q)
+				}
+			}
+		}
+	}
+}
+
+// divergence returns the Rényi divergence of p from q where q is not 0, and the
+// probability of p where it is.
+func divergence(order float64, p, q aggregate.Law) (divergence, lost float64) {
+	sum := 0.0
+	ps, qs := append(slices.Clone(p.LogLabels), p.LogDeclined), append(slices.Clone(q.LogLabels), q.LogDeclined)
+	for i, lp := range ps {
+		switch {
+		case math.IsInf(lp, -1):
+		case math.IsInf(qs[i], -1):
+			lost += math.Exp(lp)
+		default:
+			sum += math.Exp(order*lp + (1-order)*qs[i])
+		}
+	}
+	return math.Log(sum) / (order - 1), lost
+}
+
+// TestSessionsFollowTheLaws draws first answers of every mechanism. The bound is 6
+// standard deviations of each answer's share: a false alarm in ten million.
+func TestSessionsFollowTheLaws(t *testing.T) {
+	const runs = 4000
+	h, err := aggregate.NewHistogram([]int{9, 4, 1})
+	require.NoError(t, err)
+	for _, d := range mechanisms.All() {
+		s := settings(d, 1)[1]
+		s.Teachers, s.Queries = 14, 1
+		sequential := d.Distances // each first answer is a run of its own
+		if !sequential {
+			s.Queries = runs
+			if _, capped := s.Values["answers"]; capped {
+				s = s.With("answers", runs)
+			}
+		} else {
+			s = s.With("threshold", 4)
+		}
+		m, err := d.New(s)
+		if err != nil && d.Distances { // its failure would be above what is taken
+			s = s.With("threshold", 7)
+			m, err = d.New(s)
+		}
+		require.NoError(t, err, d.Name)
+		law, err := m.Law(h)
+		require.NoError(t, err)
+		n := runs
+		if sequential {
+			n = 300
+		}
+		seen := map[int]float64{}
+		var session aggregate.Session
+		for i := range n {
+			if session == nil || sequential {
+				book, err := ledger.Open("", ledger.Config{Unit: "record", Relation: accountant.AddRemove, Epsilon: 1e9, Delta: 0.9})
+				require.NoError(t, err)
+				r, err := book.Reserve(m.Event())
+				require.NoError(t, err)
+				session, err = m.Start(r, aggregate.SeedKey(uint64(i)))
+				require.NoError(t, err)
+				require.False(t, session.Releasable())
+			}
+			query := uint64(i)
+			if sequential {
+				query = 0
+			}
+			a, err := session.Ask(query, h)
+			require.NoError(t, err)
+			if i < 20 {
+				again, err := session.AskBatch(query, []aggregate.Histogram{h})
+				require.NoError(t, err)
+				require.Equal(t, a, again[0])
+			}
+			label := a.Label
+			if a.Reused {
+				label = aggregate.NoLabel
+			}
+			seen[label]++
+		}
+		for label := aggregate.NoLabel; label < h.Classes(); label++ {
+			p := math.Exp(law.LogDeclined)
+			if label >= 0 {
+				p = math.Exp(law.LogLabels[label])
+			}
+			share := seen[label] / float64(n)
+			require.InDelta(t, p, share, 6*math.Sqrt(p*(1-p)/float64(n))+1e-9, "%s, label %d", d.Name, label)
+		}
+	}
+}

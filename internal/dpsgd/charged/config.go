@@ -1,0 +1,217 @@
+package charged
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dpsgd/moments"
+)
+
+// Config says which features are made and what they cost. A statistic whose noise
+// multiplier is 0 is not used.
+type Config struct {
+	Scattering bool // features of the scattering transform
+	HOG        bool // features of oriented gradients, behind them
+	// Deskew straightens images first, each by itself. It is for handwriting.
+	Deskew bool
+	// Gradients says how oriented gradients are made. The zero value means
+	// [features.StandardHOG].
+	Gradients features.HOG
+
+	// SecondNoise is the noise multiplier of the second moment of the scattering channels.
+	// It serves to whiten them.
+	SecondNoise float64
+	// SecondClip bounds the Frobenius norm of an image's matrix of second moments.
+	// Normalised channels have a trace of at most 81.
+	SecondClip float64
+	// Ridge is what the whitening adds to every eigenvalue, as a share of the largest.
+	Ridge float64
+	// MeanNoise is the noise multiplier of the mean of the scattering features.
+	// HOGMeanNoise is the one for oriented gradients. Rows are clipped to the root of their
+	// length.
+	MeanNoise, HOGMeanNoise float64
+
+	// Records is the public number of training rows, by which sums are divided.
+	Records int
+	Workers int             // at least 1
+	Cache   *features.Cache // nil: features are computed every time
+	// Progress, if not nil, is called with the name of each stage when it begins.
+	Progress func(stage string)
+}
+
+// Default returns a Config for scattering and oriented gradients with all statistics. It is
+// used for MNIST and Fashion-MNIST (after Tramer and Boneh 2021, who normalise channels
+// privately).
+func Default(records int) Config {
+	return Config{
+		Scattering: true, HOG: true,
+		SecondNoise: 20, SecondClip: 40.5, Ridge: 0.003, MeanNoise: 30, HOGMeanNoise: 30,
+		Records: records, Workers: 1,
+	}
+}
+
+// groups is the number of groups of a normalised scattering transform: three channels each.
+const groups = features.Channels / 3
+
+var errNeither = errors.New("charged: Config has neither Scattering nor HOG")
+
+// Validate returns an error for the first field that is missing or out of range.
+func (c Config) Validate() error {
+	if !c.Scattering && !c.HOG {
+		return errNeither
+	}
+	if c.Records < 1 {
+		return fmt.Errorf("charged: Config.Records is %d, want the public number of records", c.Records)
+	}
+	if c.Workers < 1 {
+		return fmt.Errorf("charged: Config.Workers is %d, at least 1 needed", c.Workers)
+	}
+	for _, f := range []struct {
+		name  string
+		value float64
+		used  bool
+	}{
+		{"SecondNoise", c.SecondNoise, c.Scattering}, {"MeanNoise", c.MeanNoise, c.Scattering}, {"HOGMeanNoise", c.HOGMeanNoise, c.HOG},
+	} {
+		switch {
+		case !(f.value >= 0) || math.IsInf(f.value, 0):
+			return fmt.Errorf("charged: Config.%s is %g, want a noise multiplier, or 0 for none", f.name, f.value)
+		case f.value > 0 && !f.used:
+			return fmt.Errorf("charged: Config.%s is %g for features that are not made", f.name, f.value)
+		}
+	}
+	if c.SecondNoise > 0 && (!(c.Ridge > 0) || math.IsInf(c.Ridge, 0)) {
+		return fmt.Errorf("charged: Config.Ridge is %g, must be positive", c.Ridge)
+	}
+	// What else a release requires is checked where the release is made.
+	for _, m := range c.releases() {
+		if err := m.Validate(); err != nil {
+			return fmt.Errorf("charged: %w", err)
+		}
+	}
+	return nil
+}
+
+// Events returns what the statistics cost, in the order in which Prepare takes their
+// reservations.
+func (c Config) Events() []accountant.Event {
+	var events []accountant.Event
+	for _, m := range c.releases() {
+		events = append(events, m.Event())
+	}
+	return events
+}
+
+// releases returns the configurations of the releases, in order. Clip norms that depend on
+// the images' size are 1 here.
+func (c Config) releases() []moments.Config {
+	var all []moments.Config
+	for _, r := range []struct {
+		used        bool
+		noise, clip float64
+	}{{c.Scattering, c.SecondNoise, c.SecondClip}, {c.Scattering, c.MeanNoise, 1}, {c.HOG, c.HOGMeanNoise, 1}} {
+		if r.used && r.noise > 0 {
+			all = append(all, c.release(r.noise, r.clip))
+		}
+	}
+	return all
+}
+
+func (c Config) release(noise, clip float64) moments.Config {
+	return moments.Config{ClipNorm: clip, NoiseMultiplier: noise, Records: c.Records, Workers: c.Workers}
+}
+
+// Name returns a name for reports that identifies the features and what shapes them.
+func (c Config) Name() string {
+	name := ""
+	if c.Scattering {
+		name = fmt.Sprintf("scattering(whiten=%g,clip=%g,ridge=%g,mean=%g)", c.SecondNoise, c.SecondClip, c.Ridge, c.MeanNoise)
+	}
+	if c.HOG {
+		if name != "" {
+			name += "+"
+		}
+		name += fmt.Sprintf("%s(mean=%g)", c.gradients().Name(), c.HOGMeanNoise)
+	}
+	if c.Deskew {
+		name = "deskew+" + name
+	}
+	return name
+}
+
+func (c Config) gradients() features.HOG {
+	if c.Gradients == (features.HOG{}) {
+		return features.StandardHOG()
+	}
+	return c.Gradients
+}
+
+// These bound the sides of images, every parameter of oriented gradients and the columns,
+// far above what is useful. So the file of a transform cannot claim more than fits in
+// memory.
+const (
+	maxSide    = 1 << 12
+	maxHOG     = 1 << 10
+	maxColumns = 1 << 24
+)
+
+// extractors returns the extractors of the parts. On success at least one is not nil.
+func (c Config) extractors(shape dataset.Shape) (scattering, hog features.Extractor, err error) {
+	g := c.gradients()
+	switch {
+	case !c.Scattering && !c.HOG:
+		return nil, nil, errNeither
+	case shape.Rows < 1 || shape.Cols < 1 || max(shape.Rows, shape.Cols) > maxSide:
+		return nil, nil, fmt.Errorf("charged: images of %dx%d, sides must be from 1 to %d", shape.Rows, shape.Cols, maxSide)
+	case max(g.Bins, g.Cell, g.Block) > maxHOG:
+		return nil, nil, fmt.Errorf("charged: Config.Gradients is %s, no parameter may be above %d", g.Name(), maxHOG)
+	}
+	if c.Scattering {
+		s, err := features.NewScattering(shape)
+		if err != nil {
+			return nil, nil, fmt.Errorf("charged: %w", err)
+		}
+		scattering = features.GroupNorm{Of: c.straight(s), Groups: groups}
+	}
+	if c.HOG {
+		hog = features.Standardize{Of: c.straight(c.gradients())}
+		if hog.Dim(shape) == 0 {
+			return nil, nil, fmt.Errorf("charged: images of %dx%d are too small for oriented gradients", shape.Rows, shape.Cols)
+		}
+	}
+	if dim := dimOf(shape, scattering, hog); dim > maxColumns {
+		return nil, nil, fmt.Errorf("charged: %d features, more than %d", dim, maxColumns)
+	}
+	return scattering, hog, nil
+}
+
+// straight returns e on straightened images, if Deskew is set.
+func (c Config) straight(e features.Extractor) features.Extractor {
+	if c.Deskew {
+		return features.Deskew{Of: e}
+	}
+	return e
+}
+
+// Dim returns the number of features of images of this shape.
+func (c Config) Dim(shape dataset.Shape) (int, error) {
+	scattering, hog, err := c.extractors(shape)
+	if err != nil {
+		return 0, err
+	}
+	return dimOf(shape, scattering, hog), nil
+}
+
+func dimOf(shape dataset.Shape, parts ...features.Extractor) int {
+	dim := 0
+	for _, e := range parts {
+		if e != nil {
+			dim += e.Dim(shape)
+		}
+	}
+	return dim
+}

@@ -1,0 +1,174 @@
+package charged
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/dpsgd/moments"
+	"github.com/pate-go/pate/internal/sealed"
+)
+
+// Transform describes how images become features, with all statistics that were released
+// for it. New images need it before a model that was trained on [Features.Train] can
+// predict them. It holds nothing private and does not change.
+type Transform struct {
+	made  Config // what is made of an image; nothing else of a Config is set
+	image dataset.Shape
+	parts []part
+	cols  int
+}
+
+// part is some columns of all rows.
+type part struct {
+	stage     string
+	extractor features.Extractor
+	from, to  int                // columns
+	whitening *moments.Whitening // nil: none
+	mean      *moments.Mean      // likewise
+}
+
+// ShapeError says that images do not have the size that a transform was made for.
+type ShapeError struct{ Got, Want dataset.Shape }
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("charged: images of %dx%d, the features were made of images of %dx%d", e.Got.Rows, e.Got.Cols, e.Want.Rows, e.Want.Cols)
+}
+
+const scatteringStage = "scattering"
+
+// newTransform returns a transform that has no statistics yet.
+func newTransform(cfg Config, image dataset.Shape) (*Transform, error) {
+	scattering, hog, err := cfg.extractors(image)
+	if err != nil {
+		return nil, err
+	}
+	t := &Transform{image: image, made: Config{Scattering: cfg.Scattering, HOG: cfg.HOG, Deskew: cfg.Deskew, Gradients: cfg.gradients()}}
+	for _, p := range []part{{stage: scatteringStage, extractor: scattering}, {stage: "oriented gradients", extractor: hog}} {
+		if p.extractor != nil {
+			p.from, p.to = t.cols, t.cols+p.extractor.Dim(image)
+			t.cols = p.to
+			t.parts = append(t.parts, p)
+		}
+	}
+	return t, nil
+}
+
+// Image returns the size of the images that the transform takes.
+func (t *Transform) Image() dataset.Shape { return t.image }
+
+// Columns returns the number of features.
+func (t *Transform) Columns() int { return t.cols }
+
+// Releasable reports whether all statistics of the transform were released with
+// cryptographic noise.
+func (t *Transform) Releasable() bool {
+	for _, p := range t.parts {
+		if p.whitening != nil && !p.whitening.Source.Releasable || p.mean != nil && !p.mean.Source.Releasable {
+			return false
+		}
+	}
+	return true
+}
+
+// Apply makes the features of every row of set, with the given number of workers (at least
+// 1). The features do not depend on that number. Rows are what [Prepare] makes of them, to
+// the last bit on machines of one kind. Each row depends on its own image alone. Images of
+// another size give a [*ShapeError]. Pixels that are not finite are an error.
+func (t *Transform) Apply(ctx context.Context, set dataset.Set, workers int) (blas32.General, error) {
+	out := dense.New(set.X.Rows, t.cols)
+	if err := t.applyTo(ctx, out, set, Config{Workers: workers}); err != nil {
+		return blas32.General{}, err
+	}
+	return out, nil
+}
+
+// applyTo makes the features of set into out. Of how it reads Workers and Cache. Rows are
+// packed as often as those of training are, so that both are rounded alike.
+func (t *Transform) applyTo(ctx context.Context, out blas32.General, set dataset.Set, how Config) error {
+	for i := range t.parts {
+		p := &t.parts[i]
+		x, err := t.extract(ctx, p, set, how)
+		if err != nil {
+			return err
+		}
+		if err := p.whiten(x, how.Workers); err != nil {
+			return err
+		}
+		if err := t.finish(p, x, how.Workers); err != nil {
+			return err
+		}
+		x.CopyTo(p.of(out), how.Workers)
+	}
+	return nil
+}
+
+// of returns the part's columns of a matrix. They share memory with the matrix.
+func (p *part) of(x blas32.General) blas32.General {
+	columns := blas32.General{Rows: x.Rows, Cols: p.to - p.from, Stride: x.Stride}
+	if x.Rows > 0 {
+		columns.Data = x.Data[p.from:]
+	}
+	return columns
+}
+
+// extract computes the part before statistics.
+func (t *Transform) extract(ctx context.Context, p *part, set dataset.Set, how Config) (*features.Packed, error) {
+	if set.Image != t.image {
+		return nil, &ShapeError{Got: set.Image, Want: t.image}
+	}
+	pack := features.Pack
+	if how.Cache != nil {
+		pack = how.Cache.Pack
+	}
+	x, err := pack(ctx, set, p.extractor, how.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("charged: %w", err)
+	}
+	return x, nil
+}
+
+func (p *part) whiten(x *features.Packed, workers int) error {
+	if p.whitening == nil {
+		return nil
+	}
+	n := p.whitening.Matrix.SymmetricDim()
+	how := fmt.Appendf(nil, "whitening %d\n", n)
+	for i := range n {
+		for j := i; j < n; j++ {
+			how = sealed.Append(how, []float64{p.whitening.Matrix.At(i, j)})
+		}
+	}
+	return update(x, workers, how, func(rows blas32.General) error { return p.whitening.Apply(rows, 1) })
+}
+
+// finish subtracts the mean of a part, if it has one, and scales its rows to the part's share of
+// the norm of the row. A row has the root of its length as norm. All parts have the same share,
+// whatever their lengths.
+func (t *Transform) finish(p *part, x *features.Packed, workers int) error {
+	length := math.Sqrt(float64(t.cols) / float64(len(t.parts)))
+	how := fmt.Appendf(nil, "norm %x\n", length)
+	if p.mean != nil {
+		how = sealed.Append(how, p.mean.Vector)
+	}
+	return update(x, workers, how, func(rows blas32.General) error {
+		if p.mean != nil {
+			if err := p.mean.Subtract(rows, 1); err != nil {
+				return err
+			}
+		}
+		return moments.ScaleRows(rows, length, 1)
+	})
+}
+
+func update(x *features.Packed, workers int, how []byte, f func(rows blas32.General) error) error {
+	if err := x.Update(workers, how, f); err != nil {
+		return fmt.Errorf("charged: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package tuned
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/recipe"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/tune"
+)
+
+// relation of every account here, as DP-SGD's.
+const relation = accountant.AddRemove
+
+// Config says what to tune. Task, Delta, Base, Settings and Law are required, and Key and
+// Dir by [Run].
+type Config struct {
+	// Task is the data. Its pool chooses, unless Private does; its test rows score the
+	// model that was chosen.
+	Task  dataset.Task
+	Delta float64 // in (0, 1/number of private units)
+	// Epsilon is what everything may cost together. 0 on a shared ledger means all that
+	// is left of it.
+	Epsilon float64
+	// Records is how many private units there are, those that choose included, as may be said
+	// in public: sampling follows from it. Default: their number, which is then made public.
+	Records  int
+	Unit     string        // whose data a unit of Task.Private.Units are; default "record"
+	Base     recipe.Recipe // of which settings change a part
+	Settings []Setting
+	Law      tune.Law
+	// Private lets a part of the private units choose; nil leaves it to the pool.
+	Private *Private
+	// Shared, if not nil, is the ledger that is charged, instead of one of the run's own.
+	Shared *recipe.Shared
+	// Every, if above 0, ends the search at multiples of a time: see [tune.Search].
+	Every time.Duration
+
+	Key     dpsgd.Key // the secret that all randomness derives from
+	Dir     string    // keeps ledger, model and what an interrupted run needs; must exist
+	Workers int
+	Cache   *features.Cache
+}
+
+// Private says how private units choose.
+type Private struct {
+	Share float64 // of the units, in (0, 1); the others are trained on
+	Sigma float64 // of the discrete Gaussian noise on the number of right answers
+}
+
+// ErrConfig is matched by every error about a field of a Config; nothing was run.
+var ErrConfig = errors.New("tuned: bad Config")
+
+// ErrCostsDiffer is returned where settings do not cost the same.
+var ErrCostsDiffer = errors.New("tuned: settings cost differently")
+
+// DefaultPrivate returns a fifth of the units, with noise like the chance error of their
+// number of right answers, which costs next to nothing beside a training.
+func DefaultPrivate(records int) *Private {
+	const share = 0.2
+	return &Private{Share: share, Sigma: math.Max(10, math.Ceil(math.Sqrt(share*float64(records))/2))}
+}
+
+// job is a Config that was checked, with its data as they are used.
+type job struct {
+	Config
+	inner  dataset.Task // trained on, and scored by the rows of Test while it trains
+	choose dataset.Set  // chooses
+	shape  recipe.Shape // of inner
+	plans  []recipe.Plan
+}
+
+// Validate reports the first field that is missing or out of range, Key and Dir apart.
+// Everything it looks at is public.
+func (c Config) Validate() error {
+	_, err := c.newJob()
+	return err
+}
+
+// newJob checks a Config. Everything it looks at is public.
+func (c Config) newJob() (*job, error) {
+	j, err := c.complete()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return j, nil
+}
+
+func (c Config) complete() (*job, error) {
+	if c.Unit == "" {
+		c.Unit = "record"
+	}
+	found := recipe.ShapeOf(c.Task).Records
+	records := found
+	if c.Records != 0 {
+		records = c.Records
+	}
+	switch p := c.Private; {
+	case c.Records < 0 || c.Records > math.MaxInt32:
+		return nil, fmt.Errorf("records %d must be positive", c.Records)
+	case found == 0:
+		return nil, errors.New("no private records in Task")
+	case c.Task.Test.Len() == 0:
+		return nil, errors.New("no test rows in Task")
+	case !(c.Delta > 0) || !(c.Delta < 1/float64(records)):
+		return nil, fmt.Errorf("delta %v must be above 0 and below 1/%d, one over the number of private records", c.Delta, records)
+	case !(c.Epsilon >= 0 && c.Epsilon <= math.MaxFloat64), c.Epsilon == 0 && c.Shared == nil:
+		return nil, fmt.Errorf("epsilon %v must be finite and above 0", c.Epsilon)
+	case c.Shared != nil && c.Shared.Account.Relation != relation:
+		return nil, fmt.Errorf("the ledger is for relation %v; DP-SGD is accounted for %v only", c.Shared.Account.Relation, relation)
+	case c.Every < 0:
+		return nil, fmt.Errorf("the field Every is %v and must not be negative", c.Every)
+	case c.Task.Pool.Len() == 0:
+		return nil, errors.New("no rows in Task.Pool")
+	case p != nil && !(p.Share > 0 && p.Share < 1):
+		return nil, fmt.Errorf("the share %v of private units that choose must be in (0, 1)", p.Share)
+	}
+	if err := c.Law.Validate(); err != nil {
+		return nil, err
+	}
+	settings, err := checked(c.Settings)
+	if err != nil {
+		return nil, err
+	}
+	j := &job{Config: c, inner: c.Task}
+	j.inner.Private = c.Task.Private.OnePerUnit()
+	if c.Private != nil {
+		j.inner.Private, j.choose = split(j.inner.Private, c.Private.Share)
+	} else {
+		j.choose = c.Task.Pool
+	}
+	j.inner.Test, j.inner.Pool = c.Task.Pool, dataset.Set{}
+	j.shape = recipe.ShapeOf(j.inner)
+	if j.shape.Records == 0 {
+		return nil, errors.New("no private records are left to train on")
+	}
+	if c.Records > 0 {
+		j.shape.Records = j.declared()
+	}
+	for i, s := range settings {
+		p := recipe.Plan{Recipe: s.apply(c.Base), NoiseMultiplier: 1}
+		if err := p.Recipe.Validate(j.shape); err != nil {
+			return nil, fmt.Errorf("setting %d, %s: %w", i+1, s, err)
+		}
+		j.plans = append(j.plans, p)
+	}
+	return j, j.costAlike()
+}
+
+// declared returns how many units are said to be trained on, or 0: of all those that there
+// are said to be the share that does not choose.
+func (j *job) declared() int {
+	if j.Records == 0 || j.Private == nil {
+		return j.Records
+	}
+	return max(1, int(math.Round(float64(j.Records)*(1-j.Private.Share))))
+}
+
+// costAlike refuses settings of which one run costs more than another, at whatever noise.
+func (j *job) costAlike() error {
+	for _, noise := range []float64{1, 3} {
+		var first []byte
+		for i, p := range j.plans {
+			text, err := accountant.MarshalEvent(p.Event(noise))
+			if err != nil {
+				return err
+			}
+			if i == 0 {
+				first = text
+			}
+			if string(text) != string(first) {
+				return fmt.Errorf("%w: %s is %s, and %s is %s", ErrCostsDiffer, j.Settings[0], first, j.Settings[i], text)
+			}
+		}
+	}
+	return nil
+}
+
+// event returns the worst case of one run: the training, and its score on private rows.
+func (j *job) event(noise float64) (accountant.Event, error) {
+	e := j.plans[0].Event(noise)
+	if j.Private != nil {
+		e = accountant.Composed{Events: []accountant.Event{e, accountant.DiscreteGaussian{Sigma: j.Private.Sigma, Sensitivity: 1}}}
+	}
+	return e, e.Validate()
+}
+
+// Quote returns what the search costs, by the budget of the Config. It reads public
+// numbers only and spends nothing. Epsilon must be given.
+func (c Config) Quote(ctx context.Context) (tune.Price, error) {
+	j, err := c.newJob()
+	if err != nil {
+		return tune.Price{}, err
+	}
+	return j.quote(ctx)
+}
+
+func (j *job) quote(ctx context.Context) (tune.Price, error) {
+	p, err := tune.PriceOf(ctx, j.Law, relation, accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta}, j.event)
+	if errors.Is(err, accountant.ErrNoBracket) {
+		return p, fmt.Errorf("%w: %w", recipe.ErrBudget, err)
+	}
+	return p, err
+}
+
+// split parts units by a hash of their names with a public constant, so that where one
+// goes does not depend on the others. Both parts share no memory with s.
+func split(s dataset.Set, share float64) (train, choose dataset.Set) {
+	empty := s
+	empty.Y, empty.Units, empty.IDs, empty.LeftOut = nil, nil, nil, nil
+	empty.X = blas32.General{Cols: s.X.Cols, Stride: s.X.Cols}
+	train, choose = empty, empty
+	part := func(unit string) *dataset.Set {
+		sum := sha256.Sum256([]byte("pate tune validation 1\x00" + unit))
+		if float64(binary.BigEndian.Uint64(sum[:])>>11)/(1<<53) < share {
+			return &choose
+		}
+		return &train
+	}
+	for _, unit := range s.LeftOut {
+		to := part(unit)
+		to.LeftOut = append(to.LeftOut, unit)
+	}
+	for i, unit := range s.Units {
+		to := part(unit)
+		to.X.Rows++
+		to.X.Data = append(to.X.Data, s.X.Data[i*s.X.Stride:i*s.X.Stride+s.X.Cols]...)
+		to.Y, to.Units, to.IDs = append(to.Y, s.Y[i]), append(to.Units, unit), append(to.IDs, s.IDs[i])
+	}
+	return train, choose
+}

@@ -1,0 +1,65 @@
+// Package learn traces one run of a mechanism step by step, with every number in
+// words a student can follow and check by hand.
+//
+//	m, err := learn.Find("noisy-argmax")
+//	trace, err := m.Run(map[string]string{"counts": "60,40,3"}, learn.Options{Seed: 7, Delta: 1e-5})
+//	err = trace.Write(os.Stdout, table.Markdown)
+//
+// A [Trace] is data: a title, ordered steps of a name, words, a formula and numbers,
+// and three closing sections: what is released, what it cost, and what would go wrong
+// if a common misconception were followed. Numbers come from the packages that run
+// the mechanisms - aggregate, stability, svt, dpsgd - and from accountant, not from
+// formulas of this package. Where a mechanism shows its noise only in what it releases,
+// the trace runs it and works back; elsewhere the noise is drawn by the same exact
+// samplers. Formulas that are wrong stand here, beside what they lead to. The same
+// seed gives the same trace.
+//
+// # The words
+//
+// Every sentence stands in a file of the folder text, one for each mechanism, and can be
+// changed there without reading Go. A text begins with the title of the trace, a line for
+// the list of commands and a paragraph for their help:
+//
+//	# Noisy argmax: one label from many votes
+//
+//	> One label from many votes: add noise, take the largest
+//
+//	One label from the votes of teachers: noise is added to the counts ...
+//
+// Then come its sections. A section is a heading, one paragraph, and a formula or none.
+// The formula has two forms, plain lines that are indented by four spaces and one line of
+// TeX:
+//
+//	## Draw the noise {#noise}
+//
+//	One whole number for each class, with standard deviation {{.sigma}}. It is drawn
+//	before the votes are looked at.
+//
+//	    P[Z = k] proportional to exp(-k^2 / (2 sigma^2))
+//
+//	$$P[Z = k] \propto e^{-k^2 / (2\sigma^2)}$$
+//
+// Lines are joined and wrapped anew, so a sentence may be broken anywhere. The name
+// between {# and } is how Go asks for the section, which then adds the table of numbers;
+// "What is released" and "What it cost" are found by their headings. The heading of a
+// mistake begins with If, and a mistake has no formula. Values are named between braces:
+// every input that is one number, by its name, and what the code of the mechanism adds
+// with let. The language is a small part of text/template: {{if .passed}} ... {{else}} ...
+// {{end}} chooses between sentences, {{template "verdict" .}} puts in the paragraph of
+// another section. Sections that several mechanisms tell stand in text/shared.md; a text
+// that has a section of the same name tells its own.
+//
+// After a change run UPDATE_GOLDEN=1 go test ./internal/learn and read the difference in testdata.
+// Pages of docs/lecture that quote a changed line are found by go test ./cmd/pate -run Docs.
+// Tests fail where a value is misspelt, also in a sentence that few runs show, and where
+// a section is told by no run.
+//
+// # Adding a mechanism
+//
+// Write text/NAME.md, a file with a function that calls mechanism and one that tells the
+// sections in order with step, release, cost and mistake, and a line in [Mechanisms].
+//
+// # Caveats
+//
+// A trace shows private data and noise: it is never releasable, whatever the seed.
+package learn

@@ -1,0 +1,158 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pate-go/pate/internal/learn"
+)
+
+// Chapter is one claim with a picture that moves.
+type Chapter struct {
+	Name      string
+	Text      Text
+	Knobs     []Knob
+	Scenes    []Scene // situations to begin with; the first is the default
+	Exercises []Exercise
+	Code      []string // functions of the source to show, as package.Function
+	// Needs is what a browser may take long for, as words for the reader, or empty.
+	Needs string
+
+	draw  func(*reader) (View, error)
+	trace func(*reader) (mechanism string, inputs map[string]string)
+}
+
+// Knob is something to turn. Its value is text.
+type Knob struct {
+	ID      string   `json:"id"`
+	Label   string   `json:"label"`
+	Kind    Kind     `json:"kind"`
+	Min     float64  `json:"min,omitempty"` // of a Range
+	Max     float64  `json:"max,omitempty"`
+	Step    float64  `json:"step,omitempty"`
+	Choices []Choice `json:"choices,omitempty"` // of a Pick
+	Default string   `json:"default"`
+	For     string   `json:"for,omitempty"`  // matters only if another knob is so: "mechanism=a|b"
+	Play    bool     `json:"play,omitempty"` // may run by itself
+}
+
+// Kind says how a knob is turned.
+type Kind string
+
+const (
+	Range Kind = "range" // a number between Min and Max
+	Pick  Kind = "pick"  // one of Choices
+	Words Kind = "words" // a list of numbers to type
+	Move  Kind = "move"  // a vote of a class to another, "0>1", or empty
+)
+
+// Choice is a value of a knob and its name.
+type Choice struct {
+	Value string `json:"value"`
+	Label string `json:"label"`
+}
+
+// Scene is a situation with a name.
+type Scene struct {
+	Name      string
+	Situation Situation
+}
+
+// Situation is what the knobs say, by id. A knob that is not in it has its default.
+type Situation map[string]string
+
+// Chapters returns all chapters, in the order to teach them.
+func Chapters() []Chapter {
+	return []Chapter{noisyArgmax(), composition(), stable(), subsample(), sparseVector(), pateItself(), gradients(), comparing()}
+}
+
+// Find returns the chapter of that name.
+func Find(name string) (Chapter, error) {
+	var names []string
+	for _, c := range Chapters() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return Chapter{}, fmt.Errorf("page: no chapter %q: one of %s", name, strings.Join(names, ", "))
+}
+
+// ErrSituation is matched by errors about what a knob says.
+var ErrSituation = errors.New("page: not a situation")
+
+// Draw returns the picture of a situation.
+func (c Chapter) Draw(s Situation) (View, error) {
+	r, err := c.read(s)
+	if err != nil {
+		return View{}, err
+	}
+	v, err := c.draw(r)
+	if err = errors.Join(r.err, err); err != nil {
+		return View{}, err
+	}
+	return v, v.check()
+}
+
+// Trace tells the mechanism of a situation step by step.
+func (c Chapter) Trace(s Situation) (learn.Trace, error) {
+	r, err := c.read(s)
+	if err != nil {
+		return learn.Trace{}, err
+	}
+	name, inputs := c.trace(r)
+	if r.err != nil {
+		return learn.Trace{}, r.err
+	}
+	m, err := learn.Find(name)
+	if err != nil {
+		return learn.Trace{}, err
+	}
+	return m.Run(inputs, learn.Options{Seed: 7, Delta: Delta})
+}
+
+// Delta is that of all chapters.
+const Delta = 1e-5
+
+// Defaults returns the situation in which every knob has its default.
+func (c Chapter) Defaults() Situation {
+	s := make(Situation)
+	for _, k := range c.Knobs {
+		s[k.ID] = k.Default
+	}
+	return s
+}
+
+// read checks a situation: no knob is unknown, and each says what it can say.
+func (c Chapter) read(s Situation) (*reader, error) {
+	r := &reader{values: c.Defaults()}
+	for id, value := range s {
+		if _, known := r.values[id]; !known {
+			return nil, fmt.Errorf("%w: %s has no knob %q", ErrSituation, c.Name, id)
+		}
+		r.values[id] = value
+	}
+	for _, k := range c.Knobs {
+		switch k.Kind {
+		case Range:
+			if x := r.number(k.ID); !(x >= k.Min && x <= k.Max) {
+				r.fail(fmt.Errorf("%s: from %g to %g, not %q", k.Label, k.Min, k.Max, r.values[k.ID]))
+			}
+		case Pick:
+			if !k.offers(r.values[k.ID]) {
+				r.fail(fmt.Errorf("%s: no choice %q", k.Label, r.values[k.ID]))
+			}
+		}
+	}
+	return r, r.err
+}
+
+func (k Knob) offers(value string) bool {
+	for _, c := range k.Choices {
+		if c.Value == value {
+			return true
+		}
+	}
+	return false
+}

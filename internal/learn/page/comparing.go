@@ -1,0 +1,442 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+func comparing() Chapter {
+	t := readText("comparing")
+	return Chapter{
+		Name: "comparing", Text: t,
+		Knobs: []Knob{
+			{ID: "data", Label: "Private data", Kind: Pick, Default: "few", Choices: []Choice{{"few", "160 records, two clouds"}, {"moons", "2,400 records, two moons"}}},
+			{ID: "epsilon", Label: "ε of the attacked training", Kind: Range, Min: 0.5, Max: 8, Step: 0.5, Default: "2"},
+			{ID: "runs", Label: "Trainings that are attacked, each way", Kind: Range, Min: 20, Max: 80, Step: 20, Default: "40"},
+			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 10, Step: 1, Default: "1"},
+		},
+		Scenes: []Scene{
+			{"Few records", nil},
+			{"Many records, and a line does not do", Situation{"data": "moons"}},
+			{"A large ε under attack", Situation{"epsilon": "8"}},
+		},
+		Exercises: []Exercise{
+			t.exercise("advantage", func() (float64, error) { return (math.E - 1) / (math.E + 1), nil }, 0.01),
+			t.exercise("tpr", func() (float64, error) { return 100 * math.Exp(2) * 0.01, nil }, 0.02),
+		},
+		Code:  []string{"accountant.Risk.TPR", "dpsgd.Train"},
+		Needs: "Training both ways, and the models that are attacked.",
+		draw:  drawComparing,
+		trace: func(*reader) (string, map[string]string) {
+			return "moments", map[string]string{}
+		},
+	}
+}
+
+// task is small data for both ways: private, public without labels, and to score on.
+type task struct {
+	private, public, test dpsgd.Data
+	teachers, labels      int
+}
+
+// point draws a point of a class: of two clouds, or of two moons.
+func point(s *rng.Stream, data string, class int) (x, y float64) {
+	near := func(width float64) float64 {
+		return width * (float64(s.Uint64N(257)+s.Uint64N(257)+s.Uint64N(257)) - 384) / 256
+	}
+	if data == "few" {
+		return near(0.9) + 1.3*float64(class) - 0.65, near(0.9) + float64(class) - 0.5
+	}
+	a := math.Pi * float64(s.Uint64N(1000)) / 1000
+	if class == 0 {
+		return math.Cos(a) - 0.5 + near(0.15), math.Sin(a) - 0.25 + near(0.15)
+	}
+	return 0.5 - math.Cos(a) + near(0.15), 0.25 - math.Sin(a) + near(0.15)
+}
+
+func sample(s *rng.Stream, data string, n int) dpsgd.Data {
+	d := dpsgd.Data{X: blas32.General{Rows: n, Cols: 2, Stride: 2}}
+	for i := range n {
+		x, y := point(s, data, i%2)
+		d.X.Data = append(d.X.Data, float32(x), float32(y))
+		d.Y = append(d.Y, i%2)
+	}
+	return d
+}
+
+func taskOf(data string, key rng.Key) task {
+	s := key.Derive("task " + data).Stream()
+	n, teachers := 160, 16
+	if data == "moons" {
+		n, teachers = 2400, 120
+	}
+	return task{private: sample(s, data, n), public: sample(s, data, 24), test: sample(s, data, 200), teachers: teachers, labels: 24}
+}
+
+// nearest answers with the class of the nearest row: a teacher that needs no training, and a
+// student.
+func nearest(data dpsgd.Data, rows []int, x []float32) int {
+	best, class := math.Inf(1), 0
+	for _, i := range rows {
+		d := 0.0
+		for j, v := range x {
+			e := float64(v - data.X.Data[i*data.X.Stride+j])
+			d += e * e
+		}
+		if d < best {
+			best, class = d, data.Y[i]
+		}
+	}
+	return class
+}
+
+func row(d dpsgd.Data, i int) []float32 { return d.X.Data[i*d.X.Stride : i*d.X.Stride+d.X.Cols] }
+
+// pateRight returns the share of test rows that a student of private labels gets right.
+func (t task) pateRight(epsilon float64, votes []aggregate.Histogram, key rng.Key) (float64, error) {
+	sigma, err := noiseFor(epsilon, func(sigma float64) accountant.Event {
+		return accountant.Repeated{Event: accountant.GNMax{Sigma: sigma, Discrete: true}, Count: int64(t.labels)}
+	})
+	if err != nil {
+		return 0, err
+	}
+	m, err := aggregate.NewGNMax(aggregate.GNMaxConfig{Sigma: sigma, Queries: t.labels})
+	if err != nil {
+		return 0, err
+	}
+	right, repeats := 0, 3
+	for k := range repeats {
+		paid, err := learn.Paid(m.Event(), accountant.AddRemove)
+		if err != nil {
+			return 0, err
+		}
+		session, err := m.Start(paid, key.Derive("pate", uint64(k)))
+		if err != nil {
+			return 0, err
+		}
+		answers, err := session.AskBatch(0, votes)
+		if err != nil {
+			return 0, err
+		}
+		student := dpsgd.Data{X: t.public.X}
+		rows := make([]int, t.public.X.Rows)
+		for i, a := range answers {
+			student.Y, rows[i] = append(student.Y, a.Label), i
+		}
+		for i, class := range t.test.Y {
+			if nearest(student, rows, row(t.test, i)) == class {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(repeats*len(t.test.Y)), nil
+}
+
+// votes asks all teachers, each of which has its own part of the private rows.
+func (t task) votes() (out []aggregate.Histogram, err error) {
+	for i := range t.public.X.Rows {
+		counts := make([]int, 2)
+		for teacher := range t.teachers {
+			var rows []int
+			for r := 2 * teacher; r+1 < t.private.X.Rows; r += 2 * t.teachers {
+				rows = append(rows, r, r+1) // classes alternate
+			}
+			counts[nearest(t.private, rows, row(t.public, i))]++
+		}
+		h, err := aggregate.NewHistogram(counts)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, h)
+	}
+	return out, nil
+}
+
+// gradientRight returns the share of test rows that a model of DP-SGD gets right.
+func (t task) gradientRight(epsilon float64, key rng.Key) (float64, error) {
+	cfg, err := sgdFor(epsilon, 30, 0.2)
+	if err != nil {
+		return 0, err
+	}
+	right, repeats := 0, 2
+	for k := range repeats {
+		w, err := trained(t.private, cfg, key.Derive("sgd", uint64(k)))
+		if err != nil {
+			return 0, err
+		}
+		for i, class := range t.test.Y {
+			if (scoreOf(w, row(t.test, i)) > 0) == (class == 1) {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(repeats*len(t.test.Y)), nil
+}
+
+func sgdFor(epsilon float64, steps int, q float64) (dpsgd.Config, error) {
+	noise, err := noiseFor(epsilon, func(noise float64) accountant.Event {
+		return accountant.Repeated{Event: accountant.PoissonSampled{Probability: q, Event: accountant.Gaussian{NoiseMultiplier: noise}}, Count: int64(steps)}
+	})
+	return dpsgd.Config{SamplingProbability: q, NoiseMultiplier: noise, ClipNorm: 1, Steps: steps, LearningRate: 1, Workers: 1}, err
+}
+
+// trained returns the parameters of a softmax of two classes.
+func trained(data dpsgd.Data, cfg dpsgd.Config, key rng.Key) ([]float32, error) {
+	model, err := nn.NewSoftmax(data.X.Cols, 2)
+	if err != nil {
+		return nil, err
+	}
+	paid, err := learn.Paid(cfg.Event(), accountant.AddRemove)
+	if err != nil {
+		return nil, err
+	}
+	_, err = dpsgd.Train(context.Background(), model, data, cfg, paid, key)
+	return model.Parameters(), err
+}
+
+// scoreOf is above 0 where the model says class 1.
+func scoreOf(w, x []float32) float64 {
+	n := len(x)
+	s := float64(w[2*n+1] - w[2*n])
+	for j, v := range x {
+		s += float64(v) * float64(w[n+j]-w[j])
+	}
+	return s
+}
+
+// noiseFor returns the least noise, to a hundredth, at which an event costs at most epsilon.
+func noiseFor(epsilon float64, event func(noise float64) accountant.Event) (float64, error) {
+	low, high := 0.3, 400.0
+	for high/low > 1.01 {
+		mid := math.Sqrt(low * high)
+		e, err := charged(event(mid))
+		if err != nil {
+			return 0, err
+		}
+		if e > epsilon {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high, nil
+}
+
+// attacked returns scores of a membership attack on trainings with a record and without it: how
+// far the record is on its side of the line.
+func attacked(cfg dpsgd.Config, runs int, key rng.Key) (with, without []float64, err error) {
+	base := sample(key.Derive("attacked").Stream(), "few", 16)
+	canary := []float32{-2.5, -2.5} // of class 1, far on the other side
+	joined := dpsgd.Data{X: blas32.General{Rows: 17, Cols: 2, Stride: 2, Data: append(slices.Clone(base.X.Data), canary...)}, Y: append(slices.Clone(base.Y), 1)}
+	cfg.Records = 16
+	for i := range runs {
+		for k, data := range []dpsgd.Data{joined, base} {
+			w, err := trained(data, cfg, key.Derive("run", uint64(i), uint64(k)))
+			if err != nil {
+				return nil, nil, err
+			}
+			if k == 0 {
+				with = append(with, scoreOf(w, canary))
+			} else {
+				without = append(without, scoreOf(w, canary))
+			}
+		}
+	}
+	return with, without, nil
+}
+
+// curveOf returns the rates of an attack that accuses above each score.
+func curveOf(with, without []float64) (wrong, found []float64) {
+	all := append(slices.Clone(with), without...)
+	slices.Sort(all)
+	slices.Reverse(all)
+	wrong, found = []float64{0}, []float64{0}
+	share := func(xs []float64, least float64) float64 {
+		n := 0
+		for _, x := range xs {
+			if x >= least {
+				n++
+			}
+		}
+		return float64(n) / float64(len(xs))
+	}
+	for _, x := range all {
+		wrong, found = append(wrong, share(without, x)), append(found, share(with, x))
+	}
+	return wrong, found
+}
+
+func drawComparing(r *reader) (v View, err error) {
+	data, epsilon, runs := r.text("data"), r.number("epsilon"), r.whole("runs")
+	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn comparing")
+	if r.err != nil {
+		return v, r.err
+	}
+	t := taskOf(data, key)
+	votes, err := t.votes()
+	if err != nil {
+		return v, err
+	}
+	es := []float64{0.5, 1, 2, 4, 8}
+	var pate, sgd []float64
+	for _, e := range es {
+		a, err := t.pateRight(e, votes, key)
+		if err != nil {
+			return v, err
+		}
+		b, err := t.gradientRight(e, key)
+		if err != nil {
+			return v, err
+		}
+		pate, sgd = append(pate, 100*a), append(sgd, 100*b)
+	}
+	p := newPlot(axis{label: "ε at δ = 1e-5", low: 0.5, high: 8, log: true}, axis{label: "right, percent", low: 40, high: 100})
+	p.curve("curve", es, pate)
+	p.curve("curve b", es, sgd)
+	for i, e := range es {
+		p.circle("k0", p.px(e), p.py(pate[i]), 4.5)
+		p.rect("k1", p.px(e)-4, p.py(sgd[i])-4, 8, 8)
+		p.text("tick", "middle", p.px(e), p.bottom+17, short(e))
+	}
+	p.key("curve", p.right-170, -3, fmt.Sprintf("PATE, %d teachers", t.teachers))
+	p.key("curve b", p.right-170, -2, "DP-SGD, a line")
+
+	cfg, err := sgdFor(epsilon, 10, 1)
+	if err != nil {
+		return v, err
+	}
+	with, without, err := attacked(cfg, runs, key)
+	if err != nil {
+		return v, err
+	}
+	roc, bound, against, err := drawAttackOn(cfg, with, without)
+	if err != nil {
+		return v, err
+	}
+	v.Panels = []Panel{p.panel("race", "Both on one axis of ε", fmt.Sprintf("PATE is right on %s to %s percent, DP-SGD on %s to %s.", short(slices.Min(pate)), short(slices.Max(pate)), short(slices.Min(sgd)), short(slices.Max(sgd))), nil), drawTask(t), roc}
+	for i, e := range es {
+		v.number("PATE, percent right at ε = "+short(e), pate[i])
+		v.number("DP-SGD, percent right at ε = "+short(e), sgd[i])
+	}
+	v.claim("ε of the attacked training", mustCharge(cfg.Event()))
+	v.number("found at most, of 10 % accused wrongly, percent", 100*bound)
+	better := "DP-SGD"
+	if pate[2] > sgd[2] {
+		better = "PATE"
+	}
+	v.say("On these data %s is ahead at ε = 2: %s against %s percent.", better, short(max(pate[2], sgd[2])), short(min(pate[2], sgd[2])))
+	v.say("An attacker who accuses 10 %% wrongly finds at most %s of those who took part. The curve of %d trainings each way is an estimate: with 95 %% the true rates, all at once, are within %s of it, which is the band. %s", percent(bound), runs, short(scatterOf(runs)), against)
+	v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[%s]}' | pate account - --accountant rdp`, eventJSON(cfg.Event()))
+	v.Verdict = Verdict{Holds: true, Words: better + " is ahead here at ε = 2. Switch the data and look again."}
+	return v, nil
+}
+
+func mustCharge(e accountant.Event) float64 {
+	x, err := charged(e)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return x
+}
+
+// scatterOf returns how far the rates of an attack on runs trainings each way may be from the
+// truth, all at once, with 95 percent: both rates by Dvoretzky, Kiefer and Wolfowitz with the
+// constant of Massart (1990), 2.5 percent each.
+func scatterOf(runs int) float64 { return math.Sqrt(math.Log(2/0.025) / (2 * float64(runs))) }
+
+// against says how the rates of an attack, and their band of scatter, lie to the most that is
+// certified. Between points that are below the curve, which is concave, all else is too.
+func against(wrong, found []float64, most func(wrong float64) float64, scatter float64) string {
+	crosses := false
+	for i := range wrong {
+		if found[i]-scatter > most(min(wrong[i]+scatter, 1)) {
+			return "Even the lower edge of the band is above the dashed curve: at a true bound that happens in one run of twenty at most. Take another seed."
+		}
+		crosses = crosses || found[i] > most(wrong[i])
+	}
+	if crosses {
+		return "The estimate crosses the dashed curve, and the band reaches below it there: this refutes nothing."
+	}
+	return "The estimate stays below the dashed curve."
+}
+
+// band draws the region in which the true curve of an attack lies.
+func (p *plot) band(wrong, found []float64, scatter float64) {
+	clip := func(x float64) float64 { return min(max(x, 0), 1) }
+	var xs, ys []float64
+	for i := range wrong {
+		xs, ys = append(xs, p.px(clip(wrong[i]-scatter))), append(ys, p.py(clip(found[i]+scatter)))
+	}
+	xs, ys = append(xs, p.px(1)), append(ys, p.py(1)) // every curve ends in these corners
+	for i := len(wrong) - 1; i >= 0; i-- {
+		xs, ys = append(xs, p.px(clip(wrong[i]+scatter))), append(ys, p.py(clip(found[i]-scatter)))
+	}
+	xs, ys = append(xs, p.px(0)), append(ys, p.py(0))
+	p.path("band", xs, ys)
+}
+
+func drawTask(t task) Panel {
+	p := newPlot(axis{label: "x₁", low: -2.4, high: 2.4}, axis{label: "x₂", low: -2, high: 2})
+	for i, class := range t.private.Y[:min(400, len(t.private.Y))] {
+		x := row(t.private, i)
+		if class == 0 {
+			p.circle("k0 pale", p.px(float64(x[0])), p.py(float64(x[1])), 3)
+		} else {
+			p.rect("k1 pale", p.px(float64(x[0]))-2.5, p.py(float64(x[1]))-2.5, 5, 5)
+		}
+	}
+	for i := range t.public.Y {
+		x := row(t.public, i)
+		p.circle("ring", p.px(float64(x[0])), p.py(float64(x[1])), 5)
+	}
+	return p.panel("task", "The private data; rings are public", fmt.Sprintf("%d private records of two classes and %d public points without labels.", t.private.X.Rows, t.public.X.Rows), nil)
+}
+
+// drawAttackOn draws the attack below what the whole loss distribution of the training allows.
+// It returns the largest rate found at 10 percent accused wrongly, and how the attack lies to it.
+func drawAttackOn(cfg dpsgd.Config, with, without []float64) (Panel, float64, string, error) {
+	account, err := accountant.NewPLD(accountant.PLDConfig{Relation: accountant.AddRemove})
+	if err == nil {
+		err = account.Compose(cfg.Event(), 1)
+	}
+	if err != nil {
+		return Panel{}, 0, "", err
+	}
+	risk, err := account.Risk(context.Background())
+	if err != nil {
+		return Panel{}, 0, "", err
+	}
+	p := newPlot(axis{label: "accused wrongly", low: 0, high: 1}, axis{label: "found", low: 0, high: 1})
+	// The training is as a whole one Gaussian release: its curve is that of two normal laws a
+	// certified Mu apart, one point for each threshold of the best test.
+	mu := risk.GDP().Mu
+	normal := func(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+	most := func(wrong float64) float64 { return normal(mu + math.Sqrt2*math.Erfinv(2*wrong-1)) }
+	xs, ys, ones := []float64{0}, []float64{0}, []float64{1}
+	for t := 4.0; t >= -4; t -= 0.25 {
+		xs, ys, ones = append(xs, normal(-t)), append(ys, normal(mu-t)), append(ones, 1)
+	}
+	xs, ys, ones = append(xs, 1), append(ys, 1), append(ones, 1)
+	p.area("outside", xs, ys, ones)
+	p.curve("bound", xs, ys)
+	p.curve("guess", []float64{0, 1}, []float64{0, 1})
+	wrong, found := curveOf(with, without)
+	p.band(wrong, found, scatterOf(len(with)))
+	p.curve("herecurve", wrong, found)
+	p.key("bound", p.right-160, -4, "most, certified")
+	p.key("herecurve", p.right-160, -3, "the attack, and 95 %")
+	p.key("guess", p.right-160, -2, "guessing")
+	at10, err := risk.TPR(0.1)
+	return p.panel("attack", "A membership attack under its bound", fmt.Sprintf("of 10 %% accused wrongly the attack finds at most %s, certified.", percent(at10.Upper)), nil), at10.Upper, against(wrong, found, most, scatterOf(len(with))), err
+}

@@ -1,0 +1,234 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/dpsgd"
+	"github.com/pate-go/pate/dpsgd/nn"
+	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+func gradients() Chapter {
+	t := readText("dpsgd")
+	return Chapter{
+		Name: "dpsgd", Text: t,
+		Knobs: []Knob{
+			{ID: "step", Label: "Step", Kind: Range, Min: 1, Max: 40, Step: 1, Default: "12", Play: true},
+			{ID: "clip", Label: "Clip C", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1"},
+			{ID: "noise", Label: "Noise over the clip, σ", Kind: Range, Min: 0.3, Max: 6, Step: 0.1, Default: "1"},
+			{ID: "probability", Label: "Chance to be in the sample", Kind: Range, Min: 0.05, Max: 1, Step: 0.05, Default: "0.5"},
+			{ID: "rate", Label: "Learning rate", Kind: Range, Min: 0.1, Max: 4, Step: 0.1, Default: "1"},
+			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "2"},
+		},
+		Scenes: []Scene{
+			{"Twelve steps", nil},
+			{"Little noise", Situation{"noise": "0.3", "step": "40"}},
+			{"Much noise", Situation{"noise": "5", "step": "40"}},
+			{"A tight clip", Situation{"clip": "0.1", "rate": "4", "step": "40"}},
+		},
+		Exercises: []Exercise{
+			t.exercise("factor", func() (float64, error) { return 2 / 7.1, nil }, 0.02),
+			t.exercise("longer", func() (float64, error) {
+				return charged(accountant.Repeated{Event: sampledStep(0.01, 4), Count: 40000})
+			}, 0.01),
+		},
+		Code: []string{"dpsgd.Config.Event", "internal/learn.Watch"},
+		draw: drawGradients,
+		trace: func(r *reader) (string, map[string]string) {
+			return "dpsgd", map[string]string{"clip": r.text("clip"), "noise": r.text("noise"), "probability": r.text("probability"), "rate": r.text("rate")}
+		},
+	}
+}
+
+const plainRecords = 60
+
+// plainData draws two clouds and two records far out.
+func plainData(s *rng.Stream, records int) dpsgd.Data {
+	d := dpsgd.Data{X: blas32.General{Rows: records, Cols: 2, Stride: 2}}
+	near := func() float64 { // a sum of uniforms, in sixteenths: the same in any arithmetic
+		return (float64(s.Uint64N(17)+s.Uint64N(17)+s.Uint64N(17)) - 24) / 16
+	}
+	for i := range records {
+		class := i % 2
+		x, y := near()+1.6*float64(class)-0.8, near()+1.2*float64(class)-0.6
+		if i >= records-2 {
+			x, y = 3.2*float64(1-2*class), 2.5*float64(1-2*class)
+		}
+		d.X.Data = append(d.X.Data, float32(x), float32(y))
+		d.Y = append(d.Y, class)
+	}
+	return d
+}
+
+// decision returns the decision line of a softmax of two columns and two classes: w0 x + w1 y + b.
+func decision(parameters []float64) (w0, w1, b float64) {
+	return parameters[2] - parameters[0], parameters[3] - parameters[1], parameters[5] - parameters[4]
+}
+
+func drawGradients(r *reader) (v View, err error) {
+	steps := r.whole("step")
+	cfg := dpsgd.Config{
+		SamplingProbability: r.number("probability"), NoiseMultiplier: r.number("noise"), ClipNorm: r.number("clip"),
+		Steps: steps, LearningRate: r.number("rate"), Workers: 1,
+	}
+	if r.err != nil {
+		return v, r.err
+	}
+	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn dpsgd")
+	data := plainData(key.Derive("data").Stream(), plainRecords)
+	model, err := nn.NewSoftmax(2, 2)
+	if err != nil {
+		return v, err
+	}
+	run, err := learn.Watch(model, data, cfg, key)
+	if err != nil {
+		return v, err
+	}
+	last := run[len(run)-1]
+	right := 0
+	w0, w1, b := decision(last.After)
+	for i, class := range data.Y {
+		if (w0*float64(data.X.Data[2*i])+w1*float64(data.X.Data[2*i+1])+b > 0) == (class == 1) {
+			right++
+		}
+	}
+	clipped := 0
+	for i := range last.Rows {
+		if norm(last.Gradients[i]) > cfg.ClipNorm {
+			clipped++
+		}
+	}
+	cost, err := charged(cfg.Event())
+	if err != nil {
+		return v, err
+	}
+	bill, err := drawSteps(cfg)
+	if err != nil {
+		return v, err
+	}
+	v.Panels = []Panel{drawPlane(data, last, right), drawArrows(last, cfg), bill}
+	v.claim(fmt.Sprintf("charge of %d steps", steps), cost)
+	v.number("records in the sample", float64(len(last.Rows)))
+	v.number("clipped", float64(clipped))
+	v.number("right of the training rows", float64(right)/plainRecords)
+	v.say("Step %d: %d of %d records are in the sample, %d gradients are cut to norm %s, and the noise has %s in every coordinate. %s of the training rows are on the right side.",
+		steps, len(last.Rows), plainRecords, clipped, r.text("clip"), short(cfg.NoiseMultiplier*cfg.ClipNorm), percent(float64(right)/plainRecords))
+	v.say("%d steps are charged ε = %s at δ = %s, whatever was learned.", steps, up(cost), short(Delta))
+	v.Command = fmt.Sprintf(`echo '{"relation":"add_remove","events":[{"type":"repeated","count":%d,"event":%s}]}' | pate account - --accountant rdp`, steps,
+		eventJSON(accountant.PoissonSampled{Probability: cfg.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: cfg.NoiseMultiplier}}))
+	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("No record moves the sum by more than %s; every model on the way may be released.", r.text("clip"))}
+	return v, nil
+}
+
+func norm(g []float64) float64 {
+	sum := 0.0
+	for _, x := range g {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
+}
+
+func drawPlane(data dpsgd.Data, s learn.TrainingStep, right int) Panel {
+	p := newPlot(axis{label: "x₁", low: -4, high: 4}, axis{label: "x₂", low: -3, high: 3})
+	sampled := make(map[int]bool)
+	for _, row := range s.Rows {
+		sampled[row] = true
+	}
+	for i, class := range data.Y {
+		x, y := p.px(float64(data.X.Data[2*i])), p.py(float64(data.X.Data[2*i+1]))
+		kind := []string{"k0", "k1"}[class]
+		if !sampled[i] {
+			kind += " pale"
+		}
+		if class == 0 {
+			p.circle(kind, x, y, 4.5)
+		} else {
+			p.rect(kind, x-4, y-4, 8, 8)
+		}
+	}
+	for i, parameters := range [][]float64{s.Before, s.After} {
+		w0, w1, b := decision(parameters)
+		n := math.Hypot(w0, w1)
+		if n == 0 {
+			continue
+		}
+		// The line through the nearest point to the middle, cut to the picture.
+		cx, cy := -b*w0/n/n, -b*w1/n/n
+		x1, y1, x2, y2, inside := cut(cx, cy, -w1/n, w0/n, p.x.low, p.y.low, p.x.high, p.y.high)
+		if inside {
+			p.line([]string{"guess", "now"}[i], p.px(x1), p.py(y1), p.px(x2), p.py(y2))
+		}
+	}
+	return p.panel("plane", "Data and decision line", fmt.Sprintf("two classes and the line of the model; %d of %d training rows are on the right side.", right, len(data.Y)), nil)
+}
+
+// cut returns the part of a line inside a box.
+func cut(x, y, dx, dy, low1, low2, high1, high2 float64) (x1, y1, x2, y2 float64, inside bool) {
+	from, to := -1e3, 1e3
+	for _, side := range [][3]float64{{dx, low1 - x, high1 - x}, {dy, low2 - y, high2 - y}} {
+		if math.Abs(side[0]) < 1e-12 {
+			if side[1] > 0 || side[2] < 0 {
+				return 0, 0, 0, 0, false
+			}
+			continue
+		}
+		a, b := side[1]/side[0], side[2]/side[0]
+		from, to = max(from, min(a, b)), min(to, max(a, b))
+	}
+	return x + from*dx, y + from*dy, x + to*dx, y + to*dy, from < to
+}
+
+// drawArrows draws the gradients of the sample, as they push the weights of one class.
+func drawArrows(s learn.TrainingStep, cfg dpsgd.Config) Panel {
+	reach := cfg.ClipNorm
+	for _, g := range s.Gradients {
+		reach = max(reach, min(3*cfg.ClipNorm, math.Hypot(g[2], g[3])))
+	}
+	reach *= 1.15
+	p := newPlot(axis{label: "push on w₁", low: -reach * 1.4, high: reach * 1.4}, axis{label: "push on w₂", low: -reach, high: reach})
+	x0, y0 := p.px(0), p.py(0)
+	var ring [2][]float64
+	for i := range 49 {
+		a := 2 * math.Pi * float64(i) / 48
+		ring[0], ring[1] = append(ring[0], p.px(cfg.ClipNorm*math.Cos(a)/math.Sqrt2)), append(ring[1], p.py(cfg.ClipNorm*math.Sin(a)/math.Sqrt2))
+	}
+	p.path("bound", ring[0], ring[1])
+	var sum [2]float64
+	for i := range s.Rows {
+		g, c := s.Gradients[i], s.Clipped[i]
+		if norm(g) > cfg.ClipNorm {
+			p.line("arrow cut", x0, y0, p.px(-g[2]), p.py(-g[3]))
+		}
+		p.line("arrow", x0, y0, p.px(-c[2]), p.py(-c[3]))
+		sum[0], sum[1] = sum[0]-c[2], sum[1]-c[3]
+	}
+	n := cfg.SamplingProbability * plainRecords
+	noisy := [2]float64{(s.After[2] - s.Before[2]) / cfg.LearningRate * n, (s.After[3] - s.Before[3]) / cfg.LearningRate * n}
+	scale := reach * 0.9 / max(reach*0.9, math.Hypot(sum[0], sum[1]), math.Hypot(noisy[0], noisy[1]))
+	p.line("arrow sum", x0, y0, p.px(sum[0]*scale), p.py(sum[1]*scale))
+	p.line("arrow noise", p.px(sum[0]*scale), p.py(sum[1]*scale), p.px(noisy[0]*scale), p.py(noisy[1]*scale))
+	p.key("arrow", p.right-112, 0, "clipped")
+	p.key("arrow sum", p.right-112, 1, "their sum")
+	p.key("arrow noise", p.right-112, 2, "noise")
+	return p.panel("arrows", "Gradients, clipped, summed, noised", fmt.Sprintf("%d gradients, the longest cut to %s; the sum and its noise are drawn to one scale.", len(s.Rows), short(cfg.ClipNorm)), nil)
+}
+
+func drawSteps(cfg dpsgd.Config) (Panel, error) {
+	var xs, ys []float64
+	for _, k := range []int64{1, 2, 4, 7, 12, 20, 30, 40} {
+		x, err := charged(accountant.Repeated{Event: accountant.PoissonSampled{Probability: cfg.SamplingProbability, Event: accountant.Gaussian{NoiseMultiplier: cfg.NoiseMultiplier}}, Count: k})
+		if err != nil {
+			return Panel{}, err
+		}
+		xs, ys = append(xs, float64(k)), append(ys, x)
+	}
+	p := newPlot(axis{label: "steps", low: 0, high: 40}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(ys[len(ys)-1])})
+	p.curve("curve", xs, ys)
+	p.line("now", p.px(float64(cfg.Steps)), p.top, p.px(float64(cfg.Steps)), p.bottom)
+	return p.panel("bill", "The accountant beside it", fmt.Sprintf("epsilon grows to %s at 40 steps.", up(ys[len(ys)-1])), nil), nil
+}

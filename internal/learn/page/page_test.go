@@ -1,0 +1,280 @@
+package page
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestChapters draws every scene and every end of every knob, and checks that texts are whole.
+func TestChapters(t *testing.T) {
+	for _, c := range Chapters() {
+		t.Run(c.Name, func(t *testing.T) {
+			for what, words := range map[string]string{"title": c.Text.Title, "short": c.Text.Short, "claim": c.Text.Claim, "look": c.Text.Look, "wrong": c.Text.Wrong, "right": c.Text.Right} {
+				require.NotEmpty(t, words, what)
+			}
+			for _, s := range c.Scenes {
+				v := well(t, c, s.Situation)
+				require.Equal(t, strings.Contains(s.Name, "refuted"), !v.Verdict.Holds, s.Name)
+			}
+			for _, k := range c.Knobs {
+				switch k.Kind {
+				case Range:
+					well(t, c, Situation{k.ID: short(k.Min)})
+					well(t, c, Situation{k.ID: short(k.Max)})
+				case Pick:
+					require.Equal(t, k.Default, k.Choices[0].Value, "the page takes the first")
+					for _, choice := range k.Choices {
+						well(t, c, Situation{k.ID: choice.Value})
+					}
+				}
+			}
+			trace, err := c.Trace(nil)
+			require.NoError(t, err)
+			require.NotEmpty(t, trace.Steps)
+			for _, s := range c.Scenes {
+				_, err := c.Trace(s.Situation)
+				require.NoError(t, err, s.Name)
+			}
+		})
+	}
+}
+
+// well draws a situation, twice the same, with drawings that are well formed and say so in words.
+func well(t *testing.T, c Chapter, s Situation) View {
+	v, err := c.Draw(s)
+	require.NoError(t, err, "%v", s)
+	require.NotEmpty(t, v.Panels)
+	require.NotEmpty(t, v.Says, "%v", s)
+	require.NotEmpty(t, v.Verdict.Words, "%v", s)
+	for _, p := range v.Panels {
+		require.NotEmpty(t, p.Alt, "%s %v", p.ID, s)
+		require.NotContains(t, p.SVG, "NaN", "%s %v", p.ID, s)
+		d := xml.NewDecoder(strings.NewReader(p.SVG))
+		for {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else {
+				require.NoError(t, err, "%s: %s", p.ID, p.SVG)
+			}
+		}
+	}
+	_, err = json.Marshal(v)
+	require.NoError(t, err)
+	return v
+}
+
+// TestClaimsAreThoseOfTheLecture: the claim stands in the page of docs/lecture, word for word.
+func TestClaimsAreThoseOfTheLecture(t *testing.T) {
+	for _, c := range Chapters() {
+		raw, err := os.ReadFile("../../../docs/lecture/" + c.Text.Page + ".md")
+		require.NoError(t, err, c.Name)
+		require.Contains(t, strings.ToLower(strings.ReplaceAll(flow(string(raw)), "**", "")), strings.ToLower(c.Text.Claim), c.Name)
+	}
+}
+
+// TestExercises: an answer is right if it is near, and the words say on which side it errs.
+func TestExercises(t *testing.T) {
+	for _, c := range Chapters() {
+		require.NotEmpty(t, c.Exercises, c.Name)
+		for _, e := range c.Exercises {
+			require.NotEmpty(t, e.Question, e.Name)
+			require.NotEmpty(t, e.Solution, e.Name)
+			answer, err := e.Answer()
+			require.NoError(t, err, e.Name)
+			right, _, err := c.Check(e.Name, answer)
+			require.NoError(t, err)
+			require.True(t, right)
+			for _, wrong := range []float64{answer*1.5 + 1, answer*0.5 - 1} {
+				right, words, err := c.Check(e.Name, wrong)
+				require.NoError(t, err)
+				require.False(t, right)
+				require.Equal(t, map[bool]string{true: "Less than that.", false: "More than that."}[wrong > answer], words)
+			}
+		}
+	}
+	_, _, err := noisyArgmax().Check("nothing", 1)
+	require.Error(t, err)
+}
+
+// TestSituationsThatAreWrong: nothing that can stand in a link is drawn wrongly or panics.
+func TestSituationsThatAreWrong(t *testing.T) {
+	for _, s := range []Situation{
+		{"noise": "NaN"}, {"noise": "-1"}, {"noise": "1e9"}, {"noise": ""}, {"mechanism": "none"}, {"nothing": "1"},
+		{"votes": "1"}, {"votes": "0,0"}, {"votes": "1,x"}, {"votes": "400,400"}, {"votes": "1.5,2"}, {"votes": "-1,2"}, {"votes": "1,2,3,4,5,6,7,8,9,10,11"},
+		{"move": "1"}, {"move": "a>b"}, {"move": "-1>0"}, {"answers": "1.5"},
+	} {
+		_, err := noisyArgmax().Draw(s)
+		require.ErrorIs(t, err, ErrSituation, "%v", s)
+	}
+	require.Contains(t, string(Call([]byte("{"))), `"error"`)
+	require.Contains(t, string(Call([]byte(`{"ask":"sing","chapter":"noisy-argmax"}`))), "cannot")
+}
+
+// FuzzCall: whatever is asked, the reply is JSON.
+func FuzzCall(f *testing.F) {
+	f.Add([]byte(`{"ask":"draw","chapter":"noisy-argmax","situation":{"votes":"60,40,3","move":"0>1"}}`))
+	f.Add([]byte(`{"ask":"check","chapter":"noisy-argmax","exercise":"right","given":1e999}`))
+	f.Fuzz(func(t *testing.T, request []byte) {
+		require.True(t, json.Valid(Call(request)), "%s", request)
+	})
+}
+
+// votesOf draws counts of a few classes.
+func votesOf(t *rapid.T) []int {
+	n := rapid.IntRange(2, 6).Draw(t, "classes")
+	counts := rapid.SliceOfN(rapid.IntRange(0, 80), n, n).Draw(t, "votes")
+	counts[rapid.IntRange(0, n-1).Draw(t, "largest")] += rapid.IntRange(1, 80).Draw(t, "lead")
+	return counts
+}
+
+// TestOneMovedVoteNeverBreaksAClaim: for shipped mechanisms no drag of one vote shows more than
+// the charge.
+func TestOneMovedVoteNeverBreaksAClaim(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := votesOf(t)
+		from := rapid.SampledFrom(withVotes(counts)).Draw(t, "from")
+		to := rapid.IntRange(0, len(counts)-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
+		after := append([]int(nil), counts...)
+		after[from]--
+		after[to]++
+		name := rapid.SampledFrom([]string{"gnmax", "lnmax", "exponential", "permute-and-flip", "confident"}).Draw(t, "mechanism")
+		noise := rapid.Float64Range(1, 40).Draw(t, "noise")
+		a, err := argmaxOf(name, noise, float64(rapid.IntRange(0, 200).Draw(t, "threshold")))
+		require.NoError(t, err)
+		p, err := a.pairOf(counts, after)
+		require.NoError(t, err)
+		require.False(t, p.breaks(), "%s: spent %v of %v", name, p.spent(), p.epsilon)
+		require.True(t, p.withCounts(counts, after).breaks(), "the counts too")
+	})
+}
+
+func withVotes(counts []int) (classes []int) {
+	for i, n := range counts {
+		if n > 0 {
+			classes = append(classes, i)
+		}
+	}
+	return classes
+}
+
+// TestBrokenVariantsAreBroken: with any noise there are votes of which one drag shows more than
+// the charge.
+func TestBrokenVariantsAreBroken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom([]string{"one-count", "half-charge", "no-noise"}).Draw(t, "mechanism")
+		noise := rapid.Float64Range(2, 30).Draw(t, "noise")
+		a, err := argmaxOf(name, noise, 0)
+		require.NoError(t, err)
+		for lead := range 500 {
+			counts := []int{lead + (500-lead)/2, (500 - lead) / 2}
+			if lead > int(16*noise)+4 {
+				break
+			}
+			p, err := a.pairOf(counts, []int{counts[0] - 1, counts[1] + 1})
+			require.NoError(t, err)
+			if p.breaks() {
+				return
+			}
+		}
+		require.Fail(t, "no votes refute it", "%s %v", name, noise)
+	})
+}
+
+// TestTradeoffIsAboveTheClaim: the best test between two laws misses no less than the charge
+// allows, at its corners and so everywhere.
+func TestTradeoffIsAboveTheClaim(t *testing.T) {
+	for _, name := range []string{"gnmax", "lnmax", "exponential", "permute-and-flip", "confident"} {
+		a, err := argmaxOf(name, 4, 12)
+		require.NoError(t, err)
+		p, err := a.pairOf([]int{20, 12, 3}, []int{19, 13, 3})
+		require.NoError(t, err)
+		allowed := a.allowed(p)
+		wrong, missed := p.tradeoff()
+		for i := range wrong {
+			require.GreaterOrEqual(t, missed[i], allowed(wrong[i])-1e-9, name)
+		}
+		require.InDelta(t, 1, wrong[len(wrong)-1], 1e-9)
+	}
+}
+
+// TestSpentIsTheHockeyStick: the least epsilon of two laws, against a search.
+func TestSpentIsTheHockeyStick(t *testing.T) {
+	p := pair{here: []float64{math.Log(0.5), math.Log(0.3), math.Log(0.2)}, there: []float64{math.Log(0.2), math.Log(0.3), math.Log(0.5)}, delta: 0.1}
+	low, high := 0.0, 3.0
+	for range 60 {
+		mid := (low + high) / 2
+		if 0.5-math.Exp(mid)*0.2 > 0.1 {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	require.InDelta(t, high, p.spent(), 1e-12)
+	p.delta = 0
+	require.InDelta(t, math.Log(2.5), p.spent(), 1e-12)
+}
+
+// TestStabilityUnderOneMove: the shipped test never shows more than its charge; each broken one
+// does for some votes.
+func TestStabilityUnderOneMove(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		counts := votesOf(t)
+		from := rapid.SampledFrom(withVotes(counts)).Draw(t, "from")
+		to := rapid.IntRange(0, len(counts)-1).Filter(func(i int) bool { return i != from }).Draw(t, "to")
+		after := append([]int(nil), counts...)
+		after[from]--
+		after[to]++
+		p, _, err := stabilityPair("shipped", rapid.Float64Range(0.1, 3).Draw(t, "epsilon"), counts, after)
+		require.NoError(t, err)
+		require.False(t, p.breaks(), "spent %v of %v", p.spent(), p.epsilon)
+	})
+	for _, variant := range []string{"no-noise", "lead"} {
+		for _, epsilon := range []float64{0.3, 1, 2} {
+			broken := false
+			for lead := 0; lead < 200 && !broken; lead++ {
+				p, _, err := stabilityPair(variant, epsilon, []int{100 + lead, 100, 0}, []int{99 + lead, 101, 0})
+				require.NoError(t, err)
+				broken = p.breaks()
+			}
+			require.True(t, broken, "%s %v", variant, epsilon)
+		}
+	}
+}
+
+// TestAttacks: each broken sparse vector is refuted by streams that differ by at most one.
+func TestAttacks(t *testing.T) {
+	for _, variant := range []string{"threshold-only", "endless", "fixed-scale", "inverted"} {
+		a := attackOn(variant)
+		for i := range a.here {
+			require.LessOrEqual(t, math.Abs(a.here[i]-a.there[i]), 1.0, variant)
+		}
+		_, p, q, loss, err := a.run()
+		require.NoError(t, err)
+		require.Greater(t, loss, a.claimed, "%s: %v against %v", variant, p, q)
+	}
+}
+
+// TestAttackAgainstItsBound: what is said of an attack follows from where its points are.
+func TestAttackAgainstItsBound(t *testing.T) {
+	most := func(wrong float64) float64 { return min(1, math.E*wrong) } // ε = 1
+	for _, c := range []struct {
+		wrong, found []float64
+		says         string
+	}{
+		{[]float64{0, 0.2, 1}, []float64{0, 0.5, 1}, "stays below"},
+		{[]float64{0, 0.2, 1}, []float64{0, 0.6, 1}, "reaches below"},
+		{[]float64{0, 0, 1}, []float64{0, 0.05, 1}, "reaches below"},
+		{[]float64{0, 0.05, 1}, []float64{0, 0.9, 1}, "Even the lower edge"},
+	} {
+		require.Contains(t, against(c.wrong, c.found, most, 0.1), c.says, "%v", c)
+	}
+}

@@ -1,0 +1,200 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/aggregate"
+	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/rng"
+)
+
+func pateItself() Chapter {
+	t := readText("pate")
+	return Chapter{
+		Name: "pate", Text: t,
+		Knobs: []Knob{
+			{ID: "teachers", Label: "Teachers", Kind: Range, Min: 20, Max: 250, Step: 10, Default: "150"},
+			{ID: "accuracy", Label: "A teacher is right, percent", Kind: Range, Min: 40, Max: 95, Step: 5, Default: "75"},
+			{ID: "noise", Label: "Noise of an answer, in votes", Kind: Range, Min: 2, Max: 60, Step: 1, Default: "20"},
+			{ID: "test", Label: "Noise of the test, in votes", Kind: Range, Min: 2, Max: 150, Step: 1, Default: "40"},
+			{ID: "threshold", Label: "Threshold, in percent of teachers", Kind: Range, Min: 0, Max: 100, Step: 5, Default: "60"},
+			{ID: "asked", Label: "Questions asked so far", Kind: Range, Min: 1, Max: pateQuestions, Step: 1, Default: "60", Play: true},
+			{ID: "seed", Label: "Another run: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "4"},
+		},
+		Scenes: []Scene{
+			{"Most agree", nil},
+			{"Without a bar", Situation{"threshold": "0"}},
+			{"Weak teachers", Situation{"accuracy": "45"}},
+			{"Twenty teachers", Situation{"teachers": "20"}},
+			{"Little noise, large bill", Situation{"noise": "5"}},
+		},
+		Exercises: []Exercise{
+			t.exercise("rho", func() (float64, error) { return 500.0 / (40 * 40), nil }, 0.005),
+			t.exercise("labels", func() (float64, error) {
+				return charged(accountant.Repeated{Event: accountant.GNMax{Sigma: 40}, Count: 500})
+			}, 0.01),
+		},
+		Code: []string{"aggregate.ConfidentGNMax.Event", "aggregate.ConfidentGNMax.answer"},
+		draw: drawPATE,
+		trace: func(r *reader) (string, map[string]string) {
+			n := r.number("teachers")
+			top := math.Round(n * r.number("accuracy") / 100)
+			return "confident", map[string]string{
+				"counts": fmt.Sprintf("%.0f,%.0f", top, n-top), "threshold": short(n * r.number("threshold") / 100), "sigma1": r.text("test"), "sigma2": r.text("noise"),
+				"queries": fmt.Sprint(pateQuestions), "answers": fmt.Sprint(pateQuestions),
+			}
+		},
+	}
+}
+
+const (
+	pateQuestions = 60
+	pateClasses   = 5
+)
+
+// pateVotes draws the votes on a public question: how sure teachers are of it varies.
+func pateVotes(s *rng.Stream, teachers int, accuracy float64) (counts []int, truth int) {
+	counts = make([]int, pateClasses)
+	truth = int(s.Uint64N(pateClasses))
+	ease := accuracy + (float64(s.Uint64N(1000))/1000-0.6)*0.7
+	rival := (truth + 1 + int(s.Uint64N(pateClasses-1))) % pateClasses
+	for range teachers {
+		u := float64(s.Uint64N(1<<20)) / (1 << 20)
+		switch {
+		case u < ease:
+			counts[truth]++
+		case u < ease+(1-ease)*0.7:
+			counts[rival]++
+		default:
+			counts[s.Uint64N(pateClasses)]++
+		}
+	}
+	return counts, truth
+}
+
+func drawPATE(r *reader) (v View, err error) {
+	teachers, asked := r.whole("teachers"), r.whole("asked")
+	threshold := math.Round(r.number("threshold") / 100 * float64(teachers))
+	if r.err != nil {
+		return v, r.err
+	}
+	m, err := aggregate.NewConfidentGNMax(aggregate.ConfidentGNMaxConfig{
+		Threshold: threshold, Sigma1: r.number("test"), Sigma2: r.number("noise"), Queries: pateQuestions, Answers: pateQuestions})
+	if err != nil {
+		return v, err
+	}
+	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn pate")
+	paid, err := learn.Paid(m.Event(), accountant.AddRemove)
+	if err != nil {
+		return v, err
+	}
+	session, err := m.Start(paid, key)
+	if err != nil {
+		return v, err
+	}
+	p := newPlot(axis{label: "question", low: 0, high: pateQuestions}, axis{label: "largest count", low: 0, high: nice(float64(teachers))})
+	s := key.Derive("votes").Stream()
+	answered, right := 0, 0
+	testEvent := accountant.Threshold{Sigma: r.number("test"), Discrete: true}
+	answerEvent := accountant.GNMax{Sigma: r.number("noise"), Discrete: true}
+	xs, all, only := []float64{0}, []float64{0}, []float64{0}
+	for i := range asked {
+		counts, truth := pateVotes(s, teachers, r.number("accuracy")/100)
+		h, err := aggregate.NewHistogram(counts)
+		if err != nil {
+			return v, err
+		}
+		answer, err := session.Ask(uint64(i), h)
+		if err != nil {
+			return v, err
+		}
+		first, _ := favourite(counts)
+		class := "no"
+		if answer.Answered {
+			answered++
+			class = "wrong"
+			if answer.Label == truth {
+				class = "yes"
+				right++
+			}
+		}
+		x := float64(i)
+		p.rect(class, p.px(x)+1, p.py(float64(counts[first])), p.px(x+1)-p.px(x)-1.5, p.bottom-p.py(float64(counts[first])))
+		if (i+1)%10 == 0 || i+1 == asked {
+			tests := accountant.Repeated{Event: testEvent, Count: int64(i + 1)}
+			both := []accountant.Event{tests}
+			paidOnly := 0.0
+			if answered > 0 {
+				answers := accountant.Repeated{Event: answerEvent, Count: int64(answered)}
+				both = append(both, answers)
+				if paidOnly, err = charged(answers); err != nil {
+					return v, err
+				}
+			}
+			whole, err := charged(both...)
+			if err != nil {
+				return v, err
+			}
+			xs, all, only = append(xs, float64(i+1)), append(all, whole), append(only, paidOnly)
+		}
+	}
+	p.line("bound", p.left, p.py(threshold), p.right, p.py(threshold))
+	p.text("name", "end", p.right, p.py(threshold)-5, "threshold")
+	p.rect("yes", p.left+106, p.top-14, 10, 10)
+	p.text("small", "start", p.left+120, p.top-5, "right")
+	p.rect("wrong", p.left+166, p.top-14, 10, 10)
+	p.text("small", "start", p.left+180, p.top-5, "wrong")
+	p.rect("no", p.left+230, p.top-14, 10, 10)
+	p.text("small", "start", p.left+244, p.top-5, "declined")
+	cost, err := charged(m.Event())
+	if err != nil {
+		return v, err
+	}
+	e := newPlot(axis{label: "questions asked", low: 0, high: pateQuestions}, axis{label: "ε at δ = 1e-5", low: 0, high: nice(max(cost, all[len(all)-1]))})
+	e.curve("curve", xs, all)
+	e.curve("curve d", xs, only)
+	e.line("bound", e.left, e.py(cost), e.right, e.py(cost))
+	e.text("name", "end", e.right, e.py(cost)-5, "charged before the first vote is read")
+	e.key("curve", e.left+8, 2, "questions and answers")
+	e.key("curve d", e.left+8, 3, "answers alone: too little")
+	v.Panels = []Panel{
+		p.panel("questions", "Questions to the teachers", fmt.Sprintf("%d asked, %d answered, %d of them right.", asked, answered, right), nil),
+		e.panel("bill", "What it costs", fmt.Sprintf("all of it is charged %s; answers alone would be %s.", up(cost), up(only[len(only)-1])), nil),
+		drawFlow(teachers, asked, answered, right),
+	}
+	v.number("answered", float64(answered))
+	v.number("right", float64(right))
+	v.claim("charge of the run", cost)
+	v.claim("spent so far", all[len(all)-1])
+	v.claim("answers alone", only[len(only)-1])
+	v.say("%d of %d questions were answered, %d of them right. The run of %d questions is charged ε = %s at δ = %s before the first vote is read.", answered, asked, right, pateQuestions, up(cost), short(Delta))
+	v.say("A student is trained on the released labels; whatever is asked of it later costs nothing more.")
+	v.Command = fmt.Sprintf("pate law confident --counts %d,%d --threshold %s --sigma1 %s --sigma2 %s", teachers*3/4, teachers-teachers*3/4, short(threshold), r.text("test"), r.text("noise"))
+	v.Verdict = Verdict{Holds: true, Words: fmt.Sprintf("Declined questions are paid for too: ε = %s, not %s.", up(all[len(all)-1]), up(only[len(only)-1]))}
+	return v, nil
+}
+
+// drawFlow draws where the private data go, and where they stop.
+func drawFlow(teachers, asked, answered, right int) Panel {
+	c := newCanvas(plotHeight)
+	boxes := []struct{ title, sub string }{
+		{"private records", "in disjoint parts"}, {fmt.Sprintf("%d teachers", teachers), "one for each part"},
+		{fmt.Sprintf("noisy vote, %d questions", asked), "here privacy is paid for"}, {fmt.Sprintf("%d labels", answered), fmt.Sprintf("%d right; public from here on", right)}, {"student", "any use is free"},
+	}
+	for i, b := range boxes {
+		y := 6 + 53*float64(i)
+		class := "inside"
+		if i >= 3 {
+			class = "column"
+		}
+		c.rect(class, 90, y, 240, 40, "rx", "8")
+		c.text("boxed", "middle", 210, y+17, b.title)
+		c.text("small", "middle", 210, y+32, b.sub)
+		if i > 0 {
+			c.line("stem", 210, y-13, 210, y)
+		}
+	}
+	return c.panel("flow", "Where the data stop", "records, teachers, a noisy vote, labels, a student; only the vote touches private data and is charged.", nil)
+}

@@ -1,0 +1,259 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/internal/learn"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/stability"
+)
+
+func subsample() Chapter {
+	t := readText("subsample-aggregate")
+	return Chapter{
+		Name: "subsample-aggregate", Text: t,
+		Knobs: []Knob{
+			{ID: "split", Label: "Records go to blocks", Kind: Pick, Default: "lot", Choices: []Choice{{"lot", "by lot"}, {"twice", "by lot, in two splits"}, {"sorted", "broken: cut from the sorted file"}}},
+			{ID: "blocks", Label: "Blocks", Kind: Range, Min: 5, Max: 60, Step: 5, Default: "20"},
+			{ID: "share", Label: "Share of A, in percent", Kind: Range, Min: 50, Max: 95, Step: 5, Default: "70"},
+			{ID: "record", Label: "The record that is replaced", Kind: Range, Min: 0, Max: subsampleRecords - 1, Step: 1, Default: "7", Play: true},
+			{ID: "seed", Label: "Another lot: seed", Kind: Range, Min: 0, Max: 20, Step: 1, Default: "3"},
+		},
+		Scenes: []Scene{
+			{"Twenty blocks", nil},
+			{"Sixty small blocks", Situation{"blocks": "60"}},
+			{"Hardly a majority", Situation{"share": "55"}},
+			{"Two splits side by side", Situation{"split": "twice"}},
+			{"Cut from the sorted file: refuted", Situation{"split": "sorted", "record": "0"}},
+		},
+		Exercises: []Exercise{
+			t.exercise("moves", func() (float64, error) {
+				_, moves, err := stability.Plurality([]int{14, 6}, stability.VoteMoves, stability.AnyTies)
+				return float64(moves), err
+			}, 0.001),
+			t.exercise("twice", func() (float64, error) {
+				_, moves, err := stability.Plurality([]int{28, 12}, stability.VoteMoves, stability.AnyTies)
+				return float64(moves / 2), err
+			}, 0.001),
+		},
+		Code: []string{"stability.Repeated", "stability.SubsampleAggregate"},
+		draw: drawSubsample,
+		trace: func(r *reader) (string, map[string]string) {
+			a := r.number("share") / 100
+			return "subsample-aggregate", map[string]string{
+				"shares": fmt.Sprintf("%v,%v", a, math.Round((1-a)*100)/100), "records": fmt.Sprint(subsampleRecords), "blocks": r.text("blocks"),
+				"repetitions": map[bool]string{true: "2", false: "1"}[r.text("split") == "twice"],
+			}
+		},
+	}
+}
+
+const subsampleRecords = 240
+
+// item is a record: its number and whether it says B.
+type item struct {
+	id int
+	b  bool
+}
+
+// dealt is a block: what is in it, and its vote.
+type dealt struct {
+	items []item
+	b     bool
+}
+
+// voteOf is the function that is asked: the more frequent letter, A if both are.
+func voteOf(part []item) bool {
+	n := 0
+	for _, x := range part {
+		if x.b {
+			n++
+		}
+	}
+	return 2*n > len(part)
+}
+
+// deal asks every block, by the mechanism that runs in production.
+func deal(data []item, split string, blocks int, key rng.Key) (out []dealt, overlap int, err error) {
+	if split == "sorted" {
+		data = slices.Clone(data)
+		slices.SortStableFunc(data, func(x, y item) int { return rank(x) - rank(y) })
+		for i := range blocks {
+			part := data[i*len(data)/blocks : (i+1)*len(data)/blocks]
+			out = append(out, dealt{slices.Clone(part), voteOf(part)})
+		}
+		return out, blocks, nil
+	}
+	repetitions := 1
+	if split == "twice" {
+		repetitions = 2
+	}
+	s, err := stability.Repeated(len(data), blocks, repetitions, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := stabilityTest(1)
+	if err != nil {
+		return nil, 0, err
+	}
+	paid, err := learn.Paid(m.Event(), accountant.ReplaceOne)
+	if err != nil {
+		return nil, 0, err
+	}
+	session, err := stability.Start[bool](m, paid, key)
+	if err != nil {
+		return nil, 0, err
+	}
+	var mu sync.Mutex
+	_, err = stability.SubsampleAggregate(context.Background(), session, 0, data, s, func(_ context.Context, part []item) (bool, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		out = append(out, dealt{slices.Clone(part), voteOf(part)})
+		return voteOf(part), true
+	})
+	slices.SortFunc(out, func(x, y dealt) int {
+		return slices.CompareFunc(x.items, y.items, func(a, b item) int { return a.id - b.id })
+	})
+	return out, s.Overlap(), err
+}
+
+// rank is the place of a record in a sorted file; one that is replaced goes to the end.
+func rank(x item) int {
+	if x.id < 0 {
+		return subsampleRecords
+	}
+	return x.id
+}
+
+func drawSubsample(r *reader) (v View, err error) {
+	blocks, record, split := r.whole("blocks"), r.whole("record"), r.text("split")
+	key := rng.SeedKey(uint64(r.whole("seed"))).Derive("learn subsample")
+	s := key.Derive("data").Stream()
+	data := make([]item, subsampleRecords)
+	for i := range data {
+		data[i] = item{i, s.Uint64N(100) >= uint64(r.whole("share"))}
+	}
+	if r.err != nil {
+		return v, r.err
+	}
+	here, overlap, err := deal(data, split, blocks, key)
+	if err != nil {
+		return v, err
+	}
+	changed := slices.Clone(data)
+	changed[record].b = !changed[record].b
+	if split == "sorted" {
+		changed[record].id = -1 // the replacement sorts last
+	}
+	there, _, err := deal(changed, split, blocks, key)
+	if err != nil {
+		return v, err
+	}
+	touched, votes := 0, make([]int, 2)
+	marks := make([]bool, len(here))
+	for i := range here {
+		marks[i] = !slices.Equal(here[i].items, there[i].items)
+		if marks[i] {
+			touched++
+		}
+		votes[map[bool]int{false: 0, true: 1}[here[i].b]]++
+	}
+	_, moves, err := stability.Plurality(votes, stability.VoteMoves, stability.AnyTies)
+	if err != nil {
+		return v, err
+	}
+	distance := moves / int64(overlap)
+	m, err := stabilityTest(1)
+	if err != nil {
+		return v, err
+	}
+	released, _ := m.Law(distance)
+	bar := newPlot(axis{label: "", low: 0, high: 2}, axis{label: "blocks", low: 0, high: nice(float64(max(votes[0], votes[1])))})
+	for i, n := range votes {
+		bar.rect([]string{"k0", "k1"}[i], bar.px(float64(i)+0.3), bar.py(float64(n)), bar.px(0.4)-bar.px(0), bar.bottom-bar.py(float64(n)))
+		bar.text("value", "middle", bar.px(float64(i)+0.5), bar.py(float64(n))-6, fmt.Sprintf("%s: %d", string(rune('A'+i)), n))
+	}
+	v.Panels = []Panel{
+		drawBlocks(here, there, marks, record), bar.panel("votes", "The blocks vote", fmt.Sprintf("A has %d votes, B %d.", votes[0], votes[1]), nil),
+		drawBar("shipped", m, distance), drawBlockSizes(r.number("share")/100, float64(blocks)),
+	}
+	v.Panels[0].Wide = true
+	v.number("blocks that change", float64(touched))
+	v.number("votes one record can move", float64(overlap))
+	v.number("distance", float64(distance))
+	v.number("chance of an answer", math.Exp(released))
+	v.say("Replacing record %d changes %d of %d blocks; the answer survives the replacement of any %d records.", record, touched, len(here), distance)
+	v.say("At ε = 1 and δ = %s the winner is released with chance %s. PATE is this, with models as the statistic and a noisy vote.", short(Delta), percent(math.Exp(released)))
+	v.Command = fmt.Sprintf("pate explain subsample-aggregate --records %d --blocks %d --seed %s", subsampleRecords, blocks, r.text("seed"))
+	v.Verdict = Verdict{Holds: split != "sorted", Words: fmt.Sprintf("One record changes %d of %d blocks, as counted.", touched, len(here))}
+	if split == "sorted" {
+		v.Verdict.Words = fmt.Sprintf("One record changed %d blocks, where one was claimed: every record behind it moved up.", touched)
+	}
+	return v, nil
+}
+
+func drawBlocks(here, there []dealt, marks []bool, record int) Panel {
+	perRow := 10
+	if len(here) > 60 {
+		perRow = 20
+	}
+	rows := (len(here) + perRow - 1) / perRow
+	cell := (panelWidth*2 - 16.0) / float64(perRow)
+	height := 44.0
+	c := &canvas{w: panelWidth * 2, h: float64(rows)*(height+6) + 8}
+	for i, b := range here {
+		x, y := 8+cell*float64(i%perRow), 4+(height+6)*float64(i/perRow)
+		class := "box"
+		if marks[i] {
+			class = "box changed"
+		}
+		c.rect(class, x+2, y, cell-5, height)
+		columns := int(max(4, math.Floor((cell-30)/7)))
+		for k, it := range b.items {
+			px, py := x+8+7*float64(k%columns), y+9+7*float64(k/columns)
+			if py > y+height-3 {
+				break
+			}
+			c.circle(map[bool]string{false: "k0", true: "k1"}[it.b], px, py, 2.9, "data-set", fmt.Sprintf("record=%d", max(0, it.id)))
+			if it.id == record {
+				c.circle("ring", px, py, 4.6)
+			}
+		}
+		c.text("big", "end", x+cell-8, y+height-9, map[bool]string{false: "A", true: "B"}[there[i].b])
+	}
+	n := 0
+	for _, m := range marks {
+		if m {
+			n++
+		}
+	}
+	return c.panel("blocks", "Records in blocks; click one to replace it", fmt.Sprintf("replacing record %d changes %d of %d blocks.", record, n, len(here)), nil)
+}
+
+// drawBlockSizes draws the expected distance over the number of blocks: the binomial chance
+// that a block of that size votes for A gives the expected lead.
+func drawBlockSizes(share, now float64) Panel {
+	p := newPlot(axis{label: "blocks", low: 0, high: 60}, axis{label: "expected distance", low: 0, high: 30})
+	var xs, ys []float64
+	for blocks := 5.0; blocks <= 60; blocks += 5 {
+		size := math.Floor(subsampleRecords / blocks)
+		right := 0.0
+		for k := 0.0; k <= size; k++ {
+			if 2*k >= size {
+				a, _ := math.Lgamma(size + 1)
+				b, _ := math.Lgamma(k + 1)
+				c, _ := math.Lgamma(size - k + 1)
+				right += math.Exp(a - b - c + k*math.Log(share) + (size-k)*math.Log1p(-share))
+			}
+		}
+		xs, ys = append(xs, blocks), append(ys, max(0, (blocks*(2*right-1)-1)/2))
+	}
+	p.curve("curve", xs, ys)
+	p.line("now", p.px(now), p.top, p.px(now), p.bottom)
+	return p.panel("sizes", "More blocks, each seeing less", "the expected distance grows with the number of blocks, more slowly as each sees less.", nil)
+}

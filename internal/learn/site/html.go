@@ -1,0 +1,100 @@
+package site
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+
+	"github.com/pate-go/pate/internal/learn/page"
+)
+
+var (
+	//go:embed course.html
+	courseHTML string
+	//go:embed style.css
+	styleCSS string
+	//go:embed app.js
+	appJS string
+)
+
+// shown is a chapter with everything that stands around its picture.
+type shown struct {
+	Number    int
+	Chapter   page.Chapter
+	Text      page.Text
+	View      page.View // of the first scene
+	Stills    []still   // of all scenes, for readers without JavaScript
+	Exercises []solved
+	Code      []excerpt
+	Previous  string
+	Next      string
+}
+
+type still struct {
+	Name string
+	View page.View
+}
+
+type solved struct {
+	page.Exercise
+	Number int
+}
+
+// show draws a chapter; stills only where they are wanted.
+func show(number int, c page.Chapter, stills bool) (shown, error) {
+	s := shown{Number: number, Chapter: c, Text: c.Text}
+	var err error
+	if s.View, err = c.Draw(c.Scenes[0].Situation); err != nil {
+		return s, err
+	}
+	if stills {
+		for _, scene := range c.Scenes {
+			v, err := c.Draw(scene.Situation)
+			if err != nil {
+				return s, fmt.Errorf("site: %s, %s: %w", c.Name, scene.Name, err)
+			}
+			s.Stills = append(s.Stills, still{scene.Name, v})
+		}
+	}
+	for i, e := range c.Exercises {
+		s.Exercises = append(s.Exercises, solved{e, i + 1})
+	}
+	s.Code, err = excerpts(c.Code)
+	return s, err
+}
+
+// document is what the template shows.
+type document struct {
+	Title    string
+	Style    template.CSS
+	Chapters []shown
+	All      []page.Chapter // for the list of chapters
+	Folder   bool           // each chapter on a page of its own
+	Served   bool           // the program behind the page answers, not one inside
+}
+
+func (d document) write(chapters []page.Chapter) ([]byte, error) {
+	funcs := template.FuncMap{
+		"svg":  func(s string) template.HTML { return template.HTML(s) }, // #nosec: package page escapes
+		"plus": func(i, j int) int { return i + j },
+		"json": func(v any) (string, error) { b, err := json.Marshal(v); return string(b), err },
+		"link": func(name string) string {
+			if d.Folder {
+				return name + ".html"
+			}
+			return "#" + name
+		},
+	}
+	t, err := template.New("course").Funcs(funcs).Parse(courseHTML)
+	if err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	d.All, d.Style = chapters, template.CSS(styleCSS)
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	return b.Bytes(), nil
+}

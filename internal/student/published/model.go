@@ -1,0 +1,202 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/dense"
+	"github.com/pate-go/pate/internal/dpsgd/charged"
+	"github.com/pate-go/pate/internal/plain"
+)
+
+// Card says what a model is, how rows become its features and where its labels came from.
+type Card struct {
+	Schema string `json:"schema"` // SchemaModel
+	// Kind names the kinds of student whose probabilities the model is the mean of.
+	Kind    []string `json:"kind"`
+	Classes []string `json:"classes"`
+	// Rows says how rows are read; it was made of public rows.
+	Rows *dataset.Schema `json:"rows"`
+	// Features names what is made of what Rows reads, as features.Named has it.
+	Features string `json:"features"`
+	// Extractor says how Features are made, in full.
+	Extractor string `json:"extractor"`
+	// Transform makes Features that learned a little from private rows, which was charged:
+	// a [charged.Transform] as it writes itself. None for others.
+	Transform []byte     `json:"transform,omitempty"`
+	Columns   int        `json:"columns"` // of the features
+	HeldBack  HeldBack   `json:"held_back"`
+	Labels    Provenance `json:"labels"`
+}
+
+// SchemaModel names the JSON form of a model.
+const SchemaModel = "pate.student-model/1"
+
+// HeldBack says how often the student, trained without a released label, predicted it.
+// Released labels may be wrong themselves. Labels is 0 if nothing could be compared.
+type HeldBack struct {
+	Labels int `json:"labels"`
+	Right  int `json:"right"`
+}
+
+// Provenance says what the labels were and what they cost. It is what the maker of the
+// model said; `pate ledger verify` compares it with a ledger. A model that learned from
+// private rows itself has no labels: Asked and Released are 0, SHA256 is empty, and the
+// entry is its own.
+type Provenance struct {
+	Asked    int    `json:"asked"`
+	Released int    `json:"released"`
+	SHA256   string `json:"sha256"` // of the file of labels
+	// Ledger names the ledger whose entry Entry the labels were charged to; absent if
+	// nobody said.
+	Ledger   string  `json:"ledger,omitempty"`
+	Entry    int64   `json:"entry,omitempty"`
+	Epsilon  float64 `json:"epsilon,omitempty"` // of all that the ledger covers, at Delta
+	Delta    float64 `json:"delta,omitempty"`
+	Unit     string  `json:"unit,omitempty"`
+	Relation string  `json:"relation,omitempty"`
+	// Releasable says that the labels were committed to the ledger, that their noise
+	// did not come from a seed, and that no refusal was waived for them.
+	Releasable bool     `json:"releasable"`
+	Waived     []string `json:"waived,omitempty"` // see ledger.Config
+}
+
+// Model is a student that can be asked. It may be used by several goroutines.
+type Model struct {
+	Card
+	model     plain.Model
+	extractor features.Extractor
+	transform *charged.Transform // in place of the extractor; else nil
+}
+
+// Prediction is the class of a row, the lowest of the most probable, and what the model
+// takes the probabilities of all classes to be.
+type Prediction struct {
+	Class         int
+	Probabilities []float64
+}
+
+// Probability returns that of the class.
+func (p Prediction) Probability() float64 { return p.Probabilities[p.Class] }
+
+// Predict asks the model about rows that [Card].Rows has read. Rows of another shape are an
+// [*Error].
+func (m *Model) Predict(ctx context.Context, rows dataset.Pool) ([]Prediction, error) {
+	if rows.X.Cols != m.Rows.Features || rows.Image != m.Rows.Image {
+		return nil, &Error{What: fmt.Sprintf("the rows have %d columns", rows.X.Cols), Why: fmt.Sprintf("the model was trained on %d of another shape", m.Rows.Features)}
+	}
+	out, classes := make([]Prediction, rows.Len()), len(m.Classes)
+	for from := 0; from < rows.Len(); from += predictRows {
+		to := min(from+predictRows, rows.Len())
+		x, err := m.features(ctx, dataset.Set{Name: rows.Name, X: dense.Rows(rows.X, from, to), Image: rows.Image})
+		if err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
+		scores, err := m.model.Scores(ctx, x, classes)
+		if err != nil {
+			return nil, fmt.Errorf("published: %w", err)
+		}
+		for i := range x.Rows {
+			p, answer := scores[i*classes:(i+1)*classes], &out[from+i]
+			answer.Probabilities = p
+			for c, v := range p {
+				if v > p[answer.Class] {
+					answer.Class = c
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// predictRows is how many rows have their features in memory at a time.
+const predictRows = 1 << 12
+
+func (m *Model) features(ctx context.Context, set dataset.Set) (dense.Matrix, error) {
+	if m.transform != nil {
+		return m.transform.Apply(ctx, set, runtime.GOMAXPROCS(0))
+	}
+	return features.Apply(ctx, set, m.extractor, runtime.GOMAXPROCS(0))
+}
+
+// Accuracy returns how many of the rows whose truth is known were predicted, and how many
+// those are.
+func (m *Model) Accuracy(predictions []Prediction, rows dataset.Pool) (right, known int) {
+	for i, truth := range rows.Truth {
+		if truth >= 0 {
+			known++
+			if predictions[i].Class == truth {
+				right++
+			}
+		}
+	}
+	return right, known
+}
+
+// check reports what does not fit together, and finds the extractor.
+func (m *Model) check() error {
+	switch {
+	case m.Schema != SchemaModel:
+		return fmt.Errorf("its schema is %.40q", m.Schema)
+	case m.Rows == nil:
+		return errors.New("it does not say what rows are")
+	case dataset.ClassRule{Names: m.Classes}.Validate() != nil || m.Classes == nil:
+		return fmt.Errorf("it has %d classes, or one without a name of its own", len(m.Classes))
+	}
+	n, err := m.restoreFeatures()
+	if err != nil {
+		return err
+	}
+	if n != m.Columns {
+		return fmt.Errorf("it has %d columns, and its features %d", m.Columns, n)
+	}
+	return m.model.Check(m.Columns, len(m.Classes))
+}
+
+// restoreFeatures finds out how features are made, and how many there are.
+func (m *Model) restoreFeatures() (int, error) {
+	if m.Transform != nil {
+		m.transform = new(charged.Transform)
+		if err := m.transform.UnmarshalBinary(m.Transform); err != nil {
+			return 0, err
+		}
+		if got := m.transform.Image(); got != m.Rows.Image {
+			return 0, fmt.Errorf("its features are made of images of %dx%d, not %dx%d", got.Rows, got.Cols, m.Rows.Image.Rows, m.Rows.Image.Cols)
+		}
+		return m.transform.Columns(), nil
+	}
+	if !slices.Contains(features.Names(), m.Features) {
+		return 0, fmt.Errorf("it has features %.40q", m.Features)
+	}
+	var err error
+	if m.extractor, err = features.Named(m.Features, m.Rows.Image); err != nil {
+		return 0, err
+	}
+	if name := m.extractor.Name(); m.Extractor != name {
+		return 0, fmt.Errorf("its features are %q, which are %q in this version", m.Extractor, name)
+	}
+	return columns(m.extractor, m.Rows), nil
+}
+
+// columns returns the number of features made of a row.
+func columns(e features.Extractor, rows *dataset.Schema) int {
+	shape := rows.Image
+	if shape == (dataset.Shape{}) {
+		shape = dataset.Shape{Rows: 1, Cols: rows.Features}
+	}
+	return e.Dim(shape)
+}
+
+// String says for people what kind of model it is.
+func (c Card) String() string {
+	if len(c.Kind) == 1 {
+		return c.Kind[0]
+	}
+	return "mean of " + strings.Join(c.Kind, ", ")
+}

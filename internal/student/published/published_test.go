@@ -1,0 +1,359 @@
+package published_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/pate-go/pate/accountant"
+	"github.com/pate-go/pate/accountant/ledger"
+	"github.com/pate-go/pate/accountant/ledger/release"
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/student/published"
+	"github.com/pate-go/pate/student"
+)
+
+// rows is a table in which the class is whether age and income are both high.
+func rows(n int, seed uint64) string {
+	r := rng.SeedKey(seed).Stream()
+	b := strings.Builder{}
+	b.WriteString("age,job,income,outcome\n")
+	for range n {
+		age, income := 20+r.Uint64N(60), r.Uint64N(1000)
+		job, outcome := []string{"clerk", "nurse", ""}[r.Uint64N(3)], "no"
+		if age > 45 && (income > 300 || job == "nurse") {
+			outcome = "yes"
+		}
+		fmt.Fprintf(&b, "%d,%s,%d,%s\n", age, job, income, outcome)
+	}
+	return b.String()
+}
+
+// write writes rows to a file of the test.
+func write(t testing.TB, name, text string) string {
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// configuration is that of a student of 100 labels, of which every 20th is wrong.
+func configuration(t testing.TB) published.Config {
+	t.Helper()
+	schema, pool, err := dataset.ReadPublic(dataset.Source{Path: write(t, "public.csv", rows(300, 1))}, dataset.Reading{CSV: dataset.CSVOptions{Label: "outcome"}})
+	require.NoError(t, err)
+	var text strings.Builder
+	text.WriteString("query,label\n")
+	for q := 0; q < 300; q += 3 {
+		class := pool.Truth[q]
+		if q%60 == 0 {
+			class = 1 - class
+		}
+		fmt.Fprintf(&text, "%d,%d\n%d,\n", q, class, q+1)
+	}
+	labels, err := published.ReadLabels(strings.NewReader(text.String()), pool.Len(), nil, []string{"no", "yes"})
+	require.NoError(t, err)
+	require.Equal(t, 200, labels.Asked)
+	require.Equal(t, 100, labels.Released)
+	return published.Config{Schema: schema, Pool: pool, Labels: labels, Provenance: published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Releasable: true}}
+}
+
+var once struct {
+	sync.Once
+	model *published.Model
+}
+
+// trained returns that student, rows to ask it about, and their file.
+func trained(t testing.TB) (*published.Model, dataset.Pool, string) {
+	t.Helper()
+	once.Do(func() {
+		var err error
+		once.model, err = published.Train(t.Context(), configuration(t))
+		require.NoError(t, err)
+	})
+	test := write(t, "test.csv", rows(200, 2))
+	asked, err := once.model.Rows.ReadNew(dataset.Source{Path: test})
+	require.NoError(t, err)
+	return once.model, asked, test
+}
+
+// TestAStudentGoesThroughItsFile and answers as before, with all that is known of it. The
+// same labels give the same bytes.
+func TestAStudentGoesThroughItsFile(t *testing.T) {
+	m, asked, test := trained(t)
+	path := filepath.Join(t.TempDir(), "student.model")
+	require.NoError(t, m.Save(path, 0o600))
+	again, err := published.Open(path)
+	require.NoError(t, err)
+	require.Equal(t, m.Labels, again.Labels)
+	require.Equal(t, []string{"no", "yes"}, again.Classes)
+	require.Equal(t, 100, again.HeldBack.Labels)
+	want, err := m.Predict(t.Context(), asked)
+	require.NoError(t, err)
+	reread, err := again.Rows.ReadNew(dataset.Source{Path: test})
+	require.NoError(t, err)
+	got, err := again.Predict(t.Context(), reread)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+	right, known := again.Accuracy(got, reread)
+	require.Equal(t, 200, known)
+	require.Greater(t, right, 165)
+
+	other, err := published.Train(t.Context(), configuration(t))
+	require.NoError(t, err)
+	require.NoError(t, other.Save(path+"2", 0o600))
+	a, err := os.ReadFile(path)
+	require.NoError(t, err)
+	b, err := os.ReadFile(path + "2")
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(a, b))
+}
+
+// TestTheJSONIsEnough: a reader that shares no code with the writer predicts the same from
+// the JSON alone.
+func TestTheJSONIsEnough(t *testing.T) {
+	m, asked, _ := trained(t)
+	require.Greater(t, len(m.Kind), 1)
+	var text bytes.Buffer
+	require.NoError(t, m.Export(&text))
+	var document map[string]any
+	require.NoError(t, json.Unmarshal(text.Bytes(), &document))
+	predictions, err := m.Predict(t.Context(), asked)
+	require.NoError(t, err)
+	for i, p := range predictions {
+		row := make([]float64, asked.X.Cols)
+		for j := range row {
+			row[j] = float64(asked.X.Data[i*asked.X.Stride+j])
+		}
+		got := readScore(document["model"].(map[string]any), row, 2)
+		require.InDelta(t, p.Probabilities[0], got[0], 1e-9)
+		require.InDelta(t, p.Probabilities[1], got[1], 1e-9)
+		require.InDelta(t, 1, got[0]+got[1], 1e-9)
+	}
+}
+
+// readScore evaluates a model from its JSON, as the documentation of package plain says.
+func readScore(model map[string]any, x []float64, classes int) []float64 {
+	out := make([]float64, classes)
+	for kind, part := range model {
+		p := part.(map[string]any)
+		switch kind {
+		case "linear":
+			var logits []float64
+			for c, w := range list(p["weights"]) {
+				logits = append(logits, numbers(p["bias"])[c]+dot(numbers(w), x))
+			}
+			sum := 0.
+			for _, v := range logits {
+				sum += math.Exp(v)
+			}
+			for k, c := range numbers(p["classes"]) {
+				out[int(c)] = math.Exp(logits[k]) / sum
+			}
+		case "kernel":
+			z := x
+			if centre, projected := p["centre"]; projected {
+				z = nil
+				directions := list(p["directions"])
+				for k := range numbers(directions[0]) {
+					v := 0.
+					for j, mean := range numbers(centre) {
+						v += math.Max(-num(p["limit"]), math.Min(num(p["limit"]), (x[j]-mean)*num(p["scale"]))) * numbers(directions[j])[k]
+					}
+					z = append(z, v)
+				}
+			}
+			for k, c := range numbers(p["classes"]) {
+				out[int(c)] = numbers(p["intercept"])[k]
+			}
+			for j, landmark := range list(p["landmarks"]) {
+				distance := 0.
+				for k, v := range numbers(landmark) {
+					distance += (v - z[k]) * (v - z[k])
+				}
+				for k, c := range numbers(p["classes"]) {
+					out[int(c)] += math.Exp(-num(p["gamma"])*distance) * numbers(list(p["coefficients"])[j])[k]
+				}
+			}
+		case "trees":
+			column, threshold, right := numbers(p["column"]), numbers(p["threshold"]), numbers(p["right"])
+			roots, ends := numbers(p["roots"]), append([]float64{0}, numbers(p["ends"])...)
+			for _, root := range roots {
+				i := int(root)
+				for column[i] >= 0 {
+					if x[int(column[i])] <= threshold[i] {
+						i++
+					} else {
+						i = int(right[i])
+					}
+				}
+				leaf := int(right[i])
+				for e := int(ends[leaf]); e < int(ends[leaf+1]); e++ {
+					c := numbers(p["classes"])[int(numbers(p["leaf_class"])[e])]
+					out[int(c)] += numbers(p["share"])[e] / float64(len(roots))
+				}
+			}
+		case "mean":
+			for _, m := range list(p["members"]) {
+				member := m.(map[string]any)
+				probabilities := readScore(member["model"].(map[string]any), x, classes)
+				first, second := 0., 0.
+				for c, v := range probabilities {
+					probabilities[c] = math.Max(0, math.Min(1, v))
+					first += probabilities[c]
+				}
+				for c, v := range probabilities {
+					if first > 0 {
+						v /= first
+					}
+					probabilities[c] = math.Pow(v+num(p["doubt"]), num(member["power"]))
+					second += probabilities[c]
+				}
+				for c, v := range probabilities {
+					out[c] += num(member["weight"]) * v / second
+				}
+			}
+		}
+	}
+	return out
+}
+
+func num(v any) float64 { return v.(float64) }
+
+func list(v any) []any { return v.([]any) }
+
+// numbers remembers lists, which would be converted for every row.
+var seen = map[*any][]float64{}
+
+func numbers(v any) []float64 {
+	of := list(v)
+	if len(of) == 0 {
+		return nil
+	}
+	if out, ok := seen[&of[0]]; ok {
+		return out
+	}
+	out := make([]float64, len(of))
+	for i, x := range of {
+		out[i] = num(x)
+	}
+	seen[&of[0]] = out
+	return out
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
+func TestDamagedFilesAreRefused(t *testing.T) {
+	m, _, _ := trained(t)
+	path := filepath.Join(t.TempDir(), "student.model")
+	require.NoError(t, m.Save(path, 0o600))
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for name, b := range map[string][]byte{
+		"empty": nil, "other kind": []byte("pate model 1\n{}"), "cut off": whole[:len(whole)/2], "longer": append(bytes.Clone(whole), 0),
+		"changed": append(append(bytes.Clone(whole[:2000]), whole[2000]^1), whole[2001:]...),
+	} {
+		require.NoError(t, os.WriteFile(path, b, 0o600))
+		_, err := published.Open(path)
+		require.ErrorIs(t, err, published.ErrFile, name)
+	}
+	_, err = published.Open(t.TempDir())
+	require.ErrorIs(t, err, published.ErrFile)
+	_, err = published.Open(path + ".none")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestReadLabels(t *testing.T) {
+	read := func(text string, rows []int, classes ...string) (published.Labels, error) {
+		return published.ReadLabels(strings.NewReader(text), 5, rows, classes)
+	}
+	l, err := read("query,label\n3,1\n0,\n4,0\n", nil)
+	require.NoError(t, err)
+	require.Equal(t, []int{-1, -1, -1, 1, 0}, l.Of)
+	require.Equal(t, []string{"0", "1"}, l.Classes)
+	require.Equal(t, []int{3, 2}, []int{l.Asked, l.Released})
+	require.Equal(t, "0c7e85d8", fmt.Sprintf("%.8s", l.SHA256))
+	l, err = read("query,label\r\n1,b\r\n0,0\r\n", []int{4, 2}, "a", "b")
+	require.NoError(t, err)
+	require.Equal(t, []int{-1, -1, 1, -1, 0}, l.Of)
+	l, err = read("query,label_not_releasable\n1,0\n", nil)
+	require.NoError(t, err)
+	require.True(t, l.Withheld)
+	for name, text := range map[string]string{
+		"empty": "", "no heading": "0,1\n", "one cell": "query,label\n0\n", "twice": "query,label\n1,1\n1,1\n", "too far": "query,label\n5,1\n", "negative": "query,label\n-1,1\n",
+		"no class": "query,label\n1,c\n", "class beyond": "query,label\n1,2\n", "no number": "query,label\nx,1\n", "long": "query,label\n" + strings.Repeat("1", 1<<17),
+	} {
+		_, err := read(text, nil, "a", "b")
+		var told *published.Error
+		require.ErrorAs(t, err, &told, name)
+	}
+	_, err = read("query,label\n2,1\n", []int{4, 2})
+	require.ErrorContains(t, err, "2 were asked")
+}
+
+// TestTheLedgerKnowsItsLabels, and no others, and whether they may leave.
+func TestTheLedgerKnowsItsLabels(t *testing.T) {
+	for _, waived := range [][]string{nil, {"duplicates"}} {
+		theLedgerKnowsItsLabels(t, waived)
+	}
+}
+
+func theLedgerKnowsItsLabels(t *testing.T, waived []string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
+	file := release.File{Path: filepath.Join(dir, "run.jsonl"), New: ledger.Config{Unit: "patient", Relation: accountant.AddRemove, Epsilon: 2, Delta: 1e-5, Mode: ledger.Filter, Noise: ledger.SecretNoise, Waived: waived}}
+	account, _, err := file.Look()
+	require.NoError(t, err)
+	book, err := file.Open(t.Context(), account)
+	require.NoError(t, err)
+	text := "query,label\n0,1\n"
+	_, err = book.Release(t.Context(), release.Release{
+		Run: "labels", Events: []accountant.Event{accountant.GNMax{Sigma: 100}}, Key: release.Key{File: file.Path + ".labels.key"}, Out: release.Out{Path: filepath.Join(dir, "labels.csv"), Mode: 0o644},
+		Draw: func(r []*ledger.Reservation, _ rng.Key, out io.Writer) error {
+			_, err := io.WriteString(out, text)
+			return errors.Join(err, r[0].Begin(r[0].Event(), ledger.Use{Secret: true}))
+		},
+	})
+	require.NoError(t, err)
+	require.NoError(t, book.Close())
+	l, err := published.ReadLabels(strings.NewReader(text), 1, nil, nil)
+	require.NoError(t, err)
+	p, err := published.Charged(file.Path, l.SHA256)
+	require.NoError(t, err)
+	require.Equal(t, published.Provenance{Ledger: "run.jsonl", Entry: 1, Epsilon: 2, Delta: 1e-5, Unit: "patient", Relation: "add_remove", Releasable: waived == nil, Waived: waived}, p)
+	l, err = published.ReadLabels(strings.NewReader("query,label\n0,0\n"), 1, nil, nil)
+	require.NoError(t, err)
+	_, err = published.Charged(file.Path, l.SHA256)
+	require.ErrorContains(t, err, "did not release these labels")
+}
+
+func TestTrainRefuses(t *testing.T) {
+	m, pool, _ := trained(t)
+	l, err := published.ReadLabels(strings.NewReader("query,label\n1,\n"), pool.Len(), nil, []string{"no", "yes"})
+	require.NoError(t, err)
+	_, err = published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})
+	require.ErrorIs(t, err, student.ErrNoLabels)
+	l.Of = l.Of[1:]
+	_, err = published.Train(t.Context(), published.Config{Schema: m.Rows, Pool: pool, Labels: l})
+	require.ErrorContains(t, err, "another pool")
+	pool.X.Cols--
+	_, err = m.Predict(t.Context(), pool)
+	require.ErrorContains(t, err, "columns")
+}

@@ -1,0 +1,126 @@
+package training
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/fault"
+	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Error says that a job cannot be done as it is.
+type Error = fault.Error[origin]
+
+type origin struct{}
+
+func (origin) Package() string { return "training" }
+
+// Job says which teachers are to be trained. Private, Public, Reading and Out are required.
+type Job struct {
+	Private, Public dataset.Source
+	Reading         dataset.Reading
+	Teachers        int    // 0: chosen from Size, or a default
+	Size            int    // about how many private units there are, as may be said in public; 0: not declared
+	Learner         string // one of [Learners]; "": by the kind of data
+	Features        string // one of features.Names(); "": by the kind of data
+	Unit            string // what a unit is, in a word; "": the unit column, or "record"
+	Part, Parts     int    // with Parts > 1 only teachers t with t mod Parts = Part are trained
+	// Silo, with Parts > 1, names whose rows Private are: the part's teachers learn from them
+	// alone, and every other part has rows of its own. Each row must name its unit. "": Private
+	// holds the rows of all teachers.
+	Silo string
+	Out  string // file of the votes
+	// PartsFolder is where the votes of a part go, mode 0700. "": Out with ".parts" at its end.
+	PartsFolder string
+	// Secrets is the folder of key, salt and what an interrupted run has done, mode 0700.
+	// "": Out with ".private" at its end.
+	Secrets string
+	// Key makes a seeded run, whose outputs are not releasable; the zero key: a random one.
+	Key     Key
+	Command string // repeats the job; kept in the manifest
+	Workers int    // 0: GOMAXPROCS
+
+	Progress func(stage string, done, total int)
+	// Say is called with sentences for people. All of them are public.
+	Say func(text string)
+	// Decided is called when the public rows have been read, before a private row is.
+	Decided func(*Result)
+}
+
+// Count returns how many teachers the job has, which public numbers alone decide.
+func (j Job) Count() int {
+	n, _ := j.teachers()
+	return n
+}
+
+// withDefaults fills in what was left out and checks the rest.
+func (j Job) withDefaults() (Job, error) {
+	switch {
+	case j.Private.Path == "" || j.Public.Path == "" || j.Out == "":
+		return j, errors.New("training: Job needs Private, Public and Out")
+	case j.Teachers < 0 || j.Teachers == 1 || j.Teachers > votes.MaxTeachers:
+		return j, fmt.Errorf("training: %d teachers, want 2 to %d", j.Teachers, votes.MaxTeachers)
+	case j.Size < 0 || j.Size == 1:
+		return j, fmt.Errorf("training: a declared size of %d private units", j.Size)
+	case j.Learner != "" && !slices.Contains(Learners(), j.Learner):
+		return j, fmt.Errorf("training: learner %q is not one of %s", j.Learner, strings.Join(Learners(), ", "))
+	case j.Features != "" && !slices.Contains(features.Names(), j.Features):
+		return j, fmt.Errorf("training: features %q are not one of %s", j.Features, strings.Join(features.Names(), ", "))
+	case j.Parts < 0 || j.Part < 0 || j.Part >= max(1, j.Parts):
+		return j, fmt.Errorf("training: part %d of %d", j.Part, j.Parts)
+	case j.Silo != "" && j.Parts < 2:
+		return j, errors.New("training: a silo is a part of the teachers: say which of how many")
+	case j.Silo != "" && j.Reading.CSV.Unit == "" && j.Private.Units == "":
+		return j, &Error{File: j.Private.Path, What: "is a silo, and nothing says whose its rows are", Why: "that no unit is in two silos is proved by hashes of their names",
+			Fix: "name the column with --unit, or the file with --units"}
+	}
+	if j.Silo != "" {
+		if err := manifest.CheckSilo(j.Silo); err != nil {
+			return j, err
+		}
+	}
+	for _, in := range []string{j.Private.Path, j.Private.Labels, j.Private.Units, j.Public.Path, j.Public.Labels} {
+		if in == "" {
+			continue
+		}
+		if same, err := durable.Same(in, j.Out); err != nil {
+			return j, err
+		} else if same {
+			return j, &Error{File: j.Out, What: "is read and cannot be written", Fix: "choose another --out"}
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(j.Out)); err != nil || !info.IsDir() {
+		return j, &Error{File: j.Out, What: "cannot be made: its folder is not there", Fix: "make the folder, or choose another --out", Err: err}
+	}
+	if j.Secrets == "" {
+		j.Secrets = j.Out + ".private"
+	}
+	if j.Unit == "" {
+		j.Unit = "record"
+		if c := j.Reading.CSV.Unit; c != "" {
+			j.Unit = c
+		}
+	}
+	if j.PartsFolder == "" {
+		j.PartsFolder = j.Out + ".parts"
+	}
+	j.Parts = max(1, j.Parts)
+	if j.Progress == nil {
+		j.Progress = func(string, int, int) {}
+	}
+	if j.Say == nil {
+		j.Say = func(string) {}
+	}
+	if j.Decided == nil {
+		j.Decided = func(*Result) {}
+	}
+	return j, nil
+}

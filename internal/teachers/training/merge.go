@@ -1,0 +1,290 @@
+package training
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Merging says which parts of the teachers become one file of votes.
+type Merging struct {
+	Parts []string // files, patterns, or folders with the files of parts
+	Out   string   // file of the votes
+	// Secrets is the folder with the salt of the job, if it is here. It keeps what recognises the
+	// votes. "": Out with ".private" at its end.
+	Secrets string
+}
+
+// SilosBeside returns where the hashes of the units of all silos stand.
+func SilosBeside(votes string) string { return votes + ".silos.json" }
+
+// Merge puts the votes of all parts together: those, and the manifest, that [Run] writes on
+// one machine. It refuses a part that is missing, one that is there twice, and parts of other
+// settings, rows, keys or versions. Of silos it proves by their hashes that no unit is in two
+// of them, and keeps the proof beside the votes. Nothing is written where it refuses. Merging
+// once more does nothing.
+func Merge(ctx context.Context, m Merging) (*Result, error) {
+	paths, err := findParts(m.Parts)
+	if err != nil {
+		return nil, err
+	}
+	parts, matrix, err := readParts(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	first := parts[0]
+	if m.Secrets == "" {
+		m.Secrets = m.Out + ".private"
+	}
+	salt, err := readSaltOf(m.Secrets, first)
+	if err != nil {
+		return nil, err
+	}
+	head := manifest.Head{Unit: first.Unit, SaltID: first.Salt, Teachers: first.Teachers, Classes: len(first.ClassNames), ClassNames: first.ClassNames,
+		Queries: first.Queries, Relation: relation, Training: &first.Training}
+	data := first.Data
+	var silos []byte
+	if first.Silo != "" {
+		if silos, err = disjointSilos(ctx, parts); err != nil {
+			return nil, err
+		}
+		head.Training, data = trainingOfSilos(first), ""
+	}
+	if err := keepMerged(m.Out, head, matrix, silos); err != nil {
+		return nil, err
+	}
+	r := &Result{Schema: Schema, Teachers: first.Teachers, Reason: fmt.Sprintf("those of %d parts", first.Parts), Queries: first.Queries, Classes: first.ClassNames,
+		Unit: first.Unit, Relation: relation, Learner: first.Training.Learner, Features: first.Training.Features, Votes: m.Out, Manifest: manifest.Beside(m.Out), Seeded: first.Seeded}
+	if !salt.IsZero() {
+		s := secrets{dir: m.Secrets}
+		if err := s.keepMade(m.Out, made{Data: data, Votes: votesHash(matrix)}); err != nil {
+			return nil, err
+		}
+		return r, s.finish()
+	}
+	return r, nil
+}
+
+// findParts returns the files that paths, patterns and folders name.
+func findParts(names []string) ([]string, error) {
+	var paths []string
+	for _, name := range names {
+		found, err := partsOf(name)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, found...)
+	}
+	if len(paths) == 0 {
+		return nil, errors.New("training: no part is named")
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// partsOf returns the file of that name, those in a folder, or those that match a pattern;
+// at least one.
+func partsOf(name string) (paths []string, err error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		paths, globErr := filepath.Glob(name)
+		if globErr != nil || len(paths) == 0 {
+			return nil, &Error{File: name, What: "cannot be read", Why: "there is no such file or folder, and no file that matches it as a pattern", Err: err}
+		}
+		return paths, nil
+	}
+	if !info.IsDir() {
+		return []string{name}, nil
+	}
+	entries, err := os.ReadDir(name) // a folder's name may hold what a pattern means
+	if err != nil {
+		return nil, &Error{File: name, What: "cannot be read", Err: err}
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), partEnd) {
+			paths = append(paths, filepath.Join(name, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, &Error{File: name, What: "holds no part of the teachers", Why: "their names end in " + partEnd, Fix: "name the folder that pate teachers train wrote to"}
+	}
+	return paths, nil
+}
+
+// readParts reads all parts, in their order, into one matrix.
+func readParts(ctx context.Context, paths []string) ([]*partFile, *votes.Matrix, error) {
+	var first *partFile
+	var byPart []*partFile
+	var matrix *votes.Matrix
+	for _, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, fmt.Errorf("training: merging: %w", err)
+		}
+		p, err := readPart(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		if first == nil {
+			first, byPart = p, make([]*partFile, p.Parts)
+			if matrix, err = votes.New(p.Queries, p.Teachers, len(p.ClassNames)); err != nil {
+				return nil, nil, err
+			}
+		}
+		if what := first.differs(p.partHead, true); what != "" {
+			return nil, nil, &Error{File: path, What: fmt.Sprintf("is of %s than %s", what, first.path), Why: "teachers of two jobs are not mixed", Fix: "train that part again by the command of the others", Check: true}
+		}
+		if twin := byPart[p.Part]; twin != nil {
+			return nil, nil, &Error{File: path, What: fmt.Sprintf("is part %d of %d, and so is %s", p.Part+1, p.Parts, twin.path), Why: "one teacher would vote twice, or by which file is left to chance", Fix: "remove one of them", Check: true}
+		}
+		byPart[p.Part] = p
+		if err := p.fill(matrix); err != nil {
+			return nil, nil, err
+		}
+	}
+	var missing []string
+	for i, p := range byPart {
+		if p == nil {
+			missing = append(missing, fmt.Sprintf("%d/%d", i+1, first.Parts))
+		}
+	}
+	if len(missing) > 0 {
+		const shown = 10
+		list := strings.Join(missing[:min(shown, len(missing))], ", ")
+		if more := len(missing) - shown; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		return nil, nil, &Error{File: first.path, What: fmt.Sprintf("is of %d parts, of which %d are missing: %s", first.Parts, len(missing), list),
+			Why: "an ensemble with fewer teachers is another one", Fix: "train them, with --shard " + missing[0], Check: true}
+	}
+	return byPart, matrix, nil
+}
+
+// fill puts the votes of a part into the matrix of all, and forgets them.
+func (p *partFile) fill(matrix *votes.Matrix) error {
+	for k, teacher := range teachersOf(p.Part, p.Parts, p.Teachers) {
+		for q := range p.Queries {
+			vote := int16(binary.LittleEndian.Uint16(p.cells[2*(k*p.Queries+q):]))
+			if err := matrix.Set(q, teacher, int(vote)); err != nil {
+				return &Error{File: p.path, What: "holds a vote for no class", Fix: "train that part again", Check: true}
+			}
+		}
+	}
+	p.cells = nil
+	return nil
+}
+
+// readSaltOf returns the salt of the job where it is here, and the zero salt elsewhere.
+func readSaltOf(dir string, p *partFile) (salt manifest.Salt, err error) {
+	path := filepath.Join(dir, "salt")
+	text, err := durable.ReadSecret(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return salt, nil
+	}
+	if err == nil {
+		err = salt.UnmarshalText(text)
+	}
+	if err == nil && salt.ID() != p.Salt {
+		err = &Error{File: path, What: "is not the salt of " + p.path, Why: "the folder would take the votes of another job for its own", Fix: "give the folder of secrets of that job with --private-dir, or another --out"}
+	}
+	return salt, err
+}
+
+// disjointSilos returns the manifest of all silos, and refuses silos that share a unit.
+func disjointSilos(ctx context.Context, parts []*partFile) ([]byte, error) {
+	named := map[string]string{}
+	var silos []manifest.Silo
+	for _, p := range parts {
+		if other, twice := named[p.Silo]; twice {
+			return nil, &Error{File: p.path, What: fmt.Sprintf("is of the silo %q, and so is %s", p.Silo, other), Why: "each silo is a part of its own", Fix: "name the silos apart, with --silo", Check: true}
+		}
+		named[p.Silo] = p.path
+		silos = append(silos, manifest.Silo{Name: p.Silo, Hashes: p.units})
+	}
+	var b bytes.Buffer
+	if err := manifest.Write(&b, manifest.Head{Unit: parts[0].Unit, SaltID: parts[0].Salt}, silos...); err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	report, err := manifest.CheckText(ctx, "silos", b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	if report.Shared > 0 {
+		o := report.Overlaps[0]
+		return nil, &Error{File: named[o.A], What: fmt.Sprintf("shares %d units (%s) with %s; %d are in more than one silo", o.Units, parts[0].Unit, named[o.B], report.Shared),
+			Why: "a unit in two silos moves the votes of two teachers, and epsilon would not be true", Fix: "leave these units out of all silos but one, and train those parts again", Check: true}
+	}
+	return b.Bytes(), nil
+}
+
+// trainingOfSilos returns what the manifest says of parts that each had rows of their own.
+func trainingOfSilos(first *partFile) *manifest.Training {
+	t := first.Training
+	t.Command = "pate teachers merge"
+	return &t
+}
+
+// keepMerged writes votes, silos and manifest. What is there already must be the same.
+func keepMerged(out string, head manifest.Head, matrix *votes.Matrix, silos []byte) error {
+	type file struct {
+		path  string
+		mode  os.FileMode
+		write func(io.Writer) error
+	}
+	files := []file{{manifest.Beside(out), 0o644, func(w io.Writer) error { return manifest.Write(w, head) }}}
+	if silos != nil {
+		files = append(files, file{SilosBeside(out), 0o600, func(w io.Writer) error { _, err := w.Write(silos); return err }})
+	}
+	exists := func(path string) error {
+		return &Error{File: path, What: "is there already, and is not what these parts make", Why: "votes are not overwritten", Fix: "choose another --out, or remove it with what stands beside it"}
+	}
+	var missing []file
+	durable.Sweep(out, "") // what a killed process left
+	for _, f := range files {
+		durable.Sweep(f.path, "")
+		there, err := durable.Exists(f.path)
+		if err != nil {
+			return err
+		}
+		if !there {
+			missing = append(missing, f)
+			continue
+		}
+		same, err := durable.Holds(f.path, f.write)
+		if err != nil {
+			return err
+		}
+		if !same {
+			return exists(f.path)
+		}
+	}
+	there, err := durable.Exists(out)
+	if err != nil {
+		return err
+	}
+	if there {
+		written, err := votes.Load(out, len(head.ClassNames))
+		if err != nil || written.Hash() != matrix.Hash() {
+			return exists(out)
+		}
+	} else if err := matrix.Save(out); err != nil {
+		return err
+	}
+	for _, f := range missing {
+		if err := durable.WriteFile(f.path, f.mode, f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}

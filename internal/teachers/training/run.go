@@ -1,0 +1,322 @@
+package training
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/pate-go/pate/dataset"
+	"github.com/pate-go/pate/features"
+	"github.com/pate-go/pate/internal/buildinfo"
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/teachers"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// Key is the secret from which the shares and the teachers' random numbers derive.
+type Key = teachers.Key
+
+// Schema is the version of the JSON of a [Result].
+const Schema = "pate.train/1"
+
+// Result says what was trained. All of it is public.
+type Result struct {
+	Schema   string               `json:"schema"`
+	Teachers int                  `json:"teachers"`
+	Reason   string               `json:"teachers_reason"`
+	Queries  int                  `json:"queries"`
+	Classes  []string             `json:"classes"`
+	Unit     string               `json:"unit"`
+	Relation string               `json:"relation"`
+	Learner  string               `json:"learner"`
+	Features string               `json:"features"`
+	Columns  []dataset.ColumnNote `json:"columns,omitempty"` // of a table
+	Votes    string               `json:"votes"`
+	Manifest string               `json:"manifest"`
+	Seeded   bool                 `json:"seeded,omitempty"`
+	// Part is set where a part of the teachers was trained. Votes are then not there yet.
+	Part string `json:"part,omitempty"`
+	// PartFile holds the votes of that part.
+	PartFile string `json:"part_file,omitempty"`
+	// Repeated are columns that may say whose record a row is, where every row counts as a
+	// unit of its own.
+	Repeated []string `json:"-"`
+	// Public is the schema by which rows were read, and Pool the public rows.
+	Public *dataset.Schema `json:"-"`
+	Pool   dataset.Pool    `json:"-"`
+}
+
+// relation is that of one unit more or fewer. One teacher's votes change.
+const relation = "add_remove"
+
+// task is a job with its data.
+type task struct {
+	Job
+	result  *Result
+	schema  *dataset.Schema
+	learner teachers.Learner
+	extract features.Extractor
+	private dataset.Set
+	queries teachers.Matrix
+	hashes  manifest.Training
+	hash    [32]byte // of the private rows
+	data    string   // the same, keyed
+	secrets *secrets
+}
+
+// Run trains the teachers and keeps their votes and a manifest. A job that was stopped goes
+// on, and one that is complete is recognised. Errors about what a user gave are an [*Error]
+// or a dataset.InputError. An error that wraps ctx.Err() leaves what is done.
+func Run(ctx context.Context, j Job) (*Result, error) {
+	j, err := j.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	t := &task{Job: j}
+	if err := t.readPublic(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.readPrivate(ctx); err != nil {
+		return nil, err // and nothing is left on disk that tells of it
+	}
+	if err := t.vacant(); err != nil {
+		return nil, err
+	}
+	if t.secrets, err = openSecrets(ctx, j); err != nil {
+		return nil, err
+	}
+	defer t.secrets.close()
+	t.data = t.secrets.salt.Data(t.hash)
+	if j.Parts == 1 { // the folder of secrets is ours, and with it what a killed run left
+		durable.Sweep(j.Out, "")
+		durable.Sweep(manifest.Beside(j.Out), "")
+	}
+	done, err := t.complete()
+	if err != nil || done {
+		return t.result, err
+	}
+	if j.Parts > 1 {
+		if done, err = t.partThere(); err != nil || done {
+			return t.result, err
+		}
+	}
+	return t.result, t.train(ctx)
+}
+
+// readPublic reads the public rows and decides by them all that is to be decided.
+func (t *task) readPublic(ctx context.Context) error {
+	t.Progress("public rows", 0, 1)
+	schema, pool, err := dataset.ReadPublic(t.Public, t.Reading)
+	if err != nil {
+		return err
+	}
+	t.Progress("public rows", 1, 1)
+	n, reason := t.teachers()
+	r := &Result{Schema: Schema, Teachers: n, Reason: reason, Queries: pool.Len(), Classes: schema.Classes, Unit: t.Unit, Relation: relation,
+		Votes: t.Out, Manifest: manifest.Beside(t.Out), Seeded: !t.Key.IsZero(), Public: schema}
+	if schema.Encoder != nil {
+		r.Columns = schema.Encoder.Notes()
+		if t.Reading.CSV.Unit == "" {
+			r.Repeated = schema.Encoder.Repeated()
+		}
+	}
+	name, why := t.Learner, "as given"
+	if name == "" {
+		name, why = DefaultLearner(schema.Encoder != nil, schema.Image)
+	}
+	feature := t.Features
+	if feature == "" {
+		feature = DefaultFeatures(schema.Kind, schema.Image, name)
+	}
+	if t.extract, err = features.Named(feature, schema.Image); err != nil {
+		return fmt.Errorf("training: %w", err)
+	}
+	if t.queries, err = t.features(ctx, "features of public rows", dataset.Set{Name: pool.Name, X: pool.X, Image: pool.Image}); err != nil {
+		return err
+	}
+	if t.learner, err = NewLearner(ctx, name, t.queries.Cols, schema.Image); err != nil {
+		return err
+	}
+	r.Learner, r.Features, r.Pool = name, feature, pool
+	t.result, t.schema = r, schema
+	t.Decided(r)
+	t.Say(fmt.Sprintf("public rows: %d, of %d features", pool.Len(), t.queries.Cols))
+	t.Say(fmt.Sprintf("teachers: %d, %s", n, reason))
+	t.Say(fmt.Sprintf("learner: %s, %s", name, why))
+	hash := pool.Hash()
+	t.hashes = manifest.Training{Program: buildinfo.Read().String(), Learner: fmt.Sprintf("%s %T %+v", name, t.learner, t.learner), Features: t.extract.Name(),
+		Command: short(t.Command), Public: hex.EncodeToString(hash[:])}
+	return nil
+}
+
+// short cuts a text to what a manifest holds.
+func short(text string) string {
+	const most = 1000
+	if text = strings.ToValidUTF8(text, "?"); len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " ..."
+}
+
+// features computes what teachers learn from. Rows that stay as they are are not copied.
+func (t *task) features(ctx context.Context, stage string, set dataset.Set) (teachers.Matrix, error) {
+	if _, raw := t.extract.(features.Raw); raw {
+		return set.X, nil
+	}
+	t.Progress(stage, 0, 1)
+	workers := t.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	x, err := features.Apply(ctx, set, t.extract, workers)
+	t.Progress(stage, 1, 1)
+	return x, err
+}
+
+// readPrivate reads the private rows by the schema of the public ones.
+func (t *task) readPrivate(ctx context.Context) error {
+	t.Progress("private rows", 0, 1)
+	set, err := t.schema.ReadPrivate(t.Private)
+	if err != nil {
+		return err
+	}
+	t.hash = set.Hash()
+	t.Progress("private rows", 1, 1)
+	if set.X, err = t.features(ctx, "features of private rows", set); err != nil {
+		return err
+	}
+	t.private = set
+	return ctx.Err()
+}
+
+// vacant refuses a file where the votes belong that no job with this folder of secrets wrote, as there
+// is no folder yet, and makes none.
+func (t *task) vacant() error {
+	if there, err := durable.Exists(t.Secrets); err != nil || there {
+		return err
+	}
+	there, err := durable.Exists(t.Out)
+	if err == nil && there && t.Silo == "" {
+		err = t.errExists()
+	}
+	return err
+}
+
+// complete reports whether the votes of this job are there.
+func (t *task) complete() (bool, error) {
+	there, err := durable.Exists(t.Out)
+	if err != nil || !there || t.Silo != "" { // the votes of all silos are no silo's
+		return false, err
+	}
+	head, _, err := manifest.Load(t.result.Manifest)
+	if err != nil {
+		if t.secrets.begun { // stopped between the votes and their manifest
+			return false, nil
+		}
+		return false, t.errExists()
+	}
+	if head.Training == nil || head.SaltID != t.secrets.salt.ID() {
+		return false, t.errExists()
+	}
+	is, want := *head.Training, t.hashes
+	is.Program, is.Command, want.Program, want.Command = "", "", "", ""
+	record, err := t.secrets.made(t.Out)
+	if err != nil {
+		return false, err
+	}
+	if is != want || record.Data != t.data || head.Teachers != t.result.Teachers || head.Unit != t.Unit || !equal(head.ClassNames, t.result.Classes) {
+		return false, t.errExists()
+	}
+	matrix, err := votes.Load(t.Out, len(t.result.Classes))
+	if err != nil || votesHash(matrix) != record.Votes {
+		return false, &Error{File: t.Out, What: "is not what its manifest was written for", Why: "it was changed, or cut off", Fix: "remove it and train again", Check: true}
+	}
+	t.Say("these votes are complete; nothing was trained")
+	return true, t.secrets.finish() // unless a run was stopped just before
+}
+
+func equal(a, b []string) bool { return strings.Join(a, "\x00") == strings.Join(b, "\x00") }
+
+// fingerprint names everything that shapes a teacher and is not seen by package teachers.
+func (t *task) fingerprint() [32]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "pate training 1: %q %q %q", t.hashes.Learner, t.hashes.Features, t.result.Classes))
+}
+
+// keep writes the votes. Other votes of that name are left alone.
+func (t *task) keep(matrix *votes.Matrix) error {
+	there, err := durable.Exists(t.Out)
+	if err != nil {
+		return err
+	}
+	if there { // stopped between the votes and their manifest
+		written, err := votes.Load(t.Out, len(t.result.Classes))
+		if err != nil || written.Hash() != matrix.Hash() {
+			return t.errExists()
+		}
+		return nil
+	}
+	return matrix.Save(t.Out)
+}
+
+// share returns the teacher of every private row.
+func (t *task) share() ([]int, error) {
+	key := t.secrets.key.Derive("partition")
+	if t.Silo == "" {
+		return teachers.Partition(t.private.Units, t.result.Teachers, key)
+	}
+	share, err := teachers.Partition(t.private.Units, len(teachersOf(t.Part, t.Parts, t.result.Teachers)), key)
+	for i := range share { // the k-th teacher of this part
+		share[i] = t.Part + share[i]*t.Parts
+	}
+	return share, err
+}
+
+// errExists returns the error about a file where the votes belong.
+func (t *task) errExists() error {
+	return &Error{File: t.Out, What: "is there already, and was not made by this job from these rows", Why: "votes are not overwritten",
+		Fix: "choose another --out, or remove it with its manifest and " + t.Secrets}
+}
+
+// train trains what is left, and writes votes and manifest.
+func (t *task) train(ctx context.Context) error {
+	r := t.result
+	key := t.secrets.key
+	share, err := t.share()
+	if err != nil {
+		return err
+	}
+	data := teachers.Dataset{X: t.private.X, Y: t.private.Y, Classes: len(r.Classes)}
+	cfg := teachers.Config{Learner: t.learner, Teachers: r.Teachers, Key: key, Workers: t.Workers, Checkpoint: t.secrets.single(), Fingerprint: t.fingerprint(),
+		Progress: func(done, total int) { t.Progress("teachers", done, total) }}
+	if t.Parts > 1 {
+		matrix, err := teachers.TrainPart(ctx, cfg, t.Part, t.Parts, data, share, t.queries)
+		if err != nil {
+			return err
+		}
+		return t.keepPart(matrix)
+	}
+	matrix, err := teachers.Train(ctx, cfg, data, share, t.queries)
+	if errors.Is(err, teachers.ErrForeignCheckpoint) {
+		return &Error{File: t.Secrets, What: "holds teachers of another job", Why: "teachers are not mixed", Fix: "choose another --out, repeat that command, or remove the folder", Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.keep(matrix); err != nil {
+		return err
+	}
+	if err := t.secrets.keepMade(t.Out, made{Data: t.data, Votes: votesHash(matrix)}); err != nil {
+		return err
+	}
+	head := manifest.Head{Unit: t.Unit, SaltID: t.secrets.salt.ID(), Teachers: r.Teachers, Classes: len(r.Classes), ClassNames: r.Classes,
+		Queries: r.Queries, Relation: relation, Training: &t.hashes}
+	if err := writeManifest(r.Manifest, head); err != nil {
+		return err
+	}
+	return t.secrets.finish()
+}

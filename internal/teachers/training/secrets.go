@@ -1,0 +1,155 @@
+package training
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/pate-go/pate/internal/durable"
+	"github.com/pate-go/pate/internal/keyfile"
+	"github.com/pate-go/pate/internal/rng"
+	"github.com/pate-go/pate/internal/teachers/manifest"
+	"github.com/pate-go/pate/teachers/votes"
+)
+
+// secrets is the folder beside the votes: the key from which the shares derive, the salt of
+// the manifest, and until the votes are complete the votes of each teacher. It is as secret
+// as the private rows.
+type secrets struct {
+	dir    string
+	key    Key
+	salt   manifest.Salt
+	begun  bool // the folder was there, with its salt
+	unlock func()
+}
+
+// openSecrets opens the folder, or makes it. One process at a time may hold it for a part.
+func openSecrets(ctx context.Context, j Job) (_ *secrets, err error) {
+	if err := durable.PrivateFolder(j.Secrets); err != nil {
+		return nil, err
+	}
+	s := &secrets{dir: j.Secrets, key: j.Key}
+	lock := "lock"
+	if j.Parts > 1 {
+		lock = fmt.Sprintf("lock-%d-of-%d", j.Part+1, j.Parts)
+	}
+	if s.unlock, err = durable.Lock(ctx, filepath.Join(s.dir, lock)); err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	// Parts on several machines begin with one key: the first one makes it.
+	unlock, err := durable.Lock(ctx, filepath.Join(s.dir, "lock-key"))
+	if err != nil {
+		return nil, fmt.Errorf("training: %w", err)
+	}
+	defer unlock()
+	durable.SweepFolder(s.dir) // of processes that were killed: key and salt are written under this lock
+	if s.key.IsZero() {
+		if s.key, err = s.runKey(); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.readSalt()
+}
+
+func (s *secrets) close() { s.unlock() }
+
+// single returns the folder of the votes of each teacher.
+func (s *secrets) single() string { return filepath.Join(s.dir, "teachers") }
+
+// runKey returns the key of the folder, and makes it where there is none.
+func (s *secrets) runKey() (Key, error) {
+	path := filepath.Join(s.dir, "run.key")
+	key, ok, err := keyfile.Read(path)
+	if err != nil || ok {
+		return key, err
+	}
+	if key, err = rng.NewKey(); err != nil {
+		return key, err
+	}
+	return key, keyfile.Write(path, key)
+}
+
+func (s *secrets) readSalt() error {
+	path := filepath.Join(s.dir, "salt")
+	text, err := durable.ReadSecret(path)
+	if err == nil {
+		s.begun = true
+		if err = s.salt.UnmarshalText(text); err != nil {
+			return &Error{File: path, What: "is no salt", Fix: "remove the folder and the votes, and train again", Err: err}
+		}
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.salt, err = manifest.NewSalt(); err != nil {
+		return err
+	}
+	if text, err = s.salt.MarshalText(); err != nil {
+		return err
+	}
+	return durable.WriteBytes(path, 0o600, text)
+}
+
+// made is what a folder of secrets keeps of votes that stand elsewhere. It recognises the rows that they
+// were made of, and whether they were changed. In the manifest, which is public, it would show whether
+// the rows had changed from one to the next.
+type made struct {
+	Data  string `json:"data"`  // keyed hash of the private rows, or of those of all parts
+	Votes string `json:"votes"` // SHA-256
+}
+
+func votesHash(m *votes.Matrix) string {
+	hash := m.Hash()
+	return hex.EncodeToString(hash[:])
+}
+
+func (s *secrets) madePath(out string) string {
+	return filepath.Join(s.dir, filepath.Base(out)+".made")
+}
+
+// made returns what is kept of votes; nothing if these were not made with this folder.
+func (s *secrets) made(out string) (m made, err error) {
+	text, err := durable.ReadSecret(s.madePath(out))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, fmt.Errorf("training: %w", err)
+	}
+	return m, nil
+}
+
+func (s *secrets) keepMade(out string, m made) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("training: %w", err)
+	}
+	return durable.WriteBytes(s.madePath(out), 0o600, text)
+}
+
+// finish removes the votes of single teachers, when they stand in the file of all.
+func (s *secrets) finish() error {
+	if err := os.RemoveAll(s.single()); err != nil {
+		return fmt.Errorf("training: %w", err)
+	}
+	return durable.SyncDir(s.dir)
+}
+
+func writeManifest(path string, head manifest.Head) error {
+	return durable.WriteFile(path, 0o644, func(w io.Writer) error { return manifest.Write(w, head) })
+}
